@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A skill, written once: data + prompt + solver + grader. It evaluates, filters, rewards and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from msgspec import Struct
+
+from newskills.base.records import Row
+
+Format = Literal["jsonl", "json", "csv", "tsv", "xml", "parquet", "text", "generated"]
+RowMapper = Callable[[Row, int], Row | Iterable[Row] | None]
+"""(raw row, 0-based index) → prepared row, several rows, or None to leave it out (counted and reported)."""
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """Where the raw rows of one split come from. Sources of a split are tried in order.
+
+    url         https address of a file or archive
+    hf          data set on the Hugging Face hub, with `config` and `hf_split`
+    members     glob of members inside an archive, in sorted order
+    columns     names for a csv without a header
+    records     path of keys to the list inside a json file (`("Instances",)`), or of the element in xml
+    note        licence page to accept, token to set
+    """
+
+    split: str = "test"
+    url: str = ""
+    hf: str = ""
+    config: str = ""
+    hf_split: str = ""
+    revision: str = ""
+    format: Format = "jsonl"
+    members: str = ""
+    columns: tuple[str, ...] = ()
+    records: tuple[str, ...] = ()
+    sha256: str = ""
+    gated: bool = False
+    note: str = ""
+
+
+class Benchmark(Struct, frozen=True, kw_only=True):
+    """One benchmark; its file in `benchmarks/<category>/` is the only place that knows it.
+
+    name, aliases   how users call it
+    row             raw row → prepared row with the fields that the prompt and the grader need
+    generate_rows   (split) → prepared rows, for benchmarks that are generated instead of downloaded
+    prompt          name in the prompt library
+    grader          registered name, with `grader_config` for its constructor
+    metric          registered name
+    defaults        `++` options that differ from the general defaults (lowest precedence but one)
+    samples         default number of seeds; 0 = one greedy run
+    chance          score of random guessing, 0–1
+    version         raised whenever the same generations could score differently
+    """
+
+    name: str
+    category: str
+    title: str
+    sources: tuple[Source, ...] = ()
+    row: RowMapper | None = None
+    generate_rows: Callable[[str], Iterable[Row]] | None = None
+    prompt: str = "generic/default"
+    grader: str = "math"
+    grader_config: Row = {}
+    metric: str = "math"
+    metric_config: Row = {}
+    solver: str = "chat"
+    defaults: Row = {}
+    samples: int = 0
+    split: str = "test"
+    aliases: tuple[str, ...] = ()
+    licence: str = ""
+    homepage: str = ""
+    citation: str = ""
+    chance: float = 0.0
+    traps: tuple[str, ...] = ()
+    needs_sandbox: bool = False
+    requires: str = ""
+    version: str = "1"
+
+    def splits(self) -> tuple[str, ...]:
+        """Names of the splits there are, in order of the sources."""
+        return tuple(dict.fromkeys([*(source.split for source in self.sources), self.split]))

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One family of errors, and one place that attributes any other exception.
+
+NewskillsError                 every error a user may see; `str()` is the sentence to print
+├── UserError                  the user can mend it; exit code 2
+│   ├── ConfigError            a value or key in flags, files or profiles
+│   ├── UnknownNameError       a name that is not registered (carries did-you-mean)
+│   ├── DataError              a file, a row or a field that does not fit
+│   └── LockedError            another run works in the same place
+├── ModelError                 a model endpoint
+│   ├── AuthError              key missing or refused (401/403): stop at once
+│   ├── ModelNotFoundError     the endpoint does not serve that model (404)
+│   ├── BadRequestError        the endpoint refuses this request (400/422); never retried
+│   │   └── ContextLimitError  prompt + generation exceed the model's context
+│   ├── RateLimitError         429; carries `retry_after` seconds
+│   ├── ServerError            5xx, malformed body: retried within the budget
+│   ├── TransportError         connect, reset, broken body: retried within the budget
+│   └── RequestTimeoutError    no reply within `inference.timeout`
+├── ServerStartError           a server that we start did not come up
+├── GraderError                a grader could not decide
+└── StorageError               disk full, not writable
+"""
+
+from __future__ import annotations
+
+import difflib
+import errno
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from newskills.base.records import Cause, Failure
+
+T = TypeVar("T")
+
+
+class NewskillsError(Exception):
+    """Base of all errors meant for people. `hint` is the next thing to type, if there is one."""
+
+    exit_code = 1
+    cause: Cause = "harness"
+    retryable = False
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".rstrip()
+
+
+class UserError(NewskillsError):
+    exit_code = 2
+
+
+class ConfigError(UserError):
+    pass
+
+
+class UnknownNameError(UserError):
+    """`name` is no `kind`; names the closest of `known`."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str = "") -> None:
+        self.kind, self.name = kind, name
+        super().__init__(f"Unknown {kind} '{name}'{suggest(name, known)}", hint=hint)
+
+
+class DataError(UserError):
+    pass
+
+
+class LockedError(UserError):
+    pass
+
+
+class ModelError(NewskillsError):
+    cause: Cause = "provider"
+
+    def __init__(self, message: str, *, hint: str = "", status: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+
+
+class AuthError(ModelError):
+    pass
+
+
+class ModelNotFoundError(ModelError):
+    pass
+
+
+class BadRequestError(ModelError):
+    pass
+
+
+class ContextLimitError(BadRequestError):
+    """`limit`, `prompt_tokens`, `requested` in tokens where the server's message tells them."""
+
+    cause: Cause = "truncation"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        limit: int | None = None,
+        prompt_tokens: int | None = None,
+        requested: int | None = None,
+    ) -> None:
+        super().__init__(message, status=status)
+        self.limit, self.prompt_tokens, self.requested = limit, prompt_tokens, requested
+
+
+class RateLimitError(ModelError):
+    retryable = True
+
+    def __init__(self, message: str, *, status: int | None = 429, retry_after: float | None = None) -> None:
+        super().__init__(message, status=status)
+        self.retry_after = retry_after
+
+
+class ServerError(ModelError):
+    retryable = True
+
+    def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message, status=status)
+        self.retry_after = retry_after
+
+
+class TransportError(ModelError):
+    retryable = True
+
+
+class RequestTimeoutError(ModelError):
+    cause: Cause = "timeout"
+    retryable = True
+
+
+class ServerStartError(NewskillsError):
+    pass
+
+
+class GraderError(NewskillsError):
+    cause: Cause = "grader"
+
+
+class StorageError(NewskillsError):
+    pass
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Returns `; did you mean 'a' or 'b'?` or, where nothing is close, a list of at most 12 names, or `.`"""
+    names = sorted(set(known))
+    folded = {n.lower().replace("-", "_"): n for n in names}
+    close = difflib.get_close_matches(name.lower().replace("-", "_"), folded, n=3, cutoff=0.6)
+    if close:
+        return "; did you mean " + " or ".join(f"'{folded[c]}'" for c in close) + "?"
+    if not names:
+        return "."
+    return f"; there are {', '.join(names[:12])}{', …' if len(names) > 12 else ''}."
+
+
+def boundary(error: BaseException) -> Failure:
+    """Attributes any exception: the only place that turns an exception into data.
+
+    An error of our own family carries its cause; anything else is the harness's fault and keeps its type
+    in the message, so that it can never pass for a wrong answer.
+    """
+    if isinstance(error, NewskillsError):
+        status = error.status if isinstance(error, ModelError) else None
+        return Failure(kind=type(error).__name__, cause=error.cause, message=str(error), status=status)
+    if isinstance(error, TimeoutError):
+        return Failure(kind="TimeoutError", cause="timeout", message=str(error) or "timed out")
+    return Failure(kind=type(error).__name__, cause="harness", message=f"{type(error).__name__}: {error}")
+
+
+def guard(work: Callable[[], T]) -> T | Failure:
+    """Runs `work`; an `Exception` becomes a `Failure` (KeyboardInterrupt and exit pass through)."""
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001 - this is the boundary
+        return boundary(error)
+
+
+def storage_error(error: OSError, path: object) -> StorageError:
+    """The sentence for an `OSError` on writing `path`."""
+    what = {
+        errno.ENOSPC: "No space is left on the disk",
+        errno.EDQUOT: "The disk quota is used up",
+        errno.EACCES: "Writing is not permitted",
+        errno.EROFS: "The file system is read-only",
+    }.get(error.errno or 0, error.strerror or str(error))
+    return StorageError(
+        f"{what}: cannot write {path}.", hint="Finished work is safe; free the place, then run again."
+    )

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the rooms above promise each other. Structural: a class fits by having the methods, not by inheriting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from msgspec import Struct
+
+from newskills.base.plan import Job
+from newskills.base.records import Attempt, Message, Number, Reply, Request, Row, Sample, Score
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A model behind an endpoint. Errors raised: the `ModelError` family only."""
+
+    name: str
+
+    async def complete(self, request: Request) -> Reply:
+        """One request, one reply; retries belong to the caller."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Tokenizer(Protocol):
+    """Counts and cuts text as the served model does."""
+
+    def encode(self, text: str) -> list[int]: ...
+
+    def decode(self, ids: Sequence[int]) -> str: ...
+
+    def render(self, messages: Sequence[Message], **template_kwargs: Any) -> str:
+        """The chat template with the generation prompt appended."""
+        ...
+
+
+@runtime_checkable
+class Grader(Protocol):
+    """(record) → Score. Runs in a worker process: pure, deterministic, no network unless handed in by the Kit.
+
+    `record` is the input row with the attempt's fields merged in. `version` changes whenever any verdict may.
+    """
+
+    name: str
+    version: str
+
+    def grade(self, record: Row) -> Score: ...
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """Scores → metrics. One instance per benchmark and summary."""
+
+    def update(self, predictions: Sequence[Row]) -> None:
+        """All samples of one problem, in seed order."""
+        ...
+
+    def metrics(self) -> dict[str, Row]:
+        """mode → metric → value, as metrics.json holds it."""
+        ...
+
+    def numbers(self) -> dict[str, dict[str, Number]]:
+        """mode → metric → Number."""
+        ...
+
+
+class Kit(Struct, kw_only=True):
+    """What a solver is handed by `run`: models by role, tokenizer, sandbox. Leaf rooms never fetch these."""
+
+    models: Mapping[str, Model]
+    tokenizer: Tokenizer | None = None
+    sandbox: Sandbox | None = None
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """How an answer is produced. Raises only the NewskillsError family; `run` turns that into a Failure."""
+
+    def request(self, sample: Sample) -> Request:
+        """The first request, rendered but not sent (dry run, resume key)."""
+        ...
+
+    async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt: ...
+
+
+class ExecutionResult(Struct, kw_only=True):
+    """What a piece of code did. `status`: completed, error, timeout, crashed, out_of_memory."""
+
+    status: str
+    stdout: str = ""
+    stderr: str = ""
+    result: str | None = None
+    session_id: str | None = None
+    new_session_created: bool = False
+    rung: str = ""
+    seconds: float = 0.0
+
+
+@runtime_checkable
+class Sandbox(Protocol):
+    """Where code written by a model runs, and nowhere else."""
+
+    async def execute(
+        self, code: str, *, language: str = "ipython", timeout: float = 10.0, session_id: str | None = None
+    ) -> ExecutionResult: ...
+
+    async def delete_session(self, session_id: str) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """Places work: submit, look, read, stop. `handle` is the executor's own id of a submitted job."""
+
+    def submit(self, job: Job, *, after: Sequence[str] = ()) -> str: ...
+
+    def state(self, handles: Sequence[str]) -> dict[str, str]: ...
+
+    def logs(self, handle: str) -> Iterable[str]: ...
+
+    def cancel(self, handles: Sequence[str]) -> None: ...
+
+
+@runtime_checkable
+class Trainer(Protocol):
+    """Turns data into a checkpoint, by its own loop or by describing jobs."""
+
+    name: str
+
+    def plan(self, output_dir: Path) -> Sequence[Job]: ...

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nouns of a run: what goes to a model, what comes back, and what it was worth.
+
+Everything here is a plain struct that msgspec reads and writes as JSON. Rows, records and message parts stay
+dictionaries, since their keys belong to users.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+Row = dict[str, Any]
+"""One JSON object: an input row, or a record (input fields + output fields + grader fields)."""
+
+Outcome = Literal["correct", "wrong", "no_answer", "unscored"]
+Cause = Literal["model", "truncation", "provider", "sandbox", "judge", "timeout", "grader", "harness", "data"]
+"""Who is to blame for an outcome. All but `model` and `truncation` are the instrument."""
+
+INSTRUMENT: frozenset[str] = frozenset({"provider", "sandbox", "judge", "timeout", "grader", "harness", "data"})
+
+
+class Message(Struct, omit_defaults=True):
+    """One chat message in the OpenAI shape; `content` is a text or a list of content parts."""
+
+    role: str
+    content: str | list[Row] | None = None
+    name: str | None = None
+    tool_calls: list[Row] | None = None
+    tool_call_id: str | None = None
+    reasoning_content: str | None = None
+
+
+class Inference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Sampling parameters (`++inference.*`)."""
+
+    endpoint_type: Annotated[
+        Literal["chat", "text", "responses"],
+        Meta(description="API to call: chat, text (completions) or responses"),
+    ] = "chat"
+    temperature: Annotated[float, Meta(ge=0, description="sampling temperature; 0 = greedy")] = 0.0
+    top_k: Annotated[int, Meta(ge=-1, description="sample from the k likeliest tokens; -1 = all")] = -1
+    top_p: Annotated[float, Meta(gt=0, le=1, description="nucleus sampling mass")] = 0.95
+    min_p: Annotated[
+        float, Meta(ge=0, le=1, description="minimum probability relative to the likeliest token")
+    ] = 0.0
+    random_seed: Annotated[int, Meta(description="seed sent with each request")] = 0
+    tokens_to_generate: Annotated[
+        int | None, Meta(description="maximum new tokens; required for endpoint_type=text")
+    ] = None
+    repetition_penalty: Annotated[float, Meta(gt=0, description="1 = none")] = 1.0
+    top_logprobs: Annotated[int | None, Meta(description="log-probabilities of the n likeliest tokens")] = None
+    timeout: Annotated[float, Meta(gt=0, description="seconds allowed for one request")] = 14400.0
+    reasoning_effort: Annotated[str | None, Meta(description="low, medium, high or what the model knows")] = None
+    stream: Annotated[bool, Meta(description="ask the server to stream (keeps idle proxies open)")] = False
+    extra_body: Annotated[Row, Meta(description="further keys of the request body, sent as they are")] = {}
+
+
+class Request(Struct, kw_only=True):
+    """What is asked of a model: `messages` for chat and responses, `prompt` for text."""
+
+    messages: list[Message] | None = None
+    prompt: str | list[int] | None = None
+    inference: Inference = Inference()
+    stop: list[str] = []
+    tools: list[Row] | None = None
+    response_format: Row | None = None
+    extra_body: Row = {}
+
+    def key(self, salt: str = "") -> str:
+        """16 hex digits that change when anything the model would see changes (resume and cache key).
+
+        The time-out is left out: waiting longer does not ask for something else.
+        """
+        body = msgspec.json.encode([salt, msgspec.structs.replace(self, inference=_timeless(self.inference))])
+        return hashlib.blake2b(body, digest_size=8).hexdigest()
+
+
+class Usage(Struct, kw_only=True):
+    """Token counts as the server reports them; None = not reported."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+
+
+class Logprobs(Struct, kw_only=True):
+    """Log-probabilities of the generated tokens, one shape for all servers (natural log)."""
+
+    tokens: list[str]
+    logprobs: list[float]
+    top_logprobs: list[dict[str, float]] | None = None
+
+
+class Reply(Struct, kw_only=True):
+    """What a model said. `text` is without the reasoning that a server reports apart."""
+
+    text: str
+    reasoning: str | None = None
+    finish_reason: str | None = None
+    usage: Usage = msgspec.field(default_factory=Usage)
+    tool_calls: list[Row] | None = None
+    logprobs: Logprobs | None = None
+    model: str | None = None
+    raw_message: Row | None = None
+    started: float = 0.0
+    ended: float = 0.0
+
+
+class Failure(Struct, kw_only=True):
+    """Why there is no usable reply or verdict; data, not an exception."""
+
+    kind: str
+    cause: Cause
+    message: str
+    status: int | None = None
+
+
+class Sample(Struct, kw_only=True):
+    """One input row with its stable identity and its 0-based place in the input."""
+
+    id: str
+    row: Row
+    position: int = 0
+
+
+class Attempt(Struct, kw_only=True):
+    """One sample solved once: the output fields of the record, or the failure that prevented them.
+
+    `fields` holds exactly what is merged into the record (`generation`, `num_generated_tokens`, …).
+    """
+
+    sample_id: str
+    key: str
+    fields: Row
+    failure: Failure | None = None
+
+
+class Score(Struct, kw_only=True):
+    """A verdict. `fields` are the grader's record fields (`predicted_answer`, `symbolic_correct`, …)."""
+
+    outcome: Outcome
+    fields: Row
+    grader: str
+    why: str = ""
+    cause: Cause | None = None
+    value: float | None = None
+
+
+class Number(Struct, frozen=True, kw_only=True):
+    """A measured value with its uncertainty; headline values are never bare floats.
+
+    `value`, `low`, `high` in the metric's own unit (percent for scores), interval at 95 %; `n` independent
+    units (problems); `unscored` samples left out; `method` names the interval (wilson, cluster, bootstrap).
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    unscored: int = 0
+    method: str = "wilson"
+
+
+class Ledger(Struct, kw_only=True):
+    """How every attempt ended: counts by outcome, and by cause for those that are not correct."""
+
+    correct: int = 0
+    wrong: int = 0
+    no_answer: int = 0
+    unscored: int = 0
+    causes: dict[str, int] = {}
+
+    @property
+    def total(self) -> int:
+        return self.correct + self.wrong + self.no_answer + self.unscored
+
+    @property
+    def lost(self) -> int:
+        """Attempts lost to the instrument."""
+        return sum(n for cause, n in self.causes.items() if cause in INSTRUMENT)
+
+
+class Report(Struct, kw_only=True):
+    """What one benchmark's records say: metrics by mode as written to metrics.json, Numbers, and the ledger."""
+
+    benchmark: str
+    modes: dict[str, Row]
+    numbers: dict[str, dict[str, Number]] = {}
+    ledger: Ledger = msgspec.field(default_factory=Ledger)
+    versions: dict[str, str] = {}
+
+
+def _timeless(inference: Inference) -> Inference:
+    return msgspec.structs.replace(inference, timeout=1.0)

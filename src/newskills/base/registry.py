@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names → objects, lazily. One class, one way: built-in rows, entry points, or `module::attr` / `file.py::attr`."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from newskills.base.errors import ConfigError, UnknownNameError
+
+
+def fold(name: str) -> str:
+    """The form in which names are compared: case and `-`/`_` do not matter."""
+    return name.lower().replace("-", "_")
+
+
+class Registry:
+    """Looks names up in this order: `where::attr`, built-in table, entry points of `group`.
+
+    `table` maps a name to `"module:attr"`; nothing is imported before `get` asks for it.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        table: Mapping[str, str],
+        *,
+        group: str = "",
+        aliases: Mapping[str, str] | None = None,
+    ):
+        self.kind = kind
+        self.group = group
+        self._table = dict(table)
+        self._folded = {fold(name): name for name in table}
+        for alias, name in (aliases or {}).items():
+            self._folded.setdefault(fold(alias), name)
+
+    def names(self) -> list[str]:
+        """Built-in names and those of installed entry points, sorted."""
+        return sorted({*self._table, *self._external()})
+
+    def resolve(self, name: str) -> str:
+        """The canonical name. Raises UnknownNameError."""
+        if (known := self._folded.get(fold(name))) is not None:
+            return known
+        for external in self._external():
+            if fold(external) == fold(name):
+                return external
+        raise UnknownNameError(self.kind, name, [*self._folded.values(), *self._folded, *self._external()])
+
+    def get(self, name: str) -> Any:
+        """The object called `name`. Raises UnknownNameError, ConfigError for a broken `where::attr`."""
+        if "::" in name:
+            return load_attr(name, self.kind)
+        canonical = self.resolve(name)
+        if canonical in self._table:
+            module, _, attr = self._table[canonical].partition(":")
+            return getattr(importlib.import_module(module), attr)
+        return self._external()[canonical].load()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __contains__(self, name: str) -> bool:
+        return fold(name) in self._folded or any(fold(name) == fold(n) for n in self._external())
+
+    def _external(self) -> dict[str, Any]:
+        return {point.name: point for point in entry_points(group=self.group)} if self.group else {}
+
+
+def load_attr(spec: str, kind: str = "object") -> Any:
+    """`package.module::attr` or `path/to/file.py::attr` → the attribute."""
+    where, _, attr = spec.partition("::")
+    module = load_module(where, kind)
+    if not hasattr(module, attr):
+        known = [n for n in vars(module) if not n.startswith("_")]
+        raise UnknownNameError(f"{kind} in {where}", attr, known)
+    return getattr(module, attr)
+
+
+def load_module(where: str, kind: str = "module") -> ModuleType:
+    """Imports a dotted module name or a `.py` file. Raises ConfigError."""
+    try:
+        if not where.endswith(".py"):
+            return importlib.import_module(where)
+        path = Path(where).expanduser().resolve()
+        if not path.is_file():
+            raise ConfigError(f"There is no file {path} to load the {kind} from.")
+        name = f"newskills_ext_{path.stem}_{hashlib.blake2b(str(path).encode(), digest_size=4).hexdigest()}"
+        if name in sys.modules:
+            return sys.modules[name]
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        return module
+    except (ImportError, SyntaxError) as error:
+        sys.modules.pop(locals().get("name", ""), None)
+        raise ConfigError(f"Cannot load the {kind} from {where}: {error}.") from error

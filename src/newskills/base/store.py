@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that survive a kill: append-only JSON lines, atomic replacement, locks, streaming reads.
+
+A line counts only when its newline is on disk; a torn last line is dropped by readers and overwritten by the next
+writer. A final file appears by rename, whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from newskills.base.errors import DataError, LockedError, storage_error
+from newskills.base.records import Row
+
+_decoder = msgspec.json.Decoder(Row)
+_encoder = msgspec.json.Encoder()
+
+
+def encode_line(record: object) -> bytes:
+    """One JSON line with its newline. Lone surrogates (possible in model text) become `\\ufffd`."""
+    try:
+        return _encoder.encode(record) + b"\n"
+    except UnicodeEncodeError:
+        return _encoder.encode(_without_surrogates(record)) + b"\n"
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """Rows of a JSON-lines file, in constant memory; blank lines are skipped.
+
+    Raises DataError naming file, line and what is wrong.
+    """
+    with open_for_reading(path) as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield decode_row(line, path, number)
+
+
+def decode_row(line: bytes, path: Path, number: int) -> Row:
+    """One line → one JSON object. Raises DataError."""
+    try:
+        return _decoder.decode(line)
+    except msgspec.ValidationError as error:
+        raise DataError(f"{path}, line {number}: a JSON object is expected, {error}.") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}, line {number}: invalid JSON ({error}).") from error
+
+
+def open_for_reading(path: Path) -> IO[bytes]:
+    """Raises DataError for a missing or unreadable file."""
+    try:
+        return path.open("rb", buffering=1 << 20)
+    except FileNotFoundError as error:
+        near = [p.name for p in path.parent.glob("*.jsonl")][:5] if path.parent.is_dir() else []
+        hint = f"That folder has: {', '.join(sorted(near))}." if near else ""
+        raise DataError(f"There is no file {path}.", hint=hint) from error
+    except IsADirectoryError as error:
+        raise DataError(f"{path} is a folder; a JSON-lines file is expected.") from error
+    except OSError as error:
+        raise DataError(f"Cannot read {path}: {error.strerror}.") from error
+
+
+class AppendLog:
+    """An append-only JSON-lines file. `append` returns the byte offset of its line.
+
+    Lines reach the disk on `sync`; the caller decides how many share one fsync (group commit). Opening truncates a
+    torn last line.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._end = whole_length(self._fd)
+            os.ftruncate(self._fd, self._end)
+            os.lseek(self._fd, self._end, os.SEEK_SET)
+        except OSError as error:
+            raise storage_error(error, path) from error
+        self._buffer: list[bytes] = []
+        self._pending = 0
+
+    def append(self, record: object) -> int:
+        line = encode_line(record)
+        offset = self._end + self._pending
+        self._buffer.append(line)
+        self._pending += len(line)
+        return offset
+
+    def sync(self) -> None:
+        """Writes and fsyncs what was appended. Raises StorageError; the file then still ends on a whole line."""
+        if not self._buffer:
+            return
+        data = memoryview(b"".join(self._buffer))
+        try:
+            written = 0
+            while written < len(data):
+                written += os.write(self._fd, data[written:])
+            os.fdatasync(self._fd)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._fd, self._end)
+                os.lseek(self._fd, self._end, os.SEEK_SET)
+            raise storage_error(error, self.path) from error
+        self._end += self._pending
+        self._buffer.clear()
+        self._pending = 0
+
+    def close(self) -> None:
+        try:
+            self.sync()
+        finally:
+            os.close(self._fd)
+
+
+def whole_length(fd: int) -> int:
+    """Bytes of the file up to and including its last newline."""
+    size = os.fstat(fd).st_size
+    step = 1 << 16
+    end = size
+    while end > 0:
+        start = max(0, end - step)
+        block = os.pread(fd, end - start, start)
+        cut = block.rfind(b"\n")
+        if cut >= 0:
+            return start + cut + 1
+        end = start
+    return 0
+
+
+@contextlib.contextmanager
+def atomic_write(path: Path) -> Iterator[IO[bytes]]:
+    """A binary file that replaces `path` on success and leaves no trace on failure. Raises StorageError."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb", buffering=1 << 20) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise storage_error(error, path) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """`value` as JSON with an indent of 2, atomically."""
+    with atomic_write(path) as file:
+        file.write(msgspec.json.format(_encoder.encode(value), indent=2) + b"\n")
+
+
+def write_rows(path: Path, rows: Iterable[Row]) -> int:
+    """JSON lines, atomically; returns how many."""
+    count = 0
+    with atomic_write(path) as file:
+        for row in rows:
+            file.write(encode_line(row))
+            count += 1
+    return count
+
+
+@contextlib.contextmanager
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Holds an exclusive lock on `path` (released by the kernel when the process dies). Raises LockedError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise storage_error(error, path) from error
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            owner = os.pread(fd, 200, 0).decode(errors="replace").strip() or "another process"
+            raise LockedError(f"{what} is in use by {owner}.", hint="Wait for it, or stop it.") from error
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, list | tuple):
+        return [_without_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
+    if isinstance(value, msgspec.Struct):
+        return _without_surrogates(msgspec.to_builtins(value))
+    return value
