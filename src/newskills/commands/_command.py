@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a command is: options, `++` schema, and what it does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from newskills.config.command_line import Parsed, parse
+from newskills.config.fields import leaves
+from newskills.config.help import command_help
+
+O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
+
+
+class Command(Struct, frozen=True, kw_only=True, Generic[O]):
+    """`run` gets the parsed options and returns the exit code.
+
+    `config` names the struct of the `++` keys (None: the command takes none).
+    """
+
+    name: str
+    summary: str
+    options: type[O]
+    run: Callable[[Parsed[O]], int]
+    config: type[Struct] | None = None
+    aliases: Mapping[str, str] = {}
+    examples: Sequence[str] = ()
+    accepts_overrides: bool = False
+
+    def main(self, argv: Sequence[str]) -> int:
+        """Parses `argv`, shows help where asked, runs. Raises NewskillsError."""
+        keys = tuple(leaves(self.config)) if self.config else ()
+        parsed: Parsed[O] = parse(self.options, argv, command=self.name, aliases=self.aliases, keys=keys)
+        if parsed.help:
+            sys.stdout.write(self.help())
+            return 0
+        if parsed.overrides and self.config is None and not self.accepts_overrides:
+            from newskills.base.errors import ConfigError
+
+            key = next(iter(parsed.overrides))
+            raise ConfigError(f"ns {self.name} takes no ++ keys, but ++{key}= was given.")
+        return self.run(parsed)
+
+    def help(self) -> str:
+        return command_help(
+            self.name, self.summary, self.options, config=self.config, examples=self.examples
+        )
+
+
+def print_table(rows: Sequence[Sequence[Any]]) -> None:
+    """Columns left-justified to their widest cell."""
+    widths = [max(len(str(row[i])) for row in rows) for i in range(len(rows[0]))] if rows else []
+    for row in rows:
+        line = "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True))
+        sys.stdout.write(line.rstrip() + "\n")

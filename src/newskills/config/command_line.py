@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""argv → options of a command (a struct) and `++` overrides.
+
+`--snake_case` is canonical, `--kebab-case` means the same; `--k v` and `--k=v`; `--flag` / `--no-flag`; lists take
+several words or repetitions; `++a.b=v`, `+a.b=v` and `a.b=v` are one thing. Unknown options are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, UnknownNameError, suggest
+from newskills.config.fields import Leaf, leaves
+from newskills.config.values import Text, convert
+
+S = TypeVar("S", bound=Struct)
+_OVERRIDE = re.compile(r"\+{0,2}[A-Za-z_][\w.\-/@]*=", re.ASCII)
+_HYDRA_FLAGS = ("config_path", "config_name", "config_dir", "cfg", "info", "multirun", "hydra_help")
+
+
+class Parsed(Struct, Generic[S]):
+    """`given` names the options that the user set; `overrides` keeps the last value of each key, as text."""
+
+    options: S
+    overrides: dict[str, Text]
+    given: frozenset[str]
+    help: bool = False
+    explain: bool = False
+
+
+def parse(
+    cls: type[S],
+    argv: Sequence[str],
+    *,
+    command: str,
+    aliases: Mapping[str, str] | None = None,
+    keys: Iterable[str] = (),
+) -> Parsed[S]:
+    """Reads `argv`. `aliases`: other names of options; `keys`: `++` keys, for better suggestions.
+
+    Raises ConfigError (a value is missing or of the wrong type), UnknownNameError (option).
+    """
+    reader = _Reader(leaves(cls), dict(aliases or {}), command, tuple(keys))
+    reader.read(list(argv))
+    if reader.help:
+        return Parsed(_blank(cls), reader.overrides, frozenset(), help=True)
+    options = build(cls, reader.values, command=command)
+    return Parsed(options, reader.overrides, frozenset(reader.values), explain=reader.explain)
+
+
+def build(cls: type[S], values: Mapping[str, Any], *, command: str) -> S:
+    """Options from values by name (texts or Python values). Raises ConfigError; names what is missing."""
+    known = leaves(cls)
+    done = {}
+    for name, value in values.items():
+        leaf = known[name]
+        texts = value if isinstance(value, list) else [value]
+        if leaf.is_list and all(isinstance(text, Text) for text in texts):
+            done[name] = _list_value([str(text) for text in texts], leaf)
+        else:
+            done[name] = convert(value, leaf, f"--{name} {_plain(value)}")
+    missing = [name for name, leaf in known.items() if leaf.required and name not in done]
+    if missing:
+        first = known[missing[0]]
+        word = missing[0].upper() if first.extra.get("positional") else f"--{missing[0]}"
+        raise ConfigError(
+            f"ns {command}: {word} is missing ({first.description}).", hint=f"See: ns {command} --help"
+        )
+    return msgspec.convert(done, cls)
+
+
+class _Reader:
+    def __init__(
+        self, known: dict[str, Leaf], aliases: dict[str, str], command: str, keys: tuple[str, ...]
+    ) -> None:
+        self.known, self.aliases, self.command, self.keys = known, aliases, command, keys
+        self.values: dict[str, Any] = {}
+        self.overrides: dict[str, Text] = {}
+        self.help = self.explain = False
+        self.positional = next((n for n, leaf in known.items() if leaf.extra.get("positional")), None)
+
+    def read(self, words: list[str]) -> None:
+        while words:
+            word = words.pop(0)
+            if word in ("--help", "-h"):
+                self.help = True
+            elif word == "--explain":
+                self.explain = True
+            elif word == "--":
+                for rest in words:
+                    self.place(rest)
+                words.clear()
+            elif word.startswith("--"):
+                self.option(word, words)
+            elif _OVERRIDE.match(word):
+                key, _, value = word.lstrip("+").partition("=")
+                self.overrides[key] = Text(value)
+            elif word.startswith("+"):
+                raise ConfigError(f"{word} has no value; write {word}=VALUE.")
+            elif word.startswith("-") and len(word) > 1 and not word[1].isdigit():
+                self.short(word, words)
+            else:
+                self.place(word)
+
+    def short(self, word: str, words: list[str]) -> None:
+        for name, leaf in self.known.items():
+            if leaf.extra.get("short") == word:
+                self.option(f"--{name}", words)
+                return
+        raise UnknownNameError("option", word, [f"--{name}" for name in self.known], hint=self.see())
+
+    def place(self, word: str) -> None:
+        if self.positional is None:
+            raise ConfigError(f"ns {self.command}: unexpected word '{word}'.", hint=self.see())
+        if self.known[self.positional].is_list:
+            self.values.setdefault(self.positional, []).append(Text(word))
+        elif self.positional in self.values:
+            raise ConfigError(f"ns {self.command}: unexpected second word '{word}'.", hint=self.see())
+        else:
+            self.values[self.positional] = Text(word)
+
+    def option(self, word: str, words: list[str]) -> None:
+        flag, equals, value = word[2:].partition("=")
+        name, negated = self.name_of(flag)
+        leaf = self.known[name]
+        if negated:
+            self.values[name] = False
+        elif leaf.is_bool and not equals:
+            self.values[name] = True
+        elif equals:
+            self.add(name, [value])
+        else:
+            self.add(name, self.words_for(word, leaf, words))
+
+    def add(self, name: str, texts: list[str]) -> None:
+        if self.known[name].is_list:
+            self.values.setdefault(name, []).extend(Text(text) for text in texts)
+        else:
+            self.values[name] = Text(texts[0])
+
+    def words_for(self, word: str, leaf: Leaf, words: list[str]) -> list[str]:
+        """A value may itself begin with `--` (engine arguments); only a known option ends the hunt for it."""
+        if not words or self.is_option(words[0]):
+            raise ConfigError(f"{word} needs a value ({leaf.description}).", hint=self.see())
+        taken = [words.pop(0)]
+        while leaf.is_list and words and not words[0].startswith("-") and not _OVERRIDE.match(words[0]):
+            taken.append(words.pop(0))
+        return taken
+
+    def is_option(self, word: str) -> bool:
+        if word.startswith("++") and _OVERRIDE.match(word):
+            return True
+        if not word.startswith("--") or any(ch.isspace() for ch in word):
+            return False
+        try:
+            self.name_of(word[2:].partition("=")[0])
+        except UnknownNameError:
+            return False
+        return True
+
+    def name_of(self, flag: str) -> tuple[str, bool]:
+        name = flag.replace("-", "_")
+        name = self.aliases.get(name, name)
+        if name in self.known:
+            return name, False
+        if name.startswith("no_") and name[3:] in self.known and self.known[name[3:]].is_bool:
+            return name[3:], True
+        if name in _HYDRA_FLAGS:
+            raise UnknownNameError(
+                "option",
+                f"--{flag}",
+                [],
+                hint="It belongs to Hydra; newskills has no such files. Use ++key=value.",
+            )
+        if name in {key.rpartition(".")[2] for key in self.keys} or name in self.keys:
+            key = next(key for key in self.keys if key == name or key.endswith(f".{name}"))
+            raise UnknownNameError("option", f"--{flag}", [], hint=f"Did you mean ++{key}=VALUE?")
+        raise UnknownNameError("option", f"--{flag}", [f"--{known}" for known in self.known], hint=self.see())
+
+    def see(self) -> str:
+        return f"See: ns {self.command} --help"
+
+
+def check_keywords(cls: type[Struct], names: Iterable[str], command: str) -> None:
+    """For the Python API: raises TypeError for an unknown or a missing keyword."""
+    known = leaves(cls)
+    given = set(names)
+    for name in given - set(known):
+        raise TypeError(f"{command}() has no argument '{name}'{suggest(name, known)}")
+    for name, leaf in known.items():
+        if leaf.required and name not in given:
+            raise TypeError(f"Missing required argument: '{name}'")
+
+
+def _list_value(texts: list[str], leaf: Leaf) -> Any:
+    if len(texts) == 1 and texts[0][:1] == "[":
+        return convert(Text(texts[0]), leaf, f"--{leaf.path}")
+    return convert(texts, leaf, f"--{leaf.path} {' '.join(texts)}")
+
+
+def _blank(cls: type[S]) -> S:
+    required = {name: None for name, leaf in leaves(cls).items() if leaf.required}
+    return cls(**required)
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers of values → one frozen struct; every leaf remembers which layer it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.config.fields import Leaf, leaves
+from newskills.config.values import Text, convert, parse_value
+
+S = TypeVar("S", bound=Struct)
+
+
+class Layer(Struct, frozen=True):
+    """Values by dotted path (or nested dictionaries); later layers win."""
+
+    source: str
+    values: Mapping[str, Any]
+
+
+class Resolved(Struct, Generic[S]):
+    """The struct, and for each path that some layer set the name of the last one that did."""
+
+    value: S
+    origin: dict[str, str]
+
+
+def resolve(
+    cls: type[S],
+    layers: Sequence[Layer],
+    *,
+    aliases: Mapping[str, str] | None = None,
+    removed: Mapping[str, str] | None = None,
+) -> Resolved[S]:
+    """Merges `layers` into `cls`.
+
+    `aliases` map other spellings to paths; `removed` maps keys that no longer exist to the sentence to show.
+    Raises ConfigError for a value of the wrong type, UnknownNameError for an unknown key.
+    """
+    known = leaves(cls)
+    tree: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    for layer in layers:
+        for key, value in _flatten(layer.values, known, aliases or {}):
+            if key in (removed or {}):
+                raise ConfigError(f"++{key}: {(removed or {})[key]}")
+            path, leaf, rest = _find(key, known, aliases or {})
+            shown = f"++{key}={value}" if isinstance(value, Text) else f"{key} of {layer.source}"
+            if rest:
+                value = parse_value(value) if isinstance(value, Text) else value
+                _put(tree, [*path.split("."), *rest], value, known)
+            else:
+                _put(tree, path.split("."), convert(value, leaf, shown), known)
+            origin[".".join([path, *rest])] = layer.source
+    try:
+        return Resolved(msgspec.convert(tree, cls, strict=True), origin)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"The options do not fit together: {error}.") from error
+
+
+def explain(resolved: Resolved[Any]) -> list[tuple[str, str, str]]:
+    """(path, value, where it came from) for every key, defaults included."""
+    rows = []
+    for path, leaf in leaves(type(resolved.value)).items():
+        value = resolved.value
+        for name in path.split("."):
+            value = getattr(value, name)
+        origins = {o for key, o in resolved.origin.items() if key == path or key.startswith(f"{path}.")}
+        shown = "********" if leaf.extra.get("secret") and value else render(value)
+        rows.append((path, shown, ", ".join(sorted(origins)) or "default"))
+    return rows
+
+
+def render(value: Any) -> str:
+    """A value as it may be typed after `++key=`."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return value if value else '""'
+    if isinstance(value, int | float):
+        return repr(value)
+    return msgspec.json.encode(value).decode()
+
+
+def _find(key: str, known: Mapping[str, Leaf], aliases: Mapping[str, str]) -> tuple[str, Leaf, list[str]]:
+    names = key.replace("-", "_").split(".")
+    for cut in range(len(names), 0, -1):
+        head = ".".join(names[:cut])
+        path = aliases.get(head, head)
+        leaf = known.get(path)
+        if leaf is not None and (cut == len(names) or leaf.open):
+            return path, leaf, key.split(".")[cut:]
+    raise UnknownNameError("option", f"++{key}", [f"++{path}" for path in (*known, *aliases)])
+
+
+def _flatten(
+    values: Mapping[str, Any], known: Mapping[str, Leaf], aliases: Mapping[str, str], prefix: str = ""
+) -> list[tuple[str, Any]]:
+    flat: list[tuple[str, Any]] = []
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        inner = key not in aliases and any(path.startswith(f"{key}.") for path in known)
+        if inner and isinstance(value, Text):
+            value = parse_value(value)
+        if inner and isinstance(value, Mapping):
+            flat += _flatten(value, known, aliases, f"{key}.")
+        elif inner:
+            raise ConfigError(f"++{key}={value}: this key has sub-keys; write ++{key}.name=value or a {{…}}.")
+        else:
+            flat.append((key, value))
+    return flat
+
+
+def _put(tree: dict[str, Any], path: Sequence[str], value: Any, known: Mapping[str, Leaf]) -> None:
+    for at, name in enumerate(path[:-1], 1):
+        inner = tree.get(name)
+        if not isinstance(inner, dict):
+            leaf = known.get(".".join(path[:at]))
+            inner = dict(leaf.default) if leaf is not None and isinstance(leaf.default, dict) else {}
+        tree[name] = dict(inner)
+        tree = tree[name]
+    tree[path[-1]] = value

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text of the command line → typed values. The grammar of `++key=value`: null, true, 0.6, [a,b], {a:1}, 'text'."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from newskills.base.errors import ConfigError
+from newskills.config.fields import Leaf, alternatives
+
+_NUMBER = re.compile(r"[+-]?(\d[\d_]*)?(\.\d*)?([eE][+-]?\d+)?\Z")
+_WORDS = {"null": None, "none": None, "~": None, "true": True, "false": False}
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+class Text(str):
+    """A value as typed, not yet interpreted; its meaning depends on the type of the key it goes to."""
+
+    __slots__ = ()
+
+
+def convert(value: Any, leaf: Leaf, shown: str) -> Any:
+    """`value` as the type of `leaf`. Raises ConfigError naming `shown` (what the user typed) and the type."""
+    if isinstance(value, Text):
+        value = _interpret(value, leaf)
+    try:
+        return msgspec.convert(value, leaf.type, strict=False, str_keys=True)
+    except msgspec.ValidationError as error:
+        reason = str(error).replace("`", "'").replace(" - at '$'", "")
+        raise ConfigError(f"{shown}: {_lower_first(reason)} (type {leaf.type_name}).") from error
+
+
+def _interpret(text: Text, leaf: Leaf) -> Any:
+    kinds = alternatives(leaf.type)
+    structured = text[:1] in "[{" and any(leaf_kind not in (str, type(None)) for leaf_kind in kinds)
+    if str in kinds and not structured:
+        if type(None) in kinds and text.lower() in ("null", "none"):
+            return None
+        return unquote(text)
+    value = parse_value(text)
+    if leaf.is_list and not leaf.open and not isinstance(value, list) and value is not None:
+        return [value]
+    return value
+
+
+def parse_value(text: str) -> Any:
+    """Reads one value. Raises ConfigError where brackets or quotes do not close."""
+    parser = _Parser(text)
+    value = parser.value(stops="")
+    parser.skip()
+    if parser.at < len(text):
+        raise ConfigError(f"Cannot read the value {text!r}: unexpected text at character {parser.at + 1}.")
+    return value
+
+
+def unquote(text: str) -> str:
+    """Removes one pair of quotes around the whole text."""
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
+        return _ESCAPE.sub(r"\1", text[1:-1])
+    return str(text)
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def skip(self) -> None:
+        while self.at < len(self.text) and self.text[self.at].isspace():
+            self.at += 1
+
+    def peek(self) -> str:
+        self.skip()
+        return self.text[self.at : self.at + 1]
+
+    def value(self, stops: str) -> Any:
+        head = self.peek()
+        if head == "[":
+            return self.sequence()
+        if head == "{":
+            return self.mapping()
+        if head and head in "'\"":
+            return self.quoted(head)
+        return scalar(self.bare(stops))
+
+    def sequence(self) -> list[Any]:
+        self.at += 1
+        items: list[Any] = []
+        while self.peek() != "]":
+            items.append(self.value(",]"))
+            self.comma("]")
+        self.at += 1
+        return items
+
+    def mapping(self) -> dict[str, Any]:
+        self.at += 1
+        items: dict[str, Any] = {}
+        while self.peek() != "}":
+            head = self.peek()
+            key = self.quoted(head) if head and head in "'\"" else self.bare(":")
+            if self.peek() != ":":
+                raise ConfigError(f"Cannot read the value {self.text!r}: ':' is missing after {key!r}.")
+            self.at += 1
+            items[key] = self.value(",}")
+            self.comma("}")
+        self.at += 1
+        return items
+
+    def comma(self, close: str) -> None:
+        mark = self.peek()
+        if mark == ",":
+            self.at += 1
+        elif mark != close:
+            raise ConfigError(f"Cannot read the value {self.text!r}: '{close}' is missing.")
+
+    def quoted(self, quote: str) -> str:
+        end = self.at + 1
+        while end < len(self.text) and self.text[end] != quote:
+            end += 2 if self.text[end] == "\\" else 1
+        if end >= len(self.text):
+            raise ConfigError(f"Cannot read the value {self.text!r}: the quote {quote} is not closed.")
+        body, self.at = self.text[self.at + 1 : end], end + 1
+        return _ESCAPE.sub(r"\1", body)
+
+    def bare(self, stops: str) -> str:
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] not in stops:
+            self.at += 1
+        return self.text[start : self.at].strip()
+
+
+def scalar(text: str) -> Any:
+    """null, booleans and numbers become themselves; all else stays text."""
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    if any(ch.isdigit() for ch in text) and _NUMBER.match(text):
+        return float(text) if any(ch in text for ch in ".eE") else int(text)
+    return text
+
+
+def _lower_first(text: str) -> str:
+    return text[:1].lower() + text[1:]
