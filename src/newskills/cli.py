@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from newskills.commands._command import Command
@@ -72,7 +72,7 @@ def command_names() -> list[str]:
     return [name for group in GROUPS.values() for name in group]
 
 
-def load(name: str) -> Command:
+def load(name: str) -> Command[Any]:
     """The command called `name` (either spelling). Raises UnknownNameError."""
     canonical = name.replace("-", "_")
     canonical = SPELLINGS.get(canonical, canonical)
@@ -81,7 +81,7 @@ def load(name: str) -> Command:
 
         raise UnknownNameError("command", name, command_names(), hint="See: ns --help")
     module = import_module(f"newskills.commands.{MODULES.get(canonical, canonical)}")
-    command: Command = module.COMMAND
+    command: Command[Any] = module.COMMAND
     return command
 
 

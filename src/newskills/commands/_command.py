@@ -16,7 +16,7 @@ from newskills.config.help import command_help
 O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
 
 
-class Command(Struct, frozen=True, kw_only=True, Generic[O]):
+class Command(Struct, Generic[O], frozen=True, kw_only=True):
     """`run` gets the parsed options and returns the exit code.
 
     `config` names the struct of the `++` keys (None: the command takes none).
@@ -46,9 +46,7 @@ class Command(Struct, frozen=True, kw_only=True, Generic[O]):
         return self.run(parsed)
 
     def help(self) -> str:
-        return command_help(
-            self.name, self.summary, self.options, config=self.config, examples=self.examples
-        )
+        return command_help(self.name, self.summary, self.options, config=self.config, examples=self.examples)
 
 
 def print_table(rows: Sequence[Sequence[Any]]) -> None:

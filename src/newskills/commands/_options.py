@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that several commands share. Frozen structs; a command's own struct inherits the groups it needs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+JOB = {"group": "placement (has an effect on clusters; none is in this version)"}
+SERVER = {"group": "model"}
+SEEDS = {"group": "seeds and chunks"}
+REPORT = {"group": "Weights & Biases"}
+
+
+def doc(description: str, extra: dict[str, Any] | None = None) -> Meta:
+    """The meaning of an option, and its group on the help page."""
+    return Meta(description=description, extra=extra)
+
+
+class PlacementOptions(Struct, frozen=True, kw_only=True):
+    """Where the work runs. On this machine (executor none) only `cluster` and `expname` matter."""
+
+    cluster: Annotated[str | None, doc("cluster config; none or local = this machine", JOB)] = None
+    config_dir: Annotated[str | None, doc("folder of cluster configs", JOB)] = None
+    partition: Annotated[str | None, doc("Slurm partition", JOB)] = None
+    account: Annotated[str | None, doc("Slurm account", JOB)] = None
+    qos: Annotated[str | None, doc("Slurm quality of service", JOB)] = None
+    time_min: Annotated[str | None, doc("Slurm minimum time", JOB)] = None
+    sbatch_kwargs: Annotated[str, doc("JSON of further sbatch settings", JOB)] = ""
+    exclusive: Annotated[bool | None, doc("whole nodes", JOB)] = None
+    mount_paths: Annotated[str | None, doc("extra mounts src:dst, comma separated", JOB)] = None
+    check_mounted_paths: Annotated[bool, doc("verify mount sources before submitting", JOB)] = False
+    run_after: Annotated[list[str], doc("experiments that must finish first", JOB)] = []
+    dependent_jobs: Annotated[int, doc("copies that continue after the time limit", JOB)] = 0
+    reuse_code: Annotated[bool, doc("reuse the code package of this session", JOB)] = True
+    reuse_code_exp: Annotated[str | None, doc("reuse the code package of that experiment", JOB)] = None
+    installation_command: Annotated[str | None, doc("command run once per node first", JOB)] = None
+    skip_hf_home_check: Annotated[bool | None, doc("do not insist on HF_HOME", JOB)] = None
+
+
+class RunOptions(PlacementOptions, frozen=True, kw_only=True):
+    """Name, logs, dry run."""
+
+    expname: Annotated[str | None, doc("name of the experiment, for logs (default: the command)")] = None
+    log_dir: Annotated[str | None, doc("folder of the logs (default: in the output folder)")] = None
+    dry_run: Annotated[bool, doc("show the resolved run and the first prompt; do nothing")] = False
+    accept_lost: Annotated[
+        float,
+        Meta(ge=0, le=100, description="percent of samples that the instrument may lose before the run fails"),
+    ] = 1.0
+
+
+class ModelOptions(Struct, frozen=True, kw_only=True):
+    """Which model, and where it is served."""
+
+    model: Annotated[list[str], doc("name or path of the model", SERVER)] = []
+    server_type: Annotated[
+        list[str],
+        doc("openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …", SERVER),
+    ] = []
+    server_address: Annotated[list[str], doc("use a running server, with or without /v1", SERVER)] = []
+    server_gpus: Annotated[list[int], doc("host the model on this many GPUs per node", SERVER)] = []
+    server_nodes: Annotated[list[int], doc("nodes per model", SERVER)] = []
+    server_args: Annotated[list[str], doc("further arguments of the engine, as they are", SERVER)] = []
+    server_entrypoint: Annotated[list[str], doc("other start command of the engine", SERVER)] = []
+    server_container: Annotated[list[str], doc("container image of the server (clusters)", SERVER)] = []
+    server_timeout: Annotated[float, doc("seconds a hosted server may take to start", SERVER)] = 1800.0
+
+
+class SeedOptions(Struct, frozen=True, kw_only=True):
+    """Repetitions and pieces."""
+
+    starting_seed: Annotated[int, doc("first seed", SEEDS)] = 0
+    num_chunks: Annotated[int | None, doc("split the input into so many pieces", SEEDS)] = None
+    chunk_ids: Annotated[str | list[int] | None, doc("only these pieces: 1,2,5 or 0..4", SEEDS)] = None
+    rerun_done: Annotated[bool, doc("ignore .done markers and start anew", SEEDS)] = False
+
+
+class WandbOptions(Struct, frozen=True, kw_only=True):
+    """Logging to Weights & Biases (extra newskills[wandb]); nothing is uploaded unless a name is given."""
+
+    wandb_name: Annotated[str | None, doc("log the metrics under this name", REPORT)] = None
+    wandb_group: Annotated[str | None, doc("group of the run", REPORT)] = None
+    wandb_project: Annotated[str, doc("project of the run", REPORT)] = "nemo-skills"
+    log_samples: Annotated[bool, doc("also log 200 records", REPORT)] = False

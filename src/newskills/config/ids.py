@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of ids as people write them: `1,2,5` or `0..4` (inclusive)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from newskills.base.errors import ConfigError
+
+
+def parse_ids(ids: str | Sequence[int], option: str) -> list[int]:
+    """Raises ConfigError for anything but whole numbers in one of the two forms, or an id given twice."""
+    if not isinstance(ids, str):
+        found = list(ids)
+    elif ".." in ids:
+        if "," in ids:
+            raise ConfigError(f"{option} '{ids}': write either 1,2,5 or 0..4, not both.")
+        first, _, last = ids.partition("..")
+        found = list(range(_whole(first, ids, option), _whole(last, ids, option) + 1))
+    else:
+        found = [_whole(part, ids, option) for part in ids.split(",")]
+    if len(set(found)) != len(found):
+        raise ConfigError(f"{option} '{ids}': an id is given twice.")
+    if not found:
+        raise ConfigError(f"{option} '{ids}': the range is empty.")
+    return found
+
+
+def _whole(text: str, ids: str, option: str) -> int:
+    if not text.strip().isdecimal():
+        raise ConfigError(f"{option} '{ids}': '{text.strip()}' is not a whole number; write 1,2,5 or 0..4.")
+    return int(text)
