@@ -38,8 +38,9 @@ class Registry:
         self.kind = kind
         self.group = group
         self._table = dict(table)
+        self._aliases = dict(aliases or {})
         self._folded = {fold(name): name for name in table}
-        for alias, name in (aliases or {}).items():
+        for alias, name in self._aliases.items():
             self._folded.setdefault(fold(alias), name)
 
     def names(self) -> list[str]:
@@ -53,7 +54,7 @@ class Registry:
         for external in self._external():
             if fold(external) == fold(name):
                 return external
-        raise UnknownNameError(self.kind, name, [*self._folded.values(), *self._folded, *self._external()])
+        raise UnknownNameError(self.kind, name, [*self._table, *self._aliases, *self._external()])
 
     def get(self, name: str) -> Any:
         """The object called `name`. Raises UnknownNameError, ConfigError for a broken `where::attr`."""

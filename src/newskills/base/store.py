@@ -24,7 +24,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def encode_line(record: object) -> bytes:
-    """One JSON line with its newline. Lone surrogates (possible in model text) become `\\ufffd`."""
+    """One JSON line with its newline. Lone surrogates (possible in model text) become `?`."""
     try:
         return _encoder.encode(record) + b"\n"
     except UnicodeEncodeError:
@@ -149,7 +149,8 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     except OSError as error:
         raise storage_error(error, path) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
 
 
 def write_json(path: Path, value: Any) -> None:

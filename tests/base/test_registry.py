@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+import sys
+
+import pytest
+
+from newskills.base.errors import ConfigError, UnknownNameError, boundary, guard, suggest
+from newskills.base.registry import Registry, load_attr
+
+TABLE = {"json": "json:loads", "un-used": "no_such_module_at_all:x"}
+
+
+def registry() -> Registry:
+    return Registry("codec", TABLE, group="newskills.tests.none", aliases={"JavaScript": "json"})
+
+
+def test_names_are_folded_and_lazy():
+    found = registry()
+    assert found.names() == ["json", "un-used"]
+    assert found.get("JSON")("[1]") == [1]
+    assert found.resolve("un_used") == "un-used"
+    assert found.resolve("javascript") == "json"
+    assert "no_such_module_at_all" not in sys.modules
+    with pytest.raises(ImportError):
+        found.get("un-used")
+
+
+def test_unknown_names_suggest():
+    with pytest.raises(UnknownNameError, match="Unknown codec 'jsn'; did you mean 'json'"):
+        registry().get("jsn")
+    with pytest.raises(UnknownNameError, match="there are JavaScript, json"):
+        registry().get("zzzzzz")
+
+
+def test_objects_from_files_and_modules(tmp_path):
+    plug = tmp_path / "plug.py"
+    plug.write_text("def answer():\n    return 42\n")
+    assert load_attr(f"{plug}::answer")() == 42
+    assert registry().get("json::dumps")([1]) == "[1]"
+    with pytest.raises(UnknownNameError, match="did you mean 'answer'"):
+        load_attr(f"{plug}::anser")
+    with pytest.raises(ConfigError, match="There is no file"):
+        load_attr(f"{tmp_path}/none.py::x")
+    (tmp_path / "broken.py").write_text("def (:")
+    with pytest.raises(ConfigError, match="Cannot load"):
+        load_attr(f"{tmp_path}/broken.py::x")
+
+
+def test_the_boundary_attributes():
+    assert guard(lambda: 3) == 3
+    failure = guard(lambda: 1 / 0)
+    assert (failure.kind, failure.cause) == ("ZeroDivisionError", "harness")
+    assert boundary(TimeoutError()).cause == "timeout"
+    assert boundary(ConfigError("x")).message == "x"
+
+
+def test_suggestions_are_bounded():
+    assert suggest("a", [f"name{i}" for i in range(40)]).count(",") == 12
+    assert suggest("a", []) == "."

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+import os
+import resource
+import signal
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from newskills.base.errors import DataError, LockedError, StorageError
+from newskills.base.store import AppendLog, atomic_write, encode_line, locked, read_rows, write_json, write_rows
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=50)
+@given(rows=st.lists(st.dictionaries(st.text(max_size=6), JSON, max_size=4), max_size=8))
+def test_rows_round_trip(tmp_path_factory, rows):
+    path = tmp_path_factory.mktemp("rows") / "a.jsonl"
+    assert write_rows(path, rows) == len(rows)
+    assert list(read_rows(path)) == rows
+
+
+def test_lone_surrogates_of_model_text_are_replaced_not_fatal():
+    assert encode_line({"generation": "a\ud800b", "list": ["\udfff"]}) == b'{"generation":"a?b","list":["?"]}\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"a":1}\nnot json\n', "line 2: invalid JSON"),
+        (b'{"a":1}\n\n[1]\n', "line 3: a JSON object is expected"),
+        (b'{"a":"\xff"}\n', "line 1: invalid JSON"),
+        (b'{"a":1', "line 1: invalid JSON"),
+    ],
+)
+def test_bad_lines_are_named(tmp_path, content, message):
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        list(read_rows(path))
+
+
+def test_missing_file_tells_what_is_there(tmp_path):
+    (tmp_path / "test.jsonl").write_text("{}\n")
+    with pytest.raises(DataError, match=r"tset.jsonl.*test.jsonl"):
+        list(read_rows(tmp_path / "tset.jsonl"))
+    with pytest.raises(DataError, match="is a folder"):
+        list(read_rows(tmp_path))
+
+
+@given(cut=st.integers(0, 60))
+def test_a_torn_line_is_dropped_and_overwritten(tmp_path_factory, cut):
+    path = tmp_path_factory.mktemp("log") / "x.jsonl-async"
+    log = AppendLog(path)
+    for number in range(3):
+        log.append({"n": number, "pad": "x" * 5})
+    log.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:cut])
+    kept = whole[:cut].count(b"\n")
+    log = AppendLog(path)
+    offset = log.append({"n": 99})
+    log.close()
+    rows = list(read_rows(path))
+    assert [row["n"] for row in rows] == [*range(kept), 99]
+    assert path.read_bytes()[offset:] == b'{"n":99}\n'
+
+
+def test_a_torn_tail_longer_than_a_block_is_found(tmp_path):
+    path = tmp_path / "log"
+    path.write_bytes(b'{"a":1}\n' + b"x" * 200_000)
+    AppendLog(path).close()
+    assert path.read_bytes() == b'{"a":1}\n'
+
+
+def test_a_full_disk_is_one_sentence_and_keeps_whole_lines(tmp_path):
+    script = f"""
+import resource, signal
+from pathlib import Path
+from newskills.base.errors import StorageError
+from newskills.base.store import AppendLog
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+log = AppendLog(Path({str(tmp_path / "log")!r}))
+log.append({{"n": 1}})
+log.sync()
+log.append({{"n": 2, "big": "x" * 5000}})
+try:
+    log.sync()
+except StorageError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "cannot write" in done.stdout
+    assert (tmp_path / "log").read_bytes() == b'{"n":1}\n'
+
+
+def test_atomic_write_leaves_the_old_file_on_failure(tmp_path):
+    path = tmp_path / "metrics.json"
+    write_json(path, {"a": 1})
+
+    def fail_half_way():
+        with atomic_write(path) as file:
+            file.write(b"half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail_half_way()
+    assert path.read_text() == '{\n  "a": 1\n}\n'
+    assert [p.name for p in tmp_path.iterdir()] == ["metrics.json"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_an_unwritable_folder_is_one_sentence(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(StorageError, match="not permitted"):
+        write_json(tmp_path / "sub" / "x.json", {})
+
+
+def test_a_file_where_a_folder_is_needed_is_one_sentence(tmp_path):
+    (tmp_path / "out").write_text("")
+    with pytest.raises(StorageError, match="cannot write"):
+        write_json(tmp_path / "out" / "x.json", {})
+
+
+def test_a_lock_is_exclusive_and_dies_with_its_process(tmp_path):
+    path = tmp_path / ".lock"
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys,time\nfrom pathlib import Path\nfrom newskills.base.store import locked\n"
+            f"with locked(Path({str(path)!r}), 'x'):\n print('held', flush=True)\n time.sleep(60)",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout.readline() == "held\n"
+    with (
+        pytest.raises(LockedError, match=f"The output is in use by process {holder.pid}"),
+        locked(path, "The output"),
+    ):
+        pass
+    holder.send_signal(signal.SIGKILL)
+    holder.communicate()
+    with locked(path, "The output"):
+        pass
+
+
+def test_limits_of_this_process_are_untouched():
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
