@@ -117,5 +117,5 @@ def _check_refs(job: Job) -> None:
         for word in command.script.argv:
             if isinstance(word, Ref) and word.component not in names:
                 raise ConfigError(
-                    f"Command '{command.name}' of job '{job.name}' refers to '{word.component}', which is not there."
+                    f"Command '{command.name}' of job '{job.name}' refers to '{word.component}', which is missing."
                 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names → objects, lazily. One class, one way: built-in rows, entry points, or `module::attr` / `file.py::attr`."""
+"""Names → objects, lazily: built-in rows, entry points, or `module::attr` / `file.py::attr`. One class, one way."""
 
 from __future__ import annotations
 

@@ -1,0 +1,42 @@
+# One virtual environment for users' words (quickstart) and one for developers' (test).
+PYTHON ?= python3
+QUICK := .venv-quickstart
+DEV := .venv
+
+.PHONY: quickstart test check format bench docs clean
+
+quickstart: $(QUICK)/bin/ns ## evaluate a real model on this machine's CPU
+	$(QUICK)/bin/ns quickstart
+
+test: ## everything that must hold; installs what it needs
+	./.ci/test
+
+check: $(DEV)/bin/ns
+	$(DEV)/bin/ruff check
+	$(DEV)/bin/ruff format --check
+	$(DEV)/bin/mypy
+	$(DEV)/bin/lint-imports
+
+format: $(DEV)/bin/ns
+	$(DEV)/bin/ruff check --fix
+	$(DEV)/bin/ruff format
+
+bench: $(DEV)/bin/ns
+	$(DEV)/bin/python -m bench
+
+docs: $(DEV)/bin/ns
+	$(DEV)/bin/python docs/generate.py
+	$(DEV)/bin/mkdocs build --strict
+
+$(QUICK)/bin/ns: pyproject.toml
+	$(PYTHON) -m venv $(QUICK)
+	$(QUICK)/bin/pip install --quiet '.[local]'
+	touch $@
+
+$(DEV)/bin/ns: pyproject.toml
+	$(PYTHON) -m venv $(DEV)
+	$(DEV)/bin/pip install --quiet --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(QUICK) $(DEV) build dist site .pytest_cache .mypy_cache .ruff_cache
