@@ -82,7 +82,7 @@ class _Reader:
         self.values: dict[str, Any] = {}
         self.overrides: dict[str, Text] = {}
         self.help = self.explain = False
-        self.positional = next((n for n, leaf in known.items() if leaf.extra.get("positional")), None)
+        self.positionals = [name for name, leaf in known.items() if leaf.extra.get("positional")]
 
     def read(self, words: list[str]) -> None:
         while words:
@@ -115,14 +115,14 @@ class _Reader:
         raise UnknownNameError("option", word, [f"--{name}" for name in self.known], hint=self.see())
 
     def place(self, word: str) -> None:
-        if self.positional is None:
-            raise ConfigError(f"ns {self.command}: unexpected word '{word}'.", hint=self.see())
-        if self.known[self.positional].is_list:
-            self.values.setdefault(self.positional, []).append(Text(word))
-        elif self.positional in self.values:
-            raise ConfigError(f"ns {self.command}: unexpected second word '{word}'.", hint=self.see())
-        else:
-            self.values[self.positional] = Text(word)
+        for name in self.positionals:
+            if self.known[name].is_list:
+                self.values.setdefault(name, []).append(Text(word))
+                return
+            if name not in self.values:
+                self.values[name] = Text(word)
+                return
+        raise ConfigError(f"ns {self.command}: unexpected word '{word}'.", hint=self.see())
 
     def option(self, word: str, words: list[str]) -> None:
         flag, equals, value = word[2:].partition("=")

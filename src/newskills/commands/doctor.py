@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns doctor`: what this machine has, what is missing, and the next command for each gap. Changes nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from newskills._version import __version__
+from newskills.base.errors import NewskillsError
+from newskills.commands._command import Command, print_table
+from newskills.commands._options import doc
+from newskills.config.command_line import Parsed
+
+EXTRAS = {
+    "math": ("math_verify", "symbolic fall-back of the math grader"),
+    "local": ("xllamacpp", "a real model on this machine's CPU"),
+    "hf": ("tokenizers", "tokenizers and data sets of the Hugging Face hub"),
+    "wandb": ("wandb", "logging to Weights & Biases"),
+    "litellm": ("litellm", "exotic providers"),
+}
+KEYS = ("OPENAI_API_KEY", "NVIDIA_API_KEY", "AZURE_OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN")
+State = Literal["ok", "note", "missing", "wrong"]
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    server_address: Annotated[str | None, doc("also ask this endpoint which models it serves")] = None
+
+
+class Finding(Struct):
+    """One line of the page. `wrong` makes the exit code 1."""
+
+    what: str
+    state: State
+    text: str
+
+
+def examine(options: Options) -> list[Finding]:
+    found = [_python(), *_extras(), _gpu(), *_keys(), *_folders(), _mirror(), *_plugins()]
+    if options.server_address:
+        found.append(_endpoint(options.server_address))
+    return found
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Finding("newskills", "ok", f"{__version__}, Python {version}, {os.cpu_count()} CPUs, {sys.prefix}")
+
+
+def _extras() -> list[Finding]:
+    findings = []
+    for extra, (module, use) in EXTRAS.items():
+        if find_spec(module):
+            findings.append(Finding(f"extra {extra}", "ok", use))
+        else:
+            findings.append(Finding(f"extra {extra}", "note", f"{use}: pip install 'newskills[{extra}]'"))
+    return findings
+
+
+def _gpu() -> Finding:
+    from newskills.models.serving.gpus import visible_gpus
+
+    count = visible_gpus()
+    return Finding("GPUs", "ok" if count else "note", f"{count} visible" if count else "none: models run on the CPU")
+
+
+def _keys() -> list[Finding]:
+    present = [name for name in KEYS if os.environ.get(name)]
+    text = ", ".join(present) if present else f"none of {', '.join(KEYS)} is set; needed only for their services"
+    return [Finding("API keys", "ok" if present else "note", text)]
+
+
+def _folders() -> list[Finding]:
+    from newskills.benchmarks.data import data_dir
+    from newskills.models.serving.weights import cache_dir
+
+    findings = []
+    for name, folder in (("data folder", data_dir()), ("cache", cache_dir())):
+        there = folder
+        while not there.exists():
+            there = there.parent
+        free = shutil.disk_usage(there).free / 2**30
+        writable = os.access(there, os.W_OK)
+        state: State = "ok" if writable and free > 1 else "wrong"
+        findings.append(Finding(name, state, f"{folder} ({free:.1f} GiB free{'' if writable else ', not writable'})"))
+    return findings
+
+
+def _mirror() -> Finding:
+    mirror = os.environ.get("NEWSKILLS_MIRROR")
+    if not mirror:
+        return Finding("data mirror", "note", "none; data comes from the network (NEWSKILLS_MIRROR names a folder)")
+    if (Path(mirror) / "MANIFEST.json").is_file():
+        return Finding("data mirror", "ok", mirror)
+    return Finding("data mirror", "wrong", f"{mirror} has no MANIFEST.json")
+
+
+def _plugins() -> list[Finding]:
+    from importlib.metadata import entry_points
+
+    points = [f"{p.group.removeprefix('newskills.')}: {p.name}" for p in entry_points() if p.group.startswith("newskills.")]
+    return [Finding("plug-ins", "ok", ", ".join(points))] if points else []
+
+
+def _endpoint(address: str) -> Finding:
+    from newskills.models.probe import served_models
+
+    try:
+        models = served_models(address)
+    except NewskillsError as error:
+        return Finding(address, "wrong", str(error))
+    return Finding(address, "ok", f"serves {', '.join(models) or 'no model'}")
+
+
+def run(parsed: Parsed[Options]) -> int:
+    findings = examine(parsed.options)
+    print_table([(f"[{finding.state}]", finding.what, finding.text) for finding in findings])
+    return 1 if any(finding.state == "wrong" for finding in findings) else 0
+
+
+COMMAND = Command(
+    name="doctor",
+    summary="Check this machine: extras, keys (names only), data, servers, and what to do about what is missing.",
+    options=Options,
+    run=run,
+    examples=("ns doctor", "ns doctor --server_address http://127.0.0.1:8000/v1"),
+)
