@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all tests share: a home of their own, the data mirror where there is one, and a server to talk to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server import FakeServer, FakeServerProcess, Script
+
+_INHERITED = ("_API_KEY", "_PROXY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
+_PREFIXES = ("NEMO_SKILLS_", "OPENAI_", "AZURE_OPENAI_", "WANDB_", "XDG_")
+
+FakeServerFactory = Callable[..., FakeServer | FakeServerProcess]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No key, proxy or personal setting of the machine reaches a test; nothing is written into its home."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.upper().endswith(_INHERITED) or name.startswith(_PREFIXES):
+                patch.delenv(name)
+        patch.setenv("HOME", str(home))
+        patch.setenv("NEWSKILLS_DATA_DIR", str(home / "data"))
+        if "NEWSKILLS_CACHE" not in os.environ:
+            patch.setenv("NEWSKILLS_CACHE", str(home / "cache"))
+        yield
+
+
+@pytest.fixture(scope="session")
+def mirror() -> Path:
+    """The offline mirror of benchmark data; the test is skipped where there is none."""
+    place = os.environ.get("NEWSKILLS_MIRROR", "")
+    if not place or not (Path(place) / "MANIFEST.json").is_file():
+        pytest.skip("no benchmark data here: set NEWSKILLS_MIRROR to a folder with a MANIFEST.json")
+    return Path(place)
+
+
+@pytest.fixture
+def fake_server() -> Iterator[FakeServerFactory]:
+    """`fake_server(script, answer=…)` starts a server; `process=True` gives it a process of its own."""
+    started: list[FakeServer | FakeServerProcess] = []
+
+    def start(
+        script: Script | None = None, *, process: bool = False, **options: Any
+    ) -> FakeServer | FakeServerProcess:
+        server = FakeServerProcess(script, **options) if process else FakeServer(script, **options)
+        started.append(server)
+        return server
+
+    yield start
+    for server in started:
+        server.stop()

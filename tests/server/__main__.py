@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m tests.server [--port N] [--script JSON]`: one server by hand; prints its address."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+
+import msgspec
+
+from tests.server.app import Application
+from tests.server.script import Script
+
+
+async def serve(script: Script, port: int) -> None:
+    """Serves until the process is stopped."""
+    application = Application(script)
+    application.address = ("127.0.0.1", port)
+    await application.listen()
+    print(f"http://127.0.0.1:{application.address[1]}", flush=True)
+    await asyncio.Event().wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.server", description=__doc__)
+    parser.add_argument("--port", type=int, default=0, help="0 = any free port")
+    parser.add_argument("--script", default="{}", help="a Script as JSON (tests/server/script.py)")
+    arguments = parser.parse_args()
+    asyncio.run(serve(msgspec.json.decode(arguments.script, type=Script), arguments.port))
+
+
+if __name__ == "__main__":
+    main()
