@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One short question to an endpoint, without the engine: which models does it serve?"""
+
+from __future__ import annotations
+
+import os
+import urllib.error
+import urllib.request
+
+import msgspec
+
+from newskills.base.errors import AuthError, ModelError, ServerError, TransportError
+from newskills.base.records import Row
+
+
+def served_models(address: str, *, timeout: float = 5.0) -> list[str]:
+    """Ids of `GET /v1/models` at `address` (with or without `/v1`).
+
+    Raises TransportError (nobody answers), AuthError, ServerError (the answer is no model list).
+    """
+    base = address.rstrip("/")
+    url = f"{base if base.endswith('/v1') else base + '/v1'}/models"
+    if not url.startswith(("http://", "https://")):
+        raise TransportError(f"{address} is no http(s) address.")
+    key = os.environ.get("OPENAI_API_KEY")
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"} if key else {})  # noqa: S310
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as reply:  # noqa: S310 - scheme checked above
+            listing = msgspec.json.decode(reply.read(1 << 22), type=Row)
+    except urllib.error.HTTPError as error:
+        raise _refused(url, error.code) from error
+    except (OSError, TimeoutError) as error:
+        raise TransportError(f"Nobody answers at {url} ({getattr(error, 'reason', error)}).") from error
+    except msgspec.DecodeError as error:
+        raise ServerError(f"{url} does not answer with a list of models.") from error
+    models = listing.get("data")
+    return [str(m.get("id")) for m in models if isinstance(m, dict)] if isinstance(models, list) else []
+
+
+def _refused(url: str, status: int) -> ModelError:
+    if status in (401, 403):
+        return AuthError(f"{url} refuses the key in OPENAI_API_KEY.", status=status)
+    return ServerError(f"{url} answers with status {status}.", status=status)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was asked for (benchmarks, seeds, chunks, layers of options) → units of work, each with its provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from newskills.base.benchmark import Benchmark
+from newskills.base.errors import ConfigError
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import prepared_file
+from newskills.config.layers import Layer, Resolved, resolve
+from newskills.run.config import ALIASES, DEPRECATED, GenerationConfig
+from newskills.run.paths import output_name
+from newskills.run.spec import Unit
+
+SEED_DEFAULTS: dict[str, Any] = {"temperature": 0.7, "top_k": -1, "top_p": 0.95}
+"""What a run with a seed samples with, unless something later says otherwise."""
+
+
+class BenchmarkRun(Struct, frozen=True, kw_only=True):
+    """A benchmark as the user named it, and how often: `samples` 0 = one greedy run."""
+
+    name: str
+    benchmark: Benchmark
+    samples: int
+    split: str
+    input_file: Path
+
+
+class Pieces(Struct, frozen=True, kw_only=True):
+    """Seeds (None = greedy) and chunks (None = whole) that the work is cut into."""
+
+    seeds: tuple[int, ...] | None = None
+    num_chunks: int | None = None
+    chunk_ids: tuple[int, ...] = ()
+
+    def chunks(self) -> list[int | None]:
+        """Raises ConfigError for chunk ids without `num_chunks` or beyond it."""
+        if self.num_chunks is None:
+            if self.chunk_ids:
+                raise ConfigError("--chunk_ids needs --num_chunks.")
+            return [None]
+        beyond = [k for k in self.chunk_ids if k >= self.num_chunks]
+        if beyond:
+            raise ConfigError(f"--chunk_ids: {beyond[0]} is not below --num_chunks {self.num_chunks}.")
+        return list(self.chunk_ids or range(self.num_chunks))
+
+
+class PlannedUnit(Struct, frozen=True, kw_only=True):
+    """A unit and where each of its settings came from."""
+
+    unit: Unit
+    resolved: Resolved[GenerationConfig]
+
+
+def parse_benchmarks(
+    text: str, *, data_dir: Path | None, split: str | None, extra: Mapping[str, str] | None = None
+) -> list[BenchmarkRun]:
+    """`gsm8k:4,math-500` → runs. `:0` or nothing = the benchmark's own default.
+
+    Raises ConfigError (bad count, a benchmark twice), UnknownNameError, DataError (not prepared: says the command).
+    """
+    runs: list[BenchmarkRun] = []
+    for part in (p.strip() for p in text.split(",")):
+        name, _, count = part.rpartition(":") if part.rpartition(":")[2].isdecimal() else (part, "", "")
+        if not name:
+            raise ConfigError(f"--benchmarks '{text}': write name[:samples], for example gsm8k:4,math-500.")
+        benchmark = get_benchmark(name, extra=extra)
+        if any(run.benchmark.name == benchmark.name for run in runs):
+            raise ConfigError(f"--benchmarks names {benchmark.name} twice; give it once, with the number of samples.")
+        chosen = split or benchmark.split
+        runs.append(
+            BenchmarkRun(
+                name=benchmark.name if "/" in name or "::" in name else name,
+                benchmark=benchmark,
+                samples=int(count or 0) or benchmark.samples,
+                split=chosen,
+                input_file=prepared_file(benchmark, chosen, data_dir=data_dir),
+            )
+        )
+    return runs
+
+
+def benchmark_units(
+    run: BenchmarkRun, *, output_dir: Path, pieces: Pieces, layers: Sequence[Layer]
+) -> list[PlannedUnit]:
+    """All (seed, chunk) units of one benchmark; `layers` are the user's and win over the benchmark's."""
+    benchmark = run.benchmark
+    task = Layer(
+        f"benchmark {run.name}",
+        {
+            "prompt_config": benchmark.prompt,
+            "eval_type": benchmark.grader,
+            "eval_config": benchmark.grader_config,
+            **benchmark.defaults,
+        },
+    )
+    folder = output_dir / "eval-results" / Path(*run.name.split("."))
+    return _units(run.name, run.input_file, folder, pieces, [task, *layers])
+
+
+def file_units(input_file: Path, *, output_dir: Path, pieces: Pieces, layers: Sequence[Layer]) -> list[PlannedUnit]:
+    """All (seed, chunk) units of a generation over one file."""
+    return _units("generate", input_file, output_dir, pieces, layers)
+
+
+def folder_units(input_dir: Path, *, output_dir: Path, pieces: Pieces, layers: Sequence[Layer]) -> list[PlannedUnit]:
+    """A generation over `output-rs{seed}.jsonl` of a folder, each seed from its own file (greedy by default)."""
+    planned: list[PlannedUnit] = []
+    for seed in pieces.seeds or (None,):
+        config = {"input_file": str(input_dir / output_name(seed)), "output_file": str(output_dir / output_name(seed))}
+        planned += _chunks("generate", seed, pieces, [Layer("--input_dir", {**config, "skip_filled": True}), *layers])
+    return planned
+
+
+def resolve_config(layers: Sequence[Layer]) -> Resolved[GenerationConfig]:
+    """Raises ConfigError, UnknownNameError for what does not fit the schema."""
+    return resolve(GenerationConfig, layers, aliases=ALIASES, removed=DEPRECATED)
+
+
+def _units(
+    name: str, input_file: Path, folder: Path, pieces: Pieces, layers: Sequence[Layer]
+) -> list[PlannedUnit]:
+    planned: list[PlannedUnit] = []
+    for seed in pieces.seeds or (None,):
+        fixed = {
+            "input_file": str(input_file),
+            "output_file": str(folder / output_name(seed)),
+            "skip_filled": True,
+        }
+        base = [Layer("this run", fixed)]
+        if seed is not None:
+            base.append(Layer(f"seed {seed}", {"random_seed": seed, **SEED_DEFAULTS}))
+        planned += _chunks(name, seed, pieces, [*base, *layers])
+    return planned
+
+
+def _chunks(name: str, seed: int | None, pieces: Pieces, layers: Sequence[Layer]) -> list[PlannedUnit]:
+    planned = []
+    for chunk in pieces.chunks():
+        cut = {} if chunk is None else {"num_chunks": pieces.num_chunks, "chunk_id": chunk}
+        resolved = resolve_config([Layer("this run", cut), *layers])
+        planned.append(PlannedUnit(unit=Unit(name=name, seed=seed, config=resolved.value), resolved=resolved))
+    return planned
