@@ -1,4 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
+"""newskills: generate data, train, evaluate. The Python API mirrors the commands and is loaded when first used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from newskills._version import __version__
 
-__all__ = ["__version__"]
+if TYPE_CHECKING:
+    from newskills._api import (
+        compute_metrics,
+        eval,
+        evaluate,
+        generate,
+        grade,
+        prepare_data,
+        start_server,
+        summarize_results,
+        wrap_arguments,
+    )
+
+__all__ = [
+    "__version__",
+    "compute_metrics",
+    "eval",
+    "evaluate",
+    "generate",
+    "grade",
+    "prepare_data",
+    "start_server",
+    "summarize_results",
+    "wrap_arguments",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from newskills import _api
+
+        return getattr(_api, name)
+    raise AttributeError(f"module 'newskills' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from newskills.base.errors import ConfigError, NewskillsError
 from newskills.config.command_line import Parsed, parse
 from newskills.config.fields import leaves
 from newskills.config.help import command_help
@@ -19,17 +20,18 @@ O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
 class Command(Struct, Generic[O], frozen=True, kw_only=True):
     """`run` gets the parsed options and returns the exit code.
 
-    `config` names the struct of the `++` keys (None: the command takes none).
+    `config` names the struct of the `++` keys (None: the command takes none); `result` does the work for the
+    Python API and returns what the call is worth, where that is more than success.
     """
 
     name: str
     summary: str
     options: type[O]
     run: Callable[[Parsed[O]], int]
+    result: Callable[[Parsed[O]], Any] | None = None
     config: type[Struct] | None = None
     aliases: Mapping[str, str] = {}
     examples: Sequence[str] = ()
-    accepts_overrides: bool = False
 
     def main(self, argv: Sequence[str]) -> int:
         """Parses `argv`, shows help where asked, runs. Raises NewskillsError."""
@@ -38,12 +40,23 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
         if parsed.help:
             sys.stdout.write(self.help())
             return 0
-        if parsed.overrides and self.config is None and not self.accepts_overrides:
-            from newskills.base.errors import ConfigError
+        self.check(parsed)
+        return self.run(parsed)
 
+    def call(self, parsed: Parsed[O]) -> Any:
+        """The same from Python. Raises NewskillsError, also where the command would end non-zero."""
+        self.check(parsed)
+        if self.result is not None:
+            return self.result(parsed)
+        code = self.run(parsed)
+        if code:
+            raise NewskillsError(f"{self.name} ended with exit code {code}.")
+        return None
+
+    def check(self, parsed: Parsed[O]) -> None:
+        if parsed.overrides and self.config is None:
             key = next(iter(parsed.overrides))
             raise ConfigError(f"ns {self.name} takes no ++ keys, but ++{key}= was given.")
-        return self.run(parsed)
 
     def help(self) -> str:
         return command_help(self.name, self.summary, self.options, config=self.config, examples=self.examples)

@@ -25,7 +25,14 @@ EXTRAS = {
     "wandb": ("wandb", "logging to Weights & Biases"),
     "litellm": ("litellm", "exotic providers"),
 }
-KEYS = ("OPENAI_API_KEY", "NVIDIA_API_KEY", "AZURE_OPENAI_API_KEY", "GEMINI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN")
+KEYS = (
+    "OPENAI_API_KEY",
+    "NVIDIA_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "GEMINI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "HF_TOKEN",
+)
 State = Literal["ok", "note", "missing", "wrong"]
 
 
@@ -67,7 +74,9 @@ def _gpu() -> Finding:
     from newskills.models.serving.gpus import visible_gpus
 
     count = visible_gpus()
-    return Finding("GPUs", "ok" if count else "note", f"{count} visible" if count else "none: models run on the CPU")
+    return Finding(
+        "GPUs", "ok" if count else "note", f"{count} visible" if count else "none: models run on the CPU"
+    )
 
 
 def _keys() -> list[Finding]:
@@ -88,14 +97,18 @@ def _folders() -> list[Finding]:
         free = shutil.disk_usage(there).free / 2**30
         writable = os.access(there, os.W_OK)
         state: State = "ok" if writable and free > 1 else "wrong"
-        findings.append(Finding(name, state, f"{folder} ({free:.1f} GiB free{'' if writable else ', not writable'})"))
+        findings.append(
+            Finding(name, state, f"{folder} ({free:.1f} GiB free{'' if writable else ', not writable'})")
+        )
     return findings
 
 
 def _mirror() -> Finding:
     mirror = os.environ.get("NEWSKILLS_MIRROR")
     if not mirror:
-        return Finding("data mirror", "note", "none; data comes from the network (NEWSKILLS_MIRROR names a folder)")
+        return Finding(
+            "data mirror", "note", "none; data comes from the network (NEWSKILLS_MIRROR names a folder)"
+        )
     if (Path(mirror) / "MANIFEST.json").is_file():
         return Finding("data mirror", "ok", mirror)
     return Finding("data mirror", "wrong", f"{mirror} has no MANIFEST.json")
@@ -104,7 +117,11 @@ def _mirror() -> Finding:
 def _plugins() -> list[Finding]:
     from importlib.metadata import entry_points
 
-    points = [f"{p.group.removeprefix('newskills.')}: {p.name}" for p in entry_points() if p.group.startswith("newskills.")]
+    points = [
+        f"{p.group.removeprefix('newskills.')}: {p.name}"
+        for p in entry_points()
+        if p.group.startswith("newskills.")
+    ]
     return [Finding("plug-ins", "ok", ", ".join(points))] if points else []
 
 

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands as functions: same names, same options as keywords, `++` keys through `wrap_arguments`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.cli import load
+from newskills.config.command_line import Parsed, build, check_keywords, parse
+from newskills.config.values import Text
+
+
+class Arguments(Struct, frozen=True):
+    """`++` keys for a call, as `wrap_arguments` makes them."""
+
+    overrides: dict[str, Text]
+
+
+class _NoOptions(Struct, frozen=True):
+    pass
+
+
+def wrap_arguments(text: str) -> Arguments:
+    """`"++inference.temperature=0.6 ++stop_phrase='a b'"` → Arguments, split by the rules of the shell.
+
+    Raises ConfigError for anything but `++key=value`.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ConfigError(f"wrap_arguments({text!r}): {error}.") from error
+    return Arguments(parse(_NoOptions, words, command="…").overrides)
+
+
+def _function(name: str) -> Callable[..., Any]:
+    def call(ctx: Arguments | None = None, **options: Any) -> Any:
+        command = load(name)
+        check_keywords(command.options, options, name)
+        values = {key: value for key, value in options.items() if value is not None}
+        overrides = dict(ctx.overrides) if ctx else {}
+        parsed = Parsed(build(command.options, values, command=name), overrides, frozenset(values))
+        return command.call(parsed)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"`ns {name}` as a function; `ctx` carries `++` keys. Raises NewskillsError, TypeError."
+    return call
+
+
+compute_metrics = _function("compute_metrics")
+evaluate = _function("eval")
+eval = evaluate
+generate = _function("generate")
+grade = _function("grade")
+prepare_data = _function("prepare_data")
+start_server = _function("start_server")
+summarize_results = _function("summarize_results")
