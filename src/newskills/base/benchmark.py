@@ -11,16 +11,25 @@ from msgspec import Struct
 from newskills.base.records import Row
 
 Format = Literal["jsonl", "json", "csv", "tsv", "xml", "parquet", "text", "generated"]
-RowMapper = Callable[[Row, int], Row | Iterable[Row] | None]
-"""(raw row, 0-based index) → prepared row, several rows, or None to leave it out (counted and reported)."""
+
+
+class Drop(Struct, frozen=True):
+    """Returned by a row mapper to leave a row out; the reason is counted and reported."""
+
+    reason: str
+
+
+RowMapper = Callable[[Row, int], Row | Iterable[Row] | Drop]
+"""(raw row, 0-based index) → prepared row, several rows, or `Drop` with the reason to leave it out."""
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """Where the raw rows of one split come from. Sources of a split are tried in order.
+    """Where the raw rows of one split come from. Sources of a split are alternatives, tried in order.
 
     url         https address of a file or archive
-    hf          data set on the Hugging Face hub, with `config` and `hf_split`
-    members     glob of members inside an archive, in sorted order
+    hf          data set on the Hugging Face hub, with `config` and `hf_split` (read as parquet)
+    revision    commit that is fetched in place of the branch named in `url`
+    members     glob of members inside an archive, in sorted order; each of their rows gets `_file`
     columns     names for a csv without a header
     records     path of keys to the list inside a json file (`("Instances",)`), or of the element in xml
     note        licence page to accept, token to set
@@ -47,12 +56,16 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     name, aliases   how users call it
     row             raw row → prepared row with the fields that the prompt and the grader need
     generate_rows   (split) → prepared rows, for benchmarks that are generated instead of downloaded
+    generator       distribution whose version decides what is generated (recorded with the rows)
     prompt          name in the prompt library
     grader          registered name, with `grader_config` for its constructor
     metric          registered name
     defaults        `++` options that differ from the general defaults (lowest precedence but one)
     samples         default number of seeds; 0 = one greedy run
     chance          score of random guessing, 0–1
+    items           prepared rows by split where they were counted; another number is reported
+    folder          holds `<split>.jsonl` already (benchmarks that come with their data)
+    requires        extra of newskills to install (`newskills[local]`)
     version         raised whenever the same generations could score differently
     """
 
@@ -62,6 +75,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     sources: tuple[Source, ...] = ()
     row: RowMapper | None = None
     generate_rows: Callable[[str], Iterable[Row]] | None = None
+    generator: str = ""
     prompt: str = "generic/default"
     grader: str = "math"
     grader_config: Row = {}
@@ -79,8 +93,10 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     traps: tuple[str, ...] = ()
     needs_sandbox: bool = False
     requires: str = ""
+    items: dict[str, int] = {}
+    folder: str = ""
     version: str = "1"
 
     def splits(self) -> tuple[str, ...]:
-        """Names of the splits there are, in order of the sources."""
-        return tuple(dict.fromkeys([*(source.split for source in self.sources), self.split]))
+        """Names of the splits there are: the default one, then those of the sources and counts."""
+        return tuple(dict.fromkeys([self.split, *(source.split for source in self.sources), *self.items]))

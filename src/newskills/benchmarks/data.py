@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks → prepared files `<data dir>/<name>/<split>.jsonl`, each with a record of where its rows come from.
+
+A prepared file appears whole or not at all, every raw row is either in it or counted as left out, and a second
+call does nothing while the source, the mapping and the file are unchanged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills._version import __version__
+from newskills.base.benchmark import Benchmark, Drop, Source
+from newskills.base.errors import DataError, NewskillsError
+from newskills.base.records import Row
+from newskills.base.store import write_json, write_rows
+from newskills.benchmarks.fetch import Fetched, Fetcher, FetchOptions, hub, waiting_lock
+from newskills.benchmarks.mirror import file_sha256
+from newskills.benchmarks.readers import RawRow, read_source
+
+_MISFITS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+
+
+class Provenance(Struct, kw_only=True):
+    """`<split>.jsonl.meta.json`: what a prepared file was made from; `source_rows` = rows used + all `dropped`."""
+
+    benchmark: str
+    split: str
+    version: str
+    rows: int
+    source_rows: int
+    dropped: dict[str, int]
+    sources: list[Row]
+    licence: str
+    homepage: str
+    sha256: str
+    recipe: str
+    newskills: str
+    prepared: str
+
+
+class PreparedSplit(Struct, kw_only=True):
+    """One prepared file. `fresh`: written by this call. `notices`: what a person should know about it."""
+
+    split: str
+    path: Path
+    provenance: Provenance
+    fresh: bool
+    notices: list[str] = []
+
+
+class PreparedData(Struct, kw_only=True):
+    """What `prepare` did for one benchmark; `missing` names the splits without which it can be evaluated."""
+
+    benchmark: str
+    folder: Path
+    splits: list[PreparedSplit]
+    missing: dict[str, str] = {}
+    seconds: float = 0.0
+
+
+def data_root(given: str | Path | None = None) -> Path:
+    """Where prepared data lies: `given`, `NEWSKILLS_DATA_DIR`, `NEMO_SKILLS_DATA_DIR`, or the user's cache."""
+    chosen = given or os.environ.get("NEWSKILLS_DATA_DIR") or os.environ.get("NEMO_SKILLS_DATA_DIR")
+    if chosen:
+        return Path(chosen).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("newskills", appauthor=False) / "data"
+
+
+def prepare(
+    benchmark: Benchmark,
+    *,
+    data_dir: str | Path | None = None,
+    splits: Sequence[str] = (),
+    options: FetchOptions | None = None,
+) -> PreparedData:
+    """Fetches and lays out `splits`, or all there are; then only the default one has to succeed.
+
+    Raises DataError: unknown split, no network, refused or changed source, a row that does not fit.
+    """
+    started = time.monotonic()
+    folder = split_folder(benchmark, data_dir)
+    fetcher = Fetcher(data_root(data_dir) / ".downloads", options or FetchOptions())
+    done: list[PreparedSplit] = []
+    missing: dict[str, str] = {}
+    for split in splits or benchmark.splits():
+        _known_split(benchmark, split)
+        try:
+            done.append(_prepare_split(benchmark, split, folder, fetcher))
+        except DataError as error:
+            if splits or split == benchmark.split:
+                raise
+            missing[split] = str(error)
+    seconds = time.monotonic() - started
+    return PreparedData(benchmark=benchmark.name, folder=folder, splits=done, missing=missing, seconds=seconds)
+
+
+def prepare_many(
+    benchmarks: Sequence[Benchmark],
+    *,
+    data_dir: str | Path | None = None,
+    splits: Sequence[str] = (),
+    options: FetchOptions | None = None,
+    report: Callable[[Benchmark, PreparedData | NewskillsError], None] | None = None,
+) -> list[PreparedData | NewskillsError]:
+    """`prepare` for each of several, `options.parallelism` at a time; one that fails gives its error in its place.
+
+    `report` is called from worker threads as soon as each is done.
+    """
+    options = options or FetchOptions()
+
+    def one(benchmark: Benchmark) -> PreparedData | NewskillsError:
+        try:
+            result: PreparedData | NewskillsError = prepare(
+                benchmark, data_dir=data_dir, splits=splits, options=options
+            )
+        except NewskillsError as error:
+            result = error
+        if report:
+            report(benchmark, result)
+        return result
+
+    with ThreadPoolExecutor(max(1, min(options.parallelism, len(benchmarks)))) as pool:
+        return list(pool.map(one, benchmarks))
+
+
+def load_rows(benchmark: Benchmark, split: str = "", data_dir: str | Path | None = None) -> Path:
+    """The prepared file of `split` (default: the benchmark's own). Raises DataError with the command to type."""
+    split = split or benchmark.split
+    if benchmark.folder and (own := Path(benchmark.folder) / f"{split}.jsonl").is_file():
+        return own
+    path = split_folder(benchmark, data_dir) / f"{split}.jsonl"
+    if path.is_file():
+        return path
+    _known_split(benchmark, split)
+    if not benchmark.sources and benchmark.generate_rows is None:
+        place = Path(benchmark.folder or path.parent) / f"{split}.jsonl"
+        raise DataError(f"{benchmark.name} comes without data for '{split}': there is no file {place}.")
+    where = f" --data_dir={data_dir}" if data_dir else ""
+    raise DataError(
+        f"{benchmark.name} is not prepared: there is no file {path}.",
+        hint=f"Run: ns prepare_data {benchmark.name}{where}",
+    )
+
+
+def split_folder(benchmark: Benchmark, data_dir: str | Path | None = None) -> Path:
+    """`<data dir>/<name>`; dots in the name become sub-folders."""
+    return data_root(data_dir) / benchmark.name.replace(".", "/")
+
+
+def _known_split(benchmark: Benchmark, split: str) -> None:
+    known = benchmark.splits()
+    if split not in known and not benchmark.folder:
+        raise DataError(f"{benchmark.name} has no split '{split}'; there are {', '.join(known)}.")
+
+
+def _prepare_split(benchmark: Benchmark, split: str, folder: Path, fetcher: Fetcher) -> PreparedSplit:
+    path = folder / f"{split}.jsonl"
+    recipe = _recipe(benchmark, split)
+    if (current := _current(path, recipe)) is None:
+        with waiting_lock(folder / f".{split}.lock", f"{benchmark.name} {split}"):
+            if (current := _current(path, recipe)) is None:
+                return _write_split(benchmark, split, path, fetcher)
+    return PreparedSplit(
+        split=split, path=path, provenance=current, fresh=False, notices=_notices(benchmark, current)
+    )
+
+
+def _write_split(benchmark: Benchmark, split: str, path: Path, fetcher: Fetcher) -> PreparedSplit:
+    for abandoned in path.parent.glob(f".{path.name}.*.tmp"):
+        abandoned.unlink(missing_ok=True)
+    raw, origin = _raw_rows(benchmark, split, fetcher)
+    tally = _Tally(benchmark, split)
+    rows = write_rows(path, tally.rows(raw))
+    if not rows:
+        path.unlink()
+        raise DataError(f"{benchmark.name}: the source of '{split}' has no rows.")
+    provenance = Provenance(
+        benchmark=benchmark.name,
+        split=split,
+        version=benchmark.version,
+        rows=rows,
+        source_rows=tally.seen,
+        dropped=dict(tally.dropped),
+        sources=origin,
+        licence=benchmark.licence,
+        homepage=benchmark.homepage,
+        sha256=file_sha256(path),
+        recipe=_recipe(benchmark, split),
+        newskills=__version__,
+        prepared=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    write_json(_provenance_file(path), provenance)
+    notices = _notices(benchmark, provenance)
+    if fetcher.mirror:
+        notices += [f"not in the mirror, fetched from {o['url']}" for o in origin if o.get("from") == "network"]
+    return PreparedSplit(split=split, path=path, provenance=provenance, fresh=True, notices=notices)
+
+
+def _notices(benchmark: Benchmark, made: Provenance) -> list[str]:
+    notices = []
+    expected = benchmark.items.get(made.split)
+    if expected is not None and expected != made.rows:
+        notices.append(f"{made.rows} rows, but {expected} are known: scores may not be comparable")
+    notices += [f"{count} rows left out: {reason}" for reason, count in made.dropped.items()]
+    return notices
+
+
+def read_provenance(path: Path) -> Provenance | None:
+    """The record beside the prepared file `path`; None where there is none that can be read."""
+    try:
+        return msgspec.json.decode(_provenance_file(path).read_bytes(), type=Provenance)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _provenance_file(path: Path) -> Path:
+    return path.with_name(f"{path.name}.meta.json")
+
+
+def _current(path: Path, recipe: str) -> Provenance | None:
+    """The record of a prepared file that need not be made again."""
+    made = read_provenance(path)
+    if made is None or made.recipe != recipe or not path.is_file() or file_sha256(path) != made.sha256:
+        return None
+    return made
+
+
+def _recipe(benchmark: Benchmark, split: str) -> str:
+    """Changes whenever the prepared rows might: sources, version, the file with the mapping, newskills itself."""
+    makers = [maker for maker in (benchmark.row, benchmark.generate_rows) if maker]
+    files = [inspect.getsourcefile(inspect.unwrap(getattr(maker, "func", maker))) for maker in makers]
+    sources = [source for source in benchmark.sources if source.split == split]
+    parts = [msgspec.json.encode([benchmark.version, __version__, sources, _generator(benchmark)])]
+    parts += [Path(file).read_bytes() for file in files if file]
+    return hashlib.blake2b(b"\0".join(parts), digest_size=8).hexdigest()
+
+
+def _raw_rows(benchmark: Benchmark, split: str, fetcher: Fetcher) -> tuple[Iterator[RawRow], list[Row]]:
+    """The raw rows of the first source that can be had, and what to record about it."""
+    if benchmark.generate_rows is not None:
+        made = benchmark.generate_rows(split)
+        return (RawRow(row, f"item {number}") for number, row in enumerate(made, 1)), [_generator(benchmark)]
+    problems: list[DataError] = []
+    candidates = [source for source in benchmark.sources if source.split == split]
+    candidates.sort(key=lambda source: not fetcher.has_mirrored(source))
+    for source in candidates:
+        try:
+            files = _fetch(source, fetcher)
+        except DataError as error:
+            problems.append(error)
+            continue
+        return _read(files, source), [_origin(file, source) for file in files]
+    if not problems:
+        raise DataError(f"{benchmark.name}: there is no source for the split '{split}'.")
+    hints = dict.fromkeys(problem.hint for problem in problems)
+    raise DataError(" ".join(problem.message for problem in problems), hint=" ".join(hints)) from problems[0]
+
+
+def _read(files: Iterable[Fetched], source: Source) -> Iterator[RawRow]:
+    for file in files:
+        yield from read_source(file.path, source)
+
+
+def _fetch(source: Source, fetcher: Fetcher) -> list[Fetched]:
+    if source.url:
+        return [fetcher.fetch(source.url, source)]
+    listing = (
+        f"{hub()}/api/datasets/{source.hf}/parquet/{source.config or 'default'}/{source.hf_split or source.split}"
+    )
+    try:
+        urls = msgspec.json.decode(fetcher.listing(listing, source), type=list[str])
+    except msgspec.DecodeError as error:
+        raise DataError(f"{listing} did not answer with a list of files ({error}).") from error
+    return [fetcher.fetch(url, source) for url in urls]
+
+
+def _generator(benchmark: Benchmark) -> Row:
+    if not benchmark.generator:
+        return {}
+    try:
+        return {"generator": benchmark.generator, "version": installed_version(benchmark.generator)}
+    except PackageNotFoundError:
+        return {"generator": benchmark.generator, "version": ""}
+
+
+def _origin(file: Fetched, source: Source) -> Row:
+    return {"url": file.url, "sha256": file.sha256, "from": file.origin, "revision": source.revision}
+
+
+class _Tally:
+    """Maps raw rows, checks the prepared ones, and counts both sides."""
+
+    def __init__(self, benchmark: Benchmark, split: str) -> None:
+        self.benchmark = benchmark
+        self.split = split
+        self.seen = 0
+        self.dropped: Counter[str] = Counter()
+        self._places: dict[str, str] = {}
+
+    def rows(self, raw: Iterable[RawRow]) -> Iterator[Row]:
+        for index, (row, where) in enumerate(raw):
+            self.seen += 1
+            mapped = self._map(row, index, where)
+            if isinstance(mapped, Drop):
+                self.dropped[mapped.reason] += 1
+                continue
+            several = [mapped] if isinstance(mapped, dict) else list(mapped)
+            if not several:
+                self.dropped["the mapping gave no row"] += 1
+            for part, prepared in enumerate(several):
+                yield self._checked(prepared, f"{index}" if len(several) == 1 else f"{index}-{part}", where)
+
+    def _map(self, row: Row, index: int, where: str) -> Row | Iterable[Row] | Drop:
+        if self.benchmark.row is None:
+            return row
+        try:
+            return self.benchmark.row(row, index)
+        except KeyError as error:
+            raise DataError(
+                f"{where}: the field {error} is missing, which {self.benchmark.name} expects; "
+                f"the row has {', '.join(sorted(map(str, row))) or 'none'}."
+            ) from error
+        except _MISFITS as error:
+            raise DataError(f"{where}: the row does not fit {self.benchmark.name}: {error}.") from error
+
+    def _checked(self, row: Row, number: str, where: str) -> Row:
+        identity = str(row.get("id", f"{self.benchmark.name}-{self.split}-{number}"))
+        if identity in self._places:
+            raise DataError(f"{where}: the id '{identity}' is used before, at {self._places[identity]}.")
+        self._places[identity] = where
+        if row.get("expected_answer", "given") in (None, ""):
+            raise DataError(f"{where}: the field 'expected_answer' is empty.")
+        return {"id": identity, **row} | {"id": identity}

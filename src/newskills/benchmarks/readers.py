@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Raw files → rows: JSON lines, JSON, CSV, TSV, XML, parquet, text; alone, gzipped, or members of an archive.
+
+Nothing is unpickled or executed, whatever a file holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import fnmatch
+import gzip
+import io
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple, cast
+from xml.etree import ElementTree
+
+import msgspec
+
+from newskills.base.benchmark import Source
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Row
+from newskills.base.store import decode_row
+
+_GZIP_MARK = b"\x1f\x8b"
+_LONGEST_CELL = 1 << 27
+
+
+class RawRow(NamedTuple):
+    """A row as the source has it, and where it stands (`file, line 7`)."""
+
+    row: Row
+    where: str
+
+
+def read_source(path: Path, source: Source, *, shown: str = "") -> Iterator[RawRow]:
+    """Rows of the file at `path` in the form that `source` describes, in file order.
+
+    `shown` is the name for messages. Raises DataError naming file, line and what is wrong; ConfigError where
+    a reader is not installed.
+    """
+    shown = shown or str(path)
+    if source.format == "parquet":
+        yield from _parquet(path, shown)
+        return
+    read = _READERS.get(source.format)
+    if read is None:
+        raise DataError(f"{shown}: there is no reader for the format '{source.format}'.")
+    if not source.members:
+        with _plain(path) as file:
+            yield from read(file, source, shown)
+        return
+    found = 0
+    for name, file in _members(path, source.members, shown):
+        found += 1
+        with file:
+            for raw in read(file, source, f"{shown}, {name}"):
+                raw.row["_file"] = name
+                yield raw
+    if not found:
+        raise DataError(f"{shown} has no member like '{source.members}'.")
+
+
+def _plain(path: Path) -> IO[bytes]:
+    with path.open("rb") as file:
+        zipped = file.read(len(_GZIP_MARK)) == _GZIP_MARK
+    return cast(IO[bytes], gzip.open(path, "rb")) if zipped else path.open("rb")
+
+
+def _members(path: Path, pattern: str, shown: str) -> Iterator[tuple[str, IO[bytes]]]:
+    """Members of a zip or tar whose path matches; those that archivers of one vendor add (`._x`) are left out."""
+
+    def wanted(names: list[str]) -> list[str]:
+        visible = (name for name in names if not name.rpartition("/")[2].startswith("._"))
+        return sorted(name for name in visible if fnmatch.fnmatchcase(name, pattern))
+
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as zipped:
+            for name in wanted([info.filename for info in zipped.infolist() if not info.is_dir()]):
+                yield name, zipped.open(name)
+    elif tarfile.is_tarfile(path):
+        with tarfile.open(path) as archive:
+            files = {member.name: member for member in archive if member.isfile()}
+            for name in wanted(list(files)):
+                opened = archive.extractfile(files[name])
+                assert opened is not None, "a regular file can be extracted"
+                yield name, opened
+    else:
+        raise DataError(f"{shown} is neither a zip nor a tar archive.")
+
+
+def _jsonl(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    for number, line in enumerate(file, 1):
+        if line.strip():
+            yield RawRow(decode_row(line, Path(shown), number), f"{shown}, line {number}")
+
+
+def _json(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    try:
+        value: Any = msgspec.json.decode(file.read())
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{shown}: invalid JSON ({error}).") from error
+    for key in source.records:
+        if not isinstance(value, dict) or key not in value:
+            raise DataError(f"{shown}: there is no '{key}' on the way {' → '.join(source.records)}.")
+        value = value[key]
+    if isinstance(value, dict):
+        value = [{"_key": key, **_object(item, f"{shown}, key '{key}'")} for key, item in value.items()]
+    if not isinstance(value, list):
+        raise DataError(f"{shown}: a list of objects is expected, not {type(value).__name__}.")
+    for number, item in enumerate(value, 1):
+        where = f"{shown}, record {number}"
+        yield RawRow(_object(item, where), where)
+
+
+def _object(value: Any, where: str) -> Row:
+    if not isinstance(value, dict):
+        raise DataError(f"{where}: an object is expected, not {type(value).__name__}.")
+    return value
+
+
+def _delimited(delimiter: str) -> Callable[[IO[bytes], Source, str], Iterator[RawRow]]:
+    def read(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+        csv.field_size_limit(_LONGEST_CELL)
+        with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+            lines = csv.reader(text, delimiter=delimiter)
+            try:
+                columns = list(source.columns) or next(lines, [])
+                for cells in lines:
+                    if not cells:
+                        continue
+                    where = f"{shown}, line {lines.line_num}"
+                    if len(cells) != len(columns):
+                        raise DataError(f"{where}: {len(columns)} columns are expected, there are {len(cells)}.")
+                    yield RawRow(dict(zip(columns, cells, strict=True)), where)
+            except (csv.Error, UnicodeDecodeError) as error:
+                raise DataError(f"{shown}, line {lines.line_num}: {error}.") from error
+
+    return read
+
+
+def _xml(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    """One row per element named by the last of `records`: its attributes, and the text of each of its children.
+
+    Entity declarations are refused, so that nothing outside the file is read and nothing is expanded.
+    """
+    data = file.read()
+    if b"<!ENTITY" in data or b"<!DOCTYPE" in data:
+        raise DataError(f"{shown}: a document type declaration is not accepted.")
+    try:
+        root = ElementTree.fromstring(data)  # noqa: S314 - declarations of entities were refused above
+    except ElementTree.ParseError as error:
+        raise DataError(f"{shown}: invalid XML ({error}).") from error
+    for number, element in enumerate(root.iter(source.records[-1]), 1):
+        row: Row = dict(element.attrib)
+        row.update({child.tag: "".join(child.itertext()) for child in element})
+        yield RawRow(row, f"{shown}, {element.tag} {number}")
+
+
+def _text(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    try:
+        yield RawRow({"text": file.read().decode("utf-8")}, shown)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{shown}: {error}.") from error
+
+
+def _parquet(path: Path, shown: str) -> Iterator[RawRow]:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError as error:
+        raise ConfigError(
+            f"{shown} is a parquet file; reading it needs the extra newskills[hf].",
+            hint="Install it: pip install 'newskills[hf]'.",
+        ) from error
+    number = 0
+    try:
+        with contextlib.closing(parquet.ParquetFile(path)) as file:
+            for batch in file.iter_batches():
+                for row in batch.to_pylist():
+                    number += 1
+                    yield RawRow(row, f"{shown}, row {number}")
+    except ArrowException as error:
+        raise DataError(f"{shown}: invalid parquet ({error}).") from error
+
+
+_READERS: dict[str, Callable[[IO[bytes], Source, str], Iterator[RawRow]]] = {
+    "jsonl": _jsonl,
+    "json": _json,
+    "csv": _delimited(","),
+    "tsv": _delimited("\t"),
+    "xml": _xml,
+    "text": _text,
+}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graduate-level questions that searching does not solve (Rein et al. 2023, arXiv:2311.12022)."""
+
+import re
+from functools import cache
+from random import Random
+
+from newskills.base.benchmark import Benchmark, Source
+from newskills.base.records import Row
+from newskills.benchmarks.text import choices
+
+_SEED = 42
+_LARGEST_SPLIT = 546
+_OPTIONS = ("Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3", "Correct Answer")
+
+
+@cache
+def orders() -> list[list[int]]:
+    """For each item of a split the places of its options: successive shuffles of one seeded generator."""
+    generator = Random(_SEED)  # noqa: S311 - the order has to be the same everywhere, not secret
+    made = [list(range(len(_OPTIONS))) for _ in range(_LARGEST_SPLIT)]
+    for places in made:
+        generator.shuffle(places)
+    return made
+
+
+def clean(text: str | None) -> str:
+    """Removes the mark-up that the source has in some texts."""
+    return (text or " ").strip().replace(" [title]", ". ").replace("  ", " ")
+
+
+def row(raw: Row, index: int) -> Row:
+    options = [clean(raw[name]) for name in _OPTIONS]
+    places = orders()[index]
+    shuffled = [options[place] for place in places]
+    difficulty = raw["Writer's Difficulty Estimate"]
+    return {
+        "expected_answer": "ABCD"[shuffled.index(options[-1])],
+        **choices(raw["Question"], shuffled),
+        "option_order": places,
+        "explanation": clean(raw["Explanation"]),
+        "subset_for_metrics": raw["Subdomain"],
+        "difficulty": re.split(r"\s*\(", difficulty)[0] if difficulty else None,
+    }
+
+
+def _source(split: str) -> Source:
+    return Source(
+        split=split,
+        url=f"https://huggingface.co/datasets/Idavidrein/gpqa/resolve/main/gpqa_{split}.csv",
+        format="csv",
+        gated=True,
+        note="https://huggingface.co/datasets/Idavidrein/gpqa",
+    )
+
+
+BENCHMARK = Benchmark(
+    name="gpqa",
+    category="science",
+    title="GPQA: graduate-level science, four options",
+    aliases=("gpqa-diamond", "ns_gpqa"),
+    sources=(_source("diamond"), _source("main"), _source("extended")),
+    row=row,
+    prompt="eval/aai/mcq-4choices",
+    grader="multichoice",
+    metric="multichoice",
+    split="diamond",
+    items={"diamond": 198, "main": 448, "extended": 546},
+    licence="CC-BY-4.0 (the authors ask not to put the questions online as plain text)",
+    homepage="https://huggingface.co/datasets/Idavidrein/gpqa",
+    citation="arXiv:2311.12022",
+    chance=0.25,
+    traps=(
+        "Options are shuffled with seed 42 in item order (option_order); another order changes the score.",
+        "Gated: accept the terms on its page and set HF_TOKEN.",
+    ),
+)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What several benchmarks need to turn raw fields into prepared ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from newskills.base.records import Row
+
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_INTEGRAL = re.compile(r"([+-]?\d+)\.0*\Z")
+_BOX = "\\boxed"
+
+
+def number_text(value: float | str) -> str:
+    """A number as people write it: integral floats as integers (27.0 → 27), no thousands commas (2,125 → 2125)."""
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() else repr(value)
+    return _INTEGRAL.sub(r"\1", _THOUSANDS.sub("", str(value).strip()))
+
+
+def boxed(text: str) -> list[str]:
+    r"""The contents of all `\boxed{…}` and `\boxed x` in order; a box inside another belongs to the outer one."""
+    found = []
+    at = text.find(_BOX)
+    while at >= 0:
+        start = at + len(_BOX)
+        while text[start : start + 1] == " ":
+            start += 1
+        end = closing_brace(text, start) if text[start : start + 1] == "{" else start
+        if end < 0:
+            break
+        found.append(text[start + 1 : end] if end > start else text[start : start + 1])
+        at = text.find(_BOX, end)
+    return found
+
+
+def closing_brace(text: str, start: int) -> int:
+    """Place of the brace that closes the one at `start`; -1 where none does."""
+    depth = 0
+    at = start
+    while at < len(text):
+        if text[at] == "\\":
+            at += 1
+        elif text[at] in "{}":
+            depth += 1 if text[at] == "{" else -1
+            if depth == 0:
+                return at
+        at += 1
+    return -1
+
+
+def choices(question: str, options: Sequence[str]) -> Row:
+    """The fields of a multiple-choice record: `problem` (question and lettered options), `options`, `A`, `B`, …"""
+    lettered = {chr(ord("A") + place): option for place, option in enumerate(options)}
+    listing = "\n".join(f"{letter}) {option}" for letter, option in lettered.items())
+    return {"problem": question.strip("\n") + "\n\n" + listing, "options": listing, **lettered}
