@@ -66,7 +66,7 @@ class UnknownNameError(UserError):
 
 
 class DataError(UserError):
-    pass
+    cause: Cause = "data"
 
 
 class LockedError(UserError):

@@ -85,24 +85,37 @@ class AppendLog:
             raise storage_error(error, path) from error
         self._buffer: list[bytes] = []
         self._pending = 0
+        self._volatile = False
+
+    @property
+    def end(self) -> int:
+        """Byte offset at which the next line will begin."""
+        return self._end + self._pending
 
     def append(self, record: object) -> int:
-        line = encode_line(record)
-        offset = self._end + self._pending
+        return self.append_line(encode_line(record))
+
+    def append_line(self, line: bytes) -> int:
+        """`line` is one JSON object and its newline, as `encode_line` makes it."""
+        offset = self.end
         self._buffer.append(line)
         self._pending += len(line)
         return offset
 
-    def sync(self) -> None:
-        """Writes and fsyncs what was appended. Raises StorageError; the file then still ends on a whole line."""
-        if not self._buffer:
-            return
+    def sync(self, *, durable: bool = True) -> None:
+        """Writes what was appended, and fsyncs it unless `durable` is off (then only a kill is survived).
+
+        Raises StorageError; the file then still ends on a whole line.
+        """
         data = memoryview(b"".join(self._buffer))
         try:
             written = 0
             while written < len(data):
                 written += os.write(self._fd, data[written:])
-            os.fdatasync(self._fd)
+            self._volatile = self._volatile or written > 0
+            if durable and self._volatile:
+                os.fdatasync(self._fd)
+                self._volatile = False
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, self._end)

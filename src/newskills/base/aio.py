@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asynchronous ground: an event loop to run in, a gate with a moving limit, back-off, a boundary."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from newskills.base.errors import boundary
+from newskills.base.records import Failure
+
+T = TypeVar("T")
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's where it is installed, else the standard one."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+def run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Runs `main()` to its end, also where the caller's thread already has a loop (a notebook)."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        busy = False
+    else:
+        busy = True
+    if not busy:
+        return _run(main)
+    with ThreadPoolExecutor(1, "newskills-loop") as thread:
+        return thread.submit(_run, main).result()
+
+
+def _run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(main())
+
+
+async def guarded(work: Awaitable[T]) -> T | Failure:
+    """Awaits `work`; an `Exception` becomes a `Failure` (cancellation and exit pass through)."""
+    try:
+        return await work
+    except Exception as error:  # noqa: BLE001 - this is the boundary
+        return boundary(error)
+
+
+def backoff(attempt: int, *, base: float = 0.5, cap: float = 60.0) -> float:
+    """Seconds to wait before try `attempt` (1 = first retry): doubles up to `cap`, with jitter of a half.
+
+    Jitter keeps many clients from returning together (Brooker, "Exponential Backoff And Jitter", 2015).
+    """
+    return min(cap, base * 2.0 ** min(attempt - 1, 32)) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+
+
+class Gate:
+    """Lets at most `limit` holders in at once, first come first served; the limit may move while work runs."""
+
+    def __init__(self, limit: float) -> None:
+        self.active = 0
+        self._limit = limit
+        self._shut = False
+        self._ticket = False
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def limit(self) -> float:
+        return self._limit
+
+    @limit.setter
+    def limit(self, value: float) -> None:
+        self._limit = value
+        self._admit()
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
+
+    def shut(self) -> None:
+        """Nobody gets in until `open`; holders are not disturbed."""
+        self._shut = True
+
+    def open(self) -> None:
+        self._shut = False
+        self._admit()
+
+    def admit_one(self) -> None:
+        """The next in line, or the next to come, gets in although the gate is shut or full."""
+        self._ticket = True
+        self._admit()
+
+    async def acquire(self) -> None:
+        if self._room() and not self._waiting:
+            self._enter()
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.release()
+            raise
+
+    def release(self) -> None:
+        self.active -= 1
+        self._admit()
+
+    def _room(self) -> bool:
+        return self._ticket or (not self._shut and self.active + 1 <= self._limit)
+
+    def _enter(self) -> None:
+        self.active += 1
+        self._ticket = False
+
+    def _admit(self) -> None:
+        while self._waiting and self._room():
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._enter()
+                turn.set_result(None)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a config to the objects of other rooms: prompt, tokenizer, solver, model, grader pool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from newskills.base.errors import ContextLimitError
+from newskills.base.protocols import Model, Solver, Tokenizer
+from newskills.base.records import Request, Row
+from newskills.models import make_model
+from newskills.models.config import ServerConfig
+from newskills.models.context import shortened
+from newskills.prompts.renderer import PromptOverrides, load_prompt
+from newskills.run.config import GenerationConfig
+from newskills.run.endpoint import ContextStrategy
+from newskills.run.grading import Pool
+from newskills.solve.chat import ChatOptions, ChatSolver
+from newskills.solve.structured import RESPONSE_FORMATS
+
+
+class Recipe:
+    """Builds what a run needs; `environ` is where keys are looked up."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+
+    def solver(self, config: GenerationConfig) -> tuple[Solver, str]:
+        """The solver, and its prompt's name and hash. Raises ConfigError, UnknownNameError, DataError."""
+        prompt = load_prompt(config.prompt_config, prompt_overrides(config))
+        return ChatSolver(prompt, chat_options(config), self._tokenizer(config)), f"{prompt.name} {prompt.hash}"
+
+    def model(self, server: ServerConfig, concurrency: int) -> Model:
+        """Raises ConfigError, UnknownNameError, AuthError (no key)."""
+        return make_model(server, concurrency=concurrency, environ=self._environ)
+
+    def context_strategy(self, config: GenerationConfig) -> ContextStrategy | None:
+        """What to do about a request that is too long; None = nothing."""
+        server = config.server
+        if server.context_limit_retry_strategy is None:
+            return None
+        tokenizer = self._tokenizer(config)
+
+        def fit(request: Request, error: ContextLimitError) -> Request | None:
+            budget = server.num_special_tokens_budget
+            return shortened(server.context_limit_retry_strategy, request, error, tokenizer, budget)
+
+        return fit
+
+    def pool(self, config: GenerationConfig) -> Pool:
+        """Worker processes for the grader of `config`."""
+        from newskills.base.pool import WorkerPool
+
+        pool: Pool = WorkerPool(
+            "newskills.graders.worker:make", {"name": config.eval_type, "config": config.eval_config}
+        )
+        return pool
+
+    def _tokenizer(self, config: GenerationConfig) -> Tokenizer | None:
+        return None
+
+
+def prompt_overrides(config: GenerationConfig) -> PromptOverrides:
+    """The part of the schema that changes prompts."""
+    return PromptOverrides(
+        prompt_format=config.prompt_format,
+        system_message=config.system_message,
+        user_message=config.user_message,
+        examples_type=config.examples_type,
+        few_shot_examples=config.few_shot_examples,
+        code_tags=config.code_tags,
+        prompt_suffix=config.prompt_suffix,
+        start_assistant_response_key=config.start_assistant_response_key,
+        chat_template_kwargs=config.chat_template_kwargs,
+        data_dir=str(Path(config.input_file).parent),
+    )
+
+
+def chat_options(config: GenerationConfig) -> ChatOptions:
+    """The part of the schema that says how the answer is asked for and recorded."""
+    extra: Row = {}
+    if config.chat_template_kwargs and config.inference.endpoint_type != "text":
+        extra["chat_template_kwargs"] = config.chat_template_kwargs
+    if config.stop_phrase and not config.remove_stop_phrases:
+        extra["include_stop_str_in_output"] = True
+    return ChatOptions(
+        inference=config.inference,
+        stop=(config.stop_phrase,) if config.stop_phrase else (),
+        keep_stop=not config.remove_stop_phrases,
+        generation_key=config.generation_key,
+        parse_reasoning=config.parse_reasoning,
+        end_reasoning=config.end_reasoning_string,
+        timing=config.add_generation_stats,
+        count_prompt_tokens=config.count_prompt_tokens,
+        response_format=RESPONSE_FORMATS[config.structured_output] if config.structured_output else None,
+        extra_body=extra,
+    )
+
+
+def grader_id(config: GenerationConfig) -> str:
+    """Name, version and settings of the grader: other verdicts are to be expected when this changes."""
+    if config.eval_type is None:
+        return ""
+    return f"{config.eval_type} {msgspec.json.encode(config.eval_config, order='deterministic').decode()}"

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The complete `++` schema of a generation; its annotations are the help page."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from newskills.base.records import Inference, Row
+from newskills.models.config import ServerConfig
+
+ALIASES: dict[str, str] = {
+    "prompt": "prompt_config",
+    "batch_size": "max_concurrent_requests",
+    "endpoint_type": "inference.endpoint_type",
+    "temperature": "inference.temperature",
+    "top_p": "inference.top_p",
+    "top_k": "inference.top_k",
+    "min_p": "inference.min_p",
+    "random_seed": "inference.random_seed",
+    "tokens_to_generate": "inference.tokens_to_generate",
+    "repetition_penalty": "inference.repetition_penalty",
+    "top_logprobs": "inference.top_logprobs",
+    "reasoning_effort": "inference.reasoning_effort",
+    "extra_body": "inference.extra_body",
+}
+"""Other spellings of keys (older documents) → where they live now."""
+
+DEPRECATED: dict[str, str] = {
+    "use_completions_api": "write ++inference.endpoint_type=text instead.",
+    "prompt_template": "the tokenizer's own chat template is used; leave the key out, or set ++tokenizer=NAME.",
+    "offset": "chunks replace it: ++num_chunks=N ++chunk_id=K.",
+}
+"""Keys that are gone → what to do instead."""
+
+
+class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One run of one model over one input file (`++key=value`)."""
+
+    input_file: Annotated[str, Meta(description="JSON-lines file with one problem a line")] = ""
+    output_file: Annotated[str, Meta(description="JSON-lines file to write (for chunks: the merged file)")] = ""
+    prompt_config: Annotated[
+        str | Row | None, Meta(description="prompt: name in the library, a .yaml path, or {user: …}")
+    ] = None
+    prompt_format: Annotated[
+        Literal["ns", "openai"], Meta(description="ns: render prompt_config; openai: the row has `messages`")
+    ] = "ns"
+    prompt_suffix: Annotated[str, Meta(description="text added to the end of the last user message")] = ""
+    system_message: Annotated[str | None, Meta(description="replaces the prompt's system message")] = None
+    user_message: Annotated[str | None, Meta(description="replaces the prompt's user template")] = None
+    examples_type: Annotated[str | None, Meta(description="few-shot set")] = None
+    few_shot_examples: Annotated[
+        Row, Meta(description="replaces keys of the prompt's few_shot_examples section (prefix, template, …)")
+    ] = {}
+    code_tags: Annotated[str | None, Meta(description="style of code blocks in few-shot examples")] = None
+    start_assistant_response_key: Annotated[
+        str | None, Meta(description="field of the row that begins the assistant's answer")
+    ] = None
+    tokenizer: Annotated[
+        str | None, Meta(description="tokenizer for templates and counting; default: the server's model")
+    ] = None
+    chat_template_kwargs: Annotated[Row, Meta(description="arguments of the chat template")] = {}
+    server: ServerConfig = ServerConfig()
+    inference: Inference = Inference()
+    max_samples: Annotated[int, Meta(ge=-1, description="only the first n rows (of the chunk); -1 = all")] = -1
+    skip_filled: Annotated[bool, Meta(description="keep finished work of an earlier run")] = False
+    max_concurrent_requests: Annotated[int, Meta(ge=1, description="requests in flight at once, at most")] = 512
+    num_chunks: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="split the input into that many parts")
+    ] = None
+    chunk_id: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="which part to do, 0-based")] = None
+    add_generation_stats: Annotated[bool, Meta(description="write start, end and duration of each row")] = True
+    count_prompt_tokens: Annotated[bool, Meta(description="count prompt tokens with the tokenizer")] = False
+    generation_key: Annotated[str, Meta(min_length=1, description="field that gets the model's text")] = (
+        "generation"
+    )
+    async_position_key: Annotated[
+        str, Meta(min_length=1, description="field of the unfinished file that holds the row's position")
+    ] = "_async_position"
+    dry_run: Annotated[bool, Meta(description="print the first prompt and stop")] = False
+    stop_phrase: Annotated[str | None, Meta(description="text at which generation stops")] = None
+    remove_stop_phrases: Annotated[bool, Meta(description="cut the stop phrase off the text")] = True
+    parse_reasoning: Annotated[
+        bool, Meta(description="keep only what follows the end of the model's reasoning")
+    ] = False
+    end_reasoning_string: Annotated[str, Meta(min_length=1, description="text that ends the reasoning")] = (
+        "</think>"
+    )
+    eval_type: Annotated[str | None, Meta(description="grader to run while generating")] = None
+    eval_config: Annotated[Row, Meta(description="settings of the grader")] = {}
+    structured_output: Annotated[
+        Literal["HLE_JUDGE_AA"] | None, Meta(description="JSON schema that the answer must follow")
+    ] = None
+    drop_content_types: Annotated[
+        tuple[str, ...], Meta(description="kinds of message parts that are not stored in records")
+    ] = ("audio_url", "input_audio")
+    enable_litellm_cache: Annotated[
+        bool, Meta(description="keep each single reply on disk until the file is finished (multi-call tasks)")
+    ] = False
+    endpoint_patience: Annotated[
+        float, Meta(gt=0, description="seconds to wait for an endpoint that is down before stopping (resumable)")
+    ] = 1800.0
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], Meta(description="how much is said while running")
+    ] = "info"
+
+    def __post_init__(self) -> None:
+        if (self.num_chunks is None) != (self.chunk_id is None):
+            raise ValueError("num_chunks and chunk_id belong together: give both or neither")
+        if self.num_chunks is not None and self.chunk_id is not None and self.chunk_id >= self.num_chunks:
+            raise ValueError(f"chunk_id {self.chunk_id} is not below num_chunks {self.num_chunks}")
+        if self.inference.endpoint_type == "text" and self.inference.tokens_to_generate is None:
+            raise ValueError("inference.endpoint_type=text needs inference.tokens_to_generate")
+
+
+def with_seed(config: GenerationConfig, seed: int) -> GenerationConfig:
+    """The same run with another `inference.random_seed`."""
+    return msgspec.structs.replace(config, inference=msgspec.structs.replace(config.inference, random_seed=seed))

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine: a bounded window of rows in flight over all units of a run, on one event loop.
+
+Workers pull rows lazily, so memory does not grow with the input. A fatal error or a signal stops the pulling; what
+is finished is on disk, and the same command goes on from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+
+from newskills.base.aio import guarded
+from newskills.base.errors import NewskillsError
+from newskills.base.protocols import Kit
+from newskills.base.records import Failure
+from newskills.models.config import ServerConfig
+from newskills.run.build import Recipe, grader_id
+from newskills.run.config import GenerationConfig
+from newskills.run.endpoint import Endpoint, Policy
+from newskills.run.grading import Grading
+from newskills.run.prepare import Prepared
+from newskills.run.progress import Progress, Snapshot
+from newskills.run.unit import Job, UnitRun
+from newskills.solve.chat import MAIN
+
+GRACE = {signal.SIGINT: 60.0, signal.SIGTERM: 20.0}
+TICK = 0.25
+
+
+class Lane:
+    """A unit with the solver, the endpoint and the grading it uses."""
+
+    def __init__(self, prepared: Prepared, endpoint: Endpoint, grading: Grading | None) -> None:
+        self.run: UnitRun = prepared.run
+        self.solver = prepared.solver
+        self.grading = grading
+        self.kit = Kit(models={MAIN: endpoint})
+        self.finish: asyncio.Task[None] | None = None
+
+
+class Engine:
+    """Runs prepared units as far as it gets; `fatal` and `signal` then say why it stopped early."""
+
+    def __init__(self, prepared: Sequence[Prepared], recipe: Recipe, progress: Progress) -> None:
+        self._prepared, self._recipe, self._progress = prepared, recipe, progress
+        self.fatal: NewskillsError | None = None
+        self.signal: signal.Signals | None = None
+        self._endpoints: dict[ServerConfig, Endpoint] = {}
+        self._gradings: dict[str, Grading] = {}
+        self._lanes: list[Lane] = []
+        self._workers: list[asyncio.Task[None]] = []
+        self._quiet_ticks = 0
+
+    @property
+    def retries(self) -> int:
+        return sum(endpoint.retries for endpoint in self._endpoints.values())
+
+    async def run(self) -> None:
+        """Trouble with the work ends in `fatal`; anything that is raised is a defect of this program."""
+        with ThreadPoolExecutor(1, "newskills-log") as writer, self._signals():
+            ticker = asyncio.create_task(self._tick())
+            try:
+                self._open(writer)
+                await self._generate()
+                await self._finished()
+            except NewskillsError as error:
+                self._stop(error)
+            finally:
+                ticker.cancel()
+                await self._close()
+                self._progress.show(self._snapshot(), last=True)
+
+    def _open(self, writer: Executor) -> None:
+        for prepared in self._prepared:
+            config = prepared.run.config
+            grading = self._grading(config)
+            lane = Lane(prepared, self._endpoint(config, prepared.run.kept > 0), grading)
+            lane.run.open(lane.solver, writer, self._stop, grading)
+            self._lanes.append(lane)
+
+    def _endpoint(self, config: GenerationConfig, proven: bool) -> Endpoint:
+        server = config.server
+        if server not in self._endpoints:
+            policy = Policy(
+                concurrency=config.max_concurrent_requests,
+                max_retries=server.max_retries,
+                patience=config.endpoint_patience,
+                soft_fail=server.enable_soft_fail,
+            )
+            self._endpoints[server] = Endpoint(
+                self._recipe.model(server, config.max_concurrent_requests),
+                policy,
+                say=self._progress.say,
+                on_fatal=self._stop,
+                context=self._recipe.context_strategy(config),
+                proven=proven,
+            )
+        return self._endpoints[server]
+
+    def _grading(self, config: GenerationConfig) -> Grading | None:
+        if config.eval_type is None:
+            return None
+        name = grader_id(config)
+        if name not in self._gradings:
+            self._gradings[name] = Grading(self._recipe.pool(config), name)
+        return self._gradings[name]
+
+    async def _generate(self) -> None:
+        turns = self._turns()
+        todo = sum(lane.run.index.rows - lane.run.index.done for lane in self._lanes)
+        at_once = sum(endpoint.policy.concurrency for endpoint in self._endpoints.values())
+        self._workers = [asyncio.create_task(self._worker(turns)) for _ in range(max(1, min(at_once, todo)))]
+        await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
+        self._cancel()
+        await asyncio.wait(self._workers)
+        for worker in self._workers:
+            if not worker.cancelled() and (error := worker.exception()) is not None:
+                raise error
+
+    def _turns(self) -> Iterator[tuple[Lane, Job | None]]:
+        for lane in self._lanes:
+            for job in lane.run.jobs():
+                yield lane, job
+            self._finish_if_complete(lane)
+
+    async def _worker(self, turns: Iterator[tuple[Lane, Job | None]]) -> None:
+        while not self._stopping:
+            turn = next(turns, None)
+            if turn is None:
+                return
+            lane, job = turn
+            if job is None:
+                await asyncio.sleep(0)
+            else:
+                await self._attempt(lane, job)
+                self._finish_if_complete(lane)
+
+    async def _attempt(self, lane: Lane, job: Job) -> None:
+        run = lane.run
+        if isinstance(job.request, Failure):
+            run.failed(job, job.request)
+            return
+        result = await guarded(lane.solver.solve(job.sample, job.request, lane.kit))
+        if not isinstance(result, Failure):
+            run.answered(job.sample, result)
+        elif self.fatal is None:
+            run.failed(job, result)
+        if run.disk_is_slow:
+            await run.flush()
+
+    def _finish_if_complete(self, lane: Lane) -> None:
+        if lane.run.complete and not lane.run.failures and lane.finish is None:
+            lane.finish = asyncio.create_task(lane.run.finish())
+
+    async def _finished(self) -> None:
+        for lane in self._lanes:
+            if lane.finish is not None:
+                await lane.finish
+
+    async def _close(self) -> None:
+        for lane in self._lanes:
+            if lane.finish is not None and not lane.finish.done():
+                await asyncio.wait([lane.finish])
+            await lane.run.close()
+        for grading in self._gradings.values():
+            grading.close()
+        for endpoint in self._endpoints.values():
+            await endpoint.close()
+
+    @property
+    def _stopping(self) -> bool:
+        return self.fatal is not None or self.signal is not None
+
+    def _stop(self, error: NewskillsError) -> None:
+        """Nothing more can be done: in-flight requests are given up, finished work is kept."""
+        if self.fatal is None:
+            self.fatal = error
+        self._cancel()
+
+    def _cancel(self) -> None:
+        for worker in self._workers:
+            worker.cancel()
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        for number in GRACE:
+            loop.add_signal_handler(number, self._interrupted, number)
+        try:
+            yield
+        finally:
+            for number in GRACE:
+                loop.remove_signal_handler(number)
+
+    def _interrupted(self, number: signal.Signals) -> None:
+        """Once: requests in flight may finish. Twice: they are given up."""
+        if self.signal is not None:
+            self._progress.say("Stopping now; finished rows are saved.")
+            self._cancel()
+            return
+        self.signal = number
+        for endpoint in self._endpoints.values():
+            endpoint.drain()
+        waiting = sum(endpoint.in_flight for endpoint in self._endpoints.values())
+        self._progress.say(
+            f"Stopping: {waiting} requests in flight may finish, for {GRACE[number]:.0f} s (Ctrl-C again: at once)."
+        )
+        asyncio.get_running_loop().call_later(GRACE[number], self._cancel)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK)
+            self._progress.show(self._snapshot())
+            busy = any(endpoint.in_flight for endpoint in self._endpoints.values())
+            self._quiet_ticks = self._quiet_ticks + 1 if self.signal is not None and not busy else 0
+            if self._quiet_ticks > 1:
+                self._cancel()
+
+    def _snapshot(self) -> Snapshot:
+        runs = [lane.run for lane in self._lanes]
+        tokens = [run.state.output_tokens for run in runs if run.state.output_tokens is not None]
+        costs = [cost for run in runs if (cost := run.cost) is not None]
+        return Snapshot(
+            rows=sum(run.index.rows for run in runs),
+            done=sum(run.index.done for run in runs),
+            fresh=sum(run.generated for run in runs),
+            tokens=sum(tokens) if tokens else None,
+            cost=sum(costs) if costs else None,
+            retries=self.retries,
+            concurrency=sum(endpoint.concurrency for endpoint in self._endpoints.values()),
+            unscored=sum(run.failures + run.unscored for run in runs),
+        )

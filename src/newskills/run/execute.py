@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does what a RunSpec says, in this process; `python -m newskills.run DIR` comes here too."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from newskills.base import aio
+from newskills.base.records import Request
+from newskills.run.build import Recipe
+from newskills.run.engine import Engine
+from newskills.run.prepare import Prepared, first_request, prepare
+from newskills.run.progress import Progress
+from newskills.run.spec import RunResult, RunSpec, Status, Unit, UnitResult
+from newskills.run.unit import UnitRun
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def execute(
+    spec: RunSpec, *, console: Console | None = None, environ: Mapping[str, str] | None = None
+) -> RunResult:
+    """Generates, grades and writes every unit; finished units cost nothing.
+
+    Raises NewskillsError for what can be refused before the first request (input, settings, locks, prompts).
+    Later trouble is in the result: what is finished is on disk, and the same spec goes on from there.
+    """
+    from rich.console import Console
+
+    console = console or Console(stderr=True)
+    recipe = Recipe(os.environ if environ is None else environ)
+    with ExitStack() as stack:
+        units = [prepare(unit, spec, recipe, stack) for unit in spec.units]
+        work = [unit for unit in units if isinstance(unit, Prepared)]
+        if not work:
+            return RunResult(units=[unit for unit in units if isinstance(unit, UnitResult)])
+        quiet = work[0].run.config.log_level in ("warning", "error")
+        with Progress(console, _title(work), quiet=quiet) as progress:
+            engine = Engine(work, recipe, progress)
+            aio.run(engine.run)
+        return _result(spec, engine, units)
+
+
+def preview(unit: Unit, *, environ: Mapping[str, str] | None = None) -> Request:
+    """The first request of a unit, as it would be sent (dry run). Raises NewskillsError."""
+    return first_request(unit, Recipe(os.environ if environ is None else environ))
+
+
+def _title(work: Sequence[Prepared]) -> str:
+    first = work[0].run.unit.label
+    return first if len(work) == 1 else f"{first} and {len(work) - 1} more"
+
+
+def _result(spec: RunSpec, engine: Engine, units: Sequence[Prepared | UnitResult]) -> RunResult:
+    runs = [unit.run for unit in units if isinstance(unit, Prepared)]
+    exit_code, message = _verdict(spec, engine, runs)
+    for run in runs:
+        if run.status is None:
+            status: Status = "interrupted" if engine.signal else "failed" if run.complete else "stopped"
+            run.end(status, exit_code=exit_code, error=message)
+    results = [unit.run.result() if isinstance(unit, Prepared) else unit for unit in units]
+    return RunResult(units=results, exit_code=exit_code, message=message, retries=engine.retries)
+
+
+def _verdict(spec: RunSpec, engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:
+    """(exit code, the sentence to print)."""
+    again = f" Go on with: {spec.resume_with}" if spec.resume_with else " The same command goes on from here."
+    if engine.fatal is not None:
+        return engine.fatal.exit_code, f"{engine.fatal}{again}"
+    if all(run.status == "done" for run in runs):
+        return 0, ""
+    if engine.signal is not None:
+        return 128 + engine.signal, f"Stopped by {engine.signal.name}; finished rows are saved.{again}"
+    return 1, " ".join(_failed(run) for run in runs if run.failures) + again
+
+
+def _failed(run: UnitRun) -> str:
+    first = f"{run.first_failure.kind}: {run.first_failure.message}" if run.first_failure else ""
+    return (
+        f"{run.unit.label}: {run.failures} of {run.index.rows} rows got no answer; the first: {first} See"
+        f" {run.paths.failed}. Another run tries them again; ++server.enable_soft_fail=true records them as unscored."
+    )

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Append logs that never stall the event loop, and the index of what they hold.
+
+A line is handed to the kernel within milliseconds (it then survives `kill -9`) and fsynced with its neighbours
+within `FSYNC_EVERY` seconds (it then survives a power cut). One thread writes for all logs of a run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import time
+import zlib
+from array import array
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import DataError, StorageError
+from newskills.base.records import Outcome, Row, Score
+from newskills.base.store import AppendLog, atomic_write, encode_line, open_for_reading, read_rows
+
+WRITE_EVERY = 0.005
+FSYNC_EVERY = 0.05
+ROOM = 64 << 20
+KEY_FIELD = "_async_key"
+ABSENT = -1
+NOT_GRADED = -2
+
+_record = msgspec.json.Decoder(Row)
+
+
+class GroupLog:
+    """An AppendLog with group commit: `append` is called on the event loop and returns at once.
+
+    `on_error` is called on the loop, once, when the disk refuses; later lines are dropped, since the run is about
+    to stop and its work up to the last whole line is safe.
+    """
+
+    def __init__(self, path: Path, writer: Executor, on_error: Callable[[StorageError], None]) -> None:
+        self._log = AppendLog(path)
+        self._writer = writer
+        self._on_error = on_error
+        self._end = self._log.end
+        self._lines: list[bytes] = []
+        self._backlog = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._commit: asyncio.Future[bool] | None = None
+        self._volatile = False
+        self._broken = self._closed = False
+        self._synced = 0.0
+
+    @property
+    def full(self) -> bool:
+        """The disk is slower than the run by more than `ROOM` bytes: `await flush()` before going on."""
+        return self._backlog > ROOM
+
+    def append(self, line: bytes) -> int:
+        """`line` as `encode_line` makes it → the byte offset it will have."""
+        offset = self._end
+        if not self._broken:
+            self._end += len(line)
+            self._backlog += len(line)
+            self._lines.append(line)
+            if self._timer is None and self._commit is None:
+                self._timer = asyncio.get_running_loop().call_later(WRITE_EVERY, self._start)
+        return offset
+
+    async def flush(self) -> None:
+        """Returns when everything appended so far is on the disk, or the disk has refused."""
+        while not self._broken and (self._commit is not None or self._lines or self._volatile):
+            if self._commit is None:
+                self._start(durable=True)
+            if self._commit is not None:
+                await asyncio.wait([self._commit])
+                await asyncio.sleep(0)
+
+    async def close(self) -> None:
+        """May be called twice."""
+        await self.flush()
+        if self._closed:
+            return
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        with contextlib.suppress(StorageError):
+            self._log.close()
+
+    def _start(self, durable: bool = False) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._commit is not None or self._broken:
+            return
+        lines, self._lines = self._lines, []
+        durable = durable or time.monotonic() - self._synced >= FSYNC_EVERY
+        self._volatile = True
+        self._commit = asyncio.get_running_loop().run_in_executor(self._writer, self._write, lines, durable)
+        self._commit.add_done_callback(self._written)
+
+    def _write(self, lines: list[bytes], durable: bool) -> bool:
+        for line in lines:
+            self._log.append_line(line)
+        self._log.sync(durable=durable)
+        return durable
+
+    def _written(self, commit: asyncio.Future[bool]) -> None:
+        self._commit = None
+        error = commit.exception()
+        if isinstance(error, StorageError):
+            self._broken = True
+            self._on_error(error)
+            return
+        if commit.result():
+            self._volatile = False
+            self._synced = time.monotonic()
+        self._backlog = sum(map(len, self._lines))
+        if self._lines or self._volatile:
+            delay = WRITE_EVERY if self._lines else FSYNC_EVERY
+            self._timer = asyncio.get_running_loop().call_later(delay, self._start)
+
+
+class Reader:
+    """Lines of a log by byte offset; near neighbours cost no system call."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = open_for_reading(path)
+
+    def line(self, offset: int) -> bytes:
+        self._file.seek(offset)
+        return self._file.readline()
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+class GradeLine(Struct, omit_defaults=True):
+    """One line of the grades log. `sum` ties the verdict to the very record that was graded."""
+
+    position: int
+    sum: int
+    score: Score
+
+
+class Index:
+    """What the logs hold, by position: 28 bytes a row.
+
+    `offsets` of generation records (`ABSENT`), `keys` (`content_key`; 0 = not known), `sums` (checksum of the
+    line), `grades` (offset of the verdict, `ABSENT`, or `NOT_GRADED` where the record carries its outcome already).
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        self.done = 0
+        self.graded = 0
+        self.offsets = array("q", [ABSENT]) * rows
+        self.keys = array("Q", bytes(8)) * rows
+        self.sums = array("I", bytes(4)) * rows
+        self.grades = array("q", [ABSENT]) * rows
+
+    def add(self, position: int, offset: int, key: int, line: bytes, *, gradable: bool) -> None:
+        self.done += self.offsets[position] == ABSENT
+        self.offsets[position] = offset
+        self.keys[position] = key
+        self.sums[position] = zlib.crc32(line)
+        self.grades[position] = ABSENT if gradable else NOT_GRADED
+        self.graded += not gradable
+
+    def add_grade(self, position: int, offset: int) -> None:
+        self.graded += self.grades[position] == ABSENT
+        self.grades[position] = offset
+
+    def ungraded(self) -> Iterator[int]:
+        return (p for p in range(self.rows) if self.offsets[p] >= 0 and self.grades[p] == ABSENT)
+
+    def load(self, log: Path, position_key: str) -> None:
+        """Reads the generation log; a torn last line is not there. Raises DataError."""
+        head = msgspec.json.Decoder(_head(position_key))
+        for offset, line in _lines(log):
+            try:
+                record = head.decode(line)
+            except msgspec.MsgspecError as error:
+                raise DataError(
+                    f"{log} is damaged at byte {offset}: {error}.", hint="Delete it to start this file over."
+                ) from error
+            if record.position >= self.rows:
+                raise DataError(f"{log} holds row {record.position}, but the input has {self.rows} rows.")
+            key = content_key(str(record.id), record.key) if record.key else 0
+            self.add(record.position, offset, key, line, gradable=record.outcome is None)
+
+    def load_grades(self, log: Path) -> None:
+        """Reads the grades log; verdicts on records that are gone are passed over."""
+        decoder = msgspec.json.Decoder(_GradeHead)
+        for offset, line in _lines(log):
+            grade = decoder.decode(line)
+            known = grade.position < self.rows and self.offsets[grade.position] >= 0
+            if known and self.sums[grade.position] == grade.sum:
+                self.add_grade(grade.position, offset)
+
+
+def content_key(identity: str, key: str) -> int:
+    """64 bits of a sample's identity and what it asks the model."""
+    return int.from_bytes(hashlib.blake2b(f"{identity}\0{key}".encode("utf-8", "replace"), digest_size=8).digest())
+
+
+def decode_record(line: bytes, position_key: str) -> Row:
+    """A record as users see it, out of a line of the generation log."""
+    record = _record.decode(line)
+    del record[position_key], record[KEY_FIELD]
+    return record
+
+
+class _GradeHead(Struct):
+    position: int
+    sum: int
+
+
+def log_line(record: Row, position_key: str, position: int, key: str) -> bytes:
+    """A record as the generation log holds it."""
+    return encode_line({**record, position_key: position, KEY_FIELD: key})
+
+
+def restore_log(output: Path, log: Path, position_key: str, drop: frozenset[str]) -> None:
+    """Turns a finished file back into a generation log without the fields `drop` (to grade it again)."""
+    with atomic_write(log) as file:
+        for position, record in enumerate(read_rows(output)):
+            raw = {name: value for name, value in record.items() if name not in drop}
+            if record.get("outcome") == "unscored" and "error" in record:
+                raw |= {name: record[name] for name in ("outcome", "outcome_cause") if name in record}
+            file.write(log_line(raw, position_key, position, ""))
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    if not path.exists():
+        return
+    with open_for_reading(path) as file:
+        offset = 0
+        for line in file:
+            if line.endswith(b"\n"):
+                yield offset, line
+            offset += len(line)
+
+
+def _head(position_key: str) -> Any:
+    return msgspec.defstruct(
+        "Head",
+        [("position", int), ("key", str), ("id", str | int), ("outcome", Outcome | None, None)],
+        rename={"position": position_key, "key": KEY_FIELD},
+    )

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of the files of a run (the public contract with users' scripts)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+
+
+def output_name(seed: int | None = None, chunk: int | None = None) -> str:
+    """`output[-rs{seed}][_chunk_{k}].jsonl`."""
+    name = "output" if seed is None else f"output-rs{seed}"
+    return f"{name}.jsonl" if chunk is None else f"{name}_chunk_{chunk}.jsonl"
+
+
+def chunk_path(merged: Path, chunk: int) -> Path:
+    """The file of one chunk of `merged`."""
+    return merged.with_name(f"{merged.stem}_chunk_{chunk}{merged.suffix}")
+
+
+def done_path(output: Path) -> Path:
+    """Marker that generation and grading of `output` succeeded."""
+    return output.with_name(f"{output.name}.done")
+
+
+class Paths(Struct, frozen=True):
+    """Everything that belongs to one output file.
+
+    log      records in completion order, until finished
+    grades   verdicts in completion order, until finished
+    failed   samples that got no usable reply in the last process
+    replies  single replies by request hash (only with the reply cache), until finished
+    state    what was asked for, and how the last process ended
+    lock     held by the process that works on this file
+    """
+
+    output: Path
+
+    @property
+    def done(self) -> Path:
+        return done_path(self.output)
+
+    @property
+    def log(self) -> Path:
+        return self._beside("-async")
+
+    @property
+    def grades(self) -> Path:
+        return self._beside("-grades")
+
+    @property
+    def failed(self) -> Path:
+        return self._beside("-failed")
+
+    @property
+    def replies(self) -> Path:
+        return self._beside("-replies")
+
+    @property
+    def state(self) -> Path:
+        return self._beside(".run.json")
+
+    @property
+    def lock(self) -> Path:
+        return self.output.with_name(f".{self.output.name}.lock")
+
+    def remove_logs(self) -> None:
+        """Deletes what only unfinished work needs."""
+        for path in (self.grades, self.failed, self.replies, self.log):
+            path.unlink(missing_ok=True)
+
+    def _beside(self, suffix: str) -> Path:
+        return self.output.with_name(f"{self.output.name}{suffix}")

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that can be refused before the first request: input, settings of a resume, locks, first prompt."""
+
+from __future__ import annotations
+
+import functools
+from contextlib import ExitStack
+from pathlib import Path
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.protocols import Solver
+from newskills.base.records import Request
+from newskills.base.store import locked
+from newskills.run.build import Recipe, grader_id
+from newskills.run.chunks import count_lines
+from newskills.run.log import Index, restore_log
+from newskills.run.paths import done_path
+from newskills.run.rows import Input, bounds, scan
+from newskills.run.spec import RunSpec, Unit, UnitResult
+from newskills.run.state import State, changes, load_state, new_state, settings
+from newskills.run.unit import UnitRun, changed_settings, unit_result
+
+
+class Prepared(Struct):
+    """A unit with work to do, and its solver."""
+
+    run: UnitRun
+    solver: Solver
+
+
+def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prepared | UnitResult:
+    """Locks the unit's file and decides what is left; a finished unit is a result at once.
+
+    Raises DataError (input, first row, changed settings), LockedError, StorageError, ConfigError.
+    """
+    if not unit.config.output_file:
+        raise ConfigError("++output_file is not set.")
+    paths = unit.paths
+    stack.enter_context(locked(paths.lock, str(paths.output)))
+    state = load_state(paths.state)
+    finished = is_finished(unit)
+    if finished and unit.config.skip_filled and not spec.rerun_done and not Path(unit.config.input_file).exists():
+        return _finished(unit, state)
+    source, rows = _input(unit)
+    solver, prompt = recipe.solver(unit.config)
+    _first_request(solver, source, rows)
+    wanted = settings(unit.config, input_digest=source.digest, prompt=prompt)
+    changed = changes(state.settings, wanted) if state is not None else []
+    fresh = new_state(wanted, grader_id(unit.config), len(rows))
+    if not unit.config.skip_filled or (spec.rerun_done and (finished or changed)):
+        _start_over(unit)
+        fresh.save(paths.state)
+        return Prepared(UnitRun(unit, source, rows, fresh, Index(len(rows))), solver)
+    if changed:
+        raise changed_settings(unit, changed)
+    if finished and not (spec.regrade and paths.output.exists()):
+        return _finished(unit, state)
+    return Prepared(_resume(unit, source, rows, state, fresh), solver)
+
+
+def is_finished(unit: Unit) -> bool:
+    """The marker and the file are there; for a chunk, the merged file will do."""
+    merged = done_path(unit.merged).exists() and unit.merged.exists()
+    return merged or (unit.paths.done.exists() and unit.paths.output.exists())
+
+
+def first_request(unit: Unit, recipe: Recipe) -> Request:
+    """What the first row asks the model (dry run). Raises DataError."""
+    source, rows = _input(unit)
+    solver, _ = recipe.solver(unit.config)
+    request = _first_request(solver, source, rows)
+    if request is None:
+        raise DataError(f"{unit.label} has no rows, so there is no prompt to show.")
+    return request
+
+
+def _finished(unit: Unit, state: State | None) -> UnitResult:
+    """The result of an earlier process; logs that a kill left behind its marker are removed."""
+    unit.paths.remove_logs()
+    if state is None:
+        rows = count_lines(unit.paths.output) if unit.paths.output.exists() else 0
+        state = State(status="done", settings={}, rows=rows, done=rows)
+    elif state.grader != (now := grader_id(unit.config)):
+        state.error = (
+            f"graded by {state.grader or 'nothing'}, asked for {now or 'nothing'}: grade again to change it"
+        )
+    return unit_result(unit, state, "done", kept=state.rows)
+
+
+def _resume(unit: Unit, source: Input, rows: range, before: State | None, state: State) -> UnitRun:
+    paths, config = unit.paths, unit.config
+    paths.failed.unlink(missing_ok=True)
+    if before is None and paths.log.exists():
+        raise DataError(
+            f"{paths.log} was left by another program or version.", hint="Delete it, or use another output folder."
+        )
+    if not paths.log.exists() and paths.output.exists() and (before is None or before.status == "done"):
+        _take_back(unit, before, len(rows))
+    if before is not None:
+        state.started = before.started
+        state.input_tokens, state.output_tokens = before.input_tokens, before.output_tokens
+        if before.grader != state.grader:
+            paths.grades.unlink(missing_ok=True)
+    state.save(paths.state)
+    index = Index(len(rows))
+    index.load(paths.log, config.async_position_key)
+    index.load_grades(paths.grades)
+    return UnitRun(unit, source, rows, state, index)
+
+
+def _take_back(unit: Unit, before: State | None, rows: int) -> None:
+    """A whole file without its marker, or one to be graded again: only its verdicts are made anew."""
+    paths = unit.paths
+    found = count_lines(paths.output)
+    if found != rows:
+        raise DataError(
+            f"{paths.output} has {found} rows, the input has {rows}, and nothing says why.",
+            hint="Delete it, use another output folder, or start it over with --rerun_done.",
+        )
+    drop = frozenset(before.grade_fields if before is not None else ())
+    restore_log(paths.output, paths.log, unit.config.async_position_key, drop)
+    paths.done.unlink(missing_ok=True)
+
+
+def _start_over(unit: Unit) -> None:
+    """Forgets logs and markers, in this order; the old file stays until the new one replaces it."""
+    unit.paths.remove_logs()
+    for path in (unit.paths.done, done_path(unit.merged)):
+        path.unlink(missing_ok=True)
+
+
+def _input(unit: Unit) -> tuple[Input, range]:
+    config = unit.config
+    if not config.input_file:
+        raise ConfigError("++input_file is not set.")
+    path = Path(config.input_file)
+    stat = path.stat() if path.is_file() else None
+    source = _scan(path, (stat.st_mtime_ns, stat.st_size) if stat else None)
+    return source, bounds(source.rows, config.num_chunks, config.chunk_id, config.max_samples)
+
+
+@functools.lru_cache(maxsize=64)
+def _scan(path: Path, version: object) -> Input:
+    return scan(path)
+
+
+def _first_request(solver: Solver, source: Input, rows: range) -> Request | None:
+    for sample in source.samples(rows):
+        return solver.request(sample)
+    return None

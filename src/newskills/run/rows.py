@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Input rows as a stream, each with a stable identity. Memory does not grow with the size of a row."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import DataError
+from newskills.base.records import Row, Sample
+from newskills.base.store import decode_row, open_for_reading, read_rows
+
+_canonical = msgspec.json.Encoder(order="deterministic")
+
+
+class Input(Struct, kw_only=True):
+    """What one pass over an input file found.
+
+    rows      number of rows
+    digest    hash of the file's bytes
+    shared    hashes of own ids that several rows carry; such rows are known by their content instead
+    repeats   by position: how many earlier rows have the same identity (absent when none has)
+    """
+
+    path: Path
+    rows: int
+    digest: str
+    shared: frozenset[int] = frozenset()
+    repeats: array[int] | None = None
+
+    def samples(self, bounds: range) -> Iterator[Sample]:
+        """Rows `bounds` of the file as samples, `position` counted from 0 at the first of them."""
+        for at, row in enumerate(read_rows(self.path)):
+            if at >= bounds.stop:
+                return
+            if at >= bounds.start:
+                yield self._sample(row, at, at - bounds.start)
+
+    def _sample(self, row: Row, at: int, position: int) -> Sample:
+        own = row.get("id")
+        if not _is_id(own):
+            identity = content_id(row)
+        elif self.shared and _number(str(own)) in self.shared:
+            identity = content_id(row)
+            row = {**row, "original_id": own}
+        else:
+            identity = str(own)
+        if self.repeats is not None and self.repeats[at]:
+            identity = f"{identity}-{self.repeats[at] + 1}"
+        return Sample(id=identity, row=row, position=position)
+
+
+def content_id(row: Row) -> str:
+    """16 hex digits of the row's content; order of keys and blanks do not matter."""
+    return hashlib.blake2b(_canonical.encode(row), digest_size=8).hexdigest()
+
+
+def scan(path: Path) -> Input:
+    """One pass over `path`. Raises DataError: missing, empty, invalid JSON (with the line)."""
+    digest = hashlib.blake2b(digest_size=16)
+    identities = array("Q")
+    with open_for_reading(path) as file:
+        for number, line in enumerate(file, 1):
+            digest.update(line)
+            if line.strip():
+                identities.append(_number(_identity(decode_row(line, path, number))))
+    if not identities:
+        raise DataError(f"{path} is empty: there is nothing to generate from.")
+    shared = _duplicates(identities)
+    found = Input(path=path, rows=len(identities), digest=digest.hexdigest())
+    if not shared:
+        return found
+    repeats = array("I", bytes(4 * len(identities)))
+    seen: Counter[int] = Counter()
+    own: set[int] = set()
+    for at, row in enumerate(read_rows(path)):
+        if identities[at] in shared:
+            own.update({identities[at]} if _is_id(row.get("id")) else ())
+            number = _number(content_id(row))
+            repeats[at] = seen[number]
+            seen[number] += 1
+    found.shared = frozenset(own)
+    found.repeats = repeats if any(repeats) else None
+    return found
+
+
+def bounds(rows: int, num_chunks: int | None, chunk_id: int | None, max_samples: int) -> range:
+    """Rows of a chunk: contiguous, the first `rows mod num_chunks` chunks get one more; then `max_samples`.
+
+    >>> [bounds(10, 3, k, -1) for k in range(3)]
+    [range(0, 4), range(4, 7), range(7, 10)]
+    """
+    start, stop = 0, rows
+    if num_chunks is not None and chunk_id is not None:
+        size, more = divmod(rows, num_chunks)
+        start = chunk_id * size + min(chunk_id, more)
+        stop = start + size + (chunk_id < more)
+    if max_samples >= 0:
+        stop = min(stop, start + max_samples)
+    return range(start, stop)
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+
+
+def _identity(row: Row) -> str:
+    own = row.get("id")
+    return str(own) if _is_id(own) else content_id(row)
+
+
+def _number(identity: str) -> int:
+    return int.from_bytes(hashlib.blake2b(identity.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+
+
+def _duplicates(identities: array[int]) -> set[int]:
+    ordered = sorted(identities)
+    return {a for a, b in itertools.pairwise(ordered) if a == b}

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run is asked to do, and what came of it. `run.json` is a RunSpec; it never holds a secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Cause, Ledger, Outcome
+from newskills.base.store import write_json
+from newskills.models.config import key_of
+from newskills.run.config import GenerationConfig
+from newskills.run.paths import Paths, chunk_path
+
+RUN_FILE = "run.json"
+SECRET = "NEWSKILLS_SERVER_KEY"  # noqa: S105 - the name of a variable
+
+
+class Unit(Struct, frozen=True, kw_only=True):
+    """One output file: (benchmark, seed, chunk). `name` is the benchmark, or "generate".
+
+    The chunk is `config.chunk_id`; the grader is `config.eval_type` with `config.eval_config`.
+    """
+
+    name: str
+    config: GenerationConfig
+    seed: int | None = None
+
+    @property
+    def merged(self) -> Path:
+        """The file users see in the end."""
+        return Path(self.config.output_file)
+
+    @property
+    def paths(self) -> Paths:
+        chunk = self.config.chunk_id
+        return Paths(self.merged if chunk is None else chunk_path(self.merged, chunk))
+
+    @property
+    def label(self) -> str:
+        seed = "" if self.seed is None else f"-rs{self.seed}"
+        return f"{self.name}{seed}" + ("" if self.config.chunk_id is None else f" chunk {self.config.chunk_id}")
+
+
+class RunSpec(Struct, frozen=True, kw_only=True):
+    """Units that share one process, one event loop and the concurrency of each server.
+
+    rerun_done   do finished units, and units whose settings changed, again from the start
+    regrade      grade finished units again (no generation)
+    resume_with  the command to show to someone who wants to go on after a stop
+    """
+
+    units: tuple[Unit, ...]
+    output_dir: str
+    rerun_done: bool = False
+    regrade: bool = False
+    resume_with: str = ""
+
+    def save(self, folder: Path) -> dict[str, str]:
+        """Writes `folder/run.json`; returns the environment variables that the run needs besides.
+
+        A key given as a value is left out of the file and handed over under a variable's name.
+        """
+        secrets: dict[str, str] = {}
+        units = tuple(_sealed(unit, secrets) for unit in self.units)
+        write_json(folder / RUN_FILE, msgspec.structs.replace(self, units=units))
+        return secrets
+
+
+def load_spec(folder: Path) -> RunSpec:
+    """Reads `folder/run.json`. Raises DataError, ConfigError."""
+    path = folder / RUN_FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=RunSpec)
+    except FileNotFoundError as error:
+        raise DataError(f"There is no {path}.") from error
+    except msgspec.MsgspecError as error:
+        raise ConfigError(f"{path} does not describe a run: {error}.") from error
+
+
+def _sealed(unit: Unit, secrets: dict[str, str]) -> Unit:
+    server = unit.config.server
+    if server.api_key is None:
+        return unit
+    key, _ = key_of(server, {})
+    names = {value: name for name, value in secrets.items()}
+    name = names.get(key or "") or f"{SECRET}_{len(secrets)}"
+    secrets[name] = key or ""
+    server = msgspec.structs.replace(server, api_key=None, api_key_env_var=name)
+    return msgspec.structs.replace(unit, config=msgspec.structs.replace(unit.config, server=server))
+
+
+Status = Literal["done", "failed", "interrupted", "stopped"]
+
+
+class UnitResult(Struct, kw_only=True):
+    """How one unit ended.
+
+    status     done; failed = samples without a usable reply remain; interrupted by a signal; stopped by an error
+    rows       rows asked for; `kept` of them were done before this process, `failures` have no usable reply
+    tokens     as reported by the server in this process; None where it reported none
+    note       what the user should know besides
+    """
+
+    name: str
+    seed: int | None
+    chunk: int | None
+    output: str
+    status: Status
+    rows: int
+    kept: int = 0
+    generated: int = 0
+    failures: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    seconds: float = 0.0
+    ledger: Ledger = msgspec.field(default_factory=Ledger)
+    merged: bool = False
+    note: str = ""
+
+
+class RunResult(Struct, kw_only=True):
+    """`exit_code` is 0 only if every unit is done. `message` is the sentence to print otherwise."""
+
+    units: list[UnitResult]
+    exit_code: int = 0
+    message: str = ""
+    retries: int = 0
+
+    @property
+    def ledger(self) -> Ledger:
+        """All units together."""
+        total = Ledger()
+        for unit in self.units:
+            add_ledger(total, unit.ledger)
+        return total
+
+
+def count(ledger: Ledger, outcome: Outcome, cause: Cause | None) -> None:
+    """Books one attempt."""
+    setattr(ledger, outcome, getattr(ledger, outcome) + 1)
+    if cause is not None:
+        ledger.causes = {**ledger.causes, cause: ledger.causes.get(cause, 0) + 1}
+
+
+def add_ledger(total: Ledger, more: Ledger) -> None:
+    """Adds `more` to `total`."""
+    for outcome in ("correct", "wrong", "no_answer", "unscored"):
+        setattr(total, outcome, getattr(total, outcome) + getattr(more, outcome))
+    for cause, n in more.causes.items():
+        total.causes = {**total.causes, cause: total.causes.get(cause, 0) + n}

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file was asked to be (its settings), and how the last process that worked on it ended."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import DataError
+from newskills.base.records import Ledger
+from newskills.base.store import write_json
+from newskills.run.config import GenerationConfig
+
+_PLAIN = (
+    "prompt_format",
+    "num_chunks",
+    "chunk_id",
+    "max_samples",
+    "stop_phrase",
+    "remove_stop_phrases",
+    "parse_reasoning",
+    "end_reasoning_string",
+    "generation_key",
+    "async_position_key",
+    "structured_output",
+    "start_assistant_response_key",
+    "chat_template_kwargs",
+)
+_NOT_SAMPLING = {"timeout", "stream"}
+
+
+class State(Struct, kw_only=True):
+    """`<output>.run.json`: an exit record per process beside the settings that resumed work must share.
+
+    settings       flat name → value; a resume with other values is refused
+    grader         name, version and configuration that made the verdicts
+    grade_fields   record fields that the grader wrote
+    """
+
+    status: Literal["running", "done", "failed", "interrupted", "stopped"]
+    settings: dict[str, Any]
+    grader: str = ""
+    grade_fields: list[str] = []
+    rows: int = 0
+    done: int = 0
+    failures: int = 0
+    ledger: Ledger = msgspec.field(default_factory=Ledger)
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    retries: int = 0
+    started: float = 0.0
+    ended: float | None = None
+    exit_code: int | None = None
+    error: str = ""
+    process: int = msgspec.field(default_factory=os.getpid)
+    host: str = msgspec.field(default_factory=lambda: os.uname().nodename)
+
+    def save(self, path: Path) -> None:
+        write_json(path, self)
+
+
+def load_state(path: Path) -> State | None:
+    """None where there is none. Raises DataError for a damaged file."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=State)
+    except FileNotFoundError:
+        return None
+    except msgspec.MsgspecError as error:
+        raise DataError(f"{path} is damaged: {error}.", hint="Delete it to start that output over.") from error
+
+
+def new_state(settings: dict[str, Any], grader: str, rows: int) -> State:
+    return State(status="running", settings=settings, grader=grader, rows=rows, started=time.time())
+
+
+def settings(config: GenerationConfig, *, input_digest: str, prompt: str) -> dict[str, Any]:
+    """Everything that decides what the model is asked, by name; not where it runs and how long it may take."""
+    found: dict[str, Any] = {"input_file": input_digest, "prompt": prompt, "server.model": config.server.model}
+    found |= {name: getattr(config, name) for name in _PLAIN}
+    sampling = msgspec.to_builtins(config.inference)
+    found |= {f"inference.{name}": value for name, value in sampling.items() if name not in _NOT_SAMPLING}
+    return {name: value for name, value in found.items() if value not in (None, {}, "")}
+
+
+def changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """What differs, in words: `inference.temperature: 0.0 → 0.7`."""
+    words = []
+    for name in dict.fromkeys([*before, *now]):
+        old, new = before.get(name), now.get(name)
+        if old == new:
+            continue
+        if name == "input_file":
+            words.append("the content of the input file")
+        elif name == "prompt":
+            words.append(f"the prompt ({old} → {new})")
+        else:
+            words.append(f"{name} ({_shown(old)} → {_shown(new)})")
+    return words
+
+
+def _shown(value: Any) -> str:
+    return "unset" if value is None else str(value)

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One output file from its input to its `.done`: jobs out, records in, verdicts in, final file."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import DataError, StorageError, guard, storage_error
+from newskills.base.protocols import Solver
+from newskills.base.records import Attempt, Failure, Ledger, Request, Row, Sample, Score
+from newskills.base.store import atomic_write, encode_line
+from newskills.run.chunks import merge_if_complete
+from newskills.run.grading import Grading, verdict_fields
+from newskills.run.log import GradeLine, GroupLog, Index, Reader, content_key, decode_record, log_line
+from newskills.run.paths import done_path
+from newskills.run.rows import Input, bounds
+from newskills.run.spec import Status, Unit, UnitResult, count
+from newskills.run.state import State
+
+VERDICT_FIELDS = ("outcome", "outcome_cause", "grader", "why")
+YIELD_EVERY = 256
+
+
+class Job(Struct):
+    """A row that still needs its answer; `request` is a Failure where the prompt does not fit the row."""
+
+    sample: Sample
+    request: Request | Failure
+
+
+class UnitRun:
+    """The work on one unit. Built by `prepare`; everything but `jobs` and `finish` is cheap."""
+
+    def __init__(self, unit: Unit, source: Input, rows: range, state: State, index: Index) -> None:
+        self.unit, self.paths, self.config = unit, unit.paths, unit.config
+        self.source, self.bounds, self.state, self.index = source, rows, state, index
+        self.kept = index.done
+        self.open_jobs = 0
+        self.exhausted = False
+        self.failures = 0
+        self.unscored = 0
+        self.first_failure: Failure | None = None
+        self.merged = False
+        self.status: Status | None = None
+        self.began = time.monotonic()
+        self._grading: Grading | None = None
+
+    @property
+    def generated(self) -> int:
+        """Rows answered by this process."""
+        return self.index.done - self.kept
+
+    @property
+    def cost(self) -> float | None:
+        """In the unit of the prices; None where a price or a count is not known."""
+        server, state = self.config.server, self.state
+        read, written = server.price_per_million_input_tokens, server.price_per_million_output_tokens
+        if read is None or written is None or state.input_tokens is None or state.output_tokens is None:
+            return None
+        return (read * state.input_tokens + written * state.output_tokens) / 1e6
+
+    @property
+    def complete(self) -> bool:
+        """No row is waiting for an answer, with or without success."""
+        return self.exhausted and self.open_jobs == 0
+
+    def open(
+        self, solver: Solver, writer: Executor, on_error: Callable[[StorageError], None], grading: Grading | None
+    ) -> None:
+        """Opens the logs. Raises StorageError."""
+        self.solver, self._grading = solver, grading
+        self._new_log = partial(GroupLog, writer=writer, on_error=on_error)
+        self._log = self._new_log(self.paths.log)
+        self._grades = self._new_log(self.paths.grades) if grading else None
+        self._failed: GroupLog | None = None
+
+    @property
+    def disk_is_slow(self) -> bool:
+        return self._log.full
+
+    async def flush(self) -> None:
+        for log in (self._log, self._grades, self._failed):
+            if log is not None:
+                await log.flush()
+
+    def jobs(self) -> Iterator[Job | None]:
+        """Rows without an answer, in order; None now and then, to let others work while many are skipped.
+
+        Raises DataError if a finished row would now be asked something else.
+        """
+        for at, sample in enumerate(self.source.samples(self.bounds)):
+            request = guard(partial(self.solver.request, sample))
+            if self.index.offsets[sample.position] < 0:
+                self.open_jobs += 1
+                yield Job(sample, request)
+                continue
+            self._check_unchanged(sample, request)
+            if at % YIELD_EVERY == 0:
+                yield None
+        self.exhausted = True
+
+    def answered(self, sample: Sample, attempt: Attempt) -> None:
+        """Books an answer: log, index, and the grader if it has room (else it is graded at the end)."""
+        record = self._record(sample, attempt.fields)
+        line = log_line(record, self.config.async_position_key, sample.position, attempt.key)
+        offset = self._log.append(line)
+        gradable = "outcome" not in record
+        self.index.add(sample.position, offset, content_key(sample.id, attempt.key), line, gradable=gradable)
+        self.unscored += not gradable
+        self._count_tokens(attempt.fields)
+        self.open_jobs -= 1
+        if gradable and self._grading is not None and not self._grading.full:
+            self._grading.submit(record, partial(self._graded, sample.position, self.index.sums[sample.position]))
+
+    def failed(self, job: Job, failure: Failure) -> None:
+        """Books a failure: an unscored record where failures were accepted, else it is left for a resume."""
+        fields = {
+            self.config.generation_key: "",
+            "num_generated_tokens": 0,
+            "error": failure.kind,
+            "detailed_error": failure.message,
+            "outcome": "unscored",
+            "outcome_cause": failure.cause,
+        }
+        if self.config.server.enable_soft_fail:
+            self.answered(job.sample, Attempt(sample_id=job.sample.id, key=job_key(job.request), fields=fields))
+            return
+        self.open_jobs -= 1
+        self.failures += 1
+        self.first_failure = self.first_failure or failure
+        self._failed = self._failed or self._new_log(self.paths.failed)
+        self._failed.append(encode_line({"id": job.sample.id, "position": job.sample.position, **fields}))
+
+    async def finish(self) -> None:
+        """All rows are answered: grades the rest, writes the final file, its marker, and merges chunks."""
+        await self.flush()
+        if self._grading is not None:
+            await self._grade_rest(self._grading)
+        await self.close()
+        await asyncio.to_thread(self._finalise)
+        self.status = "done"
+
+    async def close(self) -> None:
+        for log in (self._log, self._grades, self._failed):
+            if log is not None:
+                await log.close()
+
+    def end(self, status: Status, *, exit_code: int, error: str) -> None:
+        """Leaves an exit record that says how far it got. Raises StorageError."""
+        self.status = status
+        self._save_state(status, exit_code=exit_code, error=error)
+
+    def result(self) -> UnitResult:
+        return unit_result(self.unit, self.state, self.status or "stopped", kept=self.kept, merged=self.merged)
+
+    def _count_tokens(self, fields: Row) -> None:
+        """Adds what the server reported."""
+        state = self.state
+        if (read := fields.get("num_input_tokens")) is not None:
+            state.input_tokens = (state.input_tokens or 0) + read
+        if (written := fields.get("num_generated_tokens")) is not None:
+            state.output_tokens = (state.output_tokens or 0) + written
+
+    def _record(self, sample: Sample, fields: Row) -> Row:
+        row = sample.row
+        if self.config.prompt_format == "openai":
+            row = without_parts(row, frozenset(self.config.drop_content_types))
+        record = {**row, **fields}
+        for name in VERDICT_FIELDS:
+            if name in row and name not in fields:
+                del record[name]
+        if str(row.get("id")) != sample.id:
+            record["id"] = sample.id
+        return record
+
+    def _check_unchanged(self, sample: Sample, request: Request | Failure) -> None:
+        known = self.index.keys[sample.position]
+        if known and known != content_key(sample.id, job_key(request)):
+            raise changed_settings(self.unit, [f"what row {sample.position} (id {sample.id}) asks the model"])
+
+    async def _grade_rest(self, grading: Grading) -> None:
+        await grading.settled()
+        with Reader(self.paths.log) as reader:
+            for position in self.index.ungraded():
+                record = self._logged(reader, position)
+                await grading.room()
+                grading.submit(record, partial(self._graded, position, self.index.sums[position]))
+        await grading.settled()
+        await self.flush()
+
+    def _graded(self, position: int, checksum: int, score: Score) -> None:
+        assert self._grades is not None
+        line = encode_line(GradeLine(position=position, sum=checksum, score=score))
+        self.index.add_grade(position, self._grades.append(line))
+        self.unscored += score.outcome == "unscored"
+
+    def _finalise(self) -> None:
+        """In a thread: final file → exit record → `.done` → logs removed; a kill anywhere can be resumed."""
+        self._write_final()
+        self._save_state("done", exit_code=0, error="")
+        mark_done(self.paths.output)
+        self.paths.remove_logs()
+        if self.config.num_chunks is not None:
+            self.merged = merge_if_complete(self.unit.merged, self.config.num_chunks, rows_of_all_chunks(self))
+
+    def _write_final(self) -> None:
+        ledger, written = Ledger(), set[str]()
+        scores = msgspec.json.Decoder(GradeLine)
+        with contextlib.ExitStack() as stack:
+            file = stack.enter_context(atomic_write(self.paths.output))
+            log = stack.enter_context(Reader(self.paths.log))
+            grades = stack.enter_context(Reader(self.paths.grades)) if self._grades else None
+            for position in range(self.index.rows):
+                record = self._logged(log, position)
+                at = self.index.grades[position]
+                if grades is not None and at >= 0:
+                    fields = verdict_fields(record, scores.decode(grades.line(at)).score)
+                    record |= fields
+                    written |= fields.keys()
+                if "outcome" in record:
+                    count(ledger, record["outcome"], record.get("outcome_cause"))
+                file.write(encode_line(record))
+        self.state.ledger, self.state.grade_fields = ledger, sorted(written)
+
+    def _logged(self, log: Reader, position: int) -> Row:
+        line = log.line(self.index.offsets[position])
+        if zlib.crc32(line) != self.index.sums[position]:
+            raise StorageError(f"{self.paths.log} changed under the run (row {position}).")
+        return decode_record(line, self.config.async_position_key)
+
+    def _save_state(self, status: Status, *, exit_code: int, error: str) -> None:
+        state = self.state
+        state.status, state.exit_code, state.error = status, exit_code, error
+        state.done, state.failures = self.index.done, self.failures
+        state.ended = time.time()
+        state.cost = self.cost
+        state.save(self.paths.state)
+
+
+def job_key(request: Request | Failure) -> str:
+    """What the row asks the model; rows that can not be asked are all alike."""
+    return request.key() if isinstance(request, Request) else "f" * 16
+
+
+def without_parts(row: Row, kinds: frozenset[str]) -> Row:
+    """`row` without message parts of `kinds` (audio, images as data), which do not belong into records."""
+    messages = row.get("messages")
+    if not kinds or not isinstance(messages, list):
+        return row
+    return {**row, "messages": [_message_without(message, kinds) for message in messages]}
+
+
+def _message_without(message: Any, kinds: frozenset[str]) -> Any:
+    if not isinstance(message, dict) or not isinstance(message.get("content"), list):
+        return message
+    kept = [part for part in message["content"] if not (isinstance(part, dict) and part.get("type") in kinds)]
+    return {**message, "content": kept}
+
+
+def rows_of_all_chunks(run: UnitRun) -> int:
+    """Rows that the merged file will have."""
+    config = run.config
+    chunks = config.num_chunks or 1
+    return sum(len(bounds(run.source.rows, chunks, k, config.max_samples)) for k in range(chunks))
+
+
+def changed_settings(unit: Unit, what: Sequence[str]) -> DataError:
+    """The refusal to mix two runs in one file."""
+    return DataError(
+        f"{unit.paths.output} was begun with other settings; changed: {', '.join(what)}.",
+        hint="Use another output folder, or start these files over with --rerun_done.",
+    )
+
+
+def mark_done(output: Path) -> None:
+    """Creates the marker. Raises StorageError."""
+    try:
+        done_path(output).touch()
+    except OSError as error:
+        raise storage_error(error, done_path(output)) from error
+
+
+def unit_result(unit: Unit, state: State, status: Status, *, kept: int, merged: bool = False) -> UnitResult:
+    """What the exit record says, for the caller."""
+    return UnitResult(
+        name=unit.name,
+        seed=unit.seed,
+        chunk=unit.config.chunk_id,
+        output=str(unit.paths.output),
+        status=status,
+        rows=state.rows,
+        kept=kept,
+        generated=max(0, state.done - kept),
+        failures=state.failures,
+        input_tokens=state.input_tokens,
+        output_tokens=state.output_tokens,
+        cost=state.cost,
+        seconds=(state.ended or time.time()) - state.started,
+        ledger=state.ledger,
+        merged=merged,
+        note=state.error,
+    )

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One prompt, one request, one answer."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.protocols import Kit, Tokenizer
+from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
+from newskills.solve.reasoning import split_reasoning, trim_at_stop
+
+MAIN = "main"
+
+
+class Renderer(Protocol):
+    """The part of a prompt that a solver needs."""
+
+    def messages(self, row: Row) -> list[Message]: ...
+
+    def text(self, row: Row, tokenizer: Tokenizer | None) -> str: ...
+
+
+class ChatOptions(Struct, frozen=True, kw_only=True):
+    """How the answer is asked for and what is recorded of it.
+
+    stop            texts at which generation ends; cut off the text unless `keep_stop`
+    token_counts    count prompt tokens with the tokenizer
+    """
+
+    inference: Inference = Inference()
+    stop: tuple[str, ...] = ()
+    keep_stop: bool = False
+    generation_key: str = "generation"
+    parse_reasoning: bool = False
+    end_reasoning: str = "</think>"
+    timing: bool = True
+    count_prompt_tokens: bool = False
+    response_format: Row | None = None
+    extra_body: Row = {}
+
+
+class ChatSolver:
+    """Renders the row, asks once, turns the reply into record fields. Raises what the model raises."""
+
+    def __init__(self, prompt: Renderer, options: ChatOptions, tokenizer: Tokenizer | None = None) -> None:
+        if options.count_prompt_tokens and tokenizer is None:
+            raise ConfigError("++count_prompt_tokens needs a tokenizer.", hint="Set ++tokenizer=NAME.")
+        self._prompt = prompt
+        self._options = options
+        self._tokenizer = tokenizer
+
+    def request(self, sample: Sample) -> Request:
+        """Raises DataError for a row that the prompt does not fit."""
+        options = self._options
+        request = Request(
+            inference=options.inference,
+            stop=list(options.stop),
+            response_format=options.response_format,
+            extra_body=options.extra_body,
+        )
+        if options.inference.endpoint_type == "text":
+            request.prompt = self._prompt.text(sample.row, self._tokenizer)
+        else:
+            request.messages = self._prompt.messages(sample.row)
+        return request
+
+    async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
+        began = time.time()
+        reply = await kit.models[MAIN].complete(request)
+        fields = self._fields(reply)
+        if self._options.count_prompt_tokens and "num_input_tokens" not in fields:
+            fields["num_input_tokens"] = self._count(request)
+        if self._options.timing:
+            fields |= _times(reply, began)
+        return Attempt(sample_id=sample.id, key=request.key(), fields=fields)
+
+    def _fields(self, reply: Reply) -> Row:
+        options = self._options
+        text = trim_at_stop(reply.text, options.stop, keep_phrase=options.keep_stop)
+        key = options.generation_key
+        if options.parse_reasoning:
+            fields = split_reasoning(text, key, options.end_reasoning, separate=bool(reply.reasoning))
+        else:
+            fields = {key: text}
+        if reply.reasoning is not None:
+            fields["reasoning_content"] = reply.reasoning
+        usage = reply.usage
+        if usage.output_tokens is not None:
+            fields["num_generated_tokens"] = usage.output_tokens
+        if usage.input_tokens is not None:
+            fields["num_input_tokens"] = usage.input_tokens
+        if usage.reasoning_tokens is not None:
+            fields["num_reasoning_tokens"] = usage.reasoning_tokens
+            if usage.output_tokens is not None:
+                fields["num_answer_tokens"] = max(0, usage.output_tokens - usage.reasoning_tokens)
+        if reply.finish_reason is not None:
+            fields["finish_reason"] = reply.finish_reason
+        if reply.logprobs is not None:
+            fields["tokens"] = reply.logprobs.tokens
+            fields["logprobs"] = reply.logprobs.logprobs
+            if reply.logprobs.top_logprobs is not None:
+                fields["top_logprobs"] = reply.logprobs.top_logprobs
+        return fields
+
+    def _count(self, request: Request) -> int:
+        assert self._tokenizer is not None
+        if request.messages is not None:
+            kwargs: dict[str, Any] = self._options.extra_body.get("chat_template_kwargs", {})
+            return len(self._tokenizer.encode(self._tokenizer.render(request.messages, **kwargs)))
+        if isinstance(request.prompt, list):
+            return len(request.prompt)
+        return len(self._tokenizer.encode(request.prompt or ""))
+
+
+def _times(reply: Reply, began: float) -> Row:
+    started = reply.started or began
+    ended = reply.ended or time.time()
+    return {"generation_start_time": started, "generation_end_time": ended, "generation_time": ended - started}

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to keep of a generated text: the part before a stop phrase, the part behind the reasoning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from newskills.base.records import Row
+
+
+def trim_at_stop(text: str, phrases: Sequence[str], *, keep_phrase: bool = False) -> str:
+    """Cuts `text` at the earliest occurrence of any phrase; the phrase stays if `keep_phrase`."""
+    cuts = [(at, phrase) for phrase in phrases if phrase and (at := text.find(phrase)) >= 0]
+    if not cuts:
+        return text
+    at, phrase = min(cuts, key=lambda cut: (cut[0], -len(cut[1])))
+    return text[: at + len(phrase)] if keep_phrase else text[:at]
+
+
+def split_reasoning(text: str, key: str, end: str, *, separate: bool = False) -> Row:
+    """Record fields for a text that reasons before it answers.
+
+    The answer is what follows the last `end`, stripped; without `end` the thinking was cut off and there is no
+    answer. `separate`: the server has already taken the reasoning out, so a text without `end` is the answer.
+    """
+    _, found, answer = text.rpartition(end)
+    finished = bool(found) or (separate and bool(text.strip()))
+    return {
+        key: answer.strip() if finished else "",
+        "_full_generation": text,
+        "_generation_finished_thinking": finished,
+    }
