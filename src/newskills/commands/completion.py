@@ -58,7 +58,7 @@ def candidates(words: list[str]) -> list[str]:
     command = load(words[0])
     last = words[-1]
     option, equals, _ = last.partition("=")
-    if option == "--benchmarks" and equals or words[-2] == "--benchmarks":
+    if (option == "--benchmarks" and equals) or words[-2] == "--benchmarks":
         return _benchmarks(last, option if equals else "")
     if command.name == "prepare_data" and not last.startswith("-"):
         return _benchmarks(last, "")

@@ -52,8 +52,8 @@ def names(kind: Kind) -> list[str]:
 
 COMMAND = Command(
     name="list",
-    summary="List what can be named: benchmarks (default), prompts, graders, metrics, models (wires of endpoints), "
-    "servers (engines to host).",
+    summary="List what can be named: benchmarks (default), prompts, graders, metrics, models (wires of "
+    "endpoints) and servers (engines to host).",
     options=Options,
     run=run,
     examples=("ns list benchmarks --category math-natural", "ns list prompts"),

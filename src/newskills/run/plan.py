@@ -12,7 +12,7 @@ from msgspec import Struct
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
 from newskills.benchmarks import get_benchmark
-from newskills.benchmarks.data import prepared_file
+from newskills.benchmarks.data import load_rows
 from newskills.config.layers import Layer, Resolved, resolve
 from newskills.run.config import ALIASES, DEPRECATED, GenerationConfig
 from newskills.run.paths import output_name
@@ -80,7 +80,7 @@ def parse_benchmarks(
                 benchmark=benchmark,
                 samples=int(count or 0) or benchmark.samples,
                 split=chosen,
-                input_file=prepared_file(benchmark, chosen, data_dir=data_dir),
+                input_file=load_rows(benchmark, chosen, data_dir),
             )
         )
     return runs

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which model a command uses: a running endpoint, a server started for it, or an API. For one model at a time."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.commands._options import ModelOptions
+from newskills.config.layers import Layer
+from newskills.config.values import Text
+from newskills.models import MODELS
+from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT
+from newskills.models.serving import SERVERS, ServeSpec
+from newskills.models.serving.gpus import visible_gpus
+
+CPU_SERVERS = frozenset({"llamacpp"})
+REMOTE = frozenset({"openai", "azureopenai", "gemini", "anthropic", "nim", "litellm", "custom"})
+
+
+class ModelChoice(Struct, frozen=True, kw_only=True):
+    """`layer` configures the client; `host` is the server to start first, if any."""
+
+    layer: Layer
+    host: ServeSpec | None = None
+
+
+def choose_model(options: ModelOptions, overrides: Mapping[str, Text]) -> ModelChoice:
+    """Raises ConfigError where model or server type are missing or several are given."""
+    for name in ("model", "server_type", "server_address", "server_gpus", "server_nodes", "server_entrypoint"):
+        if len(getattr(options, name)) > 1:
+            raise ConfigError(f"--{name} has several values; this command uses one model.")
+    model = _first(options.model) or _text(overrides, "server.model")
+    kind = _first(options.server_type) or _text(overrides, "server.server_type")
+    address = _first(options.server_address) or _text(overrides, "server.base_url")
+    if kind is None:
+        raise ConfigError(
+            "Which kind of server? Give --server_type.",
+            hint=f"There are {', '.join(MODELS.names())}. On this machine's CPU: --server_type=llamacpp --model=smollm2",
+        )
+    if model is None:
+        raise ConfigError("Which model? Give --model (a name that the server knows, or a path).")
+    kind = MODELS.resolve(kind) if "::" not in kind else kind
+    values: dict[str, Any] = {"server.server_type": kind, "server.model": model}
+    if address is not None:
+        values["server.base_url"] = address
+    elif host := _host(options, overrides, kind, model):
+        return ModelChoice(layer=Layer("--model, --server_*", values), host=host)
+    return ModelChoice(layer=Layer("--model, --server_*", values))
+
+
+def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model: str) -> ServeSpec | None:
+    gpus = _first(options.server_gpus)
+    if kind in REMOTE or kind not in SERVERS or "server.host" in overrides or "server.port" in overrides:
+        if gpus is not None:
+            raise ConfigError(f"--server_gpus: a server of type {kind} at an address is not started here.")
+        return None
+    if kind in CPU_SERVERS:
+        return _spec(options, kind, model, gpus or 0)
+    if gpus is None:
+        gpus = visible_gpus()
+        if not gpus:
+            _notice(f"no --server_address: using http://{DEFAULT_HOST}:{DEFAULT_PORT}/v1")
+            return None
+        _notice(f"no --server_address and no --server_gpus: serving {model} on all {gpus} GPUs of this machine")
+    return _spec(options, kind, model, gpus)
+
+
+def _spec(options: ModelOptions, kind: str, model: str, gpus: int) -> ServeSpec:
+    import shlex
+
+    return ServeSpec(
+        model=model,
+        server_type=kind,
+        num_gpus=gpus,
+        num_nodes=_first(options.server_nodes) or 1,
+        extra_args=[word for text in options.server_args for word in shlex.split(text)],
+        entrypoint=_first(options.server_entrypoint),
+    )
+
+
+def _first(values: list[Any]) -> Any:
+    return values[0] if values else None
+
+
+def _text(overrides: Mapping[str, Text], key: str) -> str | None:
+    value = overrides.get(key)
+    return str(value) if value is not None else None
+
+
+def _notice(text: str) -> None:
+    if not os.environ.get("NEWSKILLS_QUIET"):
+        sys.stderr.write(f"note: {text}\n")

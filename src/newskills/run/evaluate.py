@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks → units → records → tables and metrics.json: what `ns eval` and everything that evaluates does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from newskills.base.records import Report
+from newskills.config.layers import Layer
+from newskills.models.serving import ServeSpec
+from newskills.run.execute import execute, preview
+from newskills.run.plan import BenchmarkRun, Pieces, PlannedUnit, benchmark_units
+from newskills.run.servers import RunningServer, running_server
+from newskills.run.spec import RunResult, RunSpec
+from newskills.run.summarize import SummaryOptions, lost_share, summarize
+from newskills.run.tables import render_reports
+
+Say = Callable[[str], None]
+
+
+class Hosting(Struct, frozen=True, kw_only=True):
+    """A server to start for the run, and how long it may take."""
+
+    spec: ServeSpec
+    log: Path
+    timeout: float
+
+
+class EvaluationSpec(Struct, frozen=True, kw_only=True):
+    """What to evaluate, and how.
+
+    layers       the user's options for every benchmark; they win over the benchmarks' own
+    accept_lost  percent of samples that the instrument may lose before the evaluation counts as failed
+    """
+
+    runs: Sequence[BenchmarkRun]
+    output_dir: Path
+    layers: Sequence[Layer]
+    starting_seed: int = 0
+    num_chunks: int | None = None
+    chunk_ids: tuple[int, ...] = ()
+    hosting: Hosting | None = None
+    rerun_done: bool = False
+    summarize: bool = True
+    metric_type: str | None = None
+    metrics_kwargs: dict[str, Any] = {}
+    accept_lost: float = 1.0
+    resume_with: str = ""
+
+
+class Evaluation(Struct, kw_only=True):
+    """What came of it; `exit_code` is 0 only where all work is done and the numbers can be trusted."""
+
+    result: RunResult
+    reports: list[Report] = []
+    exit_code: int = 0
+    message: str = ""
+
+
+def plan_evaluation(spec: EvaluationSpec, address: Layer | None = None) -> list[PlannedUnit]:
+    """All units, resolved. Raises ConfigError, UnknownNameError."""
+    planned: list[PlannedUnit] = []
+    layers = [*spec.layers, *([address] if address else [])]
+    for run in spec.runs:
+        seeds = tuple(range(spec.starting_seed, spec.starting_seed + run.samples)) or None
+        pieces = Pieces(seeds=seeds, num_chunks=spec.num_chunks, chunk_ids=spec.chunk_ids)
+        planned += benchmark_units(run, output_dir=spec.output_dir, pieces=pieces, layers=layers)
+    return planned
+
+
+def evaluate(spec: EvaluationSpec, *, say: Say) -> Evaluation:
+    """Runs everything, then summarises; `say` gets the tables.
+
+    Raises NewskillsError for what can be refused before the first request; later trouble is in the result.
+    """
+    for planned in plan_evaluation(spec):
+        preview(planned.unit)
+    with hosted(spec.hosting) as server:
+        units = tuple(planned.unit for planned in plan_evaluation(spec, address_of(server)))
+        result = execute(
+            RunSpec(
+                units=units,
+                output_dir=str(spec.output_dir),
+                rerun_done=spec.rerun_done,
+                resume_with=spec.resume_with,
+            )
+        )
+    evaluation = Evaluation(result=result, exit_code=result.exit_code, message=result.message)
+    if spec.summarize and all(unit.status == "done" for unit in result.units) and not spec.chunk_ids:
+        _report(spec, evaluation, say)
+    return evaluation
+
+
+def hosted(hosting: Hosting | None) -> AbstractContextManager[RunningServer | None]:
+    """The server of `hosting`, running inside the `with`; None where the endpoint is somebody else's."""
+    if hosting is None:
+        return nullcontext()
+    return running_server(hosting.spec, log_path=hosting.log, timeout=hosting.timeout)
+
+
+def address_of(server: RunningServer | None) -> Layer | None:
+    """The layer that points the client at `server`."""
+    if server is None:
+        return None
+    return Layer("server started here", {"server.base_url": server.base_url, "server.model": server.model_name})
+
+
+def _report(spec: EvaluationSpec, evaluation: Evaluation, say: Say) -> None:
+    options = SummaryOptions(
+        benchmarks=tuple(run.name for run in spec.runs),
+        metric_type=spec.metric_type,
+        metrics_kwargs=spec.metrics_kwargs,
+    )
+    evaluation.reports = summarize(spec.output_dir, options, metric_for=metric_of(spec.runs))
+    say(render_reports(evaluation.reports, accept_lost=spec.accept_lost))
+    lost = lost_share(evaluation.reports) * 100
+    if lost > spec.accept_lost and not evaluation.exit_code:
+        evaluation.exit_code = 1
+        evaluation.message = (
+            f"{lost:.1f} % of the samples were lost to the instrument (more than {spec.accept_lost:g} %), so there is "
+            "no headline. Run the same command again to retry them, or accept it with --accept_lost."
+        )
+
+
+def metric_of(runs: Sequence[BenchmarkRun]) -> Callable[[str], tuple[str, dict[str, Any]]]:
+    """Name of a results folder → (metric, its arguments). Raises KeyError for a folder of no run."""
+    by_name = {run.name: run.benchmark for run in runs}
+
+    def metric_for(name: str) -> tuple[str, dict[str, Any]]:
+        benchmark = by_name[name]
+        return benchmark.metric, benchmark.metric_config
+
+    return metric_for
