@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models behind endpoints: one file per wire format, plus what serves a model on this machine (`serving/`).
+
+Add a backend: a file with `make(config, *, concurrency, environ) -> Model`, and a row in `MODELS` (or the entry
+point `newskills.models` of another distribution).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from newskills.base.errors import ConfigError
+from newskills.base.registry import Registry, fold
+
+if TYPE_CHECKING:
+    from newskills.base.protocols import Model
+    from newskills.models.config import ServerConfig
+
+SELF_HOSTED = (
+    "vllm",
+    "vllm_dp_ray",
+    "vllm_multimodal",
+    "sglang",
+    "trtllm",
+    "megatron",
+    "nim",
+    "llamacpp",
+    "generic",
+)
+
+MODELS = Registry(
+    "server type",
+    {
+        **dict.fromkeys(SELF_HOSTED, "newskills.models.openai:make"),
+        "openai": "newskills.models.openai:make_hosted",
+        "azureopenai": "newskills.models.azure:make",
+        "gemini": "newskills.models.gemini:make",
+        "anthropic": "newskills.models.anthropic:make",
+        "litellm": "newskills.models.litellm:make",
+        "custom": "newskills.models.custom:make",
+    },
+    group="newskills.models",
+    aliases={"llama.cpp": "llamacpp", "llama_cpp": "llamacpp", "tensorrt_llm": "trtllm", "azure": "azureopenai"},
+)
+
+REMOVED = {
+    "nemo": "Convert the .nemo checkpoint to Hugging Face format (`ns convert`), then serve it with "
+    "--server_type=vllm; a Megatron checkpoint is served by --server_type=megatron.",
+}
+"""Server types of earlier versions → what to do instead."""
+
+
+def make_model(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> Model:
+    """The model that `config` describes, ready for `concurrency` requests at once. Sends nothing.
+
+    Raises UnknownNameError or ConfigError for the server type, ConfigError for a missing or wrong setting,
+    AuthError naming the variable for a missing key.
+    """
+    if (instead := REMOVED.get(fold(config.server_type))) is not None:
+        raise ConfigError(f"The server type '{config.server_type}' no longer exists.", hint=instead)
+    canonical = MODELS.resolve(config.server_type)
+    maker = MODELS.get(canonical)
+    model: Model = maker(
+        msgspec.structs.replace(config, server_type=canonical), concurrency=concurrency, environ=environ
+    )
+    server = config.ssh_server or environ.get("NEMO_SKILLS_SSH_SERVER")
+    if server:
+        _route_through(model, server, config.ssh_key_path or environ.get("NEMO_SKILLS_SSH_KEY_PATH"))
+    return model
+
+
+def _route_through(model: Model, server: str, key_path: str | None) -> None:
+    from newskills.models.wire import HttpModel
+
+    if not isinstance(model, HttpModel):
+        raise ConfigError(
+            "server.ssh_server leads to HTTP endpoints only.", hint="Leave it out for this server type."
+        )
+    model.route_through(server, key_path)

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Anthropic's Messages API. https://docs.claude.com/en/api/messages (version 2023-06-01)
+
+The API knows no seed: runs with different seeds are independent samples all the same. `top_p` is sent only where
+it is not the general default, since newer models refuse it beside a temperature.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, ServerError, TransportError
+from newskills.base.records import Inference, Message, Reply, Request, Row, Usage
+from newskills.models.config import ServerConfig
+from newskills.models.connection import HttpResponse
+from newskills.models.decode import count, decode_body, tool_call
+from newskills.models.errors import Endpoint, error_for, refusal_of
+from newskills.models.wire import BodyCache, HttpModel, base_url_of, require_key, require_model
+
+URL = "https://api.anthropic.com/v1"
+VERSION = "2023-06-01"
+PATH = "/messages"
+FINISHES = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "content_filter",
+}
+STREAM_STATUS = {"overloaded_error": 529, "rate_limit_error": 429, "invalid_request_error": 400}
+ADAPTIVE = (4, 6)
+"""From this version on models size their thinking by effort; earlier ones take a budget in tokens."""
+NO_SAMPLING = (4, 7)
+"""From this version on models refuse temperature, top_p and top_k."""
+BUDGETS = {"low": 2048, "medium": 8192, "high": 24576}
+DYNAMIC = frozenset({"messages", "system", "tools", "stop_sequences", "output_config", "stream"})
+
+
+class Answer(Struct):
+    content: list[Row]
+    stop_reason: str | None = None
+    stop_sequence: str | None = None
+    usage: Any = None
+    model: Any = None
+
+
+_answers = msgspec.json.Decoder(Answer)
+
+
+class AnthropicModel(HttpModel):
+    """Chat only. `complete` raises the ModelError family, and ConfigError for what the API has no word for."""
+
+    def __init__(self, endpoint: Endpoint, *, concurrency: int, environ: Mapping[str, str]) -> None:
+        headers = (("x-api-key", endpoint.key or ""), ("anthropic-version", VERSION))
+        super().__init__(endpoint, concurrency=concurrency, environ=environ, headers=headers)
+        self._bodies = BodyCache(DYNAMIC)
+
+    def check(self, inference: Inference, *, tools: bool = False) -> None:
+        """Raises ConfigError for a setting that the API cannot honour."""
+        check(self.name, inference)
+
+    async def complete(self, request: Request) -> Reply:
+        started = time.time()
+        inference = request.inference
+        if not self._bodies.get(inference):
+            check(self.name, inference)
+            self._bodies.put(inference, constant(self.name, inference))
+        body = self._bodies.body(request, dynamic(self.name, request))
+        if inference.stream:
+            answer = await self._stream(body, inference.timeout)
+        else:
+            raw = await self._post(PATH, body, inference.timeout)
+            answer = decode_body(raw, _answers, Answer, self.endpoint.address)
+        reply = reply_of(answer)
+        reply.started, reply.ended = started, time.time()
+        return reply
+
+    async def _stream(self, body: bytes, timeout: float) -> Answer:
+        async with self.http.stream(PATH, body, timeout) as response:
+            if response.status != 200:
+                raise await self._refused(HttpResponse(response.status, response.headers, await response.read()))
+            answer, done = Answer(content=[]), False
+            async for data in response.events():
+                done = _merge_event(answer, _event(data, self.endpoint), self.endpoint) or done
+        if not done:
+            raise TransportError(f"{self.endpoint.address} ended its stream in the middle of the reply.")
+        for block in answer.content:
+            if isinstance(arguments := block.pop("partial_json", None), str):
+                block["input"] = _arguments(arguments)
+        return answer
+
+
+def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> AnthropicModel:
+    """Raises AuthError without `ANTHROPIC_API_KEY`."""
+    key, source = require_key(config, environ, "ANTHROPIC_API_KEY")
+    endpoint = Endpoint(base_url_of(config, URL), require_model(config), key, source)
+    return AnthropicModel(endpoint, concurrency=concurrency, environ=environ)
+
+
+def check(model: str, inference: Inference) -> None:
+    """Raises ConfigError naming the setting that the API cannot honour, and what to set instead."""
+    if inference.endpoint_type != "chat":
+        raise ConfigError("anthropic has only a chat endpoint.", hint="Set ++inference.endpoint_type=chat.")
+    if inference.tokens_to_generate is None:
+        raise ConfigError("anthropic needs a limit of new tokens.", hint="Set ++inference.tokens_to_generate=N.")
+    neutral = Inference()
+    for name in ("min_p", "repetition_penalty", "top_logprobs"):
+        if getattr(inference, name) != getattr(neutral, name):
+            raise ConfigError(f"anthropic takes no inference.{name}.", hint=f"Leave ++inference.{name} out.")
+    thinking = inference.reasoning_effort is not None
+    for name in ("temperature", "top_p", "top_k"):
+        if getattr(inference, name) != getattr(neutral, name) and (thinking or version(model) >= NO_SAMPLING):
+            why = "with thinking" if thinking else f"for {model}"
+            raise ConfigError(f"anthropic takes no inference.{name} {why}.", hint=f"Leave ++inference.{name} out.")
+    if thinking and version(model) < ADAPTIVE and inference.reasoning_effort not in BUDGETS:
+        raise ConfigError(
+            f"{model} has no reasoning effort '{inference.reasoning_effort}'; there are {', '.join(BUDGETS)}."
+        )
+
+
+def version(model: str) -> tuple[int, int]:
+    """(4, 5) of `claude-haiku-4-5-20251001`; (0, 0) for names of the first scheme, as `claude-3-opus`."""
+    match = re.search(r"claude-[a-z]+-(\d{1,2})(?:-(\d{1,2}))?(?!\d)", model)
+    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+
+
+def constant(model: str, inference: Inference) -> Row:
+    """Body keys for `inference`, without those of a single request."""
+    limit = inference.tokens_to_generate
+    body: Row = {"model": model, "max_tokens": limit}
+    effort = inference.reasoning_effort
+    if effort is not None:
+        if version(model) >= ADAPTIVE:
+            body["thinking"] = {"type": "adaptive"}
+        else:
+            body["thinking"] = {
+                "type": "enabled",
+                "budget_tokens": min(BUDGETS[effort], max(1024, (limit or 0) - 1)),
+            }
+    elif version(model) < NO_SAMPLING:
+        body["temperature"] = inference.temperature
+        if inference.top_p != Inference().top_p:
+            body["top_p"] = inference.top_p
+        if inference.top_k > 0:
+            body["top_k"] = inference.top_k
+    if inference.stream:
+        body["stream"] = True
+    return body
+
+
+def dynamic(model: str, request: Request) -> Row:
+    """Body keys that belong to this one request. System messages become the system prompt."""
+    messages = request.messages or []
+    body: Row = {"messages": turns([m for m in messages if m.role not in ("system", "developer")])}
+    system = [block for m in messages if m.role in ("system", "developer") for block in _blocks(m.content)]
+    if system:
+        body["system"] = system
+    if request.stop:
+        body["stop_sequences"] = request.stop
+    if request.tools:
+        body["tools"] = [_tool(tool.get("function", tool)) for tool in request.tools]
+    output: Row = {}
+    if request.inference.reasoning_effort is not None and version(model) >= ADAPTIVE:
+        output["effort"] = request.inference.reasoning_effort
+    if request.response_format is not None:
+        output["format"] = _format(request.response_format)
+    if output:
+        body["output_config"] = output
+    return body
+
+
+def turns(messages: list[Message]) -> list[Row]:
+    """Messages with content blocks; results of tools are a user's turn, and neighbours of one role are joined."""
+    joined: list[Row] = []
+    for message in messages:
+        role = "assistant" if message.role == "assistant" else "user"
+        blocks = _blocks(message.content)
+        if message.role == "tool":
+            blocks = [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": blocks}]
+        called = any(block.get("type") == "tool_use" for block in blocks)
+        for call in () if called else message.tool_calls or ():
+            function = call.get("function", {})
+            arguments = _arguments(function.get("arguments") or "")
+            blocks.append(
+                {"type": "tool_use", "id": call.get("id"), "name": function.get("name"), "input": arguments}
+            )
+        if joined and joined[-1]["role"] == role:
+            joined[-1]["content"] += blocks
+        else:
+            joined.append({"role": role, "content": blocks})
+    return joined
+
+
+def reply_of(answer: Answer) -> Reply:
+    """`raw_message` keeps the blocks, since thinking must be sent back with its signature beside tool results."""
+    texts = [block.get("text") or "" for block in answer.content if block.get("type") == "text"]
+    thoughts = [block.get("thinking") or "" for block in answer.content if block.get("type") == "thinking"]
+    calls = [
+        tool_call(block.get("id") or "", block.get("name") or "", msgspec.json.encode(block.get("input")).decode())
+        for block in answer.content
+        if block.get("type") == "tool_use"
+    ]
+    # Calls are blocks of the content already: a raw message must not hold them twice.
+    raw: Row = {"role": "assistant", "content": answer.content}
+    if answer.stop_sequence is not None:
+        raw["stop_reason"] = answer.stop_sequence
+    return Reply(
+        text="".join(texts),
+        reasoning="".join(thoughts) or None,
+        finish_reason=FINISHES.get(answer.stop_reason or "", answer.stop_reason),
+        usage=_usage(answer.usage),
+        tool_calls=calls or None,
+        model=answer.model if isinstance(answer.model, str) else None,
+        raw_message=raw,
+    )
+
+
+def _usage(value: Any) -> Usage:
+    plain = count(value, "input_tokens")
+    cached = count(value, "cache_read_input_tokens")
+    written = count(value, "cache_creation_input_tokens")
+    total = None if plain is None else plain + (cached or 0) + (written or 0)
+    return Usage(input_tokens=total, output_tokens=count(value, "output_tokens"), cached_tokens=cached)
+
+
+def _blocks(content: str | list[Row] | None) -> list[Row]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return [_image(part) if part.get("type") == "image_url" else part for part in content or ()]
+
+
+def _image(part: Row) -> Row:
+    image = part.get("image_url")
+    url = str(image.get("url") if isinstance(image, dict) else image)
+    head, _, data = url.partition(";base64,")
+    if head.startswith("data:") and data:
+        return {"type": "image", "source": {"type": "base64", "media_type": head[5:], "data": data}}
+    return {"type": "image", "source": {"type": "url", "url": url}}
+
+
+def _tool(function: Row) -> Row:
+    schema = function.get("parameters") or function.get("input_schema") or {"type": "object", "properties": {}}
+    described = {"description": function["description"]} if function.get("description") else {}
+    return {"name": function.get("name"), **described, "input_schema": schema}
+
+
+def _format(response_format: Row) -> Row:
+    schema = response_format.get("json_schema")
+    if response_format.get("type") != "json_schema" or not isinstance(schema, dict):
+        raise ConfigError(f"anthropic takes no response format '{response_format.get('type')}', only json_schema.")
+    return {"type": "json_schema", "schema": schema.get("schema")}
+
+
+def _arguments(text: str) -> Any:
+    try:
+        value = msgspec.json.decode(text or "{}")
+    except msgspec.DecodeError:
+        return {"arguments": text}
+    return value if isinstance(value, dict) else {"arguments": value}
+
+
+def _event(data: bytes, endpoint: Endpoint) -> Row:
+    try:
+        return msgspec.json.decode(data, type=Row)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ServerError(
+            f"{endpoint.address} sent an event that is no JSON object: {error}.", status=200
+        ) from error
+
+
+def _merge_event(answer: Answer, event: Row, endpoint: Endpoint) -> bool:
+    """Adds an event to `answer`; True for the last one."""
+    kind = event.get("type")
+    if kind == "error":
+        refusal = refusal_of(event)
+        raise error_for(STREAM_STATUS.get(refusal.code, 500), refusal, endpoint)
+    if kind == "message_start":
+        message = event.get("message") or {}
+        answer.model, answer.usage = message.get("model"), message.get("usage")
+    elif kind == "content_block_start":
+        answer.content.append(dict(event.get("content_block") or {}))
+    elif kind == "content_block_delta" and answer.content:
+        block, delta = answer.content[-1], event.get("delta") or {}
+        for name in ("text", "thinking", "signature", "partial_json"):
+            if isinstance(piece := delta.get(name), str):
+                block[name] = (block.get(name) or "") + piece
+    elif kind == "message_delta":
+        delta = event.get("delta") or {}
+        answer.stop_reason, answer.stop_sequence = delta.get("stop_reason"), delta.get("stop_sequence")
+        answer.usage = {**(answer.usage or {}), **(event.get("usage") or {})}
+    return kind == "message_stop"

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`++server.*`: which endpoint is asked, and how. Keys are held outside the struct, so that it may be printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+Price = Annotated[float, Meta(ge=0)]
+ContextStrategy = Literal["reduce_generation", "reduce_prompt_from_start", "reduce_prompt_from_end"]
+
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 5000
+MASK = "***"
+
+
+class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The endpoint of a model. A `base_url` without a path gets `/v1` unless `use_v1_endpoint` is false.
+
+    A key given in `api_key` is taken out at once: the field then reads `***N`, in `repr`, JSON and copies of this
+    struct, and `key_of` finds the value only within this process. Another process must read it from
+    `api_key_env_var`.
+    """
+
+    server_type: Annotated[str, Meta(description="kind of endpoint: openai, vllm, sglang, trtllm, gemini, …")] = (
+        "openai"
+    )
+    model: Annotated[str | None, Meta(description="name under which the endpoint serves the model")] = None
+    base_url: Annotated[str | None, Meta(description="address of the API, with or without /v1")] = None
+    host: Annotated[str, Meta(description="host, where base_url is not given")] = DEFAULT_HOST
+    port: Annotated[int, Meta(ge=1, le=65535, description="port, where base_url is not given")] = DEFAULT_PORT
+    api_key: Annotated[str | None, Meta(description="key; better name its variable in api_key_env_var")] = None
+    api_key_env_var: Annotated[str | None, Meta(description="environment variable that holds the key")] = None
+    max_retries: Annotated[int, Meta(ge=0, description="further tries of a request that failed in passing")] = 3
+    use_v1_endpoint: Annotated[bool, Meta(description="put /v1 behind an address that has no path")] = True
+    ssh_server: Annotated[str | None, Meta(description="[user@]host through which the endpoint is reached")] = None
+    ssh_key_path: Annotated[str | None, Meta(description="private key for ssh_server")] = None
+    enable_soft_fail: Annotated[
+        bool, Meta(description="record a failed request as unscored instead of stopping the run")
+    ] = False
+    context_limit_retry_strategy: Annotated[
+        ContextStrategy | None, Meta(description="what to shorten, once, when the context is exceeded")
+    ] = None
+    num_special_tokens_budget: Annotated[
+        int, Meta(ge=0, description="tokens kept free when shortening, for what templates add")
+    ] = 100
+    model_class: Annotated[
+        str | None, Meta(description="module::Class or file.py::Class, for server_type=custom")
+    ] = None
+    tokenizer: Annotated[str | None, Meta(description="tokenizer, where it is not the model's own")] = None
+    price_per_million_input_tokens: Annotated[
+        Price | None, Meta(description="price of 1,000,000 prompt tokens, for the cost of a run")
+    ] = None
+    price_per_million_output_tokens: Annotated[
+        Price | None, Meta(description="price of 1,000,000 generated tokens, for the cost of a run")
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.api_key is not None and not self.api_key.startswith(MASK):
+            msgspec.structs.force_setattr(self, "api_key", _hold(self.api_key))
+
+
+_HELD: dict[str, str] = {}
+
+
+def key_of(config: ServerConfig, environ: Mapping[str, str], *variables: str) -> tuple[str | None, str]:
+    """(key or None, where it comes from or was looked for: `NAME` of a variable, or `++server.api_key`).
+
+    Order: `api_key`, `api_key_env_var` (then nothing else), `variables`. Blanks around a key are dropped.
+    """
+    if config.api_key is not None:
+        return _HELD.get(config.api_key), "++server.api_key"
+    names = (config.api_key_env_var,) if config.api_key_env_var else variables
+    for name in names:
+        if key := environ.get(name, "").strip():
+            return key, name
+    return None, " or ".join(names)
+
+
+def _hold(key: str) -> str:
+    key = key.strip()
+    for mask, held in _HELD.items():
+        if held == key:
+            return mask
+    mask = f"{MASK}{len(_HELD)}"
+    _HELD[mask] = key
+    return mask

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One HTTP/1.1 connection: a request out in one write, a response in through `httptools` (RFC 9112).
+
+The pool in `http.py` owns connections; nothing else should build one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Any
+
+import httptools
+
+from newskills.base.errors import ModelError, RequestTimeoutError, TransportError
+
+Headers = list[tuple[bytes, bytes]]
+
+HEAD_ALLOWANCE = 1 << 20
+"""Bytes that status line, headers and chunk framing may add to a body."""
+STREAM_BUFFER = 1 << 20
+"""Unread bytes of a streamed body at which reading pauses."""
+
+
+class StaleConnectionError(TransportError):
+    """A kept-alive connection that the server closed before it answered anything: safe to try afresh."""
+
+
+class HttpResponse:
+    """Status, headers as received, and the whole body."""
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(self, status: int, headers: Headers, body: bytes) -> None:
+        self.status, self.headers, self.body = status, headers, body
+
+    def header(self, name: str) -> str | None:
+        """The first value of header `name` (any case)."""
+        return find_header(self.headers, name)
+
+
+class StreamedResponse:
+    """A response whose body is read while it arrives; reading pauses while `STREAM_BUFFER` bytes wait."""
+
+    def __init__(self, connection: Connection, status: int, headers: Headers) -> None:
+        self.status, self.headers = status, headers
+        self.complete = False
+        self._connection = connection
+        self._chunks: deque[bytes] = deque()
+        self._waiting = 0
+        self._error: ModelError | None = None
+        self._wake: asyncio.Future[None] | None = None
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Pieces of the body. Raises TransportError, RequestTimeoutError."""
+        while True:
+            while self._chunks:
+                chunk = self._chunks.popleft()
+                self._waiting -= len(chunk)
+                if not self._chunks:
+                    self._connection.resume()
+                yield chunk
+            if self._error is not None:
+                raise self._error
+            if self.complete:
+                return
+            self._wake = asyncio.get_running_loop().create_future()
+            await self._wake
+
+    async def read(self) -> bytes:
+        """The rest of the body."""
+        return b"".join([chunk async for chunk in self.chunks()])
+
+    async def events(self) -> AsyncIterator[bytes]:
+        """The data of each server-sent event (WHATWG HTML, section 9.2); other fields and comments are skipped."""
+        data: list[bytes] = []
+        async for line in self._lines():
+            if line.startswith(b"data:"):
+                data.append(line[6:] if line[5:6] == b" " else line[5:])
+            elif not line and data:
+                yield b"\n".join(data)
+                data.clear()
+        if data:
+            yield b"\n".join(data)
+
+    async def _lines(self) -> AsyncIterator[bytes]:
+        rest: list[bytes] = []
+        async for chunk in self.chunks():
+            first, *others = chunk.split(b"\n")
+            rest.append(first)
+            if others:
+                yield b"".join(rest).removesuffix(b"\r")
+                for line in others[:-1]:
+                    yield line.removesuffix(b"\r")
+                rest = [others[-1]]
+        if last := b"".join(rest):
+            yield last.removesuffix(b"\r")
+
+    def feed(self, chunk: bytes) -> None:
+        self._chunks.append(chunk)
+        self._waiting += len(chunk)
+        if self._waiting > STREAM_BUFFER:
+            self._connection.pause()
+        self._notify()
+
+    def finish(self, error: ModelError | None = None) -> None:
+        self.complete, self._error = error is None, error
+        self._notify()
+
+    def _notify(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+
+class Connection(asyncio.Protocol):
+    """At most one request at a time. `on_lost` hears of the end of the connection, whatever its cause."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        where: str,
+        max_body: int,
+        on_lost: Callable[[Connection], None],
+    ) -> None:
+        self.closed = False
+        self._loop, self._where, self._max_body, self._on_lost = loop, where, max_body, on_lost
+        self._transport: Any = None
+        self._served = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._reply: asyncio.Future[HttpResponse] | None = None
+        self._head: asyncio.Future[StreamedResponse] | None = None
+        self._stream: StreamedResponse | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._received = 0
+        self._headers: Headers = []
+        self._chunks: list[bytes] = []
+        self._headed = False
+
+    def send(self, data: bytes, timeout: float) -> asyncio.Future[HttpResponse]:
+        """Writes a whole request; the future ends with the response or a ModelError within `timeout` seconds."""
+        self._reply = reply = self._loop.create_future()
+        self._start(data, timeout)
+        return reply
+
+    def send_streaming(self, data: bytes, timeout: float) -> asyncio.Future[StreamedResponse]:
+        """As `send`, but the future ends with the headers; `timeout` still covers the whole body."""
+        self._head = head = self._loop.create_future()
+        self._start(data, timeout)
+        return head
+
+    def abort(self) -> None:
+        """Closes at once, without a word to the server."""
+        self.closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def pause(self) -> None:
+        with suppress(RuntimeError):
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        with suppress(RuntimeError):
+            self._transport.resume_reading()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            self._break(TransportError(f"{self._where} wants to switch to another protocol than HTTP/1.1."))
+        except httptools.HttpParserError as error:
+            self._break(TransportError(f"{self._where} sent what is no HTTP/1.1 response ({error})."))
+        if self._received > self._max_body + HEAD_ALLOWANCE:
+            self._break(
+                TransportError(f"The reply of {self._where} is larger than the limit of {self._max_body:,} bytes.")
+            )
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        if self._busy():
+            self._lost_while_busy(exc)
+        self._on_lost(self)
+
+    def on_message_begin(self) -> None:
+        if not self._busy():
+            self.abort()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        self._headed = True
+        if self._head is not None and not self._head.done() and (status := self._parser.get_status_code()) >= 200:
+            self._stream = StreamedResponse(self, status, self._headers)
+            self._head.set_result(self._stream)
+
+    def on_body(self, chunk: bytes) -> None:
+        if self._stream is not None:
+            self._received -= len(chunk)
+            self._stream.feed(chunk)
+        else:
+            self._chunks.append(chunk)
+
+    def on_message_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if status < 200:
+            self._headers, self._headed = [], False
+            return
+        if not self._parser.should_keep_alive():
+            self.closed = True
+            self._transport.close()
+        self._complete(status)
+
+    def _start(self, data: bytes, timeout: float) -> None:
+        self._received, self._headed = 0, False
+        self._headers, self._chunks, self._stream = [], [], None
+        self._timer = self._loop.call_later(timeout, self._expire, timeout)
+        self._transport.write(data)
+
+    def _busy(self) -> bool:
+        return self._reply is not None or self._head is not None
+
+    def _complete(self, status: int) -> None:
+        if not self._busy():
+            return
+        self._served += 1
+        if self._timer is not None:
+            self._timer.cancel()
+        reply, stream = self._reply, self._stream
+        self._reply = self._head = None
+        if stream is not None:
+            stream.finish()
+        elif reply is not None and not reply.done():
+            try:
+                reply.set_result(HttpResponse(status, self._headers, self._whole_body()))
+            except TransportError as error:
+                reply.set_exception(error)
+
+    def _whole_body(self) -> bytes:
+        body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        encoding = find_header(self._headers, "content-encoding") if body[:2] == b"\x1f\x8b" else None
+        return body if encoding is None else gunzip(body, self._max_body, self._where)
+
+    def _expire(self, timeout: float) -> None:
+        self._break(RequestTimeoutError(f"{self._where} gave no whole reply within {timeout:g} s."))
+
+    def _lost_while_busy(self, exc: Exception | None) -> None:
+        framed = find_header(self._headers, "content-length") or find_header(self._headers, "transfer-encoding")
+        if exc is None and self._headed and not framed:
+            self._complete(self._parser.get_status_code())
+            return
+        why = f": {exc}" if exc else ""
+        if self._received or self._stream is not None:
+            self._break(TransportError(f"{self._where} broke off in the middle of its reply{why}."))
+        elif self._served:
+            self._break(StaleConnectionError(f"{self._where} closed a kept-alive connection{why}."))
+        else:
+            self._break(TransportError(f"{self._where} closed the connection without a reply{why}."))
+
+    def _break(self, error: ModelError) -> None:
+        self.abort()
+        pending = (self._reply, self._head)
+        self._reply = self._head = None
+        for future in pending:
+            if future is not None and not future.done():
+                future.set_exception(error)
+        if self._stream is not None and not self._stream.complete:
+            self._stream.finish(error)
+
+
+def find_header(headers: Headers, name: str) -> str | None:
+    """The first value of header `name` (any case)."""
+    wanted = name.lower().encode()
+    for key, value in headers:
+        if key.lower() == wanted:
+            return value.decode("latin-1").strip()
+    return None
+
+
+def gunzip(body: bytes, limit: int, where: str) -> bytes:
+    """A body that came compressed without being asked for. Raises TransportError when broken or over `limit`."""
+    inflater = zlib.decompressobj(wbits=31)
+    try:
+        plain = inflater.decompress(body, limit)
+    except zlib.error as error:
+        raise TransportError(f"{where} sent a broken gzip body ({error}).") from error
+    if not inflater.eof:
+        raise TransportError(f"The gzip body of {where} is cut off or larger than {limit:,} bytes.")
+    return plain

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to do, once, when prompt and generation exceed the context: shorter generation, or a trimmed prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from newskills.base.errors import ContextLimitError
+from newskills.base.protocols import Tokenizer
+from newskills.base.records import Message, Request, Row
+from newskills.models.config import ContextStrategy
+from newskills.models.errors import context_numbers
+
+Side = Literal["start", "end"]
+
+
+def shortened(
+    strategy: ContextStrategy | None,
+    request: Request,
+    error: ContextLimitError,
+    tokenizer: Tokenizer | None,
+    budget: int,
+) -> Request | None:
+    """The request to try once more after `error`, or None where `strategy` cannot help.
+
+    `budget` tokens stay free for what templates add.
+    """
+    if strategy == "reduce_generation":
+        return reduce_generation(request, error, tokenizer, budget)
+    if strategy is None or tokenizer is None:
+        return None
+    side: Side = "start" if strategy == "reduce_prompt_from_start" else "end"
+    return reduce_prompt(request, error, tokenizer, side, budget)
+
+
+def reduce_generation(
+    request: Request, error: ContextLimitError, tokenizer: Tokenizer | None, budget: int
+) -> Request | None:
+    """New limit of generated tokens: context minus prompt minus `budget`; None where the prompt alone is too long.
+
+    A prompt length that the server does not tell is counted with `tokenizer`.
+    """
+    if error.limit is None:
+        return None
+    prompt = error.prompt_tokens
+    if prompt is None:
+        prompt = _prompt_tokens(request, tokenizer) if tokenizer is not None else None
+    if prompt is None or (left := error.limit - prompt - budget) < 1:
+        return None
+    wanted = request.inference.tokens_to_generate
+    inference = msgspec.structs.replace(
+        request.inference, tokens_to_generate=left if wanted is None else min(wanted, left)
+    )
+    return msgspec.structs.replace(request, inference=inference)
+
+
+def reduce_prompt(
+    request: Request, error: ContextLimitError, tokenizer: Tokenizer, side: Side, budget: int
+) -> Request | None:
+    """The prompt trimmed at `side` so that the wanted generation and `budget` fit; system messages stay whole.
+
+    None where the generation's length is not set, fills the context alone, or nothing would be left of the prompt.
+    """
+    excess = _excess(request, error, tokenizer, budget)
+    if excess is None or excess < 1:
+        return None
+    if request.messages is not None:
+        messages = _trim_messages(request.messages, excess, tokenizer, side)
+        return None if messages is None else msgspec.structs.replace(request, messages=messages)
+    if request.prompt is None:
+        return None
+    ids = tokenizer.encode(request.prompt) if isinstance(request.prompt, str) else request.prompt
+    kept = _cut(ids, excess, side)
+    if not kept:
+        return None
+    prompt = tokenizer.decode(kept) if isinstance(request.prompt, str) else kept
+    return msgspec.structs.replace(request, prompt=prompt)
+
+
+def _excess(request: Request, error: ContextLimitError, tokenizer: Tokenizer, budget: int) -> int | None:
+    wanted = request.inference.tokens_to_generate
+    if wanted is None:
+        return None
+    if (overflow := context_numbers(error.message).overflow) is not None:
+        return overflow + wanted + budget
+    if error.limit is None or (keep := error.limit - wanted - budget) < 1:
+        return None
+    prompt = error.prompt_tokens if error.prompt_tokens is not None else _prompt_tokens(request, tokenizer)
+    return None if prompt is None else prompt - keep
+
+
+def _prompt_tokens(request: Request, tokenizer: Tokenizer) -> int | None:
+    if request.messages is not None:
+        return len(tokenizer.encode(tokenizer.render(request.messages)))
+    if isinstance(request.prompt, str):
+        return len(tokenizer.encode(request.prompt))
+    return None if request.prompt is None else len(request.prompt)
+
+
+def _trim_messages(messages: list[Message], excess: int, tokenizer: Tokenizer, side: Side) -> list[Message] | None:
+    trimmed = list(messages)
+    order = range(len(messages)) if side == "start" else range(len(messages) - 1, -1, -1)
+    for index in order:
+        message = messages[index]
+        if excess < 1:
+            break
+        if message.role in ("system", "developer") or message.content is None:
+            continue
+        content, removed = _trim_content(message.content, excess, tokenizer, side)
+        excess -= removed
+        trimmed[index] = msgspec.structs.replace(message, content=content)
+    left = any(message.content for message in trimmed if message.role not in ("system", "developer"))
+    return trimmed if excess < 1 and left else None
+
+
+def _trim_content(
+    content: str | list[Row], excess: int, tokenizer: Tokenizer, side: Side
+) -> tuple[str | list[Row], int]:
+    if isinstance(content, str):
+        ids = tokenizer.encode(content)
+        kept = _cut(ids, excess, side)
+        return (tokenizer.decode(kept) if kept else ""), len(ids) - len(kept)
+    parts, removed = [dict(part) for part in content], 0
+    for part in parts if side == "start" else reversed(parts):
+        if removed < excess and part.get("type") == "text" and isinstance(part.get("text"), str):
+            part["text"], gone = _trim_content(part["text"], excess - removed, tokenizer, side)
+            removed += gone
+    return parts, removed
+
+
+def _cut(ids: Sequence[int], excess: int, side: Side) -> list[int]:
+    return list(ids[excess:]) if side == "start" else list(ids[: max(0, len(ids) - excess)])

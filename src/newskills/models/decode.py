@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pieces of replies that several wires share: tolerant JSON, token counts, log-probabilities, stop phrases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from newskills.base.errors import ServerError
+from newskills.base.records import Logprobs, Row, Usage
+
+T = TypeVar("T")
+
+
+def decode_body(body: bytes, decoder: msgspec.json.Decoder[T], kind: type[T], address: str) -> T:
+    """`body` as `kind`. Lone surrogates, broken UTF-8, NaN and Infinity, which some servers emit, are borne.
+
+    Raises ServerError for anything else that is no such JSON: a half reply must never pass for an empty answer.
+    """
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise ServerError(f"The reply of {address} has not the expected shape: {error}.", status=200) from error
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    try:
+        return msgspec.convert(_mended(json.loads(body.decode("utf-8", "replace"))), kind)
+    except (ValueError, RecursionError) as error:
+        raise ServerError(f"The reply of {address} is no valid JSON: {error}.", status=200) from error
+
+
+def usage_of(value: Any) -> Usage:
+    """Counts of the chat, completions and responses endpoints; what is absent or no count stays None."""
+    if not isinstance(value, dict):
+        return Usage()
+    prompt = value.get("prompt_tokens_details") or value.get("input_tokens_details")
+    output = value.get("completion_tokens_details") or value.get("output_tokens_details")
+    return Usage(
+        input_tokens=count(value, "prompt_tokens", "input_tokens"),
+        output_tokens=count(value, "completion_tokens", "output_tokens"),
+        reasoning_tokens=count(output, "reasoning_tokens") if output else count(value, "reasoning_tokens"),
+        cached_tokens=count(prompt, "cached_tokens"),
+    )
+
+
+def count(value: Any, *names: str) -> int | None:
+    """The first of `names` in `value` that is a non-negative whole number."""
+    if not isinstance(value, dict):
+        return None
+    for name in names:
+        number = value.get(name)
+        if type(number) is int and number >= 0:
+            return number
+    return None
+
+
+def logprobs_of(value: Any) -> Logprobs | None:
+    """Both shapes: `content: [{token, logprob, top_logprobs: […]}]` and `tokens/token_logprobs/top_logprobs`.
+
+    A token without a value (the first of an echoed prompt) is left out. None where nothing was reported.
+    """
+    if not isinstance(value, dict):
+        return None
+    if isinstance(content := value.get("content"), list):
+        return _chat_logprobs(content)
+    tokens, values, tops = value.get("tokens"), value.get("token_logprobs"), value.get("top_logprobs")
+    if not isinstance(tokens, list) or not isinstance(values, list):
+        return None
+    kept = [i for i, logprob in enumerate(values[: len(tokens)]) if isinstance(logprob, int | float)]
+    top = None
+    if isinstance(tops, list) and len(tops) >= len(tokens):
+        top = [dict(tops[i]) if isinstance(tops[i], dict) else {} for i in kept]
+    return _nonempty([str(tokens[i]) for i in kept], [float(values[i]) for i in kept], top)
+
+
+def earliest_stop(text: str, phrases: Sequence[str]) -> str:
+    """`text` up to the earliest occurrence of any phrase."""
+    ends = [at for phrase in phrases if phrase and (at := text.find(phrase)) >= 0]
+    return text[: min(ends)] if ends else text
+
+
+def tool_call(identity: str, name: str, arguments: str) -> Row:
+    """A call in the shape that records hold: OpenAI's."""
+    return {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def _chat_logprobs(content: list[Any]) -> Logprobs | None:
+    entries = [e for e in content if isinstance(e, dict) and isinstance(e.get("logprob"), int | float)]
+    top: list[dict[str, float]] = []
+    for entry in entries:
+        found: dict[str, float] = {}
+        for other in entry.get("top_logprobs") or ():
+            found.setdefault(str(other.get("token")), float(other.get("logprob")))
+        top.append(found)
+    return _nonempty([str(e.get("token")) for e in entries], [float(e["logprob"]) for e in entries], top)
+
+
+def _nonempty(tokens: list[str], values: list[float], top: list[dict[str, float]] | None) -> Logprobs | None:
+    if not tokens:
+        return None
+    return Logprobs(tokens=tokens, logprobs=values, top_logprobs=top if top and any(top) else None)
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_mended(item) for item in value]
+    if isinstance(value, dict):
+        return {_mended(key): _mended(item) for key, item in value.items()}
+    return value

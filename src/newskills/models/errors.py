@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HTTP status and body of a refusal → one of the `ModelError` family, with numbers where the server tells them."""
+
+from __future__ import annotations
+
+import re
+import time
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import (
+    AuthError,
+    BadRequestError,
+    ContextLimitError,
+    ModelError,
+    ModelNotFoundError,
+    RateLimitError,
+    ServerError,
+)
+from newskills.models.connection import HttpResponse
+
+DETAIL = 2000
+"""Signs of a server's message that are kept; patterns see no more than these."""
+
+
+class Endpoint:
+    """Who was asked: for the sentences of errors. Has no `repr` of its own, so that no key is ever printed."""
+
+    def __init__(self, address: str, model: str, key: str | None, key_source: str) -> None:
+        self.address, self.model, self.key, self.key_source = address, model, key, key_source
+
+    def scrub(self, text: str) -> str:
+        """`text` without the key, should a server repeat it."""
+        return text.replace(self.key, "***") if self.key and len(self.key) > 3 else text
+
+
+class Refusal(Struct, frozen=True):
+    """What a body says about an error, whatever its shape."""
+
+    message: str
+    code: str = ""
+    details: Any = None
+
+
+class ContextNumbers(Struct, frozen=True):
+    """Token counts found in a message about the context limit; `overflow` = prompt minus limit."""
+
+    limit: int | None = None
+    prompt: int | None = None
+    requested: int | None = None
+    overflow: int | None = None
+
+
+_CONTEXT_WORDS = re.compile(
+    r"maximum context length|context_length_exceeded|exceed_context_size|context window|context length"
+    r"|available context size|context limit|max_tokens must be at least 1, got -|max_seq_len|max_input_len"
+    r"|longer than the maximum model length|prompt is too long|too long to fit into the model"
+    r"|maximum number of tokens allowed"
+    r"|\(\d+ > \d+ - \d+\)|in the messages, \d+ in the completion",
+    re.IGNORECASE,
+)
+_CONTEXT_NUMBERS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\((?P<requested>\d+) > (?P<limit>\d+) - (?P<prompt>\d+)\)",
+        r"limit: (?P<prompt>\d+) \+ (?P<requested>\d+) > (?P<limit>\d+)",
+        r"input \((?P<prompt>\d+) tokens\) is longer than [^()]{0,80}\((?P<limit>\d+) tokens\)",
+        r"maximum context length (?:is|of) (?P<limit>\d+)",
+        r"maximum context length: (?P<limit>\d+)",
+        r"request has (?P<prompt>\d+) input tokens",
+        r"requested (?:a total of )?(?P<total>\d+) tokens",
+        r"(?P<prompt>\d+) (?:tokens? )?(?:in the messages|in your prompt|from the input)",
+        r"(?P<requested>\d+) (?:tokens? )?(?:in the completion|for the completion)",
+        r"messages resulted in (?P<prompt>\d+) tokens",
+        r"too long: (?P<prompt>\d+) tokens > (?P<limit>\d+)",
+        r"prompt is too long: (?P<prompt>\d+)",
+        r"token count \((?P<prompt>\d+)\) exceeds [^()]{0,80}\((?P<limit>\d+)\)",
+        r"prompt \((?:total )?length (?P<prompt>\d+)\)",
+        r"(?:context length|maximum model length of) (?P<limit>\d+)",
+        r"prompt length \((?P<prompt>\d+)\)",
+        r"max_(?:seq|input)_len[^()\d]{0,20}\(?(?P<limit>\d+)",
+        r"at least 1, got -(?P<overflow>\d+)",
+        r"\"?n_prompt_tokens\"?: ?(?P<prompt>\d+)",
+        r"\"?n_ctx\"?: ?(?P<limit>\d+)",
+    )
+)
+_HARMONY = re.compile(
+    r"expected 2 output messages|reasoning and final|unexpected tokens remaining in message header", re.IGNORECASE
+)
+_NO_MODEL_CODES = frozenset({"model_not_found", "deploymentnotfound", "not_found_error"})
+
+
+def error_from(response: HttpResponse, endpoint: Endpoint) -> ModelError:
+    """The error that `response` (any status but 2xx, or a 200 that holds an error) stands for."""
+    refusal = read_refusal(response.body)
+    return error_for(response.status, refusal, endpoint, retry_after(response, refusal))
+
+
+def error_for(status: int, refusal: Refusal, endpoint: Endpoint, wait: float | None = None) -> ModelError:
+    """As `error_from`, where status and refusal came by another way (inside a stream, from a library)."""
+    detail = endpoint.scrub(refusal.message)[:DETAIL]
+    said = f"{endpoint.address} says ({status}): {detail}"
+    code = refusal.code.lower()
+    if status in (401, 402, 403) or code == "insufficient_quota" or "API_KEY_INVALID" in str(refusal.details):
+        return _auth_error(status, detail, endpoint)
+    if status == 429:
+        return RateLimitError(said, status=status, retry_after=wait)
+    if status in (400, 413, 422, 500) and (code == "context_length_exceeded" or is_context_limit(detail)):
+        return _context_error(status, said, detail)
+    if status in (404, 405) or code in _NO_MODEL_CODES:
+        return ModelNotFoundError(
+            f"{endpoint.address} has no model '{endpoint.model}' ({status}): {detail}", status=status
+        )
+    if status == 400 and _HARMONY.search(detail):
+        return ServerError(said, status=status, retry_after=wait)
+    if status in (408, 409, 425) or (status >= 500 and status != 501):
+        return ServerError(said, status=status, retry_after=wait)
+    return BadRequestError(said, status=status)
+
+
+def is_context_limit(text: str) -> bool:
+    """Whether a server's message is about the context length."""
+    return _CONTEXT_WORDS.search(text[:DETAIL]) is not None
+
+
+def context_numbers(text: str) -> ContextNumbers:
+    """The first value of each number that `text` tells; see the tests for the servers' sentences."""
+    found: dict[str, int] = {}
+    for pattern in _CONTEXT_NUMBERS:
+        if match := pattern.search(text[:DETAIL]):
+            for name, value in match.groupdict().items():
+                found.setdefault(name, int(value))
+    total, prompt = found.pop("total", None), found.get("prompt")
+    if "requested" not in found and total is not None and prompt is not None:
+        found["requested"] = total - prompt
+    return ContextNumbers(**found)
+
+
+def read_refusal(body: bytes) -> Refusal:
+    """The message of an error body in the shape of OpenAI, FastAPI, Anthropic, Google or llama.cpp, or as text."""
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = body[:DETAIL].decode("utf-8", "replace").strip()
+        return Refusal("an HTML page instead of an API answer" if text[:1] == "<" else text or "nothing")
+    if isinstance(value, list) and value:
+        value = value[0]
+    return refusal_of(value)
+
+
+def refusal_of(value: Any) -> Refusal:
+    """As `read_refusal`, from the decoded JSON."""
+    if not isinstance(value, dict):
+        return Refusal(str(value)[:DETAIL])
+    inner = value.get("error")
+    error = inner if isinstance(inner, dict) else value
+    if isinstance(inner, str):
+        return Refusal(inner[:DETAIL])
+    message = error.get("message") or error.get("detail") or error.get("msg")
+    text = message if isinstance(message, str) else msgspec.json.encode(message or value).decode()
+    numbers = {key: error[key] for key in ("n_prompt_tokens", "n_ctx") if key in error}
+    if numbers:
+        text += f" {msgspec.json.encode(numbers).decode()}"
+    code = error.get("code") if isinstance(error.get("code"), str) else error.get("type")
+    return Refusal(text[:DETAIL], code if isinstance(code, str) else "", error.get("details"))
+
+
+def retry_after(response: HttpResponse, refusal: Refusal) -> float | None:
+    """Seconds to wait: `retry-after-ms`, `Retry-After` (seconds or date, RFC 9110), or Google's RetryInfo."""
+    if (value := response.header("retry-after-ms")) and (seconds := _number(value)) is not None:
+        return seconds / 1000
+    if value := response.header("retry-after"):
+        return seconds if (seconds := _number(value)) is not None else _until(value)
+    for detail in refusal.details if isinstance(refusal.details, list) else ():
+        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+        if isinstance(delay, str) and delay.endswith("s"):
+            return _number(delay[:-1])
+    return None
+
+
+def _auth_error(status: int, detail: str, endpoint: Endpoint) -> AuthError:
+    if endpoint.key is None:
+        where = endpoint.key_source or "++server.api_key_env_var"
+        return AuthError(
+            f"{endpoint.address} wants a key ({status}), and none was found in {where}. It says: {detail}",
+            hint=f"Set the key: export {endpoint.key_source.split(' ')[0] or 'NAME'}=… "
+            "(or ++server.api_key_env_var=NAME for another variable).",
+            status=status,
+        )
+    return AuthError(
+        f"{endpoint.address} refuses the key from {endpoint.key_source} ({status}): {detail}",
+        hint=f"Check {endpoint.key_source}.",
+        status=status,
+    )
+
+
+def _context_error(status: int, said: str, detail: str) -> ContextLimitError:
+    numbers = context_numbers(detail)
+    return ContextLimitError(
+        said, status=status, limit=numbers.limit, prompt_tokens=numbers.prompt, requested=numbers.requested
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        seconds = float(text)
+    except ValueError:
+        return None
+    return max(0.0, seconds) if seconds < float("inf") else None
+
+
+def _until(date: str) -> float | None:
+    try:
+        return max(0.0, parsedate_to_datetime(date).timestamp() - time.time())
+    except ValueError:
+        return None

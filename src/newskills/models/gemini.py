@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Google's Gemini API. https://ai.google.dev/api/generate-content (v1beta)
+
+Thinking: no `reasoning_effort` switches it off where the model allows that (2.5 Flash: budget 0; 3 Flash: level
+minimal; Pro models always think); `dynamic` leaves the budget to the model (-1); low, medium, high and minimal are
+levels from Gemini 3 on, and token budgets before.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import BadRequestError, ConfigError, ServerError, TransportError
+from newskills.base.records import Inference, Logprobs, Message, Reply, Request, Row, Usage
+from newskills.models.config import ServerConfig
+from newskills.models.connection import HttpResponse
+from newskills.models.decode import count, decode_body, tool_call
+from newskills.models.errors import Endpoint, error_for, refusal_of
+from newskills.models.wire import BodyCache, HttpModel, base_url_of, require_key, require_model
+
+URL = "https://generativelanguage.googleapis.com/v1beta"
+BUDGETS = {"minimal": 512, "low": 1024, "medium": 8192, "high": 24576}
+FINISHES = {"STOP": "stop", "MAX_TOKENS": "length"}
+FILTERS = frozenset(
+    {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY"}
+)
+DYNAMIC = frozenset({"contents", "systemInstruction", "tools", "generationConfig"})
+
+
+class Candidate(Struct, rename="camel"):
+    content: Row | None = None
+    finish_reason: str | None = None
+    logprobs_result: Any = None
+
+
+class Answer(Struct, rename="camel"):
+    candidates: list[Candidate] = []
+    prompt_feedback: Any = None
+    usage_metadata: Any = None
+    model_version: Any = None
+    error: Any = None
+
+
+_answers = msgspec.json.Decoder(Answer)
+
+
+class GeminiModel(HttpModel):
+    """Chat only. `complete` raises the ModelError family, and ConfigError for what the API has no word for."""
+
+    def __init__(self, endpoint: Endpoint, *, concurrency: int, environ: Mapping[str, str]) -> None:
+        headers = (("x-goog-api-key", endpoint.key or ""),)
+        super().__init__(endpoint, concurrency=concurrency, environ=environ, headers=headers)
+        self._bodies = BodyCache(DYNAMIC)
+        self._path = f"/models/{quote(endpoint.model.removeprefix('models/'), safe='')}"
+
+    def check(self, inference: Inference, *, tools: bool = False) -> None:
+        """Raises ConfigError for a setting that the API cannot honour."""
+        check(inference)
+
+    async def complete(self, request: Request) -> Reply:
+        started = time.time()
+        inference = request.inference
+        if not self._bodies.get(inference):
+            check(inference)
+            self._bodies.put(inference, {})
+        body = self._bodies.body(request, dynamic(self.name, request))
+        if inference.stream:
+            answer = await self._stream(body, inference.timeout)
+        else:
+            raw = await self._post(f"{self._path}:generateContent", body, inference.timeout)
+            answer = decode_body(raw, _answers, Answer, self.endpoint.address)
+        reply = reply_of(answer, self.endpoint)
+        reply.started, reply.ended = started, time.time()
+        return reply
+
+    async def _stream(self, body: bytes, timeout: float) -> Answer:
+        whole = Answer()
+        async with self.http.stream(f"{self._path}:streamGenerateContent?alt=sse", body, timeout) as response:
+            if response.status != 200:
+                raise await self._refused(HttpResponse(response.status, response.headers, await response.read()))
+            async for data in response.events():
+                _merge(whole, decode_body(data, _answers, Answer, self.endpoint.address))
+        if whole.candidates and whole.candidates[0].finish_reason is None:
+            raise TransportError(f"{self.endpoint.address} ended its stream in the middle of the reply.")
+        return whole
+
+
+def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> GeminiModel:
+    """Raises AuthError without `GEMINI_API_KEY` or `GOOGLE_API_KEY`."""
+    key, source = require_key(config, environ, "GEMINI_API_KEY", "GOOGLE_API_KEY")
+    url = base_url_of(config, URL, v1=False)
+    if "/" not in url.split("://", 1)[1]:
+        url += "/v1beta"
+    endpoint = Endpoint(url, require_model(config), key, source)
+    return GeminiModel(endpoint, concurrency=concurrency, environ=environ)
+
+
+def check(inference: Inference) -> None:
+    """Raises ConfigError naming the setting that the API cannot honour, and what to set instead."""
+    if inference.endpoint_type != "chat":
+        raise ConfigError("gemini has only a chat endpoint.", hint="Set ++inference.endpoint_type=chat.")
+    neutral = Inference()
+    for name in ("min_p", "repetition_penalty"):
+        if getattr(inference, name) != getattr(neutral, name):
+            raise ConfigError(f"gemini takes no inference.{name}.", hint=f"Leave ++inference.{name} out.")
+    efforts = ("dynamic", *BUDGETS)
+    if inference.reasoning_effort is not None and inference.reasoning_effort not in efforts:
+        raise ConfigError(
+            f"gemini has no reasoning effort '{inference.reasoning_effort}'; there are {', '.join(efforts)}."
+        )
+
+
+def dynamic(model: str, request: Request) -> Row:
+    """The whole body. System messages become the system instruction."""
+    messages = request.messages or []
+    body: Row = {"contents": contents([m for m in messages if m.role not in ("system", "developer")])}
+    system = [part for m in messages if m.role in ("system", "developer") for part in _parts(m.content)]
+    if system:
+        body["systemInstruction"] = {"parts": system}
+    if request.tools:
+        body["tools"] = [{"functionDeclarations": [_declaration(t.get("function", t)) for t in request.tools]}]
+    body["generationConfig"] = generation_config(model, request)
+    return body
+
+
+def generation_config(model: str, request: Request) -> Row:
+    """Sampling, limits, thinking and output format."""
+    inference = request.inference
+    config: Row = {"temperature": inference.temperature, "topP": inference.top_p, "seed": inference.random_seed}
+    if inference.tokens_to_generate is not None:
+        config["maxOutputTokens"] = inference.tokens_to_generate
+    if inference.top_k > 0:
+        config["topK"] = inference.top_k
+    if request.stop:
+        config["stopSequences"] = request.stop
+    if inference.top_logprobs is not None:
+        config |= {"responseLogprobs": True, "logprobs": inference.top_logprobs}
+    if thinking := _thinking(model, inference.reasoning_effort):
+        config["thinkingConfig"] = thinking
+    if request.response_format is not None:
+        config["responseMimeType"] = "application/json"
+        schema = request.response_format.get("json_schema")
+        if isinstance(schema, dict):
+            config["responseJsonSchema"] = schema.get("schema")
+    return config
+
+
+def contents(messages: list[Message]) -> list[Row]:
+    """Turns of user and model; results of tools are a user's turn, and neighbours of one role are joined."""
+    joined: list[Row] = []
+    names: dict[str, str] = {}
+    for message in messages:
+        role = "model" if message.role == "assistant" else "user"
+        if message.role == "tool":
+            name = message.name or names.get(message.tool_call_id or "", "")
+            parts = [{"functionResponse": {"name": name, "response": {"result": message.content}}}]
+        else:
+            parts = _parts(message.content)
+        called = any("functionCall" in part for part in parts)
+        for call in message.tool_calls or ():
+            function = call.get("function", {})
+            names[str(call.get("id"))] = str(function.get("name"))
+            if not called:
+                arguments = _arguments(function.get("arguments") or "")
+                parts.append({"functionCall": {"name": function.get("name"), "args": arguments}})
+        if joined and joined[-1]["role"] == role:
+            joined[-1]["parts"] += parts
+        else:
+            joined.append({"role": role, "parts": parts})
+    return joined
+
+
+def reply_of(answer: Answer, endpoint: Endpoint) -> Reply:
+    """`raw_message` keeps the parts, since their signatures must be sent back beside tool results.
+
+    Raises ServerError for an answer without candidates or parts, BadRequestError for a blocked prompt.
+    """
+    if answer.error:
+        refusal = refusal_of({"error": answer.error})
+        code = answer.error.get("code") if isinstance(answer.error, dict) else None
+        raise error_for(code if isinstance(code, int) else 500, refusal, endpoint)
+    if not answer.candidates:
+        feedback = answer.prompt_feedback
+        if isinstance(feedback, dict) and (reason := feedback.get("blockReason")):
+            raise BadRequestError(f"{endpoint.address} blocks the prompt ({reason}).", status=200)
+        raise ServerError(f"{endpoint.address} answered without any candidate.", status=200)
+    candidate = answer.candidates[0]
+    parts = (candidate.content or {}).get("parts") or []
+    reason = candidate.finish_reason or ""
+    if not parts and reason in ("", "STOP", "OTHER", "FINISH_REASON_UNSPECIFIED"):
+        raise ServerError(
+            f"{endpoint.address} answered with a candidate that has no parts ({reason}).", status=200
+        )
+    calls = [_call(part["functionCall"], index) for index, part in enumerate(parts) if "functionCall" in part]
+    finish = "content_filter" if reason in FILTERS else FINISHES.get(reason, reason.lower() or None)
+    return Reply(
+        text="".join(part.get("text") or "" for part in parts if not part.get("thought")),
+        reasoning="".join(part.get("text") or "" for part in parts if part.get("thought")) or None,
+        finish_reason="tool_calls" if calls and finish == "stop" else finish,
+        usage=_usage(answer.usage_metadata),
+        tool_calls=calls or None,
+        logprobs=_logprobs(candidate.logprobs_result),
+        model=answer.model_version if isinstance(answer.model_version, str) else None,
+        raw_message={"role": "assistant", "content": parts},
+    )
+
+
+def _thinking(model: str, effort: str | None) -> Row | None:
+    match = re.search(r"gemini-(\d+)(?:\.(\d+))?", model)
+    version = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+    if effort == "dynamic":
+        return {"thinkingBudget": -1, "includeThoughts": True}
+    if effort is not None:
+        size: Row = {"thinkingLevel": effort} if version >= (3, 0) else {"thinkingBudget": BUDGETS[effort]}
+        return {**size, "includeThoughts": True}
+    if version < (2, 5) or "-pro" in model:
+        return None
+    return {"thinkingLevel": "minimal"} if version >= (3, 0) else {"thinkingBudget": 0}
+
+
+def _parts(content: str | list[Row] | None) -> list[Row]:
+    if isinstance(content, str):
+        return [{"text": content}] if content else []
+    return [_part(part) for part in content or ()]
+
+
+def _part(part: Row) -> Row:
+    if part.get("type") == "text":
+        return {"text": part.get("text", "")}
+    if part.get("type") != "image_url":
+        return part
+    image = part.get("image_url")
+    url = str(image.get("url") if isinstance(image, dict) else image)
+    head, _, data = url.partition(";base64,")
+    if head.startswith("data:") and data:
+        return {"inlineData": {"mimeType": head[5:], "data": data}}
+    return {"fileData": {"fileUri": url}}
+
+
+def _declaration(function: Row) -> Row:
+    schema = function.get("parameters") or function.get("input_schema")
+    described = {"description": function["description"]} if function.get("description") else {}
+    return {"name": function.get("name"), **described, **({"parametersJsonSchema": schema} if schema else {})}
+
+
+def _call(call: Row, index: int) -> Row:
+    arguments = msgspec.json.encode(call.get("args") or {}).decode()
+    return tool_call(call.get("id") or f"call_{index}", call.get("name") or "", arguments)
+
+
+def _arguments(text: str) -> Any:
+    try:
+        value = msgspec.json.decode(text or "{}")
+    except msgspec.DecodeError:
+        return {"arguments": text}
+    return value if isinstance(value, dict) else {"arguments": value}
+
+
+def _usage(value: Any) -> Usage:
+    said, thought = count(value, "candidatesTokenCount"), count(value, "thoughtsTokenCount")
+    known = said is not None or thought is not None
+    return Usage(
+        input_tokens=count(value, "promptTokenCount"),
+        output_tokens=(said or 0) + (thought or 0) if known else None,
+        reasoning_tokens=thought,
+        cached_tokens=count(value, "cachedContentTokenCount"),
+    )
+
+
+def _logprobs(value: Any) -> Logprobs | None:
+    if not isinstance(value, dict) or not value.get("chosenCandidates"):
+        return None
+    chosen = value["chosenCandidates"]
+    tops = [
+        {other.get("token", ""): float(other["logProbability"]) for other in top.get("candidates") or ()}
+        for top in value.get("topCandidates") or ()
+    ]
+    return Logprobs(
+        tokens=[entry.get("token", "") for entry in chosen],
+        logprobs=[float(entry["logProbability"]) for entry in chosen],
+        top_logprobs=tops if len(tops) == len(chosen) else None,
+    )
+
+
+def _merge(whole: Answer, piece: Answer) -> None:
+    whole.usage_metadata = piece.usage_metadata or whole.usage_metadata
+    whole.model_version = piece.model_version or whole.model_version
+    whole.prompt_feedback = piece.prompt_feedback or whole.prompt_feedback
+    whole.error = piece.error or whole.error
+    for candidate in piece.candidates[:1]:
+        if not whole.candidates:
+            whole.candidates.append(Candidate(content={"role": "model", "parts": []}))
+        known = whole.candidates[0]
+        known.finish_reason = candidate.finish_reason or known.finish_reason
+        assert known.content is not None
+        known.content["parts"] += (candidate.content or {}).get("parts") or []
+        known.logprobs_result = _joined(known.logprobs_result, candidate.logprobs_result)
+
+
+def _joined(known: Any, new: Any) -> Any:
+    if not isinstance(known, dict) or not isinstance(new, dict):
+        return new or known
+    names = ("chosenCandidates", "topCandidates")
+    return {name: [*(known.get(name) or ()), *(new.get(name) or ())] for name in names}

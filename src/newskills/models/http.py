@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hot path: a small asyncio HTTP/1.1 client with a keep-alive pool sized to the concurrency.
+
+No redirects (a key must not travel), no cookies, no retries but one: a kept-alive connection that the server
+closed before answering a single byte is replaced and the request sent again (RFC 9112, section 9.3.1).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import socket
+import ssl
+from collections import deque
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
+
+from newskills.base.errors import ConfigError, ModelNotFoundError, TransportError
+from newskills.models.connection import (
+    Connection,
+    Headers,
+    HttpResponse,
+    StaleConnectionError,
+    StreamedResponse,
+    find_header,
+)
+from newskills.models.proxy import Proxy
+
+HeaderList = tuple[tuple[str, str], ...]
+
+MAX_BODY = 256 << 20
+CONNECT_TIMEOUT = 30.0
+CONNECTS_AT_ONCE = 64
+"""More would overflow the listen queue of common servers (100), which costs a second each."""
+KEEPALIVE_PROBES = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 30), ("TCP_KEEPCNT", 5))
+"""A server that vanished without a FIN is noticed in 210 s, however long the request's own time-out is."""
+
+
+class HttpClient:
+    """Requests to one base URL, at most `limit` at once; further ones wait their turn in order.
+
+    Belongs to the event loop of its first request. `proxy` as found by `proxy.proxy_for`; `tls` replaces the
+    system's certificate store; `connect_to` is where to connect instead of the URL's host (a tunnel).
+    Errors: TransportError, RequestTimeoutError, ModelNotFoundError for a redirect.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        limit: int = 512,
+        headers: HeaderList = (),
+        connect_timeout: float = CONNECT_TIMEOUT,
+        proxy: Proxy | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self.max_body = MAX_BODY
+        self.connect_to: tuple[str, int] | None = None
+        self._scheme, self._host, self._port, self._prefix = split_url(self.base_url)
+        self._where = f"{self._scheme}://{_authority(self._host, self._port)}"
+        self._limit, self._headers, self._connect_timeout = limit, headers, connect_timeout
+        self._proxy, self._tls = proxy, tls
+        self._heads: dict[tuple[str, str, HeaderList], bytes] = {}
+        self._idle: list[Connection] = []
+        self._live: set[Connection] = set()
+        self._slots = 0
+        self._waiters: deque[asyncio.Future[Connection | None]] = deque()
+        self._connecting = asyncio.Semaphore(CONNECTS_AT_ONCE)
+
+    async def post(self, path: str, body: bytes, timeout: float, headers: HeaderList = ()) -> HttpResponse:
+        """`path` is relative to the base URL; `timeout` in seconds from sending to the last byte of the reply."""
+        head = self._head("POST", path, headers)
+        return await self._exchange(b"%b%d\r\n\r\n%b" % (head, len(body), body), timeout)
+
+    async def get(self, path: str, timeout: float, headers: HeaderList = ()) -> HttpResponse:
+        return await self._exchange(self._head("GET", path, headers), timeout)
+
+    @contextlib.asynccontextmanager
+    async def stream(
+        self, path: str, body: bytes, timeout: float, headers: HeaderList = ()
+    ) -> AsyncIterator[StreamedResponse]:
+        """POST whose reply is read while it arrives, as for server-sent events.
+
+        Leaving the block before the end of the body closes the connection.
+        """
+        data = b"%b%d\r\n\r\n%b" % (self._head("POST", path, headers), len(body), body)
+        connection = await self._acquire()
+        try:
+            try:
+                response = await connection.send_streaming(data, timeout)
+            except StaleConnectionError:
+                connection = await self._replace(connection)
+                response = await connection.send_streaming(data, timeout)
+            self._refuse_redirect(response.status, response.headers)
+            yield response
+            if not response.complete:
+                connection.abort()
+        except BaseException:
+            connection.abort()
+            raise
+        finally:
+            self._release(connection)
+
+    async def close(self) -> None:
+        """Closes all connections; requests under way fail with TransportError."""
+        for connection in tuple(self._live):
+            connection.abort()
+        # Transports report their end on the next turn of the loop.
+        await asyncio.sleep(0)
+
+    async def _exchange(self, data: bytes, timeout: float) -> HttpResponse:
+        connection = await self._acquire()
+        try:
+            try:
+                response = await connection.send(data, timeout)
+            except StaleConnectionError:
+                connection = await self._replace(connection)
+                response = await connection.send(data, timeout)
+        except BaseException:
+            connection.abort()
+            self._release(connection)
+            raise
+        self._release(connection)
+        if 300 <= response.status < 400:
+            self._refuse_redirect(response.status, response.headers)
+        return response
+
+    def _refuse_redirect(self, status: int, headers: Headers) -> None:
+        if 300 <= status < 400:
+            target = find_header(headers, "location") or "nowhere"
+            raise ModelNotFoundError(
+                f"{self.base_url} does not serve the API: it redirects ({status}) to {target}, and redirects are "
+                "not followed, since the key would travel along.",
+                hint="Set ++server.base_url to the final address.",
+                status=status,
+            )
+
+    async def _acquire(self) -> Connection:
+        while self._idle:
+            if not (connection := self._idle.pop()).closed:
+                return connection
+            self._slots -= 1
+        if self._slots >= self._limit:
+            waiter: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            try:
+                handed = await waiter
+            except asyncio.CancelledError:
+                self._give_back(waiter)
+                raise
+            if handed is not None and not handed.closed:
+                return handed
+        else:
+            self._slots += 1
+        return await self._connect_in_slot()
+
+    def _give_back(self, waiter: asyncio.Future[Connection | None]) -> None:
+        if waiter.done() and not waiter.cancelled():
+            handed = waiter.result()
+            if handed is None:
+                self._free_slot()
+            else:
+                self._release(handed)
+
+    async def _replace(self, stale: Connection) -> Connection:
+        """A new connection in the place of `stale`, which keeps its slot until the new one stands."""
+        fresh = await self._open()
+        stale.abort()
+        return fresh
+
+    async def _connect_in_slot(self) -> Connection:
+        try:
+            return await self._open()
+        except BaseException:
+            self._free_slot()
+            raise
+
+    def _release(self, connection: Connection) -> None:
+        if connection.closed:
+            self._free_slot()
+            return
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(connection)
+                return
+        self._idle.append(connection)
+
+    def _free_slot(self) -> None:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+        self._slots -= 1
+
+    def _lost(self, connection: Connection) -> None:
+        self._live.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+            self._free_slot()
+
+    async def _open(self) -> Connection:
+        try:
+            async with self._connecting, asyncio.timeout(self._connect_timeout):
+                connection = await self._connect()
+        except TimeoutError as error:
+            raise TransportError(f"No connection to {self._where} within {self._connect_timeout:g} s.") from error
+        except ssl.SSLCertVerificationError as error:
+            raise TransportError(
+                f"The certificate of {self._where} is not trusted ({error.verify_message}).",
+                hint="Set SSL_CERT_FILE to the file of the authority that issued it.",
+            ) from error
+        except OSError as error:
+            raise TransportError(_connect_failure(self._where, error)) from error
+        self._live.add(connection)
+        return connection
+
+    async def _connect(self) -> Connection:
+        loop = asyncio.get_running_loop()
+        connection = Connection(loop, self._where, self.max_body, self._lost)
+        tls = self._tls_context()
+        if self._proxy is not None and tls is not None and self.connect_to is None:
+            await self._connect_through(self._proxy, connection, tls)
+        else:
+            host, port = self.connect_to or self._proxy_address() or (self._host, self._port)
+            name = self._host if tls else None
+            transport, _ = await loop.create_connection(
+                lambda: connection, host, port, ssl=tls, server_hostname=name
+            )
+            _watch(transport)
+        return connection
+
+    async def _connect_through(self, proxy: Proxy, connection: Connection, tls: ssl.SSLContext) -> None:
+        loop = asyncio.get_running_loop()
+        transport, tunnel = await loop.create_connection(Tunnel, proxy.host, proxy.port)
+        try:
+            authority = _authority(self._host, self._port)
+            await tunnel.open(authority, proxy)
+            secured = await loop.start_tls(transport, tunnel, tls, server_hostname=self._host)
+        except BaseException:
+            transport.abort()
+            raise
+        if secured is None:
+            raise TransportError(f"{self._where} closed the connection during the TLS handshake.")
+        secured.set_protocol(connection)
+        connection.connection_made(secured)
+        _watch(secured)
+
+    def _proxy_address(self) -> tuple[str, int] | None:
+        return (self._proxy.host, self._proxy.port) if self._proxy else None
+
+    def _tls_context(self) -> ssl.SSLContext | None:
+        if self._scheme == "https" and self._tls is None:
+            self._tls = ssl.create_default_context()
+        return self._tls if self._scheme == "https" else None
+
+    def _head(self, method: str, path: str, headers: HeaderList) -> bytes:
+        key = (method, path, headers)
+        if (known := self._heads.get(key)) is not None:
+            return known
+        if len(self._heads) >= 256:
+            self._heads.clear()
+        head = self._heads[key] = self._build_head(method, path, headers)
+        return head
+
+    def _build_head(self, method: str, path: str, headers: HeaderList) -> bytes:
+        absolute = self._proxy is not None and self._scheme == "http" and self.connect_to is None
+        target = (self._where if absolute else "") + self._prefix + path
+        lines = [f"{method} {target} HTTP/1.1", f"Host: {_authority(self._host, self._port, self._scheme)}"]
+        fields = {"User-Agent": "newskills", "Accept": "*/*", **dict(self._headers), **dict(headers)}
+        if absolute and self._proxy is not None and self._proxy.authorization:
+            fields["Proxy-Authorization"] = self._proxy.authorization
+        for name, value in fields.items():
+            if any(ord(sign) < 32 or ord(sign) > 255 for sign in value):
+                raise ConfigError(f"The value for the HTTP header {name} holds a sign that cannot be sent in one.")
+            lines.append(f"{name}: {value}")
+        if method == "GET":
+            return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+        lines.append("Content-Type: application/json")
+        return ("\r\n".join(lines) + "\r\nContent-Length: ").encode("latin-1")
+
+
+class Tunnel(asyncio.Protocol):
+    """The CONNECT exchange with a proxy (RFC 9110, section 9.3.6), before TLS starts inside it."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._answer = b""
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def open(self, authority: str, proxy: Proxy) -> None:
+        """Raises TransportError when the proxy refuses or leaves."""
+        assert self._transport is not None
+        request = f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n"
+        if proxy.authorization:
+            request += f"Proxy-Authorization: {proxy.authorization}\r\n"
+        self._transport.write(f"{request}\r\n".encode())
+        await self._ready
+        status = self._answer.split(b"\r\n", 1)[0].decode("latin-1")
+        if status.split(" ")[1:2] != ["200"]:
+            raise TransportError(f"The proxy {proxy.host}:{proxy.port} refuses a tunnel to {authority}: {status}.")
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._answer += data
+        done = b"\r\n\r\n" in self._answer or len(self._answer) > 1 << 16
+        if done and not self._ready.done():
+            self._ready.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self._ready.done():
+            self._ready.set_exception(TransportError("The proxy closed the connection before it opened a tunnel."))
+
+
+def split_url(url: str) -> tuple[str, str, int, str]:
+    """(scheme, host, port, path prefix). Raises ConfigError; the message never repeats a password."""
+    parts = urlsplit(url)
+    if parts.username is not None or parts.password is not None:
+        raise ConfigError(
+            "The base URL holds a user name or password.", hint="Pass the key by ++server.api_key_env_var instead."
+        )
+    try:
+        port = parts.port
+    except ValueError as error:
+        raise ConfigError(f"The base URL {url} has a port that is no number from 0 to 65535.") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(f"'{url}' is no base URL; one looks like http://127.0.0.1:5000/v1.")
+    if any(sign <= " " for sign in url):
+        raise ConfigError(f"The base URL {url!r} holds a blank.")
+    return parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), parts.path.rstrip("/")
+
+
+def _authority(host: str, port: int, scheme: str = "") -> str:
+    name = f"[{host}]" if ":" in host else host
+    return name if (scheme, port) in (("http", 80), ("https", 443)) else f"{name}:{port}"
+
+
+def _watch(transport: asyncio.BaseTransport) -> None:
+    if (sock := transport.get_extra_info("socket")) is None:
+        return
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in KEEPALIVE_PROBES:
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+
+
+def _connect_failure(where: str, error: OSError) -> str:
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return (
+            f"Cannot connect to {where}: too many open files; raise `ulimit -n` or lower max_concurrent_requests."
+        )
+    if isinstance(error, socket.gaierror):
+        return f"Cannot connect to {where}: the host name is not known ({error.strerror})."
+    return f"Cannot connect to {where}: {error.strerror or error}."

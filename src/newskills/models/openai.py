@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The OpenAI wire (chat, completions, responses), which most servers speak; departures are in `parameters.py`.
+
+API reference: https://platform.openai.com/docs/api-reference (chat, completions, responses).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from newskills.base.errors import ModelError, ModelNotFoundError, NewskillsError
+from newskills.base.records import Inference, Reply, Request, Row
+from newskills.models import openai_chat, openai_responses, parameters
+from newskills.models.config import ServerConfig, key_of
+from newskills.models.connection import HttpResponse
+from newskills.models.decode import earliest_stop
+from newskills.models.errors import Endpoint, error_from, read_refusal
+from newskills.models.http import HeaderList
+from newskills.models.wire import PROBE_TIMEOUT, BodyCache, HttpModel, base_url_of, require_key, require_model
+
+OPENAI_URL = "https://api.openai.com/v1"
+PATHS = {"chat": "/chat/completions", "text": "/completions", "responses": "/responses"}
+DYNAMIC = frozenset(
+    {"messages", "prompt", "input", "tools", "tool_choice", "response_format", "text", "stop", "stream"}
+)
+
+
+class OpenAIModel(HttpModel):
+    """Any OpenAI-compatible endpoint. `dialect` departs from the common ground as `server_type` says.
+
+    `complete` raises the ModelError family, and ConfigError for a setting that the backend cannot honour.
+    """
+
+    def __init__(
+        self,
+        server_type: str,
+        endpoint: Endpoint,
+        *,
+        concurrency: int,
+        environ: Mapping[str, str],
+        headers: HeaderList = (),
+        query: str = "",
+    ) -> None:
+        auth = (("Authorization", f"Bearer {endpoint.key}"),) if endpoint.key and not headers else headers
+        super().__init__(endpoint, concurrency=concurrency, environ=environ, headers=auth)
+        self.server_type = server_type
+        self.dialect = parameters.DIALECTS[server_type]
+        self._query = query
+        self._bodies = BodyCache(DYNAMIC)
+        self._developer = server_type in ("openai", "azureopenai") and parameters.is_reasoning_model(
+            endpoint.model
+        )
+
+    def check(self, inference: Inference, *, tools: bool = False) -> None:
+        """Raises ConfigError for a setting that this backend cannot honour."""
+        parameters.check(self.server_type, self.name, inference, tools=tools)
+
+    async def complete(self, request: Request) -> Reply:
+        started = time.time()
+        inference = request.inference
+        if not self._bodies.get(inference):
+            self.check(inference)
+            self._bodies.put(inference, parameters.constant(self.server_type, self.name, inference))
+        body = self._bodies.body(request, self._dynamic(request))
+        path = PATHS[inference.endpoint_type] + self._query
+        if inference.stream:
+            reply = await self._stream(path, body, inference)
+        else:
+            reply = self._read(await self._post(path, body, inference.timeout), inference.endpoint_type)
+        if request.stop and not request.extra_body.get("include_stop_str_in_output"):
+            reply.text = earliest_stop(reply.text, request.stop)
+        reply.started, reply.ended = started, time.time()
+        return reply
+
+    async def served_models(self) -> list[str]:
+        """Names that the endpoint lists. Raises the ModelError family."""
+        response = await self.http.get("/models" + self._query, PROBE_TIMEOUT)
+        if response.status != 200:
+            raise error_from(response, self.endpoint)
+        return openai_chat.model_names(response.body, self.endpoint.address)
+
+    def _dynamic(self, request: Request) -> Row:
+        if request.tools:
+            self.check(request.inference, tools=True)
+        kind = request.inference.endpoint_type
+        if kind == "responses":
+            return openai_responses.dynamic(request, developer=self._developer)
+        return openai_chat.dynamic(request, self.dialect, developer=self._developer)
+
+    def _read(self, body: bytes, kind: str) -> Reply:
+        if kind == "responses":
+            return openai_responses.read(body, self.endpoint)
+        return openai_chat.read(body, self.endpoint)
+
+    async def _stream(self, path: str, body: bytes, inference: Inference) -> Reply:
+        async with self.http.stream(path, body, inference.timeout) as response:
+            if response.status != 200:
+                raise await self._refused(HttpResponse(response.status, response.headers, await response.read()))
+            if inference.endpoint_type == "responses":
+                return await openai_responses.read_stream(response.events(), self.endpoint)
+            return await openai_chat.read_stream(response.events(), self.endpoint)
+
+    async def _refused(self, response: HttpResponse) -> ModelError:
+        error = error_from(response, self.endpoint)
+        if not isinstance(error, ModelNotFoundError):
+            return error
+        try:
+            names = await self.served_models()
+        except NewskillsError:
+            return ModelNotFoundError(
+                error.message, hint="Check ++server.base_url: does it end in /v1?", status=response.status
+            )
+        if self.name in names:
+            said = read_refusal(response.body).message
+            return ModelNotFoundError(
+                f"{self.endpoint.address} serves '{self.name}', but not at this path ({response.status}): {said}",
+                hint="Try another ++inference.endpoint_type.",
+                status=response.status,
+            )
+        return ModelNotFoundError(
+            f"{self.endpoint.address} does not serve '{self.name}'.",
+            hint=f"It serves: {', '.join(names[:12]) or 'nothing'}{', …' if len(names) > 12 else ''}.",
+            status=response.status,
+        )
+
+
+def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> OpenAIModel:
+    """A self-hosted endpoint: a key is sent where one is given, and never required beforehand."""
+    dialect = parameters.DIALECTS[config.server_type]
+    key, source = key_of(config, environ)
+    if config.api_key is not None or config.api_key_env_var:
+        key, source = require_key(config, environ)
+    endpoint = Endpoint(base_url_of(config, v1=dialect.v1), require_model(config), key, source)
+    return OpenAIModel(config.server_type, endpoint, concurrency=concurrency, environ=environ)
+
+
+def make_hosted(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> OpenAIModel:
+    """OpenAI, NVIDIA's API, or any URL of that shape; the first two need a key.
+
+    `NEMO_SKILLS_OPENAI_MODEL` and `NEMO_SKILLS_OPENAI_BASE_URL` stand in for what is not given.
+    """
+    url = base_url_of(config, environ.get("NEMO_SKILLS_OPENAI_BASE_URL") or OPENAI_URL)
+    host = urlsplit(url).hostname or ""
+    nvidia = host.endswith("api.nvidia.com")
+    variable = "NVIDIA_API_KEY" if nvidia else "OPENAI_API_KEY"
+    needed = nvidia or host == "api.openai.com" or config.api_key is not None or config.api_key_env_var
+    key, source = require_key(config, environ, variable) if needed else key_of(config, environ, variable)
+    endpoint = Endpoint(url, require_model(config, environ.get("NEMO_SKILLS_OPENAI_MODEL")), key, source)
+    return OpenAIModel("openai", endpoint, concurrency=concurrency, environ=environ)

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bodies and replies of the chat and completions endpoints, whole and streamed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ServerError, TransportError
+from newskills.base.records import Message, Reply, Request, Row
+from newskills.models.decode import decode_body, logprobs_of, usage_of
+from newskills.models.errors import Endpoint, error_for, refusal_of
+from newskills.models.parameters import Dialect
+
+BROKEN_FINISHES = frozenset({"error", "abort", "cancelled"})
+"""Finish reasons by which servers say that they gave up: no answer of the model."""
+
+
+class Choice(Struct):
+    message: Row | None = None
+    text: str | None = None
+    finish_reason: str | None = None
+    logprobs: Any = None
+    stop_reason: Any = None
+    matched_stop: Any = None
+    error: Any = None
+
+
+class Completion(Struct):
+    choices: list[Choice] = []
+    usage: Any = None
+    model: Any = None
+    error: Any = None
+
+
+class Listing(Struct):
+    data: list[Row]
+
+
+_completions = msgspec.json.Decoder(Completion)
+_listings = msgspec.json.Decoder(Listing)
+
+
+def dynamic(request: Request, dialect: Dialect, *, developer: bool = False) -> Row:
+    """Body keys that belong to this one request."""
+    if request.inference.endpoint_type == "text":
+        body: Row = {"prompt": request.prompt if request.prompt is not None else ""}
+    else:
+        body = {"messages": wire_messages(request.messages or [], dialect, developer=developer)}
+    if request.stop:
+        body["stop"] = request.stop
+    if request.tools:
+        body["tools"] = request.tools
+        if dialect.tool_choice:
+            body["tool_choice"] = dialect.tool_choice
+    if request.response_format is not None:
+        body["response_format"] = request.response_format
+    return body
+
+
+def wire_messages(
+    messages: list[Message], dialect: Dialect, *, developer: bool = False
+) -> list[Message] | list[Row]:
+    """Messages as the endpoint takes them; most pass unchanged."""
+    if not developer and not any(message.reasoning_content for message in messages):
+        return messages
+    rows: list[Row] = []
+    for message in messages:
+        row = msgspec.to_builtins(message)
+        if developer and message.role == "system":
+            row["role"] = "developer"
+        if not dialect.echoes:
+            row.pop("reasoning_content", None)
+        elif message.reasoning_content:
+            row["reasoning"] = message.reasoning_content
+        rows.append(row)
+    return rows
+
+
+def read(body: bytes, endpoint: Endpoint) -> Reply:
+    """Raises ServerError for a body without a usable choice, and what an error inside a 200 stands for."""
+    return reply_of(decode_body(body, _completions, Completion, endpoint.address), endpoint)
+
+
+def model_names(body: bytes, address: str) -> list[str]:
+    """Ids of a `/models` reply. Raises ServerError."""
+    return [str(row.get("id", "")) for row in decode_body(body, _listings, Listing, address).data]
+
+
+def reply_of(completion: Completion, endpoint: Endpoint) -> Reply:
+    error = completion.error
+    choice = completion.choices[0] if completion.choices else None
+    if choice is not None:
+        error = error or choice.error
+    if error:
+        raise error_for(_status_in(error), refusal_of({"error": error}), endpoint)
+    if choice is None:
+        raise ServerError(f"{endpoint.address} answered without any choice.", status=200)
+    if choice.finish_reason in BROKEN_FINISHES:
+        raise ServerError(
+            f"{endpoint.address} gave up the request (finish_reason {choice.finish_reason}).", status=200
+        )
+    reply = (
+        _text_reply(choice, endpoint) if choice.message is None else _chat_reply(choice, choice.message, endpoint)
+    )
+    reply.finish_reason = choice.finish_reason
+    reply.logprobs = logprobs_of(choice.logprobs)
+    reply.usage = usage_of(completion.usage)
+    reply.model = completion.model if isinstance(completion.model, str) else None
+    stopped_by = choice.stop_reason if choice.stop_reason is not None else choice.matched_stop
+    if isinstance(stopped_by, str) and reply.raw_message is not None:
+        reply.raw_message["stop_reason"] = stopped_by
+    return reply
+
+
+async def read_stream(events: AsyncIterator[bytes], endpoint: Endpoint) -> Reply:
+    """Puts the pieces together. Raises TransportError for a stream that ends early, and errors sent inside it."""
+    whole = Completion()
+    message: Row = {"role": "assistant"}
+    calls: dict[int, Row] = {}
+    done = False
+    async for data in events:
+        if data == b"[DONE]":
+            done = True
+            continue
+        _merge_chunk(whole, message, calls, _chunk(data, endpoint))
+    if not whole.choices or (not done and whole.choices[0].finish_reason is None):
+        raise TransportError(f"{endpoint.address} ended its stream in the middle of the reply.")
+    choice = whole.choices[0]
+    if calls:
+        message["tool_calls"] = [calls[index] for index in sorted(calls)]
+    if choice.text is None:
+        choice.message = {"content": None, **message}
+    return reply_of(whole, endpoint)
+
+
+def _chat_reply(choice: Choice, message: Row, endpoint: Endpoint) -> Reply:
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    calls, refusal = message.get("tool_calls") or None, message.get("refusal")
+    content = message.get("content")
+    text, thought = _parts(content) if isinstance(content, list) else (content, None)
+    if text is not None and not isinstance(text, str):
+        raise ServerError(f"{endpoint.address} answered with a content that is no text.", status=200)
+    said = (
+        text is not None or reasoning or calls or refusal or choice.finish_reason in ("length", "content_filter")
+    )
+    if not said:
+        raise ServerError(f"{endpoint.address} answered with a message that has no content.", status=200)
+    return Reply(
+        text=text or (refusal if isinstance(refusal, str) else ""),
+        reasoning=reasoning if isinstance(reasoning, str) else thought,
+        tool_calls=calls if isinstance(calls, list) else None,
+        raw_message=message,
+    )
+
+
+def _text_reply(choice: Choice, endpoint: Endpoint) -> Reply:
+    if choice.text is None and choice.finish_reason != "length":
+        raise ServerError(
+            f"{endpoint.address} answered with a choice that has neither text nor message.", status=200
+        )
+    text = choice.text or ""
+    return Reply(text=text, raw_message={"role": "assistant", "content": text})
+
+
+def _parts(content: list[Any]) -> tuple[str | None, str | None]:
+    texts: list[str] = []
+    thoughts: list[str] = []
+    for part in content:
+        if not isinstance(part, dict):
+            continue
+        if isinstance(part.get("text"), str):
+            texts.append(part["text"])
+        elif part.get("type") == "thinking":
+            inner = part.get("thinking")
+            thoughts.append(inner if isinstance(inner, str) else (_parts(inner or [])[0] or ""))
+    return ("".join(texts) if texts else None), ("".join(thoughts) or None)
+
+
+def _chunk(data: bytes, endpoint: Endpoint) -> Row:
+    try:
+        value = msgspec.json.decode(data, type=Row)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ServerError(
+            f"{endpoint.address} sent an event that is no JSON object: {error}.", status=200
+        ) from error
+    if failure := value.get("error"):
+        raise error_for(_status_in(failure), refusal_of(value), endpoint)
+    return value
+
+
+def _merge_chunk(whole: Completion, message: Row, calls: dict[int, Row], chunk: Row) -> None:
+    whole.model = chunk.get("model") or whole.model
+    whole.usage = chunk.get("usage") or whole.usage
+    for piece in chunk.get("choices") or ():
+        if piece.get("index", 0) != 0:
+            continue
+        if not whole.choices:
+            whole.choices = [Choice()]
+        choice = whole.choices[0]
+        for name in ("finish_reason", "stop_reason", "matched_stop"):
+            if piece.get(name) is not None:
+                setattr(choice, name, piece[name])
+        if isinstance(text := piece.get("text"), str):
+            choice.text = (choice.text or "") + text
+        choice.logprobs = _joined_logprobs(choice.logprobs, piece.get("logprobs"))
+        delta = piece.get("delta") or {}
+        for name in ("content", "reasoning_content", "reasoning", "refusal"):
+            if isinstance(text := delta.get(name), str):
+                message[name] = (message.get(name) or "") + text
+        for call in delta.get("tool_calls") or ():
+            _merge_call(calls, call)
+
+
+def _merge_call(calls: dict[int, Row], piece: Row) -> None:
+    empty: Row = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+    call = calls.setdefault(piece.get("index", 0), empty)
+    call["id"] = piece.get("id") or call["id"]
+    function = piece.get("function") or {}
+    for name in ("name", "arguments"):
+        call["function"][name] += function.get(name) or ""
+
+
+def _joined_logprobs(known: Any, new: Any) -> Any:
+    if not isinstance(new, dict):
+        return known
+    if not isinstance(known, dict):
+        return new
+    joined = dict(known)
+    for name, value in new.items():
+        if isinstance(value, list):
+            joined[name] = [*(joined.get(name) or []), *value]
+    return joined
+
+
+def _status_in(error: Any) -> int:
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, str) and code.isdecimal():
+        code = int(code[:4])
+    return code if isinstance(code, int) and 400 <= code < 600 else 500

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bodies and replies of the responses endpoint. It knows no stop phrases: the caller cuts the text itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ServerError, TransportError
+from newskills.base.records import Message, Reply, Request, Row
+from newskills.models.decode import decode_body, logprobs_of, tool_call, usage_of
+from newskills.models.errors import Endpoint, error_for, refusal_of
+
+FINISHES = {"max_output_tokens": "length", "content_filter": "content_filter"}
+ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+
+
+class Response(Struct):
+    output: list[Row] = []
+    status: str | None = None
+    incomplete_details: Any = None
+    usage: Any = None
+    model: Any = None
+    error: Any = None
+
+
+class Event(Struct):
+    type: str = ""
+    response: Response | None = None
+    error: Any = None
+    message: Any = None
+
+
+_responses = msgspec.json.Decoder(Response)
+_events = msgspec.json.Decoder(Event)
+
+
+def dynamic(request: Request, *, developer: bool = False) -> Row:
+    """Body keys that belong to this one request. Nothing is kept on the server."""
+    body: Row = {"input": input_items(request.messages or [], developer=developer), "store": False}
+    if request.tools:
+        body["tools"] = [{"type": "function", **tool.get("function", tool)} for tool in request.tools]
+    if request.response_format is not None:
+        schema = request.response_format.get("json_schema")
+        flat = {"type": request.response_format.get("type"), **(schema if isinstance(schema, dict) else {})}
+        body["text"] = {"format": flat}
+    return body
+
+
+def input_items(messages: list[Message], *, developer: bool = False) -> list[Row]:
+    """Chat messages → items: messages, function calls and their outputs."""
+    items: list[Row] = []
+    for message in messages:
+        if message.role == "tool":
+            output = message.content if isinstance(message.content, str) else ""
+            items.append({"type": "function_call_output", "call_id": message.tool_call_id, "output": output})
+            continue
+        if message.content:
+            role = "developer" if developer and message.role == "system" else message.role
+            items.append({"role": role, "content": _content(message.content, message.role)})
+        for call in message.tool_calls or ():
+            function = call.get("function", {})
+            known = {"name": function.get("name"), "arguments": function.get("arguments")}
+            items.append({"type": "function_call", "call_id": call.get("id"), **known})
+    return items
+
+
+def read(body: bytes, endpoint: Endpoint) -> Reply:
+    """Raises ServerError for a body without output, and what a failed response stands for."""
+    return _reply(decode_body(body, _responses, Response, endpoint.address), endpoint)
+
+
+async def read_stream(events: AsyncIterator[bytes], endpoint: Endpoint) -> Reply:
+    """The last event holds the whole response. Raises TransportError for a stream that ends without it."""
+    last: Response | None = None
+    async for data in events:
+        if data == b"[DONE]":
+            continue
+        event = decode_body(data, _events, Event, endpoint.address)
+        if event.type == "error" or event.error:
+            raise error_for(500, refusal_of({"error": event.error or event.message}), endpoint)
+        if event.type in ENDS:
+            last = event.response
+    if last is None:
+        raise TransportError(f"{endpoint.address} ended its stream in the middle of the reply.")
+    return _reply(last, endpoint)
+
+
+def _reply(response: Response, endpoint: Endpoint) -> Reply:
+    if response.error or response.status in ("failed", "cancelled"):
+        raise error_for(500, refusal_of({"error": response.error or f"status {response.status}"}), endpoint)
+    if not response.output and response.status != "incomplete":
+        raise ServerError(f"{endpoint.address} answered without any output.", status=200)
+    texts: list[str] = []
+    thoughts: list[str] = []
+    calls: list[Row] = []
+    logprobs: list[Any] = []
+    for item in response.output:
+        kind = item.get("type")
+        if kind == "message":
+            for part in item.get("content") or ():
+                texts.append(part.get("text") or part.get("refusal") or "")
+                logprobs += part.get("logprobs") or ()
+        elif kind == "reasoning":
+            parts = item.get("content") or item.get("summary") or ()
+            thoughts += [part.get("text") or "" for part in parts]
+        elif kind == "function_call":
+            calls.append(tool_call(item.get("call_id") or "", item.get("name") or "", item.get("arguments") or ""))
+    text = "".join(texts)
+    return Reply(
+        text=text,
+        reasoning="\n\n".join(thoughts) or None,
+        finish_reason=_finish(response, calls),
+        usage=usage_of(response.usage),
+        tool_calls=calls or None,
+        logprobs=logprobs_of({"content": logprobs}) if logprobs else None,
+        model=response.model if isinstance(response.model, str) else None,
+        raw_message={"role": "assistant", "content": text, **({"tool_calls": calls} if calls else {})},
+    )
+
+
+def _finish(response: Response, calls: list[Row]) -> str:
+    if response.status == "incomplete":
+        details = response.incomplete_details
+        reason = details.get("reason") if isinstance(details, dict) else None
+        return FINISHES.get(str(reason), "length")
+    return "tool_calls" if calls else "stop"
+
+
+def _content(content: str | list[Row], role: str) -> str | list[Row]:
+    if isinstance(content, str):
+        return content
+    text_type = "output_text" if role == "assistant" else "input_text"
+    parts: list[Row] = []
+    for part in content:
+        if part.get("type") == "text":
+            parts.append({"type": text_type, "text": part.get("text", "")})
+        elif part.get("type") == "image_url":
+            image = part.get("image_url")
+            parts.append(
+                {"type": "input_image", "image_url": image.get("url") if isinstance(image, dict) else image}
+            )
+        else:
+            parts.append(part)
+    return parts

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sampling parameters of the OpenAI-compatible backends: what each takes, by which name. None is ignored.
+
+`check` raises ConfigError for a setting that the backend cannot honour; `constant` is the part of the request body
+that depends on nothing but the setting.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.records import Inference, Row
+
+Extras = Literal["none", "vllm", "llamacpp", "changed"]
+
+
+class Dialect(Struct, frozen=True, kw_only=True):
+    """How a backend departs from the common ground.
+
+    extras      none: OpenAI's own parameters only; vllm: always sent by vLLM's names; llamacpp: always sent, since
+                its defaults are not "off" (top_k 40, min_p 0.05); changed: sent only where set
+    echoes      reasoning of earlier turns is sent back, under both names in use
+    """
+
+    extras: Extras = "changed"
+    tools: bool = True
+    stream: bool = True
+    chat_logprobs: bool = True
+    echoes: bool = True
+    tool_choice: str = ""
+    v1: bool = True
+
+
+DIALECTS: dict[str, Dialect] = {
+    "openai": Dialect(extras="none", echoes=False),
+    "azureopenai": Dialect(extras="none", echoes=False),
+    "vllm": Dialect(extras="vllm"),
+    "vllm_dp_ray": Dialect(extras="vllm"),
+    "vllm_multimodal": Dialect(extras="vllm"),
+    "trtllm": Dialect(extras="vllm"),
+    "sglang": Dialect(extras="vllm", tool_choice="auto"),
+    "megatron": Dialect(extras="none", tools=False, stream=False, chat_logprobs=False, v1=False),
+    "nim": Dialect(),
+    "generic": Dialect(),
+    "llamacpp": Dialect(extras="llamacpp"),
+}
+
+
+def is_reasoning_model(model: str) -> bool:
+    """OpenAI's o-series and gpt-5 family, also behind a vendor prefix (`openai/o3`)."""
+    return re.match(r"o\d|gpt-5", model.rsplit("/", 1)[-1]) is not None
+
+
+def check(server_type: str, model: str, inference: Inference, *, tools: bool = False) -> None:
+    """Raises ConfigError naming the setting that `server_type` cannot honour, and what to set instead."""
+    dialect = DIALECTS[server_type]
+    hosted = server_type in ("openai", "azureopenai")
+    _check_endpoint(server_type, inference, tools)
+    if dialect.extras == "none":
+        _refuse(inference.top_k not in (-1, 0), server_type, "top_k", "-1")
+        _refuse(inference.min_p > 0, server_type, "min_p", "0")
+        _refuse(inference.repetition_penalty != 1.0, server_type, "repetition_penalty", "1")
+    _refuse(inference.stream and not dialect.stream, server_type, "stream", "false")
+    chat = inference.endpoint_type == "chat"
+    _refuse(inference.top_logprobs is not None and chat and not dialect.chat_logprobs, server_type, "top_logprobs")
+    if tools and not dialect.tools:
+        raise ConfigError(
+            f"{server_type} takes no tools.", hint="Use server_type vllm or sglang for tool calling."
+        )
+    if hosted:
+        _check_hosted(server_type, model, inference)
+
+
+def constant(server_type: str, model: str, inference: Inference) -> Row:
+    """Body keys for `inference`, without the messages, tools and stop phrases of a single request."""
+    dialect = DIALECTS[server_type]
+    hosted = server_type in ("openai", "azureopenai")
+    body: Row = {"model": model}
+    if hosted and is_reasoning_model(model):
+        body |= _reasoning_keys(inference)
+    else:
+        body |= _sampling_keys(inference)
+    if not (hosted and inference.endpoint_type == "responses"):
+        body["seed"] = inference.random_seed
+    body |= _extra_keys(dialect.extras, inference)
+    if inference.reasoning_effort is not None:
+        body |= _effort(server_type, inference)
+    if inference.stream:
+        body["stream"] = True
+        if inference.endpoint_type != "responses":
+            body["stream_options"] = {"include_usage": True}
+    return body
+
+
+def _check_endpoint(server_type: str, inference: Inference, tools: bool) -> None:
+    if inference.endpoint_type != "text":
+        return
+    if inference.tokens_to_generate is None:
+        raise ConfigError(
+            "inference.endpoint_type=text needs a limit, since servers stop after 16 tokens by default.",
+            hint="Set ++inference.tokens_to_generate=N.",
+        )
+    _refuse(inference.reasoning_effort is not None, f"{server_type} with endpoint_type=text", "reasoning_effort")
+    if tools:
+        raise ConfigError(
+            "inference.endpoint_type=text takes no tools.", hint="Set ++inference.endpoint_type=chat."
+        )
+
+
+def _check_hosted(server_type: str, model: str, inference: Inference) -> None:
+    if inference.extra_body:
+        raise ConfigError(
+            f"{server_type} takes no inference.extra_body ({', '.join(inference.extra_body)}).",
+            hint="For another endpoint of the same shape that knows these keys, set server_type=generic.",
+        )
+    _refuse(inference.stream and inference.top_logprobs is not None, f"{server_type} with stream", "top_logprobs")
+    if is_reasoning_model(model):
+        _refuse(inference.temperature != 0.0, f"The reasoning model {model}", "temperature", "0.0")
+        _refuse(inference.top_p != 0.95, f"The reasoning model {model}", "top_p", "0.95")
+        _refuse(inference.top_logprobs is not None, f"The reasoning model {model}", "top_logprobs")
+    else:
+        _refuse(inference.reasoning_effort is not None, f"{model}, no reasoning model,", "reasoning_effort")
+
+
+def _refuse(wrong: bool, who: str, field: str, neutral: str = "null") -> None:
+    if wrong:
+        raise ConfigError(f"{who} takes no inference.{field}.", hint=f"Set ++inference.{field}={neutral}.")
+
+
+def _sampling_keys(inference: Inference) -> Row:
+    body: Row = {"temperature": inference.temperature, "top_p": inference.top_p}
+    limit = inference.tokens_to_generate
+    if limit is not None:
+        body["max_output_tokens" if inference.endpoint_type == "responses" else "max_tokens"] = limit
+    top = inference.top_logprobs
+    if top is None:
+        return body
+    if inference.endpoint_type == "text":
+        return body | {"logprobs": top}
+    if inference.endpoint_type == "responses":
+        return body | {"top_logprobs": top, "include": ["message.output_text.logprobs"]}
+    return body | {"logprobs": True, "top_logprobs": top}
+
+
+def _reasoning_keys(inference: Inference) -> Row:
+    names = {"responses": "max_output_tokens", "text": "max_tokens", "chat": "max_completion_tokens"}
+    if inference.tokens_to_generate is None:
+        return {}
+    return {names[inference.endpoint_type]: inference.tokens_to_generate}
+
+
+def _extra_keys(extras: Extras, inference: Inference) -> Row:
+    if extras == "vllm":
+        body: Row = {
+            "min_p": inference.min_p,
+            "repetition_penalty": inference.repetition_penalty,
+            "spaces_between_special_tokens": False,
+        }
+        if inference.top_k > 0:
+            body["top_k"] = inference.top_k
+        if inference.endpoint_type == "text":
+            body["skip_special_tokens"] = False
+        return body
+    if extras == "llamacpp":
+        penalty = {"repeat_penalty": inference.repetition_penalty, "repeat_last_n": -1}
+        return {"top_k": max(inference.top_k, 0), "min_p": inference.min_p, **penalty}
+    if extras == "changed":
+        neutral = Inference()
+        names = ("top_k", "min_p", "repetition_penalty")
+        return {n: getattr(inference, n) for n in names if getattr(inference, n) != getattr(neutral, n)}
+    return {}
+
+
+def _effort(server_type: str, inference: Inference) -> Row:
+    if inference.endpoint_type == "responses":
+        return {"reasoning": {"effort": inference.reasoning_effort}}
+    if server_type == "llamacpp":
+        return {"chat_template_kwargs": {"reasoning_effort": inference.reasoning_effort}}
+    return {"reasoning_effort": inference.reasoning_effort}

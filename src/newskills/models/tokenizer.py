@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tokenizers: a Hugging Face one from a file, folder or the hub, or the serving endpoint's own.
+
+Both are synchronous, as `base.protocols.Tokenizer` is; the one that asks a server belongs into a thread, or to
+calls that are rare.
+"""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from newskills.base.chat_template import render_chat_template
+from newskills.base.errors import ConfigError, ServerError, TransportError
+from newskills.base.protocols import Tokenizer
+from newskills.base.records import Message, Row
+from newskills.models.config import ServerConfig, key_of
+from newskills.models.connection import HttpResponse
+from newskills.models.errors import Endpoint, error_from
+from newskills.models.http import split_url
+from newskills.models.parameters import DIALECTS
+from newskills.models.proxy import Proxy, proxy_for
+from newskills.models.wire import base_url_of, encode, require_model
+
+TIMEOUT = 60.0
+FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
+
+
+def make_tokenizer(name: str | None, config: ServerConfig, environ: Mapping[str, str]) -> Tokenizer:
+    """`name`, else `config.tokenizer`, else the model's own: from its folder, or asked of a self-hosted endpoint.
+
+    Raises ConfigError where none can be had, and what the hub or the folder lacks.
+    """
+    chosen = name or config.tokenizer
+    if chosen:
+        return HFTokenizer(chosen)
+    if config.model and (Path(config.model) / FILES[0]).is_file():
+        return HFTokenizer(config.model)
+    if config.server_type in DIALECTS and config.server_type not in (
+        "openai",
+        "azureopenai",
+        "generic",
+        "megatron",
+    ):
+        return ServerTokenizer(config, environ)
+    raise ConfigError(
+        f"{config.server_type} has no tokenizer to ask.",
+        hint="Set ++tokenizer to a folder, a tokenizer.json or a name on the Hugging Face hub.",
+    )
+
+
+class HFTokenizer:
+    """`tokenizer.json` with the chat template beside it. Special tokens in a text count as such; none are added."""
+
+    def __init__(self, name: str) -> None:
+        """Raises ConfigError for an unknown name, a folder without tokenizer, or a missing library."""
+        try:
+            import tokenizers
+        except ImportError as error:
+            raise ConfigError(
+                "A tokenizer needs the library tokenizers.", hint="Type: pip install 'newskills[hf]'"
+            ) from error
+        files = _files(name)
+        self.name = name
+        self._tokenizer: Any = tokenizers.Tokenizer.from_file(str(files[FILES[0]]))
+        settings = _settings(files.get(FILES[1]))
+        self._template = _template(settings, files.get(FILES[2]))
+        self._bos, self._eos = _special(settings, "bos_token"), _special(settings, "eos_token")
+
+    def encode(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=False)
+        return text
+
+    def render(self, messages: Sequence[Message], **template_kwargs: Any) -> str:
+        """Raises ConfigError where the tokenizer has no chat template."""
+        if not self._template:
+            raise ConfigError(
+                f"The tokenizer {self.name} has no chat template (a base model's?).",
+                hint="Use a prompt made for base models, or another ++tokenizer.",
+            )
+        return render_chat_template(self._template, messages, self._bos, self._eos, **template_kwargs)
+
+
+class ServerTokenizer:
+    """Asks `/tokenize`, `/detokenize` and `/apply-template` of llama.cpp, vLLM, NIM or SGLang.
+
+    Raises TransportError, ServerError, and what the status of a refusal stands for.
+    """
+
+    def __init__(self, config: ServerConfig, environ: Mapping[str, str]) -> None:
+        url = base_url_of(config).removesuffix("/v1")
+        key, source = key_of(config, environ)
+        self.name = require_model(config)
+        self._llamacpp = config.server_type == "llamacpp"
+        self._endpoint = Endpoint(url, self.name, key, source)
+        self._scheme, self._host, self._port, self._prefix = split_url(url)
+        self._proxy = proxy_for(url, environ)
+        self._local = threading.local()
+
+    def encode(self, text: str) -> list[int]:
+        if self._llamacpp:
+            body: Row = {"content": text, "add_special": False, "parse_special": True}
+        else:
+            body = {"model": self.name, "prompt": text, "add_special_tokens": False}
+        return self._tokens(self._ask("/tokenize", body))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        answer = self._ask("/detokenize", {"model": self.name, "tokens": list(ids)})
+        for name in ("content", "prompt", "text"):
+            if isinstance(text := answer.get(name), str):
+                return text
+        raise ServerError(f"{self._endpoint.address}/detokenize answered without a text.", status=200)
+
+    def render(self, messages: Sequence[Message], **template_kwargs: Any) -> str:
+        body: Row = {"messages": list(messages)}
+        if template_kwargs:
+            body["chat_template_kwargs"] = template_kwargs
+        if self._llamacpp:
+            prompt = self._ask("/apply-template", body).get("prompt")
+            if isinstance(prompt, str):
+                return prompt
+            raise ServerError(f"{self._endpoint.address}/apply-template answered without a prompt.", status=200)
+        body |= {"model": self.name, "add_generation_prompt": True}
+        return self.decode(self._tokens(self._ask("/tokenize", body)))
+
+    def _tokens(self, answer: Row) -> list[int]:
+        tokens = answer.get("tokens")
+        if isinstance(tokens, list) and all(type(token) is int for token in tokens):
+            return tokens
+        raise ServerError(f"{self._endpoint.address}/tokenize answered without tokens.", status=200)
+
+    def _ask(self, path: str, body: Row) -> Row:
+        response = self._post(path, encode(body))
+        if response.status != 200:
+            raise error_from(response, self._endpoint)
+        try:
+            return msgspec.json.decode(response.body, type=Row)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ServerError(
+                f"{self._endpoint.address}{path} answered with no JSON: {error}.", status=200
+            ) from error
+
+    def _post(self, path: str, body: bytes) -> HttpResponse:
+        headers = {"Content-Type": "application/json"}
+        if self._endpoint.key:
+            headers["Authorization"] = f"Bearer {self._endpoint.key}"
+        target = f"{self._prefix}{path}"
+        if self._proxy and self._scheme == "http":
+            target = f"http://{self._host}:{self._port}{target}"
+            if self._proxy.authorization:
+                headers["Proxy-Authorization"] = self._proxy.authorization
+        for last in (False, True):
+            connection = self._connection()
+            try:
+                connection.request("POST", target, body, headers)
+                reply = connection.getresponse()
+                return HttpResponse(reply.status, _raw_headers(reply), reply.read())
+            except (OSError, http.client.HTTPException) as error:
+                connection.close()
+                del self._local.connection
+                if last:
+                    raise TransportError(f"Cannot ask {self._endpoint.address}{path}: {error}.") from error
+        raise AssertionError("the loop returns or raises")
+
+    def _connection(self) -> http.client.HTTPConnection:
+        known: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
+        if known is None:
+            known = self._local.connection = _connect(self._scheme, self._host, self._port, self._proxy)
+        return known
+
+
+def _connect(scheme: str, host: str, port: int, proxy: Proxy | None) -> http.client.HTTPConnection:
+    kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
+    if proxy is None:
+        return kind(host, port, timeout=TIMEOUT)
+    connection = kind(proxy.host, proxy.port, timeout=TIMEOUT)
+    if scheme == "https":
+        headers = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else {}
+        connection.set_tunnel(host, port, headers)
+    return connection
+
+
+def _raw_headers(reply: http.client.HTTPResponse) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.getheaders()]
+
+
+def _files(name: str) -> dict[str, Path]:
+    path = Path(name).expanduser()
+    if path.is_file():
+        path = path.parent
+    if path.is_dir():
+        found = {file: path / file for file in FILES if (path / file).is_file()}
+        if FILES[0] not in found:
+            raise ConfigError(f"{path} holds no {FILES[0]}.", hint="Convert the tokenizer to a fast one first.")
+        return found
+    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise ConfigError(f"There is no tokenizer at {name}.")
+    return _from_hub(name)
+
+
+def _from_hub(name: str) -> dict[str, Path]:
+    try:
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError
+    except ImportError as error:
+        raise ConfigError(
+            f"The tokenizer {name} must come from the hub.", hint="Type: pip install 'newskills[hf]'"
+        ) from error
+    found: dict[str, Path] = {}
+    for file in FILES:
+        try:
+            found[file] = Path(hf_hub_download(name, file))
+        except (EntryNotFoundError, HFValidationError, HfHubHTTPError, OSError) as error:
+            if file == FILES[0]:
+                raise ConfigError(
+                    f"No tokenizer '{name}' could be had from the Hugging Face hub: {error}.",
+                    hint="Set ++tokenizer to a folder with tokenizer.json.",
+                ) from error
+    return found
+
+
+def _settings(path: Path | None) -> Row:
+    if path is None:
+        return {}
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Row)
+    except (msgspec.DecodeError, OSError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}.") from error
+
+
+def _template(settings: Row, path: Path | None) -> str:
+    if path is not None:
+        return path.read_text(encoding="utf-8")
+    template = settings.get("chat_template")
+    if isinstance(template, list):
+        named = {entry.get("name"): entry.get("template") for entry in template if isinstance(entry, dict)}
+        template = named.get("default") or next(iter(named.values()), "")
+    return template if isinstance(template, str) else ""
+
+
+def _special(settings: Row, name: str) -> str:
+    value = settings.get(name)
+    if isinstance(value, dict):
+        value = value.get("content")
+    return value if isinstance(value, str) else ""

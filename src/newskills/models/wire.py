@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every HTTP backend shares: the client, the key, errors by status, and bodies encoded once per setting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from newskills.base.errors import AuthError, ConfigError, ModelError
+from newskills.base.records import Inference, Request, Row
+from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT, ServerConfig, key_of
+from newskills.models.connection import HttpResponse
+from newskills.models.errors import Endpoint, error_from
+from newskills.models.http import HeaderList, HttpClient, split_url
+from newskills.models.proxy import proxy_for
+from newskills.models.tunnel import SshTunnel
+
+CONNECTIONS_FOR_PROBES = 2
+PROBE_TIMEOUT = 20.0
+
+_encoder = msgspec.json.Encoder()
+
+
+class HttpModel:
+    """A model behind HTTP. Subclasses add the shape of requests and replies."""
+
+    def __init__(self, endpoint: Endpoint, *, concurrency: int, environ: Mapping[str, str], headers: HeaderList):
+        self.name = endpoint.model
+        self.endpoint = endpoint
+        self._tunnel: SshTunnel | None = None
+        self.http = HttpClient(
+            endpoint.address,
+            limit=concurrency + CONNECTIONS_FOR_PROBES,
+            headers=headers,
+            proxy=proxy_for(endpoint.address, environ),
+        )
+
+    def route_through(self, server: str, key_path: str | None) -> None:
+        """Reaches the endpoint through an SSH host. Raises ConfigError, TransportError."""
+        _, host, port, _ = split_url(self.endpoint.address)
+        self._tunnel = SshTunnel(server, key_path, host, port)
+        self.http.connect_to = ("127.0.0.1", self._tunnel.port)
+
+    async def close(self) -> None:
+        await self.http.close()
+        if self._tunnel is not None:
+            self._tunnel.close()
+
+    async def _post(self, path: str, body: bytes, timeout: float) -> bytes:
+        response = await self.http.post(path, body, timeout)
+        if response.status != 200:
+            raise await self._refused(response)
+        return response.body
+
+    async def _refused(self, response: HttpResponse) -> ModelError:
+        return error_from(response, self.endpoint)
+
+
+class BodyCache:
+    """Request bodies whose constant part is encoded once per `Inference` object.
+
+    Keys of `extra_body` win over ours, the request's over the setting's.
+    """
+
+    def __init__(self, dynamic_keys: frozenset[str]) -> None:
+        self._dynamic = dynamic_keys
+        self._known: dict[int, tuple[Inference, Row, bytes]] = {}
+
+    def get(self, inference: Inference) -> bool:
+        """Whether the constant part for this very object is known."""
+        entry = self._known.get(id(inference))
+        return entry is not None and entry[0] is inference
+
+    def put(self, inference: Inference, constant: Row) -> None:
+        if len(self._known) >= 64:
+            self._known.clear()
+        merged = {**constant, **inference.extra_body}
+        prefix = b"" if self._dynamic & merged.keys() else encode(merged)[:-1] + b","
+        self._known[id(inference)] = (inference, constant, prefix)
+
+    def body(self, request: Request, dynamic: Row) -> bytes:
+        """`dynamic` must not be empty."""
+        _, constant, prefix = self._known[id(request.inference)]
+        if prefix and not request.extra_body:
+            return prefix + encode(dynamic)[1:]
+        return encode({**constant, **dynamic, **request.inference.extra_body, **request.extra_body})
+
+
+def encode(value: Any) -> bytes:
+    """JSON; lone surrogates, which UTF-8 has no bytes for, become U+FFFD."""
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:
+        return _encoder.encode(without_surrogates(msgspec.to_builtins(value)))
+
+
+def without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [without_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
+    return value
+
+
+def require_model(config: ServerConfig, name: str | None = None) -> str:
+    """The model's name. Raises ConfigError where there is none."""
+    if chosen := config.model or name:
+        return chosen
+    raise ConfigError("No model is named.", hint="Add --model=NAME (or ++server.model=NAME).")
+
+
+def require_key(config: ServerConfig, environ: Mapping[str, str], *variables: str) -> tuple[str, str]:
+    """(key, its source). Raises AuthError that names the variable, before any request."""
+    key, source = key_of(config, environ, *variables)
+    if key:
+        return key, source
+    if config.api_key is not None:
+        raise AuthError(
+            "The key given by ++server.api_key is not known to this process: keys are never written to files.",
+            hint="Put it into an environment variable and name that: ++server.api_key_env_var=NAME.",
+        )
+    raise AuthError(
+        f"{config.server_type} needs a key, and {source} is not set.",
+        hint=f"Type: export {source.split(' ')[0]}=…",
+    )
+
+
+def base_url_of(config: ServerConfig, default: str = "", *, v1: bool = True) -> str:
+    """`base_url`, else host and port where one was set or there is no `default`, else `default`.
+
+    An address without a path gets `/v1`, unless `v1` or `use_v1_endpoint` is false; a path is used as given.
+    """
+    own = (config.host, config.port) != (DEFAULT_HOST, DEFAULT_PORT)
+    url = config.base_url or ("" if own else default)
+    if not url:
+        host = f"[{config.host}]" if ":" in config.host else config.host
+        url = f"http://{host}:{config.port}"
+    url = (url if "://" in url else f"http://{url}").rstrip("/")
+    for suffix in ("/chat/completions", "/completions", "/responses"):
+        url = url.removesuffix(suffix)
+    if v1 and config.use_v1_endpoint and "/" not in url.split("://", 1)[1]:
+        url += "/v1"
+    return url
