@@ -41,7 +41,8 @@ def choose_model(options: ModelOptions, overrides: Mapping[str, Text]) -> ModelC
     if kind is None:
         raise ConfigError(
             "Which kind of server? Give --server_type.",
-            hint=f"There are {', '.join(MODELS.names())}. On this machine's CPU: --server_type=llamacpp --model=smollm2",
+            hint=f"There are {', '.join(MODELS.names())}. "
+            "On this machine's CPU: --server_type=llamacpp --model=smollm2",
         )
     if model is None:
         raise ConfigError("Which model? Give --model (a name that the server knows, or a path).")

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import os
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
+
+if TYPE_CHECKING:
+    from newskills.run.tracking import Tracking
 
 JOB = {"group": "placement (has an effect on clusters; none is in this version)"}
 SERVER = {"group": "model"}
@@ -84,3 +88,17 @@ class WandbOptions(Struct, frozen=True, kw_only=True):
     wandb_group: Annotated[str | None, doc("group of the run", REPORT)] = None
     wandb_project: Annotated[str, doc("project of the run", REPORT)] = "nemo-skills"
     log_samples: Annotated[bool, doc("also log 200 records", REPORT)] = False
+
+
+def tracking_of(options: WandbOptions) -> Tracking | None:
+    """What to log, checked before any work. Raises ConfigError, AuthError."""
+    from newskills.run.tracking import Tracking, check_tracking
+
+    if options.wandb_name is None or not check_tracking(os.environ):
+        return None
+    return Tracking(
+        name=options.wandb_name,
+        project=options.wandb_project,
+        group=options.wandb_group,
+        samples=options.log_samples,
+    )

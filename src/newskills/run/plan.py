@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
-from newskills.benchmarks import get_benchmark
+from newskills.benchmarks import Extra, get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.config.layers import Layer, Resolved, resolve
 from newskills.run.config import ALIASES, DEPRECATED, GenerationConfig
@@ -59,11 +59,11 @@ class PlannedUnit(Struct, frozen=True, kw_only=True):
 
 
 def parse_benchmarks(
-    text: str, *, data_dir: Path | None, split: str | None, extra: Mapping[str, str] | None = None
+    text: str, *, data_dir: Path | None, split: str | None, extra: Extra | None = None
 ) -> list[BenchmarkRun]:
     """`gsm8k:4,math-500` → runs. `:0` or nothing = the benchmark's own default.
 
-    Raises ConfigError (bad count, a benchmark twice), UnknownNameError, DataError (not prepared: says the command).
+    Raises ConfigError (bad count, a benchmark twice), UnknownNameError, DataError (not prepared; says what to type).
     """
     runs: list[BenchmarkRun] = []
     for part in (p.strip() for p in text.split(",")):
@@ -72,7 +72,9 @@ def parse_benchmarks(
             raise ConfigError(f"--benchmarks '{text}': write name[:samples], for example gsm8k:4,math-500.")
         benchmark = get_benchmark(name, extra=extra)
         if any(run.benchmark.name == benchmark.name for run in runs):
-            raise ConfigError(f"--benchmarks names {benchmark.name} twice; give it once, with the number of samples.")
+            raise ConfigError(
+                f"--benchmarks names {benchmark.name} twice; give it once, with the number of samples."
+            )
         chosen = split or benchmark.split
         runs.append(
             BenchmarkRun(
@@ -104,17 +106,26 @@ def benchmark_units(
     return _units(run.name, run.input_file, folder, pieces, [task, *layers])
 
 
-def file_units(input_file: Path, *, output_dir: Path, pieces: Pieces, layers: Sequence[Layer]) -> list[PlannedUnit]:
+def file_units(
+    input_file: Path, *, output_dir: Path, pieces: Pieces, layers: Sequence[Layer]
+) -> list[PlannedUnit]:
     """All (seed, chunk) units of a generation over one file."""
     return _units("generate", input_file, output_dir, pieces, layers)
 
 
-def folder_units(input_dir: Path, *, output_dir: Path, pieces: Pieces, layers: Sequence[Layer]) -> list[PlannedUnit]:
+def folder_units(
+    input_dir: Path, *, output_dir: Path, pieces: Pieces, layers: Sequence[Layer]
+) -> list[PlannedUnit]:
     """A generation over `output-rs{seed}.jsonl` of a folder, each seed from its own file (greedy by default)."""
     planned: list[PlannedUnit] = []
     for seed in pieces.seeds or (None,):
-        config = {"input_file": str(input_dir / output_name(seed)), "output_file": str(output_dir / output_name(seed))}
-        planned += _chunks("generate", seed, pieces, [Layer("--input_dir", {**config, "skip_filled": True}), *layers])
+        config = {
+            "input_file": str(input_dir / output_name(seed)),
+            "output_file": str(output_dir / output_name(seed)),
+        }
+        planned += _chunks(
+            "generate", seed, pieces, [Layer("--input_dir", {**config, "skip_filled": True}), *layers]
+        )
     return planned
 
 

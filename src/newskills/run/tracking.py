@@ -51,7 +51,11 @@ def log_reports(tracking: Tracking, reports: Sequence[Report], outputs: Mapping[
 
     run_id = "-".join(part for part in (tracking.name, tracking.group, tracking.project) if part)
     run = wandb.init(
-        project=tracking.project, name=tracking.name, group=tracking.group, id=run_id.replace("/", "-"), resume="allow"
+        project=tracking.project,
+        name=tracking.name,
+        group=tracking.group,
+        id=run_id.replace("/", "-"),
+        resume="allow",
     )
     for report in reports:
         for mode, metrics in report.modes.items():

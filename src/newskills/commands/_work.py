@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `generate` and `eval` share: `++` layers, notices, `--explain` and `--dry_run` pages."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from newskills.base.errors import ConfigError
+from newskills.base.records import Request
+from newskills.commands._command import print_table
+from newskills.commands._options import PlacementOptions
+from newskills.config.fields import leaves
+from newskills.config.layers import Layer, explain
+from newskills.config.values import Text
+from newskills.run.execute import preview
+from newskills.run.plan import PlannedUnit
+
+HERE = (None, "none", "local")
+OLD_TEMPLATES = "prompt_template"
+
+
+def user_layer(overrides: Mapping[str, Text], *, consumed: Sequence[str] = ()) -> Layer:
+    """The `++` keys as the last layer. An old `++prompt_template` is dropped with a notice."""
+    values = {key: value for key, value in overrides.items() if key not in consumed}
+    if template := values.pop(OLD_TEMPLATES, None):
+        notice(f"++prompt_template={template} has no effect: the model's own chat template is used")
+    return Layer("command line", values)
+
+
+def check_place(options: PlacementOptions, given: frozenset[str]) -> None:
+    """This version runs on this machine. Raises ConfigError for another cluster; says which options do nothing."""
+    if options.cluster not in HERE:
+        raise ConfigError(
+            f"--cluster={options.cluster}: clusters are not part of this version.",
+            hint="Leave it out (or give --cluster=none) to run on this machine.",
+        )
+    idle = [f"--{name}" for name in leaves(PlacementOptions) if name in given and name != "cluster"]
+    if idle:
+        notice(f"{', '.join(idle)} matter on clusters only and have no effect here")
+
+
+def command_line(command: str) -> str:
+    """What to type to go on: this process's own words, quoted."""
+    words = sys.argv[1:]
+    return shlex.join(["ns", *words]) if words[:1] and words[0].replace("-", "_") == command else f"ns {command} …"
+
+
+def show_explained(planned: Sequence[PlannedUnit]) -> None:
+    """`--explain`: every setting of the first unit of each name, and its source."""
+    shown: set[str] = set()
+    for unit in planned:
+        if unit.unit.name in shown:
+            continue
+        shown.add(unit.unit.name)
+        sys.stdout.write(f"\n{unit.unit.label}\n")
+        print_table([("key", "value", "from"), *((f"++{key}", v, src) for key, v, src in explain(unit.resolved))])
+
+
+def show_plan(planned: Sequence[PlannedUnit]) -> None:
+    """`--dry_run`: the units, and the first prompt of each name."""
+    rows = [(unit.unit.label, unit.unit.config.input_file, unit.unit.config.output_file) for unit in planned]
+    print_table([("unit", "input", "output"), *rows])
+    shown: set[str] = set()
+    for unit in planned:
+        if unit.unit.name not in shown:
+            shown.add(unit.unit.name)
+            sys.stdout.write(f"\nfirst prompt of {unit.unit.label}:\n{prompt_text(preview(unit.unit))}\n")
+
+
+def prompt_text(request: Request) -> str:
+    """A request as a person reads it; control characters of data are made visible."""
+    if request.messages is None:
+        return printable(str(request.prompt))
+    return "\n".join(f"[{message.role}]\n{printable(_content(message.content))}" for message in request.messages)
+
+
+def printable(text: str) -> str:
+    """`text` without anything that a terminal would obey."""
+    return "".join(ch if ch in "\n\t" or ch.isprintable() else ch.encode("unicode_escape").decode() for ch in text)
+
+
+def read_json(text: str, option: str) -> dict[str, object]:
+    """The JSON object of an option. Raises ConfigError."""
+    import msgspec
+
+    if not text:
+        return {}
+    try:
+        return msgspec.json.decode(text, type=dict[str, object])
+    except msgspec.MsgspecError as error:
+        raise ConfigError(f"{option}: a JSON object is expected ({error}).") from error
+
+
+def default_output(expname: str) -> Path:
+    """Where results go when nobody said so."""
+    path = Path("results") / expname
+    notice(f"no --output_dir: writing to {path}")
+    return path
+
+
+def notice(text: str) -> None:
+    sys.stderr.write(f"note: {text}\n")
+
+
+def _content(content: object) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", f"<{part.get('type')}>")) for part in content)
+    return str(content or "")

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns generate`: a model over a JSONL file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from newskills.base.errors import ConfigError, NewskillsError
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import load_rows
+from newskills.commands._command import Command
+from newskills.commands._model import choose_model
+from newskills.commands._options import SEEDS, ModelOptions, RunOptions, SeedOptions, doc
+from newskills.commands._work import (
+    check_place,
+    command_line,
+    default_output,
+    show_explained,
+    show_plan,
+    user_layer,
+)
+from newskills.config.command_line import Parsed
+from newskills.config.ids import parse_ids
+from newskills.config.layers import Layer
+from newskills.run.config import GenerationConfig
+from newskills.run.evaluate import Hosting, address_of, hosted
+from newskills.run.execute import execute, preview
+from newskills.run.plan import Pieces, PlannedUnit, file_units, folder_units
+from newskills.run.spec import RunResult, RunSpec
+
+BENCHMARK_KEYS = ("dataset", "split")
+
+
+class Options(ModelOptions, SeedOptions, RunOptions, frozen=True, kw_only=True):
+    output_dir: Annotated[str | None, doc("folder of the results (default: results/<expname>)")] = None
+    input_file: Annotated[str | None, doc("JSONL file of rows")] = None
+    input_dir: Annotated[str | None, doc("folder whose output-rs{seed}.jsonl are the inputs, seed by seed")] = None
+    generation_type: Annotated[Literal["generate"] | None, doc("kind of generation")] = None
+    num_random_seeds: Annotated[
+        int | None, Meta(ge=1, description="samples of each row, at temperature 0.7 unless told", extra=SEEDS)
+    ] = None
+    random_seeds: Annotated[str | list[int] | None, doc("these seeds: 1,2,5 or 0..4", SEEDS)] = None
+    preprocess_cmd: Annotated[str | None, doc("your shell command before the run")] = None
+    postprocess_cmd: Annotated[str | None, doc("your shell command after each finished (and merged) seed")] = None
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    planned = plan(parsed)
+    if parsed.explain:
+        show_explained(planned)
+        return 0
+    if options.dry_run:
+        show_plan(planned)
+        return 0
+    result = work(parsed, planned)
+    for unit in result.units:
+        sys.stdout.write(
+            f"{unit.output}: {unit.status}, {unit.rows} rows{f' ({unit.note})' if unit.note else ''}\n"
+        )
+    if result.message:
+        sys.stderr.write(f"{result.message}\n")
+    return result.exit_code
+
+
+def result(parsed: Parsed[Options]) -> RunResult:
+    """For Python: raises NewskillsError where anything is left undone."""
+    done = work(parsed, plan(parsed))
+    if done.exit_code:
+        raise NewskillsError(done.message)
+    return done
+
+
+def plan(parsed: Parsed[Options], address: Layer | None = None) -> list[PlannedUnit]:
+    """All units, resolved. Raises NewskillsError for anything that does not fit."""
+    options = parsed.options
+    check_place(options, parsed.given)
+    choice = choose_model(options, parsed.overrides)
+    layers = [choice.layer, *([address] if address else []), user_layer(parsed.overrides, consumed=BENCHMARK_KEYS)]
+    pieces = Pieces(
+        seeds=_seeds(options),
+        num_chunks=options.num_chunks,
+        chunk_ids=tuple(parse_ids(options.chunk_ids, "--chunk_ids")) if options.chunk_ids is not None else (),
+    )
+    folder = Path(options.output_dir) if options.output_dir else default_output(options.expname or "generate")
+    if options.input_dir:
+        if options.input_file:
+            raise ConfigError("Give --input_file or --input_dir, not both.")
+        return folder_units(Path(options.input_dir), output_dir=folder, pieces=pieces, layers=layers)
+    return file_units(_input(parsed), output_dir=folder, pieces=pieces, layers=layers)
+
+
+def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
+    """Checks every first prompt, starts the server if one is to be hosted, runs."""
+    options = parsed.options
+    _shell(options.preprocess_cmd, "--preprocess_cmd")
+    for unit in planned:
+        preview(unit.unit)
+    output_dir = planned[0].unit.merged.parent
+    host = choose_model(options, parsed.overrides).host
+    hosting = None
+    if host is not None:
+        log = Path(options.log_dir or output_dir / "generation-logs") / "server.log"
+        hosting = Hosting(spec=host, log=log, timeout=options.server_timeout)
+    with hosted(hosting) as server:
+        units = tuple(p.unit for p in (plan(parsed, address_of(server)) if server else planned))
+        done = execute(
+            RunSpec(
+                units=units,
+                output_dir=str(output_dir),
+                rerun_done=options.rerun_done,
+                resume_with=command_line("generate"),
+            )
+        )
+    if options.postprocess_cmd:
+        for _ in {
+            unit.output for unit in done.units if unit.merged or (unit.chunk is None and unit.status == "done")
+        }:
+            _shell(options.postprocess_cmd, "--postprocess_cmd")
+    return done
+
+
+def _seeds(options: Options) -> tuple[int, ...] | None:
+    if options.random_seeds is not None:
+        if options.num_random_seeds is not None:
+            raise ConfigError("Give --random_seeds or --num_random_seeds, not both.")
+        return tuple(parse_ids(options.random_seeds, "--random_seeds"))
+    if options.num_random_seeds is None:
+        return None
+    return tuple(range(options.starting_seed, options.starting_seed + options.num_random_seeds))
+
+
+def _input(parsed: Parsed[Options]) -> Path:
+    given = parsed.options.input_file or parsed.overrides.get("input_file")
+    if given:
+        return Path(given)
+    if name := parsed.overrides.get("dataset"):
+        return load_rows(get_benchmark(str(name)), str(parsed.overrides.get("split", "")))
+    raise ConfigError(
+        "Which input? Give --input_file, --input_dir or ++dataset=BENCHMARK.", hint="See: ns generate --help"
+    )
+
+
+def _shell(command: str | None, option: str) -> None:
+    """Runs the user's own words; no text of a model or of data is ever in them."""
+    if command and (code := subprocess.run(["/bin/sh", "-c", command], check=False).returncode):
+        raise NewskillsError(f"{option} ended with exit code {code}: {command}")
+
+
+COMMAND = Command(
+    name="generate",
+    summary="Run a model over a JSONL file: render the prompt for each row, ask, and write row + answer, in input "
+    "order. Interrupted runs go on where they were.",
+    options=Options,
+    config=GenerationConfig,
+    run=run,
+    result=result,
+    examples=(
+        "ns generate --server_type=openai --model=gpt-4o-mini --output_dir=./output --input_file=./input.jsonl "
+        "++prompt_config=generic/math",
+        "ns generate --server_type=llamacpp --model=smollm2 --output_dir=out --input_file=in.jsonl "
+        "++prompt_config=generic/default --num_random_seeds=4",
+    ),
+)
