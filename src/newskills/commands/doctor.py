@@ -33,6 +33,7 @@ KEYS = (
     "ANTHROPIC_API_KEY",
     "HF_TOKEN",
 )
+PLUGINS = ("benchmarks", "graders", "metrics", "models")
 State = Literal["ok", "note", "missing", "wrong"]
 
 
@@ -117,11 +118,7 @@ def _mirror() -> Finding:
 def _plugins() -> list[Finding]:
     from importlib.metadata import entry_points
 
-    points = [
-        f"{p.group.removeprefix('newskills.')}: {p.name}"
-        for p in entry_points()
-        if p.group.startswith("newskills.")
-    ]
+    points = [f"{kind}: {p.name}" for kind in PLUGINS for p in entry_points(group=f"newskills.{kind}")]
     return [Finding("plug-ins", "ok", ", ".join(points))] if points else []
 
 

@@ -122,8 +122,8 @@ def _report(spec: EvaluationSpec, evaluation: Evaluation, say: Say) -> None:
     if lost > spec.accept_lost and not evaluation.exit_code:
         evaluation.exit_code = 1
         evaluation.message = (
-            f"{lost:.1f} % of the samples were lost to the instrument (more than {spec.accept_lost:g} %), so there "
-            "is no headline. Run the same command again to retry them, or accept it with --accept_lost."
+            f"{lost:.1f} % of the samples were lost to the instrument (more than {spec.accept_lost:g} %), so "
+            "there is no headline. Run the same command again to retry them, or accept it with --accept_lost."
         )
 
 

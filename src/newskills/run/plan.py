@@ -63,7 +63,7 @@ def parse_benchmarks(
 ) -> list[BenchmarkRun]:
     """`gsm8k:4,math-500` → runs. `:0` or nothing = the benchmark's own default.
 
-    Raises ConfigError (bad count, a benchmark twice), UnknownNameError, DataError (not prepared; says what to type).
+    Raises ConfigError (bad count, a benchmark twice), UnknownNameError, DataError (not prepared).
     """
     runs: list[BenchmarkRun] = []
     for part in (p.strip() for p in text.split(",")):
