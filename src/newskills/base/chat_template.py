@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chat templates (Jinja) as Hugging Face tokenizers carry them, rendered in a sandbox.
+
+A template comes with a downloaded model and is as little to be trusted as any download: it can neither reach
+attributes that lead out of the sandbox nor change what it is given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from newskills.base.errors import ConfigError
+from newskills.base.records import Message, Row
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+
+def render_chat_template(
+    template: str, messages: Sequence[Message | Row], bos_token: str = "", eos_token: str = "", **kwargs: Any
+) -> str:
+    """`messages` as the text that the model was trained on; the generation prompt is added unless switched off.
+
+    `kwargs` are the template's own variables (`enable_thinking`, `tools`, …). What templates may call:
+    `raise_exception`, `strftime_now`, `tojson`, loop controls, `{% generation %}`
+    (https://huggingface.co/docs/transformers/chat_templating_writing).
+    Raises ConfigError for a broken template and for a conversation that the template refuses.
+    """
+    from jinja2 import TemplateError
+
+    variables = {"tools": None, "documents": None, "add_generation_prompt": True, **kwargs}
+    try:
+        return _compiled(template).render(
+            messages=[_as_dict(message) for message in messages],
+            bos_token=bos_token,
+            eos_token=eos_token,
+            **variables,
+        )
+    except (TemplateError, TypeError, ValueError, KeyError) as error:
+        raise ConfigError(
+            f"The model's chat template cannot render this conversation: {error}.",
+            hint="Check the messages, or use ++inference.endpoint_type=chat.",
+        ) from error
+
+
+@lru_cache(maxsize=8)
+def _compiled(template: str) -> Template:
+    from jinja2 import TemplateError, nodes
+    from jinja2.ext import Extension
+    from jinja2.parser import Parser
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Generation(Extension):
+        """Marks what the assistant wrote (training masks); rendering passes it through."""
+
+        tags = {"generation"}  # noqa: RUF012 - the shape that jinja2 reads
+
+        def parse(self, parser: Parser) -> nodes.Node | list[nodes.Node]:
+            next(parser.stream)
+            return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+    def raise_exception(message: str) -> None:
+        raise TemplateError(message)
+
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, "jinja2.ext.loopcontrols"]
+    )
+    environment.filters["tojson"] = _to_json
+    environment.globals["raise_exception"] = raise_exception
+    environment.globals["strftime_now"] = lambda pattern: datetime.now().strftime(pattern)
+    return environment.from_string(template)
+
+
+def _to_json(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """Jinja's own filter would escape `<`, `>` and `&`."""
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+def _as_dict(message: Message | Row) -> Row:
+    row = dict(message) if isinstance(message, Mapping) else msgspec.to_builtins(message)
+    if row.get("tool_calls"):
+        row["tool_calls"] = [_with_parsed_arguments(call) for call in row["tool_calls"]]
+    return row
+
+
+def _with_parsed_arguments(call: Row) -> Row:
+    """Servers send arguments as JSON text; templates walk through them as an object."""
+    function = call.get("function")
+    if not isinstance(function, dict) or not isinstance(function.get("arguments"), str):
+        return call
+    try:
+        arguments = msgspec.json.decode(function["arguments"])
+    except msgspec.DecodeError:
+        return call
+    return {**call, "function": {**function, "arguments": arguments}}

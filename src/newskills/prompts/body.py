@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a prompt is made of: templates, few-shots and media → the messages of one record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from newskills.base.errors import ConfigError
+from newskills.base.records import Message, Row
+from newskills.prompts.code_tags import CodeTags
+from newskills.prompts.conversation import read_messages
+from newskills.prompts.examples import ExampleProvider, ExampleSets
+from newskills.prompts.media import audio_part, image_part
+from newskills.prompts.retrieval import Retriever
+from newskills.prompts.schema import FewShotConfig, Source
+from newskills.prompts.template import Template, value_of
+
+EXAMPLES = "examples"
+
+
+class Shots:
+    """The few-shot text of a record: `fixed` where it is the same for all, else `of(row)`.
+
+    `fingerprint` is what of it belongs into the prompt's hash.
+    """
+
+    def __init__(self, source: Source, tags: CodeTags, provider: ExampleProvider | None) -> None:
+        config = source.config.few_shot_examples
+        self._sets = ExampleSets(config, source.place("few_shot_examples.template"), tags, provider)
+        self._choice: Template | None = None
+        self._retriever: Retriever | None = None
+        self._query = config.retrieval_field or ""
+        self.fixed: str | None = None
+        self.fields: tuple[str, ...] = ()
+        self.fingerprint: list[Any] = ["fixed", ""]
+        if config.retrieval_field is not None:
+            self._retrieve(config)
+        elif config.examples_type is not None:
+            self._choose(
+                config, Template(config.examples_type, source.place("few_shot_examples.examples_type")), tags
+            )
+        elif config.num_few_shots:
+            raise ConfigError(
+                f"Prompt {source.name}: num_few_shots={config.num_few_shots}, but no few-shot set is named.",
+                hint="Name one: ++examples_type=gsm8k_text_detailed for instance.",
+            )
+        else:
+            self.fixed = ""
+
+    @property
+    def wanted(self) -> bool:
+        return self.fixed != ""
+
+    def of(self, row: Row) -> str:
+        """Raises MissingField."""
+        if self._retriever is not None:
+            return self._sets.render(
+                self._retriever.examples(str(value_of(row, self._query))), "the retrieval file"
+            )
+        assert self._choice is not None
+        return self._sets.text(self._choice.fill(row))
+
+    def _retrieve(self, config: FewShotConfig) -> None:
+        self._retriever = Retriever(config)
+        self.fields = (self._query,)
+        placeless = msgspec.structs.replace(config, retrieval_file="")
+        self.fingerprint = ["retrieved", placeless, self._retriever.digest]
+
+    def _choose(self, config: FewShotConfig, choice: Template, tags: CodeTags) -> None:
+        if choice.fields:
+            self._choice = choice
+            self.fields = choice.fields
+            self.fingerprint = ["chosen", config, tags.name]
+        else:
+            self.fixed = self._sets.text(choice.fill({}))
+            self.fingerprint = ["fixed", self.fixed]
+
+
+class Rendered:
+    """System and user text of one config, with few-shots and media. Raises ConfigError on loading."""
+
+    def __init__(self, source: Source, shots: Shots, suffix: str, folder: Path) -> None:
+        config = source.config
+        self._system = None if config.system is None else Template(config.system, source.place("system"))
+        self._user = Template(config.user, source.place("user"))
+        self._shots: Shots | None = None
+        self._suffix = suffix
+        self._folder = folder
+        self._image, self._image_first = config.image_field, config.image_position == "before"
+        self._audio = config.audio_field
+        if EXAMPLES not in (*self._user.fields, *(self._system.fields if self._system else ())):
+            if shots.wanted:
+                raise ConfigError(
+                    f"Prompt {source.name} has no place for few-shot examples.",
+                    hint="Add {examples} to its user text, or leave the examples out.",
+                )
+        elif shots.fixed is None:
+            self._shots = shots
+        else:
+            self._user = self._user.bind(EXAMPLES, shots.fixed)
+            self._system = None if self._system is None else self._system.bind(EXAMPLES, shots.fixed)
+        self.fields = self._needed_fields()
+
+    def messages(self, row: Row) -> list[Message]:
+        """`[system?, user]`. Raises MissingField, DataError for media."""
+        if self._shots is not None:
+            row = {**row, EXAMPLES: self._shots.of(row)}
+        text = self._user.fill(row) + self._suffix
+        content = text if self._image is None and self._audio is None else self._parts(text, row)
+        user = Message(role="user", content=content)
+        return [user] if self._system is None else [Message(role="system", content=self._system.fill(row)), user]
+
+    def _parts(self, text: str, row: Row) -> list[Row]:
+        parts: list[Row] = [{"type": "text", "text": text}]
+        if self._image is not None:
+            parts.insert(0 if self._image_first else 1, image_part(str(value_of(row, self._image)), self._folder))
+        if self._audio is not None:
+            parts.insert(0, audio_part(str(value_of(row, self._audio)), self._folder))
+        return parts
+
+    def _needed_fields(self) -> tuple[str, ...]:
+        names = [*(self._system.fields if self._system else ()), *self._user.fields]
+        names += self._shots.fields if self._shots else ()
+        names += [name for name in (self._image, self._audio) if name is not None]
+        return tuple(dict.fromkeys(name for name in names if name != EXAMPLES))
+
+
+class Merged:
+    """A template over records with a conversation: its texts, the images and sound of the conversation."""
+
+    def __init__(self, rendered: Rendered, folder: Path) -> None:
+        self._rendered = rendered
+        self._folder = folder
+        self.fields = tuple(dict.fromkeys([*rendered.fields, "messages"]))
+
+    def messages(self, row: Row) -> list[Message]:
+        """Raises MissingField, DataError."""
+        messages = self._rendered.messages(row)
+        media = _media(read_messages(row, self._folder))
+        if media:
+            own = messages[-1].content
+            messages[-1].content = media + (own if isinstance(own, list) else [{"type": "text", "text": own}])
+        return messages
+
+
+def _media(messages: list[Message]) -> list[Row]:
+    """Parts of the last user message that are no text."""
+    for message in reversed(messages):
+        if message.role == "user":
+            parts = message.content if isinstance(message.content, list) else []
+            return [part for part in parts if part.get("type") != "text"]
+    return []

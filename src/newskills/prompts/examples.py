@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Few-shot sets: those that come with newskills, and those that a provider builds at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.records import Row
+from newskills.base.registry import fold
+from newskills.prompts.code_tags import CodeTags
+from newskills.prompts.schema import FewShotConfig, read_yaml
+from newskills.prompts.template import MissingField, Place, Template
+
+FEW_SHOTS = Path(__file__).parent / "few_shot"
+
+ExampleProvider = Callable[[str], Sequence[Row] | None]
+"""Name of a few-shot set → its examples, or None where the provider does not know the name."""
+
+
+def few_shot_names() -> list[str]:
+    """Names of the sets that come with newskills, sorted."""
+    return sorted(path.stem for path in FEW_SHOTS.glob("*.yaml"))
+
+
+@cache
+def built_in_examples(name: str) -> list[Row] | None:
+    """The examples of a set that comes with newskills; None where there is none of that name."""
+    for known in few_shot_names():
+        if fold(known) == fold(name):
+            rows, _ = read_yaml(FEW_SHOTS / f"{known}.yaml")
+            return list(rows)
+    return None
+
+
+class ExampleSets:
+    """Few-shot text by name of a set, each made once."""
+
+    def __init__(
+        self, config: FewShotConfig, place: Place, tags: CodeTags, provider: ExampleProvider | None
+    ) -> None:
+        self._config = config
+        self._what = place.what
+        self._tags = tags
+        self._provider = provider
+        self._template = Template(config.template, place)
+        self._texts: dict[str, str] = {}
+
+    def text(self, name: str) -> str:
+        """prefix + examples + suffix. Raises UnknownNameError, ConfigError."""
+        known = self._texts.get(name)
+        if known is None:
+            known = self._texts[name] = self.render(self._rows(name), f"few-shot set {name}")
+        return known
+
+    def render(self, rows: Sequence[Row], what: str) -> str:
+        if not rows:
+            return ""
+        try:
+            shown = [self._template.fill(row) for row in rows]
+        except MissingField as error:
+            raise ConfigError(f"{self._what}: the examples of {what} have no field '{error.name}'.") from error
+        return self._config.prefix + "".join(shown) + self._config.suffix
+
+    def _rows(self, name: str) -> Sequence[Row]:
+        rows: Sequence[Row] | None = built_in_examples(name)
+        if rows is not None:
+            rows = [self._expanded(row) for row in rows]
+        elif self._provider is not None:
+            rows = self._provider(name)
+        if rows is None:
+            raise UnknownNameError("few-shot set", name, few_shot_names())
+        count = self._config.num_few_shots
+        if count is None:
+            return rows
+        if count > len(rows):
+            raise ConfigError(
+                f"few-shot set {name} has {len(rows)} examples; num_few_shots={count} asks for more."
+            )
+        return rows[:count]
+
+    def _expanded(self, row: Row) -> Row:
+        return {key: self._tags.expand(value) if isinstance(value, str) else value for key, value in row.items()}

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which prompts there are, and which one a name means."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.registry import fold
+
+LIBRARY = Path(__file__).parent / "library"
+_PREFERRED = "generic/"
+
+
+@cache
+def library() -> dict[str, Path]:
+    """name → file of every prompt that comes with newskills, sorted by name."""
+    found = {}
+    for folder, _, files in os.walk(LIBRARY):
+        for file in files:
+            if file.endswith(".yaml"):
+                path = Path(folder, file)
+                found[path.relative_to(LIBRARY).with_suffix("").as_posix()] = path
+    return dict(sorted(found.items()))
+
+
+def prompt_names() -> list[str]:
+    """Names of the prompt library, sorted."""
+    return list(library())
+
+
+def find_prompt(spec: str) -> tuple[str, Path]:
+    """(name, file) of a name, of the end of a name, or of a path that ends in `.yaml`.
+
+    An end of a name (`math`, `aai/math`) must belong to one prompt only; where several fit, `generic/` goes first.
+    Case and `-`/`_` do not matter. Raises UnknownNameError, ConfigError for an end that fits several.
+    """
+    if spec.endswith((".yaml", ".yml")):
+        path = Path(spec).expanduser()
+        if path.is_file():
+            return spec, path
+        if path.is_absolute() or spec.endswith(".yml"):
+            raise ConfigError(f"There is no prompt file {path}.")
+        spec = spec.removesuffix(".yaml")
+    name = _resolve(spec)
+    return name, library()[name]
+
+
+def _resolve(spec: str) -> str:
+    folded = {fold(name): name for name in library()}
+    wanted = fold(spec)
+    if wanted in folded:
+        return folded[wanted]
+    fitting = [name for key, name in folded.items() if key.endswith(f"/{wanted}")]
+    if len(fitting) == 1:
+        return fitting[0]
+    if (preferred := folded.get(_PREFERRED + wanted)) is not None:
+        return preferred
+    if fitting:
+        raise ConfigError(f"Several prompts end in '{spec}': {', '.join(fitting)}.", hint="Write the whole name.")
+    ends = {name.rpartition("/")[2] for name in library()} if "/" not in spec else set()
+    hint = "`ns list prompts` shows all names; a file is given by its path, ending in .yaml."
+    raise UnknownNameError("prompt", spec, [*library(), *ends], hint=hint)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A prompt: record → messages, or record → text. Compiled once, filled for each record."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError, suggest
+from newskills.base.protocols import Tokenizer
+from newskills.base.records import Message, Row
+from newskills.prompts.body import Merged, Rendered, Shots
+from newskills.prompts.code_tags import DEFAULT_CODE_TAGS, code_tags
+from newskills.prompts.conversation import Passthrough
+from newskills.prompts.examples import ExampleProvider
+from newskills.prompts.names import find_prompt
+from newskills.prompts.schema import Source, read_source, replace_few_shots, to_config
+from newskills.prompts.template import MissingField, Place, value_of
+
+
+class PromptOverrides(Struct, frozen=True, kw_only=True):
+    """What the command line changes (`++system_message=…` and so on); None and empty change nothing.
+
+    system_message, user_message   templates like those of the file (system is verbatim with prompt_format=openai)
+    few_shot_examples              replaces single keys of that section, `num_few_shots` among them
+    prompt_suffix                  goes verbatim to the end of the last user text
+    start_assistant_response_key   field of the record that begins the assistant's answer
+    data_dir                       folder against which paths of images and sound are resolved
+    """
+
+    prompt_format: Literal["ns", "openai"] = "ns"
+    system_message: str | None = None
+    user_message: str | None = None
+    examples_type: str | None = None
+    few_shot_examples: Row = {}
+    code_tags: str | None = None
+    prompt_suffix: str = ""
+    start_assistant_response_key: str | None = None
+    chat_template_kwargs: Row = {}
+    data_dir: str = ""
+
+
+class _Body(Protocol):
+    @property
+    def fields(self) -> tuple[str, ...]: ...
+
+    def messages(self, row: Row) -> list[Message]: ...
+
+
+class Prompt:
+    """`name` and `hash` belong into the record of a run; `fields` are those that every input record must have.
+
+    The hash (16 hex digits) changes with anything that changes what the model is shown, except the contents of
+    few-shot sets that a record itself chooses.
+    """
+
+    def __init__(self, name: str, digest: str, body: _Body, overrides: PromptOverrides) -> None:
+        self.name = name
+        self.hash = digest
+        self._messages = body.messages
+        self._start = overrides.start_assistant_response_key
+        self._template_kwargs = overrides.chat_template_kwargs
+        self.fields = tuple(dict.fromkeys([*body.fields, *([self._start] if self._start else [])]))
+
+    def messages(self, row: Row) -> list[Message]:
+        """Messages for the chat and responses endpoints; a begun answer is the last one.
+
+        Raises DataError naming a missing field, the prompt and the record.
+        """
+        try:
+            messages = self._messages(row)
+            if self._start is not None:
+                messages.append(Message(role="assistant", content=str(value_of(row, self._start))))
+        except MissingField as error:
+            raise self._missing(row, error) from error
+        return messages
+
+    def text(self, row: Row, tokenizer: Tokenizer | None) -> str:
+        """One string for the text endpoint: the tokenizer's chat template, then the begun answer.
+
+        Without a tokenizer (a base model, or one without a template) the prompt is a plain text to go on with.
+        Raises DataError, ConfigError for what a plain text cannot hold.
+        """
+        try:
+            messages = self._messages(row)
+            start = "" if self._start is None else str(value_of(row, self._start))
+        except MissingField as error:
+            raise self._missing(row, error) from error
+        if any(type(message.content) is list for message in messages) and _has_media(messages):
+            raise ConfigError(
+                f"Prompt {self.name} has images or sound, which a text endpoint cannot take.",
+                hint="Use ++inference.endpoint_type=chat.",
+            )
+        if tokenizer is not None:
+            return tokenizer.render(messages, **self._template_kwargs) + start
+        return self._plain(messages) + start
+
+    def _plain(self, messages: list[Message]) -> str:
+        *before, last = messages
+        if last.role != "user" or any(message.role != "system" for message in before):
+            raise ConfigError(
+                f"Prompt {self.name} is a conversation; a text endpoint needs a chat template for it.",
+                hint="Set ++tokenizer=NAME, or use ++inference.endpoint_type=chat.",
+            )
+        return "\n\n".join(_text_of(message) for message in messages if message.content)
+
+    def _missing(self, row: Row, error: MissingField) -> DataError:
+        name = error.name
+        record = f"record {row['id']}" if "id" in row else "the record"
+        return DataError(
+            f"Field '{name}' is missing in {record}, prompt {self.name} needs it{suggest(name, row)}",
+            hint="Literal braces in a prompt are doubled: {{ }}.",
+        )
+
+
+def load_prompt(
+    spec: str | Row | None, overrides: PromptOverrides | None = None, examples: ExampleProvider | None = None
+) -> Prompt:
+    """The prompt called `spec` (name, end of a name, path ending in `.yaml`, or its keys), with `overrides`.
+
+    `examples` builds few-shot sets that newskills does not carry. Without `spec`, `prompt_format=openai` passes
+    the record's messages through, and `user_message` alone is a prompt. Raises ConfigError, UnknownNameError.
+    """
+    overrides = overrides or PromptOverrides()
+    folder = Path(overrides.data_dir)
+    if spec is None and overrides.user_message is not None:
+        spec = {"user": overrides.user_message}
+    if spec is None:
+        if overrides.prompt_format == "ns":
+            raise ConfigError("No prompt is named.", hint="Set ++prompt_config=generic/math for instance.")
+        _refuse_few_shots(overrides)
+        through = Passthrough(system=overrides.system_message, suffix=overrides.prompt_suffix, folder=folder)
+        return Prompt("openai", _digest(overrides, ["openai", overrides.system_message]), through, overrides)
+    source = _overridden(_source(spec), overrides)
+    shots = Shots(source, code_tags(overrides.code_tags or DEFAULT_CODE_TAGS), examples)
+    rendered = Rendered(source, shots, overrides.prompt_suffix, folder)
+    body = Merged(rendered, folder) if overrides.prompt_format == "openai" else rendered
+    config = msgspec.structs.asdict(source.config) | {"few_shot_examples": shots.fingerprint}
+    return Prompt(source.name, _digest(overrides, [overrides.prompt_format, config]), body, overrides)
+
+
+def _source(spec: str | Row) -> Source:
+    if isinstance(spec, str):
+        name, path = find_prompt(spec)
+        return read_source(name, path)
+    return Source(name="from the command line", config=to_config(spec, "prompt_config"), places={})
+
+
+def _overridden(source: Source, overrides: PromptOverrides) -> Source:
+    config = source.config
+    places = dict(source.places)
+    for key in ("system", "user"):
+        value = getattr(overrides, f"{key}_message")
+        if value is not None:
+            config = msgspec.structs.replace(config, **{key: value})
+            places[key] = Place(f"++{key}_message")
+    few_shots = dict(overrides.few_shot_examples)
+    if overrides.examples_type is not None:
+        few_shots["examples_type"] = overrides.examples_type
+    if few_shots:
+        replaced = replace_few_shots(config.few_shot_examples, few_shots, f"Prompt {source.name}")
+        config = msgspec.structs.replace(config, few_shot_examples=replaced)
+        places |= {f"few_shot_examples.{key}": Place(f"++few_shot_examples.{key}") for key in few_shots}
+    return Source(name=source.name, config=config, places=places)
+
+
+def _refuse_few_shots(overrides: PromptOverrides) -> None:
+    if overrides.examples_type is not None or overrides.few_shot_examples:
+        raise ConfigError(
+            "Few-shot examples need a prompt to stand in; with prompt_format=openai there is none.",
+            hint="Name one with ++prompt_config=…, or leave examples_type and few_shot_examples out.",
+        )
+
+
+def _digest(overrides: PromptOverrides, content: list[Any]) -> str:
+    parts = [
+        content,
+        overrides.prompt_suffix,
+        overrides.start_assistant_response_key,
+        overrides.chat_template_kwargs,
+    ]
+    return hashlib.blake2b(msgspec.json.encode(parts, order="deterministic"), digest_size=8).hexdigest()
+
+
+def _has_media(messages: list[Message]) -> bool:
+    parts = [part for message in messages if isinstance(message.content, list) for part in message.content]
+    return any(part.get("type") != "text" for part in parts)
+
+
+def _text_of(message: Message) -> str:
+    if isinstance(message.content, list):
+        return "".join(part["text"] for part in message.content)
+    return message.content or ""

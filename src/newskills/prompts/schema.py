@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The YAML of a prompt: what keys there are, and how a file or a dictionary becomes a checked struct."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import yaml
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError, suggest
+from newskills.base.records import Row
+from newskills.prompts.template import Place
+
+NO_LIMIT = 1e8
+
+
+class FewShotConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How `{examples}` is made: prefix + template of each example + suffix; without examples it is empty."""
+
+    prefix: Annotated[str, Meta(description="text before the examples")] = ""
+    template: Annotated[str, Meta(description="text of one example, with its fields in braces")] = ""
+    suffix: Annotated[str, Meta(description="text after the examples")] = ""
+    examples_type: Annotated[
+        str | None, Meta(description="name of a few-shot set; may itself be a template of the record")
+    ] = None
+    num_few_shots: Annotated[int, Meta(ge=0, description="only the first n examples of the set")] | None = None
+    retrieval_field: Annotated[str | None, Meta(description="field by which similar examples are looked up")] = (
+        None
+    )
+    retrieval_file: Annotated[str | None, Meta(description="JSON-lines file of examples to look up in")] = None
+    retrieved_entries: Annotated[int, Meta(ge=1, description="how many of the most similar to consider")] = 10
+    retrieved_few_shots: Annotated[int, Meta(ge=1, description="how many of those to show")] = 5
+    randomize_retrieved_entries: Annotated[bool, Meta(description="shuffle those shown")] = False
+    max_retrieved_chars: Annotated[float, Meta(gt=0, description="leave out longer examples")] = NO_LIMIT
+    max_retrieved_chars_field: Annotated[str, Meta(description="field whose length counts")] = "reference_solution"
+
+    def __post_init__(self) -> None:
+        if (self.retrieval_field is None) != (self.retrieval_file is None):
+            raise ValueError("retrieval_field and retrieval_file belong together: give both or neither")
+        if self.retrieval_field is not None and self.examples_type is not None:
+            raise ValueError("examples_type and retrieval_field exclude each other")
+
+
+class PromptConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One prompt. `user` and `system` are templates over the record; `{examples}` is the few-shot text."""
+
+    user: str
+    system: str | None = None
+    few_shot_examples: FewShotConfig = FewShotConfig()
+    image_field: str | None = None
+    image_position: Literal["before", "after"] = "before"
+    audio_field: str | None = None
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """A config, the name to show for it, and where in its file a text begins (for errors)."""
+
+    name: str
+    config: PromptConfig
+    places: Mapping[str, Place]
+
+    def place(self, key: str) -> Place:
+        return self.places.get(key) or Place(f"Prompt {self.name}, `{key}`")
+
+
+def read_source(name: str, path: Path) -> Source:
+    """A prompt file. Raises ConfigError naming file, line and key."""
+    values, places = read_yaml(path)
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: a prompt is a mapping with the key `user`.")
+    return Source(name=name, config=to_config(values, str(path)), places=places)
+
+
+def to_config(values: Row, where: str) -> PromptConfig:
+    """Raises ConfigError for unknown keys and wrong types; `where` names the origin."""
+    _check_keys(values, PromptConfig, where, "")
+    if isinstance(few_shots := values.get("few_shot_examples"), dict):
+        _check_keys(few_shots, FewShotConfig, where, "few_shot_examples.")
+    if "user" not in values:
+        raise ConfigError(f"{where}: the key `user` is missing.", hint="Write user: '{problem}' for instance.")
+    try:
+        return msgspec.convert(values, PromptConfig, strict=True)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: {error}.") from error
+
+
+def replace_few_shots(config: FewShotConfig, overrides: Row, where: str) -> FewShotConfig:
+    """`config` with `overrides` in place. Raises ConfigError."""
+    _check_keys(overrides, FewShotConfig, where, "few_shot_examples.")
+    values = msgspec.structs.asdict(config) | overrides
+    # A set named on top of a prompt that retrieves takes the place of retrieval, and the other way round.
+    if overrides.get("examples_type") is not None:
+        values |= {key: overrides.get(key) for key in ("retrieval_field", "retrieval_file")}
+    elif overrides.get("retrieval_field") is not None:
+        values["examples_type"] = None
+    try:
+        return msgspec.convert(values, FewShotConfig, strict=True)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: {error}.") from error
+
+
+def read_yaml(path: Path) -> tuple[Any, dict[str, Place]]:
+    """The values of a YAML file, and for each text at the top level where it begins.
+
+    Raises ConfigError for what is not YAML, and for a key given twice (of which YAML readers keep the last).
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"Cannot read {path}: {error}.") from error
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None, {}
+        _check_duplicates(node, path)
+        return loader.construct_document(node), _places(node, path, text.splitlines())
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not valid YAML: {error}.") from error
+    finally:
+        loader.dispose()
+
+
+def _check_keys(values: Row, cls: type[Struct], where: str, prefix: str) -> None:
+    known = cls.__struct_fields__
+    for key in values:
+        if key not in known:
+            raise ConfigError(f"{where}: unknown key `{prefix}{key}`{suggest(str(key), known)}")
+
+
+def _check_duplicates(node: yaml.Node, path: Path) -> None:
+    if not isinstance(node, yaml.MappingNode):
+        return
+    seen: set[str] = set()
+    for key, value in node.value:
+        if key.value in seen:
+            raise ConfigError(f"{path}, line {key.start_mark.line + 1}: the key `{key.value}` is given twice.")
+        seen.add(key.value)
+        _check_duplicates(value, path)
+
+
+def _places(node: yaml.Node, path: Path, lines: list[str]) -> dict[str, Place]:
+    """Positions inside block texts (`|`) are those of the file; elsewhere they are those of the text itself."""
+    places: dict[str, Place] = {}
+    for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        if isinstance(value, yaml.MappingNode):
+            inner = _places(value, path, lines)
+            places |= {f"{key.value}.{name}": place for name, place in inner.items()}
+        elif isinstance(value, yaml.ScalarNode) and value.style == "|":
+            first = value.start_mark.line + 1
+            indent = next((len(line) - len(line.lstrip(" ")) for line in lines[first:] if line.strip()), 0)
+            places[key.value] = Place(str(path), first + 1, indent)
+        else:
+            places[key.value] = Place(f"{path}, `{key.value}`")
+    return places
