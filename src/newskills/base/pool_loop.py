@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The thread of a `WorkerPool`: hands out batches, collects answers, kills, renews, retries."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from newskills.base.pool_worker import HEAD, PACKET, PROGRESS, Notice, Order
+from newskills.base.records import Cause, Failure
+
+if TYPE_CHECKING:
+    from newskills.base.pool import PoolOptions
+
+_TICK = 0.2
+_MAX_BATCH_BYTES = 1 << 20
+_TEMPLATE_STARTS = 3
+
+
+class Item:
+    """One record on its way: encoded, with the future that waits for it."""
+
+    __slots__ = ("future", "payload", "suspect")
+
+    def __init__(self, payload: bytes, future: Future[Any]) -> None:
+        self.payload = payload
+        self.future = future
+        self.suspect = False
+
+
+class Answer(Struct):
+    at: int
+    failed: bool
+    result: Raw
+
+
+class _Worker:
+    """A worker process as seen from here. `batch` is what it has; None stands for what it has answered."""
+
+    def __init__(self, ticket: int) -> None:
+        self.ticket = ticket
+        self.pid = -1
+        self.sock, self.theirs = socket.socketpair()
+        self.memory_fd = os.memfd_create("newskills-progress", os.MFD_CLOEXEC)
+        os.ftruncate(self.memory_fd, PROGRESS.size)
+        self.page = mmap.mmap(self.memory_fd, PROGRESS.size)
+        PROGRESS.pack_into(self.page, 0, -1, 0.0)
+        self.sock.setblocking(False)
+        self.batch: list[Item | None] = []
+        self.left = 0
+        self.tasks = 0
+        self.outgoing = memoryview(b"")
+        self.incoming = bytearray()
+        self.overtime = False
+        self.ended = False
+
+    def progress(self) -> tuple[int, float]:
+        """(index of the item at work or -1, when it began on the monotonic clock)."""
+        index, began = PROGRESS.unpack_from(self.page, 0)
+        return index, began
+
+    def close(self) -> None:
+        self.sock.close()
+        self.page.close()
+
+
+class Loop:
+    """See the module. Only `add` and `stop` are called from other threads."""
+
+    def __init__(
+        self,
+        options: PoolOptions,
+        *,
+        start_template: Callable[[int], subprocess.Popen[Any]],
+        decode: Callable[[Raw], Any],
+    ) -> None:
+        self._options = options
+        self._start_template = start_template
+        self._decode = decode
+        self._lock = threading.Lock()
+        self._new: deque[Item] = deque()
+        self._stopping = False
+        self._queue: deque[Item] = deque()
+        self._suspects: deque[Item] = deque()
+        self._workers: dict[int, _Worker] = {}
+        self._tickets = 0
+        self._template: subprocess.Popen[Any] | None = None
+        self._control: socket.socket | None = None
+        self._deaths = 0
+        self._broken: Failure | None = None
+        self._wake_read, self._wake_write = socket.socketpair()
+        self._wake_read.setblocking(False)
+        self._wake_write.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._wake_read, selectors.EVENT_READ, None)
+        self._answers = msgspec.json.Decoder(list[Answer])
+        self._failures = msgspec.json.Decoder(Failure)
+        self._notices = msgspec.json.Decoder(Notice)
+
+    # --- from other threads
+
+    def add(self, items: list[Item]) -> bool:
+        """False if the pool is closed."""
+        with self._lock:
+            if self._stopping:
+                return False
+            asleep = not self._new
+            self._new.extend(items)
+            if asleep:
+                self._wake()
+        return True
+
+    def stop(self) -> None:
+        with self._lock:
+            if self._stopping:
+                return
+            self._stopping = True
+            self._wake()
+
+    def _wake(self) -> None:
+        with contextlib.suppress(BlockingIOError, OSError):
+            self._wake_write.send(b"!")
+
+    # --- the thread
+
+    def run(self) -> None:
+        try:
+            while not self._stopping:
+                self._take_new()
+                self._dispatch()
+                busy = any(w.left for w in self._workers.values())
+                for key, mask in self._selector.select(_TICK if busy else None):
+                    self._handle(key.data, mask)
+                self._watch()
+        finally:
+            self._tear_down()
+
+    def _take_new(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self._wake_read.recv(4096)
+        with self._lock:
+            self._queue.extend(self._new)
+            self._new.clear()
+
+    def _handle(self, owner: object, mask: int) -> None:
+        if isinstance(owner, _Worker):
+            if mask & selectors.EVENT_WRITE:
+                self._write(owner)
+            if mask & selectors.EVENT_READ and not owner.ended:
+                self._read(owner)
+        elif owner == "control":
+            self._hear()
+
+    # --- giving out
+
+    def _dispatch(self) -> None:
+        if self._broken is not None:
+            self._fail_all(self._broken)
+            return
+        waiting = len(self._queue) + len(self._suspects)
+        if not waiting:
+            return
+        living = [w for w in self._workers.values() if not w.ended]
+        idle = [w for w in living if not w.left]
+        while len(idle) < waiting and len(living) < self._options.processes:
+            worker = self._hire()
+            if worker is None:
+                return
+            living.append(worker)
+            idle.append(worker)
+        for worker in idle:
+            if batch := self._next_batch(len(living)):
+                self._give(worker, batch)
+
+    def _next_batch(self, workers: int) -> list[Item]:
+        """A suspect alone, else a fair share of the queue."""
+        if self._suspects:
+            return [self._suspects.popleft()]
+        share = min(self._options.max_batch, -(-len(self._queue) // workers))
+        batch: list[Item] = []
+        size = 0
+        while self._queue and len(batch) < share and size < _MAX_BATCH_BYTES:
+            item = self._queue.popleft()
+            if item.future.cancelled():
+                continue
+            batch.append(item)
+            size += len(item.payload)
+        return batch
+
+    def _give(self, worker: _Worker, batch: list[Item]) -> None:
+        worker.batch = list(batch)
+        worker.left = len(batch)
+        worker.tasks += len(batch)
+        body = b"[" + b",".join(item.payload for item in batch) + b"]"
+        worker.outgoing = memoryview(HEAD.pack(len(body)) + body)
+        self._write(worker)
+
+    def _write(self, worker: _Worker) -> None:
+        with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+            while worker.outgoing:
+                worker.outgoing = worker.outgoing[worker.sock.send(worker.outgoing) :]
+        interest = selectors.EVENT_READ | (selectors.EVENT_WRITE if worker.outgoing else 0)
+        self._selector.modify(worker.sock, interest, worker)
+
+    # --- taking in
+
+    def _read(self, worker: _Worker) -> None:
+        try:
+            data = worker.sock.recv(1 << 18)
+        except BlockingIOError:
+            return
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            self._part(worker)
+            return
+        buffer = worker.incoming
+        buffer += data
+        while len(buffer) >= HEAD.size:
+            length = HEAD.unpack_from(buffer)[0]
+            if len(buffer) < HEAD.size + length:
+                break
+            for answer in self._answers.decode(bytes(buffer[HEAD.size : HEAD.size + length])):
+                self._settle(worker, answer)
+            del buffer[: HEAD.size + length]
+        if not worker.left and worker.tasks >= self._options.max_tasks:
+            self._dismiss(worker)
+
+    def _settle(self, worker: _Worker, answer: Answer) -> None:
+        item = worker.batch[answer.at]
+        if item is None:
+            return
+        worker.batch[answer.at] = None
+        worker.left -= 1
+        if answer.failed:
+            _resolve(item, self._failures.decode(answer.result))
+            return
+        try:
+            result = self._decode(answer.result)
+        except msgspec.DecodeError as error:
+            result = Failure(kind="NotAResult", cause="grader", message=str(error))
+        _resolve(item, result)
+
+    # --- the end of a worker
+
+    def _dismiss(self, worker: _Worker) -> None:
+        """Ends a worker that has done its share: its socket closes, it leaves."""
+        worker.sock.shutdown(socket.SHUT_WR)
+        self._part(worker)
+
+    def _part(self, worker: _Worker) -> None:
+        """The worker's socket is closed: it has ended or is about to; its status tells how."""
+        worker.ended = True
+        self._selector.unregister(worker.sock)
+        if worker.pid > 0:
+            self._order(Order(reap=worker.pid))
+
+    def _buried(self, worker: _Worker, status: int) -> None:
+        """Blames the item at work; all others of the batch go back to the front of the queue."""
+        index, _ = worker.progress()
+        left = [(i, item) for i, item in enumerate(worker.batch) if item is not None]
+        del self._workers[worker.ticket]
+        worker.close()
+        if not left:
+            return
+        culprit = next((item for i, item in left if i == index), left[0][1])
+        self._queue.extendleft(item for _, item in reversed(left) if item is not culprit)
+        if culprit.suspect:
+            _resolve(culprit, self._verdict(worker, status))
+        else:
+            culprit.suspect = True
+            self._suspects.append(culprit)
+
+    def _verdict(self, worker: _Worker, status: int) -> Failure:
+        end = -os.waitstatus_to_exitcode(status)
+        cause: Cause = "grader"
+        if worker.overtime or end == signal.SIGPROF:
+            cause = "timeout"
+            limit = self._options.wall_seconds if worker.overtime else self._options.cpu_seconds
+            what = f"no answer within {limit:g} {'' if worker.overtime else 'CPU '}seconds, twice"
+        elif end > 0:
+            what = f"the worker was ended by {signal.Signals(end).name}, twice"
+        else:
+            what = f"the worker exited with {-end}, twice"
+        kind = "WorkerTimeout" if cause == "timeout" else "WorkerDied"
+        return Failure(kind=kind, cause=cause, message=what)
+
+    def _watch(self) -> None:
+        """The wall clock: kills a worker whose item takes longer than it may."""
+        now = time.monotonic()
+        for worker in self._workers.values():
+            if not worker.left or worker.ended or worker.overtime or worker.pid < 0:
+                continue
+            index, began = worker.progress()
+            if index >= 0 and now - began > self._options.wall_seconds:
+                worker.overtime = True
+                # The template does not reap before it is told, so that this number is still the worker's.
+                os.kill(worker.pid, signal.SIGKILL)
+
+    # --- the template
+
+    def _hire(self) -> _Worker | None:
+        if self._control is None:
+            self._open_template()
+        worker = _Worker(self._tickets)
+        self._tickets += 1
+        assert self._control is not None
+        message = msgspec.json.encode(Order(fork=worker.ticket))
+        try:
+            socket.send_fds(self._control, [message], [worker.theirs.fileno(), worker.memory_fd])
+        except OSError:
+            worker.close()
+            self._template_died()
+            return None
+        finally:
+            worker.theirs.close()
+            os.close(worker.memory_fd)
+        self._workers[worker.ticket] = worker
+        self._selector.register(worker.sock, selectors.EVENT_READ, worker)
+        return worker
+
+    def _open_template(self) -> None:
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._template = self._start_template(theirs.fileno())
+        self._selector.register(self._control, selectors.EVENT_READ, "control")
+
+    def _order(self, order: Order) -> None:
+        if self._control is not None:
+            with contextlib.suppress(OSError):
+                self._control.send(msgspec.json.encode(order))
+
+    def _hear(self) -> None:
+        assert self._control is not None
+        try:
+            message = self._control.recv(PACKET)
+        except ConnectionResetError:
+            message = b""
+        if not message:
+            self._template_died()
+            return
+        notice = self._notices.decode(message)
+        if notice.broken:
+            self._broken = Failure(kind="WorkerStart", cause="grader", message=f"workers cannot start: {notice.broken}")
+        elif notice.forked >= 0:
+            worker = self._workers[notice.forked]
+            worker.pid = notice.pid
+            self._deaths = 0
+            if worker.ended:
+                self._order(Order(reap=worker.pid))
+        else:
+            self._buried(next(w for w in self._workers.values() if w.pid == notice.reaped), notice.status)
+
+    def _template_died(self) -> None:
+        """Its workers die with it: every item goes back; after several deaths without a worker, all fails."""
+        self._close_template()
+        self._deaths += 1
+        for worker in list(self._workers.values()):
+            if not worker.ended:
+                self._selector.unregister(worker.sock)
+            self._queue.extendleft(item for item in reversed(worker.batch) if item is not None)
+            worker.close()
+        self._workers.clear()
+        if self._deaths >= _TEMPLATE_STARTS and self._broken is None:
+            self._broken = Failure(kind="WorkerStart", cause="grader", message="workers cannot start: the template dies")
+
+    def _close_template(self) -> None:
+        if self._control is not None:
+            self._selector.unregister(self._control)
+            self._control.close()
+            self._control = None
+        if self._template is not None:
+            self._template.kill()
+            self._template.wait()
+            self._template = None
+
+    def _fail_all(self, failure: Failure) -> None:
+        for items in (self._queue, self._suspects):
+            while items:
+                _resolve(items.popleft(), failure)
+
+    def _tear_down(self) -> None:
+        self._stopping = True
+        self._close_template()
+        with self._lock:
+            left = [*self._new, *self._queue, *self._suspects]
+        for worker in self._workers.values():
+            left.extend(item for item in worker.batch if item is not None)
+            worker.close()
+        for item in left:
+            item.future.cancel()
+        self._selector.close()
+        self._wake_read.close()
+        self._wake_write.close()
+
+
+def _resolve(item: Item, result: object) -> None:
+    """Sets the result unless the caller has given up on it."""
+    if item.future.set_running_or_notify_cancel():
+        item.future.set_result(result)

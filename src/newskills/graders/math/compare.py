@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether two trees are the same answer: by kind, element by element, down to values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from newskills.graders.math import quantities
+from newskills.graders.math.intervals import NoRealSet, looks_like_one, real_set, same_set
+from newskills.graders.math.nodes import Node, has, number, replace, symbols
+from newskills.graders.math.relations import Labelled, labelled, same_relation
+from newskills.graders.math.values import Options, rename, same_value
+from newskills.graders.math.words import option_letter, same_words
+
+MAX_ITEMS = 300
+_COLLECTIONS = frozenset({"list", "set", "tuple"})
+
+
+def same(gold: Node, pred: Node, options: Options) -> bool | None:
+    """True, False or None (cannot tell). Gold decides what must be said: labels and units may be missing in `pred`."""
+    if gold == pred:
+        return True
+    gold, pred = _settle(gold), _settle(pred)
+    if gold.kind == "text" or pred.kind == "text":
+        return _same_text(gold, pred)
+    if has(gold, "pm") or has(pred, "pm"):
+        return same(_spread(gold), _spread(pred), options)
+    if (verdict := _without_labels(gold, pred, options)) is not None:
+        return verdict
+    if looks_like_one(gold) or looks_like_one(pred):
+        verdict = _same_set_of_reals(gold, pred)
+        if verdict is not None:
+            return verdict
+    if gold.kind in _COLLECTIONS or pred.kind in _COLLECTIONS or "matrix" in (gold.kind, pred.kind):
+        return _same_collection(gold, pred, options)
+    if gold.kind == "rel" or pred.kind == "rel":
+        return same_relation(gold, pred, lambda a, b: same(a, b, options))
+    return same_expression(gold, pred, options)
+
+
+def _settle(node: Node) -> Node:
+    """Finite unions become one set, one-element collections their element, number words numbers."""
+    if node.kind == "union":
+        parts = [_settle(a) for a in node.args]
+        if all(p.kind == "set" for p in parts):
+            return Node("set", tuple(a for p in parts for a in p.args))
+    if node.kind in ("set", "list") and len(node.args) == 1:
+        return _settle(node.args[0])
+    if node.kind == "tuple" and len(node.args) == 1 and node.args[0].kind != "tuple":
+        return _settle(node.args[0])
+    if node.kind == "tuple" and node.args and node.name == "[]" and all(a.kind == "tuple" for a in node.args):
+        widths = {len(a.args) for a in node.args}
+        if len(widths) == 1 and all(a.name == "[]" for a in node.args):
+            return Node("matrix", node.args)
+    if node.kind in ("mul", "neg", "div") and has(node, "matrix"):
+        return _scaled(node)
+    return node
+
+
+def _scaled(node: Node) -> Node:
+    """A scalar times a matrix, multiplied out."""
+    if node.kind == "neg":
+        factor, matrix = number(-1), _settle(node.args[0])
+    elif node.kind == "div":
+        factor, matrix = Node("div", (number(1), node.args[1])), _settle(node.args[0])
+    else:
+        first, second = _settle(node.args[0]), _settle(node.args[1])
+        factor, matrix = (first, second) if second.kind == "matrix" else (second, first)
+    if matrix.kind != "matrix" or has(factor, "matrix"):
+        return node
+    rows = tuple(
+        Node("tuple", tuple(Node("mul", (factor, cell)) for cell in row.args), name="[]") for row in matrix.args
+    )
+    return Node("matrix", rows)
+
+
+def _same_text(gold: Node, pred: Node) -> bool | None:
+    if gold.kind == pred.kind == "text":
+        return same_words(gold.name, pred.name)
+    text, other = (gold, pred) if gold.kind == "text" else (pred, gold)
+    if other.kind == "sym" or (other.kind == "tuple" and len(other.args) == 1):
+        name = other.name or other.args[0].name
+        return bool(option_letter(text.name)) and option_letter(text.name) == name.upper()
+    return False
+
+
+def _spread(node: Node) -> Node:
+    """Every ± becomes two answers; a list is spread item by item."""
+    if node.kind in ("list", "set"):
+        items: list[Node] = []
+        for arg in node.args:
+            spread = _spread(arg)
+            items.extend(spread.args if spread is not arg and spread.kind == "list" else (spread,))
+        return Node(node.kind, tuple(items), name=node.name)
+    if not has(node, "pm"):
+        return node
+    plus, minus = _signed(node, upper=True), _signed(node, upper=False)
+    return Node("list", (plus, minus), name=",")
+
+
+def _signed(node: Node, *, upper: bool) -> Node:
+    def choose(n: Node) -> Node | None:
+        if n.kind != "pm":
+            return None
+        left, right = (_signed(a, upper=upper) for a in n.args)
+        return Node("add", (left, right if (n.name == "±") == upper else Node("neg", (right,))))
+
+    return replace(node, choose)
+
+
+def _without_labels(gold: Node, pred: Node, options: Options) -> bool | None:
+    """`x = 5` is 5, where only one side says what it is a value of; both saying it must name the same thing."""
+    g, p = labelled(gold), labelled(pred)
+    if g is None and p is None:
+        return None
+    if g is not None and p is not None:
+        if g.label != p.label:
+            return None
+        return _any_value(g, [p.value], options) or None
+    if p is not None and g is None:
+        return None if gold.kind == "rel" else _value_of(p, gold, options, pred_labelled=True)
+    assert g is not None
+    return None if pred.kind == "rel" else _any_value(g, [pred], options)
+
+
+def _value_of(p: Labelled, gold: Node, options: Options, *, pred_labelled: bool) -> bool | None:
+    if not all(same(p.value, other, options) is not False for other in p.others) and pred_labelled:
+        return False
+    return same(gold, p.value, options)
+
+
+def _any_value(g: Labelled, preds: Sequence[Node], options: Options) -> bool | None:
+    verdict: bool | None = False
+    for value in (g.value, *g.others):
+        for pred in preds:
+            one = same(value, pred, options)
+            if one:
+                return True
+            if one is None:
+                verdict = None
+    return verdict
+
+
+def _same_set_of_reals(gold: Node, pred: Node) -> bool | None:
+    try:
+        return same_set(real_set(gold), real_set(pred))
+    except NoRealSet:
+        return None
+
+
+def _same_collection(gold: Node, pred: Node, options: Options) -> bool | None:
+    if "matrix" in (gold.kind, pred.kind):
+        return _same_matrix(gold, pred, options)
+    if gold.kind == pred.kind == "tuple":
+        return _same_brackets(gold.name, pred.name, len(gold.args)) and _in_order(gold.args, pred.args, options)
+    if gold.kind not in _COLLECTIONS or pred.kind not in _COLLECTIONS:
+        return False
+    if "set" in (gold.kind, pred.kind) and "tuple" in (gold.kind, pred.kind):
+        return False
+    g, p = _labels_of(gold), _labels_of(pred)
+    if len(set(g)) > 1 or len(set(p)) > 1:
+        verdict = _same_by_label(gold, pred, g, p, options)
+        if verdict is not None:
+            return verdict
+    gold, pred = _strip_labels(gold, g), _strip_labels(pred, p)
+    if "tuple" in (gold.kind, pred.kind):
+        other = pred if gold.kind == "tuple" else gold
+        brackets = gold.name if gold.kind == "tuple" else pred.name
+        if brackets in ("(]", "[)") or any(a.kind in _COLLECTIONS for a in other.args):
+            return False
+        if _in_order(gold.args, pred.args, options):
+            return True
+        return False if gold.kind == "tuple" else _in_any_order(gold.args, pred.args, options)
+    if gold.kind == "set" or pred.kind == "set":
+        return _in_any_order(_distinct(gold.args, options), _distinct(pred.args, options), options)
+    if gold.name == ";":
+        return _in_order(gold.args, pred.args, options)
+    return _in_any_order(gold.args, pred.args, options)
+
+
+def _same_brackets(gold: str, pred: str, size: int) -> bool:
+    if gold == pred or size != 2 or "<>" in (gold, pred):
+        return True
+    return gold not in ("(]", "[)", "[]", "()") or pred not in ("(]", "[)", "[]", "()")
+
+
+def _same_matrix(gold: Node, pred: Node, options: Options) -> bool | None:
+    if gold.kind == pred.kind == "matrix":
+        if len(gold.args) != len(pred.args):
+            return False
+        verdicts = [_in_order(g.args, p.args, options) for g, p in zip(gold.args, pred.args, strict=True)]
+        return _all_of(verdicts)
+    matrix, other = (gold, pred) if gold.kind == "matrix" else (pred, gold)
+    if len(matrix.args) == 1:
+        flat = matrix.args[0].args
+    elif all(len(row.args) == 1 for row in matrix.args):
+        flat = tuple(row.args[0] for row in matrix.args)
+    else:
+        return None if other.kind not in _COLLECTIONS else False
+    if other.kind == "tuple" or (other.kind == "list" and other.name == ","):
+        left, right = (flat, other.args) if gold.kind == "matrix" else (other.args, flat)
+        return _in_order(left, right, options)
+    return None if has(other, "sym") else False
+
+
+def _labels_of(node: Node) -> list[str]:
+    labels = [labelled(a) for a in node.args]
+    return [label.label if label is not None else "" for label in labels]
+
+
+def _strip_labels(node: Node, labels: Sequence[str]) -> Node:
+    """`x=1, x=2` and `x=1, 2` are 1, 2."""
+    named = set(labels) - {""}
+    if len(named) != 1 or (labels[0] == ""):
+        return node
+    values = []
+    for arg in node.args:
+        label = labelled(arg)
+        values.append(label.value if label is not None else arg)
+    return Node(node.kind, tuple(values), name=node.name)
+
+
+def _same_by_label(
+    gold: Node, pred: Node, g: Sequence[str], p: Sequence[str], options: Options
+) -> bool | None:
+    """`x=1, y=2` against the same in any order, or against the bare values in order; None = not that case."""
+    gold_named, pred_named = _all_named(g), _all_named(p)
+    if not (gold_named or pred_named):
+        return None
+    if gold_named and pred_named:
+        if set(g) != set(p):
+            return False
+        order = [p.index(label) for label in g]
+        return _in_order(gold.args, [pred.args[i] for i in order], options)
+    if any(g if pred_named else p):
+        return None
+    return _in_order(_values(gold), _values(pred), options)
+
+
+def _all_named(labels: Sequence[str]) -> bool:
+    return len(set(labels)) == len(labels) > 1 and all(labels)
+
+
+def _values(node: Node) -> list[Node]:
+    found = [labelled(a) for a in node.args]
+    return [label.value if label is not None else arg for label, arg in zip(found, node.args, strict=True)]
+
+
+def _in_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) -> bool | None:
+    if len(gold) != len(pred):
+        return False
+    if len(gold) > MAX_ITEMS:
+        return None
+    verdict: bool | None = True
+    for g, p in zip(gold, pred, strict=True):
+        one = same(g, p, options)
+        if one is False:
+            return False
+        if one is None:
+            verdict = None
+    return verdict
+
+
+def _all_of(verdicts: Sequence[bool | None]) -> bool | None:
+    if False in verdicts:
+        return False
+    return None if None in verdicts else True
+
+
+def _in_any_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) -> bool | None:
+    """A matching of the elements. Sameness is an equivalence, so that taking the first fit is enough."""
+    if len(gold) != len(pred):
+        return False
+    if len(gold) > MAX_ITEMS:
+        return None
+    left = list(pred)
+    unsure = False
+    for g in gold:
+        for i, p in enumerate(left):
+            one = same(g, p, options)
+            if one:
+                del left[i]
+                break
+            unsure = unsure or one is None
+        else:
+            return None if unsure else False
+    return True
+
+
+def _distinct(items: Sequence[Node], options: Options) -> list[Node]:
+    kept: list[Node] = []
+    for item in items[: MAX_ITEMS + 1]:
+        if not any(same(k, item, options) for k in kept):
+            kept.append(item)
+    return kept
+
+
+def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
+    """Two values with their units, percent and degree signs."""
+    if gold.kind == "based" or pred.kind == "based":
+        return _same_numeral(gold, pred)
+    if (infinite := _same_infinity(gold, pred)) is not None:
+        return infinite
+    g, p = quantities.pair(gold, pred)
+    if not quantities.comparable(g, p):
+        return False
+    verdict: bool | None = False
+    for a, b in quantities.readings(g, p):
+        one = same_value(a, b, options)
+        if one is False and symbols(a) != symbols(b):
+            one = same_value(a, _constants_alike(a, b), options)
+        if one:
+            return True
+        if one is None:
+            verdict = None
+    return verdict
+
+
+def _same_numeral(gold: Node, pred: Node) -> bool:
+    """In a stated base digits and base must agree; a base that gold does not state may be stated."""
+    if gold.kind == pred.kind:
+        return gold.places == pred.places and gold.name.lstrip("0").upper() == pred.name.lstrip("0").upper()
+    if gold.kind == "num" and gold.places < 0 and gold.value.denominator == 1:
+        return str(gold.value.numerator) == pred.name.lstrip("0")
+    return False
+
+
+def _same_infinity(gold: Node, pred: Node) -> bool | None:
+    """None unless one of them is ±∞, a set of numbers or dots, which have no value to compare."""
+    signs = []
+    for node in (gold, pred):
+        sign = 1
+        while node.kind == "neg":
+            node, sign = node.args[0], -sign
+        special = node.kind == "const" and node.name not in ("pi", "e", "i")
+        signs.append((node.name, sign) if special else None)
+    if signs == [None, None]:
+        return None
+    return signs[0] == signs[1]
+
+
+def _constants_alike(gold: Node, pred: Node) -> Node:
+    """`c` for `C` where only the case of a constant of integration differs."""
+    wanted, got = symbols(gold) - symbols(pred), symbols(pred) - symbols(gold)
+    if len(wanted) == len(got) == 1:
+        (old,), (new,) = got, wanted
+        if old.lower() == new.lower() and old[:1].lower() in ("c", "k"):
+            return rename(pred, old, new)
+    return pred
+
+

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of the math grader."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+
+class MathConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=math`."""
+
+    numeric_precision: Annotated[
+        int, Meta(ge=4, le=30, description="significant digits to which a printed float stands for an exact value")
+    ] = 15
+    timeout: Annotated[float, Meta(gt=0, description="CPU seconds for one answer, then it is unscored")] = 10.0
+    use_predicted_answer_key: Annotated[
+        bool, Meta(description="take predicted_answer from the record instead of extracting it")
+    ] = False
+    extract_from_boxed: Annotated[bool, Meta(description="read the last \\boxed{…}; else extract_regex")] = True
+    extract_regex: Annotated[str, Meta(description="its last match is the answer (group 1 if it has groups)")] = (
+        r"The final answer is (.+)$"
+    )
+    relaxed_extraction: Annotated[
+        bool, Meta(description="try extract_regex, then the box, then every other known form, last number included")
+    ] = False
+    take_modulo: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="compare integers by their remainder by this number")
+    ] = None

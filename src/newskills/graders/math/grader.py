@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The math grader: record → verdict."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from newskills.base.records import Cause, Row, Score
+from newskills.graders.math import symbolic
+from newskills.graders.math.config import MathConfig
+from newskills.graders.math.exact import plain
+from newskills.graders.math.extract import Extracted, Policy, extract
+from newskills.graders.math.normalise import tidy
+from newskills.graders.math.values import Options
+from newskills.graders.math.verdict import equal
+
+VERSION = "1"
+
+
+class MathGrader:
+    """Compares the final answer of `generation` with `expected_answer`.
+
+    Fields written: `predicted_answer` (text or null), `symbolic_correct` (true, false, or null where undecided).
+    Runs in a worker with a deadline, since the symbolic step and a user's regular expression may not end.
+    """
+
+    name = "math"
+    version = VERSION
+    Config = MathConfig
+
+    def __init__(self, config: MathConfig = MathConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+        self._policy = Policy(config.extract_from_boxed, config.extract_regex, config.relaxed_extraction)
+        self._options = Options(config.numeric_precision)
+        self._stamp = f"{self.name}@{self.version}"
+
+    def preload(self) -> None:
+        """Imports what undecided answers need; called once before workers are forked."""
+        symbolic.preload()
+
+    def grade(self, record: Row) -> Score:
+        found = self._answer(record)
+        gold = as_text(record.get("expected_answer"))
+        if gold is None or not gold.strip():
+            return self._score("unscored", found, None, "the record has no expected_answer", "data")
+        if found.answer is None or not found.answer.strip():
+            return self._no_answer(found, record)
+        if self.config.take_modulo is not None:
+            correct: bool | None = self._same_remainder(found.answer, gold, self.config.take_modulo)
+            step = "modulo"
+        else:
+            correct, step = equal(found.answer, gold, self._options)
+        if correct is None:
+            return self._score("unscored", found, None, step, "grader")
+        return self._score("correct" if correct else "wrong", found, correct, step, None if correct else "model")
+
+    def _answer(self, record: Row) -> Extracted:
+        if self.config.use_predicted_answer_key or "generation" not in record:
+            return Extracted(as_text(record.get("predicted_answer")), "field")
+        return extract(as_text(record["generation"]) or "", self._policy)
+
+    def _no_answer(self, found: Extracted, record: Row) -> Score:
+        cut_short = found.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
+        return self._score(
+            "no_answer", Extracted(None, found.how), False, "no answer", "truncation" if cut_short else "model"
+        )
+
+    def _score(
+        self, outcome: Any, found: Extracted, correct: bool | None, why: str, cause: Cause | None
+    ) -> Score:
+        return Score(
+            outcome=outcome,
+            fields={"predicted_answer": found.answer, "symbolic_correct": correct},
+            grader=self._stamp,
+            why=f"{why} ({found.how})",
+            cause=cause,
+        )
+
+    @staticmethod
+    def _same_remainder(pred: str, gold: str, modulo: int) -> bool:
+        a, b = plain(tidy(pred)), plain(tidy(gold))
+        if a is None or b is None or a.value.denominator != 1 or b.value.denominator != 1:
+            return False
+        return int(a.value) % modulo == int(b.value) % modulo
+
+
+def as_text(value: object) -> str | None:
+    """A field of a record as text; a list as its elements with commas between."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return ", ".join(str(v) for v in value)
+    return str(value)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pure text clean-up before an answer is read: Unicode, wrappers, trailing punctuation. Linear in the text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from newskills.graders.math.tables import SCRIPTS, UNICODE
+
+_SCRIPT_RUN = re.compile("[" + re.escape("".join(SCRIPTS)) + "]+")
+_BARE_ROOT = re.compile(r"\\sqrt (\d+|[a-zA-Z])(?![\d{])")
+_STRIP = " \t\r\n$.,;:。，\u3000"
+_TRAILING_SLASHES = re.compile(r"\\+$")
+_WRAPPERS = tuple(
+    "\\" + name + "{"
+    for name in "boxed fbox text mbox textbf textrm textit mathrm mathbf mathit bm boldsymbol underline ensuremath".split()
+)
+_BLANKS = re.compile(
+    r"\s+|\\[,;:!> ]|~|\\(?:left|right|displaystyle|limits|q?quad|[bB]igg?[lrm]?)(?![a-zA-Z])|\$|\\[()]"
+)
+_MODULES = re.compile(r"\b(?:np|numpy|math|sympy)\.(?=[a-z])")
+_FRACTIONS = re.compile(r"\\[dtc]frac(?![a-zA-Z])")
+_REPEATING = re.compile(r"^([+-]?\d*\.\d*)\((\d{1,60})\)$")
+_MARKDOWN = re.compile(r"^(\*\*|__|`+|\*)(.+)\1$", re.DOTALL)
+_LABEL = re.compile(
+    r"^(?:(?:the\s+)?(?:final\s+|correct\s+)?answer(?:\s+is)?|ans|答案(?:是|为)?)\s*[:：=]?\s*(?=[^a-zA-Z\s])", re.IGNORECASE
+)
+
+
+def tidy(text: str) -> str:
+    """The answer without what is around it: dollars, boxes, one `\\text{…}` around all, markdown, end punctuation."""
+    text = latinise(text).strip()
+    for _ in range(8):
+        before = text
+        text = text.strip(_STRIP)
+        if text.endswith("\\"):
+            text = _TRAILING_SLASHES.sub("", text)
+        if text.startswith(("\\(", "\\[")) and text.endswith(("\\)", "\\]")):
+            text = text[2:-2]
+        if text.startswith(("*", "`", "_")) and (match := _MARKDOWN.match(text)) is not None:
+            text = match.group(2)
+        text = _unwrap(text)
+        if text == before:
+            break
+    if "." in text and _MODULES.search(text) is not None:
+        text = _MODULES.sub("", text)
+    if text.endswith(")") and (match := _REPEATING.match(text)) is not None:
+        text = f"{match[1]}\\overline{{{match[2]}}}"
+    return _LABEL.sub("", text)
+
+
+def latinise(text: str) -> str:
+    """Unicode maths → LaTeX; other compatibility characters through NFKC. ASCII comes back unchanged."""
+    if text.isascii():
+        return text
+    text = _SCRIPT_RUN.sub(_script, text).translate(UNICODE)
+    if "\\sqrt " in text:
+        text = _BARE_ROOT.sub(r"\\sqrt{\1}", text)
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+def key(text: str) -> str:
+    """The form in which two texts are the same answer whatever it means: no blanks, no decoration."""
+    return _FRACTIONS.sub(r"\\frac", _BLANKS.sub("", text))
+
+
+def _script(match: re.Match[str]) -> str:
+    parts: list[str] = []
+    mark = ""
+    for char in match.group():
+        kind, plain = SCRIPTS[char]
+        if kind != mark:
+            parts.append(("}" if mark else "") + kind + "{")
+            mark = kind
+        parts.append(plain)
+    return "".join(parts) + "}"
+
+
+def _unwrap(text: str) -> str:
+    """Takes off one wrapper that spans the whole text."""
+    for opening in _WRAPPERS:
+        if text.startswith(opening) and text.endswith("}"):
+            inner = text[len(opening) : -1]
+            if _closed_alone(inner):
+                return inner
+    if text.startswith("{") and text.endswith("}") and "," not in text and _closed_alone(text[1:-1]):
+        return text[1:-1]
+    return text
+
+
+def _closed_alone(inner: str) -> bool:
+    """Whether every brace inside is matched inside."""
+    depth = 0
+    escaped = False
+    for char in inner:
+        if escaped:
+            escaped = False
+        elif char == "\\":
+            escaped = True
+        elif char == "{":
+            depth += 1
+        elif char == "}":
+            depth -= 1
+            if depth < 0:
+                return False
+    return depth == 0

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values with units, percent or degree signs, and the readings under which two of them may be the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+from newskills.graders.math.nodes import Node, number
+from newskills.graders.math.tables import UNITS
+
+_POWER = re.compile(r"(square|sq|cubic|cu)?\s*([a-z$¢°/]+?)\s*(?:\^(\d))?$")
+_EXPONENT_WORDS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
+
+
+class Quantity(NamedTuple):
+    """`value` times the unit; `dimension` '' = no unit, '?' = a word that is no known unit; `mark`: percent, deg."""
+
+    value: Node
+    dimension: str = ""
+    factor: Fraction = Fraction(1)
+    mark: str = ""
+
+
+def quantity(node: Node) -> Quantity:
+    match node.kind:
+        case "neg":
+            inner = quantity(node.args[0])
+            return inner._replace(value=Node("neg", (inner.value,)))
+        case "unit":
+            inner = quantity(node.args[0])
+            dimension, factor = unit(node.name)
+            return Quantity(inner.value, dimension, factor, inner.mark)
+        case "percent" | "deg":
+            return Quantity(node.args[0], mark=node.kind)
+        case "add":
+            parts = [quantity(a) for a in node.args]
+            known = {p.dimension for p in parts}
+            if len(known) == 1 and known & {d for d, _ in UNITS.values()}:
+                scaled = [Node("mul", (number(p.factor), p.value)) for p in parts]
+                return Quantity(Node("add", tuple(scaled)), parts[0].dimension)
+    return Quantity(node)
+
+
+def pair(gold: Node, pred: Node) -> tuple[Quantity, Quantity]:
+    """Both as quantities; a letter such as the m of `5 m` is a unit where the other side has one of that kind."""
+    g, p = quantity(gold), quantity(pred)
+    if g.dimension and not p.dimension:
+        p = _letter_as_unit(p, g)
+    elif p.dimension and not g.dimension:
+        g = _letter_as_unit(g, p)
+    return g, p
+
+
+def _letter_as_unit(loose: Quantity, other: Quantity) -> Quantity:
+    node = loose.value
+    if node.kind == "mul" and node.args[1].kind == "sym" and node.args[1].name.lower() in UNITS:
+        dimension, factor = unit(node.args[1].name)
+        if dimension == other.dimension:
+            return Quantity(node.args[0], dimension, factor)
+    return loose
+
+
+def unit(text: str) -> tuple[str, Fraction]:
+    """(dimension, factor to its base) of a unit's name; ('?', 1) for any other word."""
+    name = text.lower().strip(" .").replace(" per ", "/")
+    for candidate in (name.replace(" ", ""), name):
+        if (found := _lookup(candidate)) is not None:
+            return found[0], Fraction(found[1])
+    if (match := _POWER.fullmatch(name)) is not None and (found := _lookup(match[2])) is not None:
+        exponent = int(match[3] or _EXPONENT_WORDS.get(match[1] or "", 1))
+        if found[0] == "length" or exponent == 1:
+            return f"{found[0]}^{exponent}" if exponent > 1 else found[0], Fraction(found[1]) ** exponent
+    return "?", Fraction(1)
+
+
+def _lookup(name: str) -> tuple[str, str] | None:
+    for form in (name, name.removesuffix("s"), name.removesuffix("es")):
+        if form in UNITS:
+            return UNITS[form]
+    return None
+
+
+def comparable(gold: Quantity, pred: Quantity) -> bool:
+    """Two known units must measure the same thing."""
+    known = [q.dimension for q in (gold, pred) if q.dimension not in ("", "?")]
+    return len(set(known)) <= 1
+
+
+def readings(gold: Quantity, pred: Quantity) -> Iterator[tuple[Node, Node]]:
+    """Pairs of plain values of which one must agree.
+
+    A percentage is its number or a hundredth of it, an angle in degrees its number or its value in radians, a
+    quantity its number in its own unit, or in the other's.
+    """
+    if gold.dimension == pred.dimension not in ("", "?") and gold.factor != pred.factor:
+        yield Node("mul", (number(gold.factor), gold.value)), Node("mul", (number(pred.factor), pred.value))
+        return
+    yield gold.value, pred.value
+    if gold.mark == pred.mark:
+        return
+    for marked, swapped in ((gold, False), (pred, True)):
+        if marked.mark:
+            other = pred.value if not swapped else gold.value
+            value = Node(marked.mark, (marked.value,))
+            yield (other, value) if swapped else (value, other)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Equations and inequalities: labels (`x = …`), equivalence up to a factor, chains read either way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from newskills.graders.math.evaluate import context
+from newskills.graders.math.nodes import Node, replace, symbols
+from newskills.graders.math.tables import FLIPPED
+from newskills.graders.math.values import agree, ratio, real_value
+
+Same = Callable[[Node, Node], bool | None]
+_ORDER = frozenset("<>≤≥")
+
+
+class Labelled(NamedTuple):
+    """`label = value`, with further values of a chain (`x = 1/2 = 0.5`)."""
+
+    label: str
+    value: Node
+    others: tuple[Node, ...] = ()
+
+
+def labelled(node: Node) -> Labelled | None:
+    """The value that an equation only gives a name to, else None.
+
+    Arguments of a named function are renamed by place, so that `f(t)=2t` is `f(x)=2x`. A chain of constants
+    (`3+4 = 7`) has its last side as value, an approximation (`a ≈ b`) its first.
+    """
+    if node.kind != "rel" or set(node.name) - set("=≈∈"):
+        return None
+    first, rest = node.args[0], node.args[1:]
+    if node.name == "∈":
+        return Labelled(first.name, rest[0]) if first.kind == "sym" else None
+    if "∈" in node.name:
+        return None
+    if not any(symbols(a) for a in node.args):
+        return _constant_chain(node)
+    label = _label(first)
+    if not label or symbols(first) & frozenset().union(*(symbols(r) for r in rest)) and first.kind != "app":
+        return None
+    if first.kind == "app":
+        rest = tuple(_by_place(r, first.args) for r in rest)
+        label = f"{label}/{len(first.args)}"
+    return Labelled(label, rest[0], rest[1:])
+
+
+def _constant_chain(node: Node) -> Labelled | None:
+    values = [real_value(a) for a in node.args]
+    if any(v is None for v in values):
+        return None
+    mp = context()
+    if any(abs(v - values[0]) > abs(values[0]) * mp.mpf("0.05") for v in values):
+        return None
+    if "≈" in node.name:
+        return Labelled("", node.args[0], node.args[1:])
+    return Labelled("", node.args[-1], node.args[:-1])
+
+
+def _label(node: Node) -> str:
+    """What may stand before `=` as a mere name: a symbol, `f(x)`, a tuple of symbols, `AB`, `\\sin x`."""
+    match node.kind:
+        case "sym":
+            return node.name
+        case "const" if node.name in ("e", "i"):
+            return node.name
+        case "app" if all(a.kind == "sym" or a.kind == "num" for a in node.args):
+            return node.name
+        case "tuple" if node.args and all(a.kind == "sym" for a in node.args):
+            return ",".join(a.name for a in node.args)
+        case "mul":
+            names = [_label(a) for a in node.args]
+            return "".join(names) if all(n and n.isupper() for n in names) else ""
+        case "fn" if len(node.args) == 1 and node.args[0].kind == "sym":
+            return f"{node.name} {node.args[0].name}"
+        case "fn" if node.name == "abs" and _label(node.args[0]):
+            return f"abs {_label(node.args[0])}"
+    return ""
+
+
+def _by_place(body: Node, args: tuple[Node, ...]) -> Node:
+    places = {a.name: f"argument {i}" for i, a in enumerate(args) if a.kind == "sym"}
+    return replace(body, lambda n: Node("sym", name=places[n.name]) if n.kind == "sym" and n.name in places else None)
+
+
+def same_relation(gold: Node, pred: Node, same: Same) -> bool | None:
+    """Two relations, or one and something else (then they differ, or it cannot be told)."""
+    if gold.kind != "rel" or pred.kind != "rel":
+        return False
+    if _same_chain(gold, pred, same):
+        return True
+    if len(gold.name) != 1 or len(pred.name) != 1:
+        return False if symbols(gold) == symbols(pred) or not _linked(gold, pred) else None
+    if {gold.name, pred.name} <= _ORDER | {"=", "≠", "≈"}:
+        return _same_up_to_factor(gold, pred)
+    return False
+
+
+def _linked(gold: Node, pred: Node) -> bool:
+    return bool(symbols(gold) & symbols(pred))
+
+
+def _same_chain(gold: Node, pred: Node, same: Same) -> bool:
+    """Side by side, read forwards or backwards."""
+    if len(gold.args) != len(pred.args):
+        return False
+    for name, sides in ((pred.name, pred.args), (_backwards(pred.name), pred.args[::-1])):
+        if name == gold.name and all(same(g, p) for g, p in zip(gold.args, sides, strict=True)):
+            return True
+    return False
+
+
+def _backwards(names: str) -> str:
+    return "".join(FLIPPED.get(n, n) for n in reversed(names))
+
+
+def _same_up_to_factor(gold: Node, pred: Node) -> bool | None:
+    """`lhs - rhs` of one is a constant times that of the other; the sign of an inequality turns with it."""
+    first = Node("add", (gold.args[0], Node("neg", (gold.args[1],))))
+    second = Node("add", (pred.args[0], Node("neg", (pred.args[1],))))
+    if symbols(first) != symbols(second):
+        return False
+    factor = ratio(first, second)
+    if factor is None:
+        return None if gold.name == pred.name and gold.name in "=≠" and not _polynomial(first, second) else False
+    mp = context()
+    if not agree(factor, mp.re(factor)):
+        return False
+    wanted = gold.name if mp.re(factor) > 0 else FLIPPED[gold.name]
+    return pred.name == wanted
+
+
+def _polynomial(first: Node, second: Node) -> bool:
+    """Both made of sums, products and whole powers: then equal zero sets need proportional sides (nearly always)."""
+    return _is_polynomial(first) and _is_polynomial(second)
+
+
+def _is_polynomial(node: Node) -> bool:
+    if node.kind in ("num", "sym", "const"):
+        return True
+    if node.kind in ("add", "mul", "neg"):
+        return all(_is_polynomial(a) for a in node.args)
+    if node.kind == "div":
+        return _is_polynomial(node.args[0]) and not symbols(node.args[1])
+    return node.kind == "pow" and _is_polynomial(node.args[0]) and node.args[1].kind == "num"

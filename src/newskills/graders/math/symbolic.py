@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fall-back for what our own reader leaves open: math-verify's LaTeX grammar, with checks after a True.
+
+Only its LaTeX extraction is used: the plain-text one hands its input to Python's parser.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from functools import lru_cache
+from typing import Any
+
+from newskills.base.errors import guard
+from newskills.base.records import Failure
+
+HINT = "pip install 'newskills[math]'"
+_SEPARATORS = re.compile(r"[,;，；、]|\\\\|\b(?:and|or)\b")
+_BASES = re.compile(r"[0-9A-F]_\{?(\d+)\}?")
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
+_ENVIRONMENT = re.compile(r"\\begin\{")
+_TOWER = re.compile(r"\^[^^]{0,20}\^[^^]{0,20}\^|\d{4,}!|!{3,}|\^\{?\d{5,}")
+
+
+@lru_cache(maxsize=1)
+def library() -> Any:
+    """The module math_verify, or None where it is not installed."""
+    try:
+        import math_verify
+    except ImportError:
+        return None
+    # It warns at every call without its own alarm clock; our deadline is the worker's.
+    for name in ("math_verify", "latex2sympy2_extended"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    return math_verify
+
+
+def preload() -> None:
+    """Imports the library and builds its grammar's tables, so that forked workers have them."""
+    if library() is not None:
+        guard(lambda: _verify(r"\frac{1}{2}", r"\sqrt{2}+x", 15))
+
+
+def decide(pred: str, gold: str, digits: int) -> tuple[bool | None, str]:
+    """(verdict, step). Undecided where the library is missing or fails."""
+    if not balanced(pred):
+        return False, "unbalanced"
+    if _TOWER.search(pred) is not None:
+        return False, "too big"
+    if library() is None:
+        return None, f"undecided; {HINT}"
+    outcome = guard(lambda: _verify(gold, pred, digits))
+    if isinstance(outcome, Failure):
+        return None, f"undecided: math-verify failed ({outcome.kind})"
+    if outcome and (doubt := _doubt(pred, gold)):
+        return False, f"math-verify, but {doubt}"
+    return outcome, "math-verify"
+
+
+def _verify(gold: str, pred: str, digits: int) -> bool:
+    lib = library()
+    configs = [lib.LatexExtractionConfig()]
+    parsed = [
+        lib.parse(_wrapped(text), extraction_config=configs, fallback_mode="no_fallback", parsing_timeout=None)
+        for text in (gold, pred)
+    ]
+    return bool(lib.verify(parsed[0], parsed[1], numeric_precision=digits, timeout_seconds=None))
+
+
+def _wrapped(text: str) -> str:
+    text = text.replace("$", "")
+    return text if _ENVIRONMENT.match(text) else f"${text}$"
+
+
+def balanced(text: str) -> bool:
+    return text.count("{") == text.count("}")
+
+
+def _doubt(pred: str, gold: str) -> str:
+    """Why a True should not be believed: what the library is known to overlook."""
+    if len(_SEPARATORS.findall(pred)) != len(_SEPARATORS.findall(gold)):
+        return "not as many elements"
+    if _BASES.findall(pred) != _BASES.findall(gold):
+        return "another base"
+    if _DECIMAL.fullmatch(pred) and _DECIMAL.fullmatch(gold):
+        a, b = float(pred), float(gold)
+        if abs(a - b) > 1e-6 * max(abs(a), abs(b)):
+            return "another size"
+    return ""

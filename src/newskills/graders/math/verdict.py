@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two answer texts → equal, different or undecided, with the step that decided. The first step that knows wins."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from newskills.graders.math import symbolic
+from newskills.graders.math.compare import same
+from newskills.graders.math.exact import Plain, close, plain
+from newskills.graders.math.nodes import Node, TooBig, Unreadable
+from newskills.graders.math.normalise import key, latinise, tidy
+from newskills.graders.math.parser import parse
+from newskills.graders.math.values import Options
+from newskills.graders.math.words import is_prose, option, option_letter, same_words
+
+Verdict = tuple[bool | None, str]
+MAX_LENGTH = 20_000
+_CACHED_LENGTH = 2_000
+DEFAULT = Options()
+_MATH_PART = re.compile(r"\$([^$]+)\$|\\\((.+?)\\\)")
+_DENIAL = re.compile(r"\b(?:not?|never|isn't|or|either|neither|except|between)\b|≠|\\neq?\b", re.IGNORECASE)
+_GROUPS = re.compile(r"\d,\d{3}(?!\d)")
+
+
+def equal(pred: str, gold: str, options: Options = DEFAULT) -> Verdict:
+    """(True | False | None, which step decided). None: undecided, never to be counted as wrong."""
+    if len(pred) + len(gold) <= _CACHED_LENGTH:
+        return _cached(pred, gold, options)
+    return _decide(pred, gold, options)
+
+
+@lru_cache(maxsize=1 << 16)
+def _cached(pred: str, gold: str, options: Options) -> Verdict:
+    return _decide(pred, gold, options)
+
+
+def _decide(pred: str, gold: str, options: Options) -> Verdict:
+    a, b = plain(pred), plain(gold)
+    if a is not None and b is not None:
+        return _same_plain(a, b, options), "exact"
+    if max(len(pred), len(gold)) > MAX_LENGTH:
+        return pred.strip() == gold.strip(), "length"
+    p, g = tidy(pred), tidy(gold)
+    if not p or not g:
+        return (True, "identical") if p == g and pred.strip() == gold.strip() else (False, "empty")
+    if p == g:
+        return True, "identical"
+    a, b = plain(p), plain(g)
+    if a is not None and b is not None:
+        return _same_plain(a, b, options), "exact"
+    if key(p) == key(g):
+        return True, "normalised"
+    if letter := option(g):
+        if option_letter(p) or not letter.isupper():
+            if option_letter(p) == letter.upper():
+                return True, "option"
+            if letter.isupper():
+                return False, "option"
+        elif len(g) > 1 or len(p) > 1:
+            return False, "option"
+    return _read(p, g, pred, options)
+
+
+def _same_plain(a: Plain, b: Plain, options: Options) -> bool:
+    if a.value == b.value:
+        return True
+    if a.percent != b.percent:
+        if a.percent and a.value / 100 == b.value:
+            return True
+        if b.percent and b.value / 100 == a.value:
+            return True
+    return close(a.value, b.value, a.places, b.places, options.digits)
+
+
+@lru_cache(maxsize=1 << 14)
+def _tree(text: str, comma_groups: bool) -> Node | str:
+    """The tree, or why there is none: `big` or `unreadable`."""
+    try:
+        return parse(text, comma_groups=comma_groups)
+    except TooBig:
+        return "big"
+    except (Unreadable, RecursionError):
+        return "unreadable"
+
+
+def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
+    gold, pred = _tree(g, True), _tree(p, True)
+    if isinstance(gold, str):
+        return _unread_gold(p, g, gold)
+    if isinstance(pred, str):
+        return _unread_pred(p, g, raw, pred, options)
+    verdict = _compared(gold, pred, options)
+    if not verdict and (_GROUPS.search(g) or _GROUPS.search(p)):
+        verdict = _other_commas(p, g, options) or verdict
+    if verdict is None:
+        return symbolic.decide(p, g, options.digits)
+    if not verdict and "text" in (gold.kind, pred.kind) and same_words(g, p):
+        return True, "words"
+    if not verdict and (letter := option_letter(g)) and letter == option_letter(p):
+        return True, "option"
+    return verdict, "words" if "text" in (gold.kind, pred.kind) else "value"
+
+
+def _compared(gold: Node, pred: Node, options: Options) -> bool | None:
+    try:
+        return same(gold, pred, options)
+    except (TooBig, RecursionError):
+        return None
+
+
+def _other_commas(p: str, g: str, options: Options) -> bool | None:
+    """`1,234` may also be a list: the reading under which both are the same counts, with as many elements."""
+    for gold_joined, pred_joined in ((True, False), (False, True), (False, False)):
+        gold, pred = _tree(g, gold_joined), _tree(p, pred_joined)
+        if isinstance(gold, Node) and isinstance(pred, Node) and _compared(gold, pred, options):
+            return True
+    return None
+
+
+def _unread_gold(p: str, g: str, why: str) -> Verdict:
+    if same_words(g, p):
+        return True, "words"
+    if why == "big":
+        return False, "length"
+    if is_prose(g):
+        return False, "words"
+    return symbolic.decide(p, g, DEFAULT.digits)
+
+
+def _unread_pred(p: str, g: str, raw: str, why: str, options: Options) -> Verdict:
+    """An answer with prose around it counts by its one formula, unless the prose denies or hedges it."""
+    if why == "big":
+        return False, "length"
+    if same_words(g, p):
+        return True, "words"
+    if (letter := option_letter(g)) and letter == option_letter(p):
+        return True, "option"
+    parts = [m[1] or m[2] for m in _MATH_PART.finditer(latinise(raw))]
+    if parts and len(set(parts)) == 1 and not _DENIAL.search(raw) and not re.search(r"\d", _MATH_PART.sub("", raw)):
+        verdict, step = equal(parts[0], g, options)
+        return verdict, f"{step}, in prose"
+    if is_prose(p):
+        return False, "prose"
+    return symbolic.decide(p, g, options.digits)

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker pool runs to grade: `WorkerPool("newskills.graders.worker:make", {"name": …, "config": …})`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from newskills.base.records import Row, Score
+from newskills.graders import make_grader
+
+
+def make(config: Row) -> Callable[[Row], Score]:
+    """The grading function of the grader `config["name"]` with the settings `config["config"]`."""
+    return make_grader(config["name"], config["config"]).grade
+
+
+def preload(config: Row) -> None:
+    """Imports what the grader loads late, where it says so, before workers are forked."""
+    warm = getattr(make_grader(config["name"], config["config"]), "preload", None)
+    if warm is not None:
+        warm()
