@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole generation: read rows, fill prompts, ask, write records that survive a crash. Rows per second.
+
+Ours is the whole command, start-up included. A peer's is its steady rate, start-up taken off (the difference of a
+long and a short run), so that the comparison leans to the peer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench.endpoint import Endpoint
+from bench.measure import NS, BenchError, Line, Options, clean_env, run, scratch
+from bench.peers import INSPECT, LM_EVAL, Peer, venv
+from bench.rows import write_problems
+
+ROWS, IN_FLIGHT, LATENCY = 5000, 512, 0.2
+RATE, PEER_RATIO, IDEAL = 3000, 10, 1.3
+PROMPT = "Solve the problem and end with the answer in a box.\n\n{problem}"
+TASK = """task: bench_rows
+dataset_path: json
+dataset_kwargs: {{data_files: {{test: {rows}}}}}
+test_split: test
+output_type: generate_until
+doc_to_text: "Solve the problem and end with the answer in a box.\\n\\n{{{{problem}}}}"
+doc_to_target: "{{{{expected_answer}}}}"
+generation_kwargs: {{until: [], max_gen_toks: 512}}
+metric_list: [{{metric: exact_match}}]
+"""
+INSPECT_TASK = """from inspect_ai import Task, task
+from inspect_ai.dataset import FieldSpec, json_dataset
+from inspect_ai.scorer import match
+from inspect_ai.solver import generate
+
+@task
+def rows():
+    data = json_dataset({rows!r}, FieldSpec(input="problem", target="expected_answer"))
+    return Task(dataset=data, solver=generate(), scorer=match(numeric=True))
+"""
+
+Asking = Callable[[Endpoint, Path, Path, int], float]
+
+
+def bench(options: Options) -> Iterator[Line]:
+    with scratch() as folder:
+        rows = options.rows(ROWS)
+        ours = rows / wall(ours_seconds, 0, rows, folder)
+        line = Line(bench="end to end", what=f"{rows} rows at 0 ms", ours=ours, unit="rows/s")
+        line.target, line.met = f"≥ {RATE:,}", ours >= RATE
+        yield line
+        if options.peers:
+            yield peer_line(ours, LM_EVAL, lm_eval_seconds, (500, 2500), folder, target=PEER_RATIO)
+            yield peer_line(ours, INSPECT, inspect_seconds, (100, 500), folder)
+        yield from slow_endpoint(options, folder)
+
+
+def slow_endpoint(options: Options, folder: Path) -> Iterator[Line]:
+    """At 200 ms a request, the ideal is all slots busy all the time."""
+    rows = options.rows(ROWS)
+    ideal = -(-rows // IN_FLIGHT) * LATENCY
+    seconds = wall(ours_seconds, int(LATENCY * 1000), rows, folder)
+    line = Line(bench="end to end", what=f"{rows} rows at 200 ms, {IN_FLIGHT} in flight", ours=seconds, unit="s")
+    line.better, line.beside, line.theirs = "less", "ideal", ideal
+    line.target, line.met = f"≤ {IDEAL} × ideal", seconds <= IDEAL * ideal
+    yield line
+    if options.peers:
+        theirs = wall(lm_eval_seconds, int(LATENCY * 1000), rows, folder)
+        yield Line(
+            bench="end to end",
+            what=line.what,
+            ours=seconds,
+            unit="s",
+            better="less",
+            beside=LM_EVAL.shown,
+            theirs=theirs,
+            note="whole commands",
+        )
+
+
+def peer_line(
+    ours: float, peer: Peer, asking: Asking, sizes: tuple[int, int], folder: Path, *, target: int | None = None
+) -> Line:
+    short, long = (wall(asking, 0, size, folder) for size in sizes)
+    steady = (sizes[1] - sizes[0]) / (long - short)
+    line = Line(bench="end to end", what="at 0 ms, peer without its start-up", ours=ours, unit="rows/s")
+    line.beside, line.theirs = peer.shown, steady
+    line.note = f"{peer.shown} with start-up: {sizes[1] / long:,.0f} rows/s over {sizes[1]} rows"
+    if target:
+        line.target, line.met = f"≥ {target} ×", ours >= target * steady
+    return line
+
+
+def wall(asking: Asking, latency_ms: int, rows: int, folder: Path) -> float:
+    """Seconds of the better of two runs. Raises BenchError unless each row was asked for."""
+    seconds = []
+    for turn in range(2):
+        place = folder / f"{asking.__name__}-{latency_ms}-{rows}-{turn}"
+        place.mkdir()
+        write_problems(place / "rows.jsonl", rows)
+        with Endpoint(latency_ms) as endpoint:
+            seconds.append(asking(endpoint, place / "rows.jsonl", place, rows))
+            if endpoint.served < rows:
+                raise BenchError(f"{asking.__name__}: only {endpoint.served} of {rows} requests came")
+    return min(seconds)
+
+
+def generate_command(endpoint: Endpoint, input_file: Path, folder: Path) -> list[str | Path]:
+    """`ns generate` over `input_file` into `folder / "out"`."""
+    prompt = folder / "prompt.yaml"
+    prompt.write_text(f"user: {json.dumps(PROMPT)}\n")
+    argv = [NS, "generate", f"--output_dir={folder / 'out'}", f"--input_file={input_file}", "--server_type=openai"]
+    argv += ["--model=fake", f"--server_address={endpoint.base_url}", f"++prompt_config={prompt}"]
+    return [*argv, f"++max_concurrent_requests={IN_FLIGHT}"]
+
+
+def ours_seconds(endpoint: Endpoint, input_file: Path, folder: Path, rows: int) -> float:
+    done = run(generate_command(endpoint, input_file, folder), env=clean_env(folder), cwd=folder)
+    with (folder / "out" / "output.jsonl").open("rb") as file:
+        written = sum(1 for _ in file)
+    if written != rows:
+        raise BenchError(f"{written} records for {rows} rows:\n{done.output[-2000:]}")
+    return done.wall
+
+
+def lm_eval_seconds(endpoint: Endpoint, input_file: Path, folder: Path, rows: int) -> float:
+    (folder / "bench_rows.yaml").write_text(TASK.format(rows=input_file))
+    address = f"{endpoint.base_url}/chat/completions"
+    model = f"model=fake,base_url={address},num_concurrent={IN_FLIGHT},max_retries=1,tokenized_requests=False"
+    argv = [venv(LM_EVAL) / "lm_eval", "--model", "local-chat-completions", "--model_args", model]
+    argv += ["--tasks", "bench_rows", "--include_path", folder, "--apply_chat_template", "--log_samples"]
+    env = clean_env(folder, HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", HF_HOME=str(folder / "hf"))
+    return run([*argv, "--output_path", folder / "out"], env=env, cwd=folder).wall
+
+
+def inspect_seconds(endpoint: Endpoint, input_file: Path, folder: Path, rows: int) -> float:
+    (folder / "rows_task.py").write_text(INSPECT_TASK.format(rows=str(input_file)))
+    argv = [venv(INSPECT) / "inspect", "eval", "rows_task.py", "--model", "openai-api/bench/fake"]
+    argv += ["--max-connections", str(IN_FLIGHT), "--max-samples", str(IN_FLIGHT), "--display", "none"]
+    env = clean_env(folder, BENCH_API_KEY="none", BENCH_BASE_URL=endpoint.base_url, PATH=os.environ["PATH"])
+    return run([*argv, "--log-dir", folder / "logs"], env=env, cwd=folder).wall
