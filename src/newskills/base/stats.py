@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Uncertainty of scores, without numpy: estimators, 95 % intervals, paired comparison.
+
+The independent unit is a problem; samples of one problem correlate. Hence an interval is always taken over
+problems, one value each (E. Miller, "Adding Error Bars to Evals", arXiv:2411.00640).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from typing import Literal, NamedTuple, TypeVar
+
+from msgspec import Struct
+
+T = TypeVar("T")
+
+Z95 = 1.959963984540054
+"""97.5 % quantile of the normal distribution."""
+
+
+class Interval(NamedTuple):
+    """Bounds at 95 %, and how they were found."""
+
+    low: float
+    high: float
+    method: Literal["wilson", "cluster"]
+
+
+def pass_at_k(samples: int, correct: int, k: int) -> float:
+    """Chance that k of `samples` drawn without replacement hold a correct one (Chen et al., arXiv:2107.03374).
+
+    >>> pass_at_k(4, 1, 2)
+    0.5
+    """
+    if not 1 <= k <= samples:
+        raise ValueError(f"pass@{k} of {samples} samples is not defined")
+    return 1.0 - math.comb(samples - correct, k) / math.comb(samples, k)
+
+
+def mean_std(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard deviation (ddof 1); the latter is NaN for less than two values."""
+    mean = math.fsum(values) / len(values)
+    if len(values) < 2:
+        return mean, math.nan
+    return mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def wilson(share: float, n: float, critical: float = Z95) -> tuple[float, float]:
+    """Score interval of a share of `n` (E. B. Wilson, JASA 22, 1927); never outside 0–1, not empty at 0 or 1.
+
+    >>> [round(bound, 4) for bound in wilson(0.5, 10)]
+    [0.2366, 0.7634]
+    """
+    square = critical * critical
+    centre = (share + square / (2 * n)) / (1 + square / n)
+    half = critical / (1 + square / n) * math.sqrt(share * (1 - share) / n + square / (4 * n * n))
+    return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
+
+
+def mean_interval(values: Mapping[float, int]) -> Interval:
+    """Of the mean over independent problems; `values`: value of a problem → how many problems have it.
+
+    Only 0 and 1: Wilson. Other values within 0–1 (averages over samples of a problem): Wilson with the effective
+    number of problems that the variance between problems implies, and Student's t (Dean and Pagano, J. Surv. Stat.
+    Methodol. 3, 2015). Values outside: Student's t, infinite for a single problem.
+    """
+    n = sum(values.values())
+    mean = math.fsum(value * count for value, count in values.items()) / n
+    if all(value in (0, 1) for value in values):
+        return Interval(*wilson(mean, n), "wilson")
+    bounded = all(0 <= value <= 1 for value in values)
+    if n == 1:
+        return Interval(0.0, 1.0, "cluster") if bounded else Interval(-math.inf, math.inf, "cluster")
+    variance = math.fsum((value - mean) ** 2 * count for value, count in values.items()) / (n - 1)
+    if bounded:
+        effective = n * mean * (1 - mean) / variance if len(values) > 1 else n
+        return Interval(*wilson(mean, effective, t_critical(n - 1)), "cluster")
+    half = t_critical(n - 1) * math.sqrt(variance / n)
+    return Interval(mean - half, mean + half, "cluster")
+
+
+def clustered_standard_error(clusters: Sequence[Sequence[float]]) -> float:
+    """Of the mean over all values, where values of one cluster (one source text, say) depend on each other.
+
+    Sandwich estimator (Miller 2024, section 2.2) with the correction C/(C - 1) for few clusters. NaN for one.
+    """
+    n = sum(map(len, clusters))
+    if len(clusters) < 2:
+        return math.nan
+    mean = math.fsum(math.fsum(cluster) for cluster in clusters) / n
+    squares = math.fsum(math.fsum(value - mean for value in cluster) ** 2 for cluster in clusters)
+    return math.sqrt(squares * len(clusters) / (len(clusters) - 1)) / n
+
+
+def bootstrap(
+    problems: Sequence[T], statistic: Callable[[Sequence[T]], float], *, resamples: int = 1000, seed: int = 0
+) -> tuple[float, float]:
+    """95 % percentile interval of a statistic that is no mean, by drawing problems with replacement.
+
+    The same input gives the same interval (Efron, Ann. Stat. 7, 1979).
+    """
+    draw = random.Random(seed)  # noqa: S311 - repeatable on purpose, no secret
+    found = sorted(statistic(draw.choices(problems, k=len(problems))) for _ in range(resamples))
+    return found[round(0.025 * (resamples - 1))], found[round(0.975 * (resamples - 1))]
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """First minus second over `n` common problems, with a 95 % interval and a two-sided p-value."""
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    n: int
+    method: Literal["mcnemar", "paired t"]
+
+
+def compare(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> Comparison:
+    """Two systems on the same problems in the same order; each item holds the scores of one problem's samples.
+
+    Problems without a score on either side are left out. One 0/1 sample on both sides: exact McNemar test
+    (Psychometrika 12, 1947), else Student's t on the differences of the problems' means, or the sign test where all
+    differences are alike. Raises ValueError if fewer than two are left.
+    """
+    pairs = [(a, b) for a, b in zip(first, second, strict=True) if a and b]
+    if len(pairs) < 2:
+        raise ValueError("at least two common problems are needed for a comparison")
+    differences = [math.fsum(a) / len(a) - math.fsum(b) / len(b) for a, b in pairs]
+    mean, deviation = mean_std(differences)
+    error = deviation / math.sqrt(len(pairs))
+    half = t_critical(len(pairs) - 1) * error
+    single = all(len(a) == len(b) == 1 and a[0] in (0, 1) and b[0] in (0, 1) for a, b in pairs)
+    return Comparison(
+        difference=mean,
+        low=mean - half,
+        high=mean + half,
+        p_value=mcnemar(differences.count(1), differences.count(-1))
+        if single
+        else _t_test(mean, error, len(pairs)),
+        n=len(pairs),
+        method="mcnemar" if single else "paired t",
+    )
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """Exact two-sided p-value of discordant pairs: the chance of a split at least as uneven.
+
+    >>> mcnemar(0, 5)
+    0.0625
+    """
+    total = only_first + only_second
+    fewer = min(only_first, only_second)
+    terms = accumulate(range(fewer), lambda term, i: term * (total - i) // (i + 1), initial=1)
+    return min(1.0, float(2 * sum(terms) / 2**total))
+
+
+def _t_test(mean: float, error: float, n: int) -> float:
+    if error == 0:
+        return 1.0 if mean == 0 else 2.0 ** (1 - n)
+    return t_two_sided(mean / error, n - 1)
+
+
+def t_two_sided(t: float, freedom: int) -> float:
+    """P(|T| ≥ |t|) of Student's distribution."""
+    return _beta_share(freedom / 2, 0.5, freedom / (freedom + t * t))
+
+
+@lru_cache(maxsize=1024)
+def t_critical(freedom: int) -> float:
+    """97.5 % quantile of Student's distribution, to 1e-9."""
+    low, high = 0.0, 13.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        if t_two_sided(middle, freedom) > 0.05:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _beta_share(a: float, b: float, x: float) -> float:
+    """Regularised incomplete beta function I_x(a, b) (NIST DLMF 8.17.22, on the side where it converges fast)."""
+    if x <= 0 or x >= 1:
+        return float(x >= 1)
+    scale = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
+    if x > (a + 1) / (a + b + 2):
+        return 1.0 - scale * _beta_fraction(b, a, 1 - x) / b
+    return scale * _beta_fraction(a, b, x) / a
+
+
+def _beta_fraction(a: float, b: float, x: float) -> float:
+    """The continued fraction of DLMF 8.17.22 by Lentz's method, to 1e-15; needs about sqrt(a + b) steps."""
+    upper, lower = 1.0, 1.0 / (1.0 - (a + b) * x / (a + 1))
+    value = lower
+    for m in range(1, 10_000):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for term in (even, odd):
+            lower = 1.0 / (1.0 + term * lower)
+            upper = 1.0 + term / upper
+            value *= lower * upper
+        if abs(lower * upper - 1.0) < 1e-15:
+            break
+    return value
