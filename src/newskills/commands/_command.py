@@ -20,7 +20,8 @@ O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
 class Command(Struct, Generic[O], frozen=True, kw_only=True):
     """`run` gets the parsed options and returns the exit code.
 
-    `config` names the struct of the `++` keys (None: the command takes none); `result` does the work for the
+    `config` names the struct of the `++` keys (None: it takes none, or with `any_keys` some that are checked later);
+    `result` does the work for the
     Python API and returns what the call is worth, where that is more than success.
     """
 
@@ -32,6 +33,7 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
     config: type[Struct] | None = None
     aliases: Mapping[str, str] = {}
     examples: Sequence[str] = ()
+    any_keys: bool = False
 
     def main(self, argv: Sequence[str]) -> int:
         """Parses `argv`, shows help where asked, runs. Raises NewskillsError."""
@@ -54,7 +56,7 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
         return None
 
     def check(self, parsed: Parsed[O]) -> None:
-        if parsed.overrides and self.config is None:
+        if parsed.overrides and self.config is None and not self.any_keys:
             key = next(iter(parsed.overrides))
             raise ConfigError(f"ns {self.name} takes no ++ keys, but ++{key}= was given.")
 

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns grade`: verdicts for any JSONL of answers, from files or standard input. The input is never changed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Annotated
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Ledger, Row
+from newskills.base.store import atomic_write, decode_row, encode_line, read_rows
+from newskills.commands._command import Command
+from newskills.commands._options import doc
+from newskills.config.command_line import Parsed
+from newskills.config.values import parse_value
+from newskills.run.grade import grade_rows
+from newskills.run.spec import count
+
+STDIN = "-"
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    grader: Annotated[str, doc("name, module::Class or file.py::Class")] = "math"
+    input_files: Annotated[list[str], doc("JSONL files; none or - = standard input")] = []
+    output_file: Annotated[str | None, doc("JSONL to write (default: standard output)")] = None
+    accept_lost: Annotated[float, doc("percent of rows that may stay unscored before the exit code is 1")] = 1.0
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    config = {key: parse_value(str(text)) for key, text in parsed.overrides.items()}
+    with ExitStack() as stack:
+        rows = _rows(options.input_files)
+        graded = grade_rows(rows, options.grader, config)
+        ledger = Ledger()
+        for record in graded:
+            if ledger.total == 0:
+                out = _open(options.output_file, stack)
+            count(ledger, record["outcome"], record.get("outcome_cause"))
+            out.write(encode_line(record))
+    if ledger.total == 0:
+        raise DataError("There are no rows to grade.")
+    sys.stdout.flush()
+    sys.stderr.write(summary(ledger))
+    return 1 if 100 * ledger.unscored > options.accept_lost * ledger.total else 0
+
+
+def summary(ledger: Ledger) -> str:
+    """One line: counts by outcome, and the causes of what was lost."""
+    causes = ", ".join(f"{cause} {n}" for cause, n in sorted(ledger.causes.items()) if cause != "model")
+    return (
+        f"{ledger.total} rows: {ledger.correct} correct, {ledger.wrong} wrong, {ledger.no_answer} without answer, "
+        f"{ledger.unscored} unscored{f' ({causes})' if causes else ''}\n"
+    )
+
+
+def _rows(files: list[str]) -> Iterator[Row]:
+    if files and STDIN in files[1:]:
+        raise ConfigError("--input_files: - (standard input) stands alone.")
+    if not files or files == [STDIN]:
+        if sys.stdin.isatty():
+            raise ConfigError("Nothing to grade: give --input_files, or pipe JSONL into the command.")
+        for number, line in enumerate(sys.stdin.buffer, 1):
+            if line.strip():
+                yield decode_row(line, Path("standard input"), number)
+        return
+    for name in files:
+        yield from read_rows(Path(name))
+
+
+def _open(path: str | None, stack: ExitStack) -> IO[bytes]:
+    return stack.enter_context(atomic_write(Path(path))) if path else sys.stdout.buffer
+
+
+COMMAND = Command(
+    name="grade",
+    summary="Verdicts for any JSONL file of answers: adds predicted_answer, symbolic_correct (true, false or null = "
+    "undecided), outcome, grader and why to each row. ++key=value sets the grader's options.",
+    options=Options,
+    run=run,
+    any_keys=True,
+    examples=(
+        "ns grade --grader=math --input_files answers.jsonl --output_file graded.jsonl",
+        "cat answers.jsonl | ns grade --grader=multichoice ++relaxed=true",
+    ),
+)
