@@ -20,9 +20,9 @@ O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
 class Command(Struct, Generic[O], frozen=True, kw_only=True):
     """`run` gets the parsed options and returns the exit code.
 
-    `config` names the struct of the `++` keys (None: it takes none, or with `any_keys` some that are checked later);
-    `result` does the work for the
-    Python API and returns what the call is worth, where that is more than success.
+    `config` names the struct of the `++` keys (None: it takes none, or with `any_keys` some that are checked
+    later); `result` does the work for the Python API and returns what the call is worth, where that is more than
+    success.
     """
 
     name: str

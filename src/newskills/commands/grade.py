@@ -79,8 +79,8 @@ def _open(path: str | None, stack: ExitStack) -> IO[bytes]:
 
 COMMAND = Command(
     name="grade",
-    summary="Verdicts for any JSONL file of answers: adds predicted_answer, symbolic_correct (true, false or null = "
-    "undecided), outcome, grader and why to each row. ++key=value sets the grader's options.",
+    summary="Verdicts for any JSONL file of answers: adds predicted_answer, symbolic_correct (true, false or null "
+    "= undecided), outcome, grader and why to each row. ++key=value sets the grader's options.",
     options=Options,
     run=run,
     any_keys=True,

@@ -36,8 +36,8 @@ def run(parsed: Parsed[Options]) -> int:
 
 COMMAND = Command(
     name="merge_chunks",
-    summary="Join chunk files by hand, in the order given. Runs merge their own chunks; this is for chunks that were "
-    "computed in different places.",
+    summary="Join chunk files by hand, in the order given. Runs merge their own chunks; this is for chunks that "
+    "were computed in different places.",
     options=Options,
     run=run,
     examples=("ns merge_chunks output-rs0.jsonl output-rs0_chunk_0.jsonl output-rs0_chunk_1.jsonl",),
