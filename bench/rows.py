@@ -23,8 +23,8 @@ def problems(count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
         boxes, each, away = draw.randint(3, 99), draw.randint(3, 99), draw.randint(1, 8)
         text = (
             f"{name} has {boxes} boxes in shelf number {number}. Each of the boxes holds {each} {thing}, and none "
-            f"of them is empty. On the way to the market {name} gives {away} {thing} to a friend and sells none of "
-            f"the others. How many {thing} does {name} have left when the market opens?"
+            f"of them is empty. On the way to the market {name} gives {away} {thing} to a friend and sells none "
+            f"of the others. How many {thing} does {name} have left when the market opens?"
         )
         yield {"id": f"row-{number}", "problem": text, "expected_answer": str(boxes * each - away)}
 
