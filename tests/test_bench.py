@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benches' own instruments: what they measure with must be right before any figure is believed."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from bench import __main__ as front
+from bench import answers, endpoint, judges, rows
+from bench.endpoint import Endpoint, fallback
+from bench.measure import BenchError, Line, run
+
+PATHS = ("/v1/chat/completions", "/completions", "/v1/responses")
+
+
+def exchange(connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None = None) -> bytes:
+    connection.request(method, path, body)
+    return connection.getresponse().read()
+
+
+@pytest.mark.parametrize("kind", ["compiled", "fallback"])
+def test_endpoints_give_the_same_canned_replies(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if kind == "fallback":
+        monkeypatch.setattr(endpoint, "program", lambda: [sys.executable, str(endpoint.FOLDER / "fallback.py")])
+    elif "fallback.py" in endpoint.program()[-1]:
+        pytest.skip("no C compiler here")
+    with Endpoint() as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        for path in PATHS:
+            expected = next(body for tail, body in fallback.ROUTES if path.endswith(tail))
+            assert exchange(connection, "POST", path, b"{}").decode() == expected
+            assert "boxed{42}" in json.dumps(json.loads(expected))
+        assert json.loads(exchange(connection, "GET", "/v1/models"))["data"][0]["id"] == "fake"
+        assert server.served == len(PATHS)
+        connection.close()
+
+
+def test_latency_and_bodies_larger_than_one_read() -> None:
+    with Endpoint(latency_ms=100) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        start = time.perf_counter()
+        assert json.loads(exchange(connection, "POST", PATHS[0], b" " * 1_000_000))
+        assert time.perf_counter() - start >= 0.1
+        connection.close()
+
+
+def test_a_client_that_leaves_early_gets_no_one_elses_reply() -> None:
+    with Endpoint(latency_ms=150) as server:
+        for _ in range(20):
+            leaver = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+            leaver.request("POST", PATHS[0], b"{}")
+            leaver.close()
+        stayer = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        assert b"text_completion" in exchange(stayer, "POST", PATHS[1], b"{}")
+        stayer.close()
+        assert server.served == 1
+
+
+def test_cpu_and_memory_count_children() -> None:
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
+    work = "x = bytearray(150_000_000); sum(range(10_000_000)); import time; time.sleep(0.2)"
+    done = run([sys.executable, "-c", code, work])
+    idle = run([sys.executable, "-c", ""])
+    assert done.cpu > idle.cpu + 0.1
+    assert done.peak_rss > 150_000_000
+
+
+def test_a_failing_command_gives_no_figure() -> None:
+    with pytest.raises(BenchError, match="no such thing"):
+        run([sys.executable, "-c", "raise SystemExit('no such thing')"])
+
+
+def test_table_shows_ratios_both_ways_and_unmet_targets() -> None:
+    slow = Line(bench="b", what="slow", ours=2.0, unit="s", better="less", beside="peer", theirs=30.0)
+    fast = Line(
+        bench="b", what="fast", ours=50.0, unit="rows/s", beside="peer", theirs=100.0, target="≥ 60", met=False
+    )
+    assert (slow.ratio, fast.ratio) == (15.0, 0.5)
+    shown = front.table([slow, fast])
+    assert "15 ×" in shown
+    assert "0.50 ×" in shown
+    assert shown.splitlines()[-1].endswith("NO")
+    assert front.markdown([slow]).count("|") == 3 * (len(front.HEADS) + 1)
+
+
+def test_docs_change_between_the_markers_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "performance.md"
+    page.write_text(f"before\n{front.BEGIN}\nold\n{front.END}\nafter\n")
+    monkeypatch.setattr(front, "PAGE", page)
+    front.write_docs([Line(bench="b", what="new", ours=1.0, unit="s")])
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "new" in text
+    assert "old" not in text
+
+
+def test_made_up_rows_differ_and_have_the_right_answer() -> None:
+    made = list(rows.problems(50))
+    assert len({row["problem"] for row in made}) == 50
+    graded = list(rows.records(50, seed=1))
+    assert 0 < sum(row["symbolic_correct"] for row in graded) < 50
+    assert all(row["expected_answer"] in row["generation"] for row in graded if row["symbolic_correct"])
+
+
+def test_pairs_are_labelled_as_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NEWSKILLS_MIRROR", raising=False)
+    judge = judges.by_newskills()
+    for pair in answers.integers(100):
+        assert judge(pair) == pair["right"]
+    made = answers.mix(200, tmp_path)
+    assert {pair["right"] for pair in made} == {True, False}
+    assert len({pair["expected_answer"] for pair in made}) > 25
+
+
+def test_judges_wait_to_be_told(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("".join(json.dumps(pair) + "\n" for pair in answers.integers(60)))
+    argv = [sys.executable, judges.__file__, "newskills", str(file)]
+    done = subprocess.run(argv, input="go\nend\n", capture_output=True, text=True, check=True)
+    ready, said = done.stdout.splitlines()
+    assert ready == "ready"
+    assert json.loads(said)["agreed"] == 1.0
