@@ -101,7 +101,7 @@ async def pipelined(port: int, requests: int, connections: int) -> float:
             await reader.readexactly(size * batch)
         writer.close()
 
-    rounds = max(1, requests // batch // connections)
+    rounds = -(-requests // (batch * connections))
     start = time.perf_counter()
     await asyncio.gather(*(one(rounds) for _ in range(connections)))
     return rounds * batch * connections / (time.perf_counter() - start)
