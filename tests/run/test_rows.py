@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from newskills.base.errors import DataError
+from newskills.run.rows import bounds, content_id, scan
+
+
+def write(folder: Path, *rows: object) -> Path:
+    path = folder / "in.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def ids(path: Path) -> list[str]:
+    found = scan(path)
+    return [sample.id for sample in found.samples(range(found.rows))]
+
+
+def test_own_ids_are_kept(tmp_path: Path) -> None:
+    assert ids(write(tmp_path, {"id": "a"}, {"id": 7}, {"id": "c"})) == ["a", "7", "c"]
+
+
+def test_rows_without_id_are_known_by_content_whatever_the_order_of_keys(tmp_path: Path) -> None:
+    first, second = ids(write(tmp_path, {"a": 1, "b": 2}, {"a": 2}))
+    assert first == content_id({"b": 2, "a": 1})
+    assert first != second
+
+
+def test_equal_rows_are_numbered(tmp_path: Path) -> None:
+    first, second, third, other = ids(write(tmp_path, {"a": 1}, {"a": 1}, {"a": 1}, {"a": 2}))
+    assert (second, third) == (f"{first}-2", f"{first}-3")
+    assert "-" not in other
+
+
+def test_ids_that_are_not_unique_give_way_to_content(tmp_path: Path) -> None:
+    path = write(tmp_path, {"id": "x", "a": 1}, {"id": "x", "a": 2}, {"id": "y"}, {"id": True})
+    found = scan(path)
+    samples = list(found.samples(range(found.rows)))
+    assert len({sample.id for sample in samples}) == 4
+    assert samples[0].id == content_id({"id": "x", "a": 1})
+    assert samples[0].row["original_id"] == "x"
+    assert samples[2].id == "y"
+
+
+def test_blank_lines_do_not_count(tmp_path: Path) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text('{"a":1}\n\n{"a":2}\n   \n')
+    found = scan(path)
+    assert [s.position for s in found.samples(range(found.rows))] == [0, 1]
+
+
+def test_positions_begin_at_the_chunk(tmp_path: Path) -> None:
+    found = scan(write(tmp_path, *({"n": n} for n in range(5))))
+    assert [(s.position, s.row["n"]) for s in found.samples(range(2, 4))] == [(0, 2), (1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty"),
+        (b"\n \n", "is empty"),
+        (b'{"a":1}\n{"a":\n', "line 2: invalid JSON"),
+        (b'{"a":1}\n[1]\n', "line 2: a JSON object is expected"),
+        (b'{"a":"\xff"}\n', "line 1: invalid JSON"),
+    ],
+)
+def test_bad_files_are_refused(tmp_path: Path, content: bytes, says: str) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=says):
+        scan(path)
+
+
+def test_a_missing_file_names_its_neighbours(tmp_path: Path) -> None:
+    write(tmp_path, {"a": 1})
+    with pytest.raises(DataError, match=r"There is no file .*test\.jsonl.*in\.jsonl"):
+        scan(tmp_path / "test.jsonl")
+
+
+@given(st.integers(0, 200), st.integers(1, 20))
+def test_chunks_cover_everything_once(rows: int, chunks: int) -> None:
+    parts = [bounds(rows, chunks, k, -1) for k in range(chunks)]
+    assert [row for part in parts for row in part] == list(range(rows))
+    sizes = [len(part) for part in parts]
+    assert max(sizes) - min(sizes) <= 1
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_max_samples_counts_within_the_chunk() -> None:
+    assert bounds(10, 3, 1, 2) == range(4, 6)
+    assert bounds(10, None, None, 100) == range(10)
+    assert bounds(2, 4, 3, -1) == range(2, 2)
