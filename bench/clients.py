@@ -14,7 +14,9 @@ import asyncio
 import json
 import sys
 import time
+from collections.abc import Awaitable, Callable, Iterator
 
+Worker = Callable[[Iterator[int]], Awaitable[None]]
 PROMPT = "Each of the 6 boxes holds 7 apples. How many apples are there in all? " * 4
 BODY = json.dumps(
     {
@@ -110,19 +112,15 @@ async def pipelined(port: int, requests: int, connections: int) -> float:
 async def by_aiohttp(port: int, requests: int, connections: int) -> float:
     import aiohttp
 
-    left = iter(range(requests))
-    connector = aiohttp.TCPConnector(limit=connections)
-    async with aiohttp.ClientSession(connector=connector) as session:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=connections)) as session:
 
-        async def worker() -> None:
+        async def worker(left: Iterator[int]) -> None:
             for _ in left:
                 headers = {"Content-Type": "application/json"}
                 async with session.post(f"http://127.0.0.1:{port}{PATH}", data=BODY, headers=headers) as reply:
                     json.loads(await reply.read())
 
-        start = time.perf_counter()
-        await asyncio.gather(*(worker() for _ in range(connections)))
-        return requests / (time.perf_counter() - start)
+        return await connected_rate(worker, requests, connections)
 
 
 async def by_newskills(port: int, requests: int, connections: int) -> float:
@@ -130,17 +128,23 @@ async def by_newskills(port: int, requests: int, connections: int) -> float:
 
     from newskills.models.http import HttpClient
 
-    client, left = HttpClient(f"http://127.0.0.1:{port}/v1", limit=connections), iter(range(requests))
+    client = HttpClient(f"http://127.0.0.1:{port}/v1", limit=connections)
 
-    async def worker() -> None:
+    async def worker(left: Iterator[int]) -> None:
         for _ in left:
             msgspec.json.decode((await client.post("/chat/completions", BODY, 60.0)).body)
 
-    start = time.perf_counter()
-    await asyncio.gather(*(worker() for _ in range(connections)))
-    rate = requests / (time.perf_counter() - start)
+    rate = await connected_rate(worker, requests, connections)
     await client.close()
     return rate
+
+
+async def connected_rate(worker: Worker, requests: int, connections: int) -> float:
+    """Requests per second of so many workers once all connections stand."""
+    await asyncio.gather(*(worker(iter(range(1))) for _ in range(connections)))
+    left, start = iter(range(requests)), time.perf_counter()
+    await asyncio.gather(*(worker(left) for _ in range(connections)))
+    return requests / (time.perf_counter() - start)
 
 
 CLIENTS = {"raw": raw, "pipelined": pipelined, "aiohttp": by_aiohttp, "newskills": by_newskills}
