@@ -70,7 +70,7 @@ class AnthropicModel(HttpModel):
     async def complete(self, request: Request) -> Reply:
         started = time.time()
         inference = request.inference
-        if not self._bodies.get(inference):
+        if not self._bodies.knows(inference):
             check(self.name, inference)
             self._bodies.put(inference, constant(self.name, inference))
         body = self._bodies.body(request, dynamic(self.name, request))

@@ -39,7 +39,7 @@ def shortened(
 def reduce_generation(
     request: Request, error: ContextLimitError, tokenizer: Tokenizer | None, budget: int
 ) -> Request | None:
-    """New limit of generated tokens: context minus prompt minus `budget`; None where the prompt alone is too long.
+    """New limit of generated tokens: context minus prompt minus `budget`; None where that is none, or no less.
 
     A prompt length that the server does not tell is counted with `tokenizer`.
     """
@@ -51,9 +51,9 @@ def reduce_generation(
     if prompt is None or (left := error.limit - prompt - budget) < 1:
         return None
     wanted = request.inference.tokens_to_generate
-    inference = msgspec.structs.replace(
-        request.inference, tokens_to_generate=left if wanted is None else min(wanted, left)
-    )
+    if wanted is not None and wanted <= left:
+        return None
+    inference = msgspec.structs.replace(request.inference, tokens_to_generate=left)
     return msgspec.structs.replace(request, inference=inference)
 
 

@@ -23,7 +23,7 @@ from newskills.models.config import ServerConfig
 from newskills.models.connection import HttpResponse
 from newskills.models.decode import count, decode_body, tool_call
 from newskills.models.errors import Endpoint, error_for, refusal_of
-from newskills.models.wire import BodyCache, HttpModel, base_url_of, require_key, require_model
+from newskills.models.wire import HttpModel, base_url_of, encode, require_key, require_model
 
 URL = "https://generativelanguage.googleapis.com/v1beta"
 BUDGETS = {"minimal": 512, "low": 1024, "medium": 8192, "high": 24576}
@@ -31,7 +31,6 @@ FINISHES = {"STOP": "stop", "MAX_TOKENS": "length"}
 FILTERS = frozenset(
     {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY"}
 )
-DYNAMIC = frozenset({"contents", "systemInstruction", "tools", "generationConfig"})
 
 
 class Candidate(Struct, rename="camel"):
@@ -57,7 +56,6 @@ class GeminiModel(HttpModel):
     def __init__(self, endpoint: Endpoint, *, concurrency: int, environ: Mapping[str, str]) -> None:
         headers = (("x-goog-api-key", endpoint.key or ""),)
         super().__init__(endpoint, concurrency=concurrency, environ=environ, headers=headers)
-        self._bodies = BodyCache(DYNAMIC)
         self._path = f"/models/{quote(endpoint.model.removeprefix('models/'), safe='')}"
 
     def check(self, inference: Inference, *, tools: bool = False) -> None:
@@ -67,10 +65,8 @@ class GeminiModel(HttpModel):
     async def complete(self, request: Request) -> Reply:
         started = time.time()
         inference = request.inference
-        if not self._bodies.get(inference):
-            check(inference)
-            self._bodies.put(inference, {})
-        body = self._bodies.body(request, dynamic(self.name, request))
+        check(inference)
+        body = encode({**dynamic(self.name, request), **inference.extra_body, **request.extra_body})
         if inference.stream:
             answer = await self._stream(body, inference.timeout)
         else:

@@ -60,7 +60,7 @@ class OpenAIModel(HttpModel):
     async def complete(self, request: Request) -> Reply:
         started = time.time()
         inference = request.inference
-        if not self._bodies.get(inference):
+        if not self._bodies.knows(inference):
             self.check(inference)
             self._bodies.put(inference, parameters.constant(self.server_type, self.name, inference))
         body = self._bodies.body(request, self._dynamic(request))

@@ -55,7 +55,7 @@ def make_tokenizer(name: str | None, config: ServerConfig, environ: Mapping[str,
 
 
 class HFTokenizer:
-    """`tokenizer.json` with the chat template beside it. Special tokens in a text count as such; none are added."""
+    """`tokenizer.json` with the chat template beside it. Special tokens in a text count as such, none is added."""
 
     def __init__(self, name: str) -> None:
         """Raises ConfigError for an unknown name, a folder without tokenizer, or a missing library."""
@@ -93,7 +93,7 @@ class HFTokenizer:
 class ServerTokenizer:
     """Asks `/tokenize`, `/detokenize` and `/apply-template` of llama.cpp, vLLM, NIM or SGLang.
 
-    Raises TransportError, ServerError, and what the status of a refusal stands for.
+    Safe to share between threads. Raises TransportError, ServerError, and what the status of a refusal stands for.
     """
 
     def __init__(self, config: ServerConfig, environ: Mapping[str, str]) -> None:
@@ -104,7 +104,8 @@ class ServerTokenizer:
         self._endpoint = Endpoint(url, self.name, key, source)
         self._scheme, self._host, self._port, self._prefix = split_url(url)
         self._proxy = proxy_for(url, environ)
-        self._local = threading.local()
+        self._idle: list[http.client.HTTPConnection] = []
+        self._lock = threading.Lock()
 
     def encode(self, text: str) -> list[int]:
         if self._llamacpp:
@@ -131,6 +132,13 @@ class ServerTokenizer:
             raise ServerError(f"{self._endpoint.address}/apply-template answered without a prompt.", status=200)
         body |= {"model": self.name, "add_generation_prompt": True}
         return self.decode(self._tokens(self._ask("/tokenize", body)))
+
+    def close(self) -> None:
+        """Closes connections that are not in use."""
+        with self._lock:
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
 
     def _tokens(self, answer: Row) -> list[int]:
         tokens = answer.get("tokens")
@@ -159,23 +167,26 @@ class ServerTokenizer:
             if self._proxy.authorization:
                 headers["Proxy-Authorization"] = self._proxy.authorization
         for last in (False, True):
-            connection = self._connection()
+            connection = self._connection(fresh=last)
             try:
                 connection.request("POST", target, body, headers)
                 reply = connection.getresponse()
-                return HttpResponse(reply.status, _raw_headers(reply), reply.read())
+                response = HttpResponse(reply.status, _raw_headers(reply), reply.read())
             except (OSError, http.client.HTTPException) as error:
                 connection.close()
-                del self._local.connection
                 if last:
                     raise TransportError(f"Cannot ask {self._endpoint.address}{path}: {error}.") from error
+            else:
+                with self._lock:
+                    self._idle.append(connection)
+                return response
         raise AssertionError("the loop returns or raises")
 
-    def _connection(self) -> http.client.HTTPConnection:
-        known: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if known is None:
-            known = self._local.connection = _connect(self._scheme, self._host, self._port, self._proxy)
-        return known
+    def _connection(self, *, fresh: bool) -> http.client.HTTPConnection:
+        with self._lock:
+            if self._idle and not fresh:
+                return self._idle.pop()
+        return _connect(self._scheme, self._host, self._port, self._proxy)
 
 
 def _connect(scheme: str, host: str, port: int, proxy: Proxy | None) -> http.client.HTTPConnection:

@@ -68,12 +68,13 @@ class BodyCache:
         self._dynamic = dynamic_keys
         self._known: dict[int, tuple[Inference, Row, bytes]] = {}
 
-    def get(self, inference: Inference) -> bool:
-        """Whether the constant part for this very object is known."""
+    def knows(self, inference: Inference) -> bool:
+        """Whether the constant part for this very object was put in."""
         entry = self._known.get(id(inference))
         return entry is not None and entry[0] is inference
 
     def put(self, inference: Inference, constant: Row) -> None:
+        """`constant` must not be empty."""
         if len(self._known) >= 64:
             self._known.clear()
         merged = {**constant, **inference.extra_body}

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What servers say, and what it means. The sentences are those that the servers of the day send."""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from newskills.base.errors import (
+    AuthError,
+    BadRequestError,
+    ContextLimitError,
+    ModelNotFoundError,
+    RateLimitError,
+    ServerError,
+)
+from newskills.models.connection import HttpResponse
+from newskills.models.errors import Endpoint, context_numbers, error_from, is_context_limit
+
+ENDPOINT = Endpoint("http://h/v1", "m", "sk-secret-key", "MY_KEY")
+
+
+def answer(status: int, body: Any, **headers: str) -> HttpResponse:
+    raw = body if isinstance(body, bytes) else msgspec.json.encode(body)
+    return HttpResponse(status, [(k.replace("_", "-").encode(), v.encode()) for k, v in headers.items()], raw)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "prompt", "requested"),
+    [
+        (
+            "This model's maximum context length is 40960 tokens. However, your request has 3000009 input tokens.",
+            40960,
+            3000009,
+            None,
+        ),
+        (
+            "'max_tokens' or 'max_completion_tokens' is too large: 1000000. This model's maximum context length "
+            "is 40960 tokens and your request has 142 input tokens (1000000 > 40960 - 142). None",
+            40960,
+            142,
+            1000000,
+        ),
+        (
+            "The input (187537 tokens) is longer than the model's context length (131072 tokens).",
+            131072,
+            187537,
+            None,
+        ),
+        (
+            "This model's maximum context length is 4096 tokens. However, you requested 47056 tokens (45008 in "
+            "the messages, 2048 in the completion). Please reduce the length.",
+            4096,
+            45008,
+            2048,
+        ),
+        (
+            "Requested token count exceeds the model's maximum context length of 131072 tokens. You requested a "
+            "total of 1000159 tokens: 159 tokens from the input messages and 1000000 tokens for the completion.",
+            131072,
+            159,
+            1000000,
+        ),
+        (
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+            8192,
+            9000,
+            None,
+        ),
+        ("prompt is too long: 210000 tokens > 200000 maximum", 200000, 210000, None),
+        (
+            "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input length",
+            200000,
+            190000,
+            20000,
+        ),
+        (
+            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048575).",
+            1048575,
+            1200000,
+            None,
+        ),
+        ("The decoder prompt (length 5000) is longer than the maximum model length of 4096.", 4096, 5000, None),
+        ("Your input exceeds the context window of this model.", None, None, None),
+    ],
+)
+def test_context_limits_are_recognised_with_their_numbers(
+    text: str, limit: int | None, prompt: int | None, requested: int | None
+) -> None:
+    error = error_from(answer(400, {"error": {"message": text, "code": 400}}), ENDPOINT)
+    assert isinstance(error, ContextLimitError)
+    assert (error.limit, error.prompt_tokens, error.requested) == (limit, prompt, requested)
+    assert error.cause == "truncation"
+
+
+def test_a_negative_budget_tells_the_overflow() -> None:
+    error = error_from(answer(400, {"message": "max_tokens must be at least 1, got -37673."}), ENDPOINT)
+    assert isinstance(error, ContextLimitError)
+    assert context_numbers(error.message).overflow == 37673
+
+
+def test_llamacpp_tells_its_numbers_beside_the_message() -> None:
+    body = {
+        "error": {
+            "code": 400,
+            "message": "the request exceeds the available context size, try increasing it",
+            "type": "exceed_context_size_error",
+            "n_prompt_tokens": 5000,
+            "n_ctx": 4096,
+        }
+    }
+    error = error_from(answer(400, body), ENDPOINT)
+    assert isinstance(error, ContextLimitError)
+    assert (error.limit, error.prompt_tokens) == (4096, 5000)
+
+
+def test_a_context_limit_by_code_alone() -> None:
+    body = {"error": {"message": "too much", "code": "context_length_exceeded"}}
+    assert isinstance(error_from(answer(400, body), ENDPOINT), ContextLimitError)
+
+
+@pytest.mark.parametrize(
+    "text", ["'temperature' must be positive", "Invalid schema for tool", "length must be even"]
+)
+def test_other_bad_requests_are_none(text: str) -> None:
+    error = error_from(answer(400, {"error": {"message": text}}), ENDPOINT)
+    assert type(error) is BadRequestError
+    assert text in str(error)
+    assert not error.retryable
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (401, {"error": {"message": "bad key"}}, AuthError),
+        (403, {"detail": "Forbidden"}, AuthError),
+        (402, {"error": {"message": "pay"}}, AuthError),
+        (429, {"error": {"message": "quota", "code": "insufficient_quota"}}, AuthError),
+        (
+            400,
+            {"error": {"code": 400, "message": "API key not valid", "details": [{"reason": "API_KEY_INVALID"}]}},
+            AuthError,
+        ),
+        (404, {"error": {"message": "no such model"}}, ModelNotFoundError),
+        (400, {"error": {"message": "invalid model ID", "code": "model_not_found"}}, ModelNotFoundError),
+        (422, {"detail": [{"loc": ["body"], "msg": "field required"}]}, BadRequestError),
+        (501, {"error": "This server does not support tools"}, BadRequestError),
+        (429, {"error": {"message": "slow down"}}, RateLimitError),
+        (408, b"", ServerError),
+        (409, b"", ServerError),
+        (500, b"Internal Server Error", ServerError),
+        (502, b"<html>Bad gateway</html>", ServerError),
+        (529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, ServerError),
+        (400, {"error": {"message": "Expected 2 output messages (reasoning and final), but got 1."}}, ServerError),
+    ],
+)
+def test_statuses(status: int, body: Any, kind: type) -> None:
+    error = error_from(answer(status, body), ENDPOINT)
+    assert type(error) is kind
+    assert error.status == status
+
+
+def test_an_auth_error_names_the_variable_and_hides_the_key() -> None:
+    error = error_from(answer(401, {"error": {"message": "Incorrect key: sk-secret-key"}}), ENDPOINT)
+    assert "MY_KEY" in str(error)
+    assert "sk-secret-key" not in str(error)
+    keyless = error_from(answer(401, b""), Endpoint("http://h", "m", None, "OPENAI_API_KEY"))
+    assert "export OPENAI_API_KEY" in str(keyless)
+
+
+def test_retry_after_in_its_forms() -> None:
+    def wait(status: int = 429, body: Any = b"", **headers: str) -> float | None:
+        error = error_from(answer(status, body, **headers), ENDPOINT)
+        assert isinstance(error, RateLimitError | ServerError)
+        return error.retry_after
+
+    assert wait(retry_after="7") == 7
+    assert wait(Retry_After="0.5") == 0.5
+    assert wait(retry_after_ms="1500", retry_after="2") == 1.5
+    assert wait(503, retry_after="3") == 3
+    date = formatdate(time.time() + 60, usegmt=True)
+    assert 50 < (wait(retry_after=date) or 0) <= 61
+    assert wait(retry_after=formatdate(time.time() - 60, usegmt=True)) == 0
+    assert wait(retry_after="-5") == 0
+    assert wait(retry_after="soon") is None
+    assert wait(retry_after="nan") is None
+    assert wait() is None
+    google = {"error": {"code": 429, "message": "quota", "details": [{"@type": "RetryInfo", "retryDelay": "30s"}]}}
+    assert wait(body=google) == 30
+
+
+@given(st.integers(400, 599), st.binary(max_size=200))
+def test_any_body_gives_an_error_of_the_family(status: int, body: bytes) -> None:
+    assert error_from(HttpResponse(status, [], body), ENDPOINT).status == status
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(), lambda s: st.lists(s) | st.dictionaries(st.text(), s)))
+def test_any_json_gives_an_error_of_the_family(value: Any) -> None:
+    for body in (value, {"error": value}, {"message": value}):
+        assert str(error_from(answer(400, body), ENDPOINT))
+
+
+@pytest.mark.parametrize(
+    "text", ["1" * 500_000, "(" * 500_000, "maximum context length is " * 20_000, "input (" * 70_000]
+)
+def test_of_a_long_hostile_message_only_the_beginning_is_read(text: str) -> None:
+    assert context_numbers(text).limit is None
+    assert not is_context_limit("x" * 2000 + "maximum context length is 5")

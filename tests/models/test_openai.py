@@ -1,0 +1,533 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The OpenAI wire: what is sent, what is read, and what is no answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.models._loopback import Heard, Play, always, events, loopback, replies, response, run
+
+from newskills.base.errors import (
+    AuthError,
+    BadRequestError,
+    ConfigError,
+    ContextLimitError,
+    ModelError,
+    ModelNotFoundError,
+    RateLimitError,
+    ServerError,
+    TransportError,
+)
+from newskills.base.protocols import Model
+from newskills.base.records import Inference, Message, Reply, Request, Row, Usage
+from newskills.models import make_model
+from newskills.models.config import ServerConfig
+from newskills.models.openai import OpenAIModel
+from newskills.models.parameters import DIALECTS, check, constant, is_reasoning_model
+
+CHAT = {
+    "model": "m-1",
+    "choices": [{"index": 0, "message": {"role": "assistant", "content": "hello"}, "finish_reason": "stop"}],
+    "usage": {"prompt_tokens": 5, "completion_tokens": 2},
+}
+QUESTION = [Message(role="system", content="be brief"), Message(role="user", content="2+2?")]
+
+
+def model_for(url: str, server_type: str = "vllm", **config: Any) -> OpenAIModel:
+    model = make_model(
+        ServerConfig(**{"server_type": server_type, "model": "m", "base_url": url, **config}),
+        concurrency=8,
+        environ={},
+    )
+    assert isinstance(model, OpenAIModel)
+    return model
+
+
+async def ask(play: Play, request: Request, server_type: str = "vllm", **config: Any) -> tuple[Reply, Heard]:
+    async with loopback(play) as place:
+        model = model_for(place.url, server_type, **config)
+        try:
+            return await model.complete(request), place.heard[-1]
+        finally:
+            await model.close()
+
+
+def chat(*, endpoint: str = "chat", **fields: Any) -> Request:
+    inference = Inference(**{"endpoint_type": endpoint, **fields})
+    return Request(messages=QUESTION, inference=inference)
+
+
+def choice(**fields: Any) -> Row:
+    return {"choices": [fields]}
+
+
+def test_a_chat_request_and_its_reply() -> None:
+    request = Request(
+        messages=QUESTION,
+        inference=Inference(tokens_to_generate=64, temperature=0.6, top_k=20, random_seed=3),
+        stop=["END"],
+    )
+    reply, heard = run(ask(replies(CHAT), request))
+    assert heard.path == "/v1/chat/completions"
+    assert "authorization" not in heard.headers
+    assert heard.json == {
+        "model": "m",
+        "messages": [{"role": "system", "content": "be brief"}, {"role": "user", "content": "2+2?"}],
+        "temperature": 0.6,
+        "top_p": 0.95,
+        "max_tokens": 64,
+        "seed": 3,
+        "min_p": 0.0,
+        "repetition_penalty": 1.0,
+        "spaces_between_special_tokens": False,
+        "top_k": 20,
+        "stop": ["END"],
+    }
+    assert (reply.text, reply.finish_reason, reply.model) == ("hello", "stop", "m-1")
+    assert reply.usage == Usage(input_tokens=5, output_tokens=2)
+    assert reply.raw_message == {"role": "assistant", "content": "hello"}
+    assert 0 < reply.started <= reply.ended
+
+
+def test_a_text_request_and_its_reply() -> None:
+    request = Request(
+        prompt="2+2=", inference=Inference(endpoint_type="text", tokens_to_generate=8, top_logprobs=2)
+    )
+    logprobs = {
+        "tokens": ["4", "."],
+        "token_logprobs": [-0.1, -0.2],
+        "top_logprobs": [{"4": -0.1, "5": -3.0}, {".": -0.2}],
+    }
+    answer = choice(text="4.", finish_reason="stop", stop_reason="\n", logprobs=logprobs)
+    reply, heard = run(ask(replies(answer), request))
+    assert heard.path == "/v1/completions"
+    assert heard.json["prompt"] == "2+2="
+    assert heard.json["logprobs"] == 2
+    assert heard.json["skip_special_tokens"] is False
+    assert reply.text == "4."
+    assert reply.logprobs is not None
+    assert reply.logprobs.tokens == ["4", "."]
+    assert reply.logprobs.top_logprobs == [{"4": -0.1, "5": -3.0}, {".": -0.2}]
+    assert reply.raw_message is not None
+    assert reply.raw_message["stop_reason"] == "\n"
+
+
+def test_token_ids_may_be_the_prompt() -> None:
+    request = Request(prompt=[1, 2, 3], inference=Inference(endpoint_type="text", tokens_to_generate=8))
+    _, heard = run(ask(replies(choice(text="x", finish_reason="stop")), request))
+    assert heard.json["prompt"] == [1, 2, 3]
+
+
+def test_llamacpp_sends_what_switches_its_own_defaults_off() -> None:
+    request = Request(prompt="a", inference=Inference(endpoint_type="text", tokens_to_generate=8, top_logprobs=1))
+    content = [{"token": "b", "logprob": -1.5, "top_logprobs": [{"token": "b", "logprob": -1.5}]}]
+    answer = choice(text="b", finish_reason="length", logprobs={"content": content})
+    reply, heard = run(ask(replies(answer), request, "llamacpp"))
+    sent = {name: heard.json[name] for name in ("top_k", "min_p", "repeat_penalty", "repeat_last_n")}
+    assert sent == {"top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0, "repeat_last_n": -1}
+    assert reply.logprobs is not None
+    assert (reply.logprobs.tokens, reply.logprobs.logprobs) == (["b"], [-1.5])
+    assert reply.finish_reason == "length"
+
+
+def test_generic_endpoints_get_only_what_was_set() -> None:
+    plain = constant("generic", "m", Inference())
+    assert plain == {"model": "m", "temperature": 0.0, "top_p": 0.95, "seed": 0}
+    assert constant("generic", "m", Inference(top_k=5, min_p=0.1, repetition_penalty=1.1)) == plain | {
+        "top_k": 5,
+        "min_p": 0.1,
+        "repetition_penalty": 1.1,
+    }
+
+
+def test_sglang_chooses_tools_itself() -> None:
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {}}}]
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"x":1}'}}
+    answer = choice(
+        message={"role": "assistant", "content": None, "tool_calls": [call]}, finish_reason="tool_calls"
+    )
+    request = Request(messages=QUESTION, tools=tools, response_format={"type": "json_object"})
+    reply, heard = run(ask(replies(answer), request, "sglang"))
+    assert heard.json["tool_choice"] == "auto"
+    assert heard.json["tools"] == tools
+    assert heard.json["response_format"] == {"type": "json_object"}
+    assert (reply.text, reply.tool_calls, reply.finish_reason) == ("", [call], "tool_calls")
+    _, heard = run(ask(replies(answer), request, "vllm"))
+    assert "tool_choice" not in heard.json
+
+
+def test_extra_keys_win_and_the_requests_win_over_the_settings() -> None:
+    inference = Inference(extra_body={"top_p": 0.5, "guided": "a", "stop": ["x"]})
+    _, heard = run(ask(replies(CHAT), Request(messages=QUESTION, inference=inference, extra_body={"guided": "b"})))
+    assert (heard.json["top_p"], heard.json["guided"], heard.json["stop"]) == (0.5, "b", ["x"])
+
+
+def test_settings_that_differ_are_not_mixed_up() -> None:
+    async def work() -> list[int]:
+        async with loopback(replies(CHAT)) as place:
+            model = model_for(place.url)
+            for seed in [*range(200), 0]:
+                await model.complete(chat(random_seed=seed))
+            await model.close()
+            return [heard.json["seed"] for heard in place.heard]
+
+    assert run(work()) == [*range(200), 0]
+
+
+def test_reasoning_is_read_and_sent_back_under_both_names() -> None:
+    history = [*QUESTION, Message(role="assistant", content="4", reasoning_content="easy"), QUESTION[1]]
+    for name in ("reasoning_content", "reasoning"):
+        usage = {"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 7}}
+        answer = {**choice(message={"content": "4", name: "hm"}, finish_reason="stop"), "usage": usage}
+        reply, heard = run(ask(replies(answer), Request(messages=history)))
+        assert (reply.text, reply.reasoning, reply.usage.reasoning_tokens) == ("4", "hm", 7)
+        assert heard.json["messages"][2] == {
+            "role": "assistant",
+            "content": "4",
+            "reasoning_content": "easy",
+            "reasoning": "easy",
+        }
+    _, heard = run(ask(replies(CHAT), Request(messages=history), "openai"))
+    assert heard.json["messages"][2] == {"role": "assistant", "content": "4"}
+
+
+def test_openai_reasoning_models() -> None:
+    request = chat(tokens_to_generate=50, reasoning_effort="low")
+    _, heard = run(ask(replies(CHAT), request, "openai", model="o3-mini", api_key="sk-abc"))
+    assert heard.headers["authorization"] == "Bearer sk-abc"
+    assert heard.json["messages"][0] == {"role": "developer", "content": "be brief"}
+    assert heard.json["max_completion_tokens"] == 50
+    assert heard.json["reasoning_effort"] == "low"
+    assert not {"temperature", "top_p", "max_tokens"} & heard.json.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "reasons"),
+    [
+        ("o1", True),
+        ("o4-mini", True),
+        ("gpt-5", True),
+        ("openai/gpt-5-mini", True),
+        ("gpt-4o", False),
+        ("olmo", False),
+    ],
+)
+def test_which_models_reason(name: str, reasons: bool) -> None:
+    assert is_reasoning_model(name) is reasons
+
+
+@pytest.mark.parametrize(
+    ("server_type", "model", "fields", "field"),
+    [
+        ("openai", "gpt-4o", {"top_k": 5}, "top_k"),
+        ("openai", "gpt-4o", {"min_p": 0.1}, "min_p"),
+        ("openai", "gpt-4o", {"repetition_penalty": 1.1}, "repetition_penalty"),
+        ("openai", "gpt-4o", {"extra_body": {"x": 1}}, "extra_body"),
+        ("openai", "gpt-4o", {"reasoning_effort": "low"}, "reasoning_effort"),
+        ("openai", "gpt-4o", {"stream": True, "top_logprobs": 1}, "top_logprobs"),
+        ("openai", "o3", {"temperature": 0.7}, "temperature"),
+        ("openai", "o3", {"top_p": 0.9}, "top_p"),
+        ("azureopenai", "gpt-5", {"top_logprobs": 1}, "top_logprobs"),
+        ("megatron", "m", {"stream": True}, "stream"),
+        ("megatron", "m", {"min_p": 0.1}, "min_p"),
+        ("megatron", "m", {"top_logprobs": 1}, "top_logprobs"),
+        ("vllm", "m", {"endpoint_type": "text"}, "tokens_to_generate"),
+        (
+            "vllm",
+            "m",
+            {"endpoint_type": "text", "tokens_to_generate": 5, "reasoning_effort": "low"},
+            "reasoning_effort",
+        ),
+    ],
+)
+def test_what_a_backend_cannot_honour_is_refused(
+    server_type: str, model: str, fields: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(ConfigError, match=field):
+        check(server_type, model, Inference(**fields))
+
+
+def test_refused_settings_send_nothing() -> None:
+    async def work() -> None:
+        async with loopback(replies(CHAT)) as place:
+            model = model_for(place.url, "openai")
+            with pytest.raises(ConfigError):
+                await model.complete(chat(top_k=5))
+            megatron = model_for(place.url, "megatron")
+            with pytest.raises(ConfigError, match="tools"):
+                await megatron.complete(Request(messages=QUESTION, tools=[{"type": "function"}]))
+            assert not place.heard
+
+    run(work())
+
+
+def test_every_dialect_takes_the_defaults() -> None:
+    for server_type in DIALECTS:
+        check(server_type, "m", Inference())
+        assert constant(server_type, "m", Inference())["model"] == "m"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"choices": []},
+        {},
+        {"choices": [{"finish_reason": "stop"}]},
+        {"choices": [{"message": {"role": "assistant"}, "finish_reason": "stop"}]},
+        {"choices": [{"message": {"content": None}, "finish_reason": "stop"}]},
+        {"choices": [{"message": {"content": 5}, "finish_reason": "stop"}]},
+        {"choices": [{"message": {"content": "half"}, "finish_reason": "abort"}]},
+        {"choices": [{"message": {"content": ""}, "finish_reason": "error"}]},
+        {"choices": "no"},
+        [],
+        {"error": {"message": "worker died", "code": 502}, "choices": []},
+    ],
+)
+def test_what_is_no_answer_is_an_error_to_try_again(answer: Any) -> None:
+    with pytest.raises(ServerError) as caught:
+        run(ask(replies(answer), chat()))
+    assert caught.value.retryable
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"null", b'{"choices": [{"message"', b"<html>", b"[" * 100_000])
+def test_malformed_json_is_an_error_to_try_again(body: bytes) -> None:
+    with pytest.raises(ServerError):
+        run(ask(always(response(body)), chat()))
+
+
+@pytest.mark.parametrize(
+    ("message", "finish", "text"),
+    [
+        ({"content": ""}, "stop", ""),
+        ({"content": None}, "length", ""),
+        ({}, "length", ""),
+        ({"content": None, "reasoning_content": "so"}, "stop", ""),
+        ({"content": None, "refusal": "I will not"}, "stop", "I will not"),
+        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, "stop", "ab"),
+        ({"content": None}, "content_filter", ""),
+    ],
+)
+def test_what_the_model_said_is_kept_as_it_is(message: Row, finish: str, text: str) -> None:
+    reply, _ = run(ask(replies(choice(message=message, finish_reason=finish)), chat()))
+    assert (reply.text, reply.finish_reason) == (text, finish)
+
+
+@pytest.mark.parametrize(
+    "usage", [None, "lots", {}, {"prompt_tokens": -1, "completion_tokens": "2"}, {"prompt_tokens": True}]
+)
+def test_counts_that_are_none_stay_unknown(usage: Any) -> None:
+    reply, _ = run(ask(replies({**CHAT, "usage": usage}), chat()))
+    assert reply.usage == Usage()
+
+
+def test_json_that_only_python_takes_is_borne() -> None:
+    lone = b'{"choices":[{"message":{"content":"a\\ud800b"},"finish_reason":"stop",'
+    lone += b'"logprobs":{"content":[{"token":"a","logprob":-Infinity}]}}]}'
+    reply, _ = run(ask(always(response(lone)), chat()))
+    assert reply.text == "a\ufffdb"
+    assert reply.logprobs is not None
+    broken = b'{"choices":[{"message":{"content":"a\xff"},"finish_reason":"stop"}]}'
+    reply, _ = run(ask(always(response(broken)), chat()))
+    assert reply.text == "a\ufffd"
+
+
+def test_prompts_with_lone_surrogates_are_sent() -> None:
+    _, heard = run(ask(replies(CHAT), Request(messages=[Message(role="user", content="a\ud800b")])))
+    assert heard.json["messages"][0]["content"] == "a?b"
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda s: (
+            st.lists(s)
+            | st.dictionaries(
+                st.sampled_from(["choices", "message", "content", "text", "usage", "logprobs", "tokens", "error"]),
+                s,
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_any_json_gives_a_reply_or_an_error_of_the_family(value: Any) -> None:
+    async def work() -> None:
+        try:
+            await ask(replies(value), chat())
+        except ModelError:
+            return
+
+    run(work())
+
+
+def test_the_earliest_stop_phrase_ends_the_text() -> None:
+    answer = choice(message={"content": "one STOP two END three"}, finish_reason="stop")
+    reply, _ = run(ask(replies(answer), Request(messages=QUESTION, stop=["END", "STOP"])))
+    assert reply.text == "one "
+    keep = Request(messages=QUESTION, stop=["END"], extra_body={"include_stop_str_in_output": True})
+    reply, _ = run(ask(replies(answer), keep))
+    assert reply.text.endswith("three")
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        ("401 X", {"error": {"message": "bad key"}}, AuthError),
+        ("400 X", {"error": {"message": "nope"}}, BadRequestError),
+        ("400 X", {"error": {"message": "maximum context length is 5 tokens"}}, ContextLimitError),
+        ("429 X", {"error": {"message": "slow"}}, RateLimitError),
+        ("500 X", {"error": {"message": "oops"}}, ServerError),
+        ("204 No Content", {}, BadRequestError),
+    ],
+)
+def test_refusals(status: str, body: Any, kind: type[ModelError]) -> None:
+    for stream in (False, True):
+        with pytest.raises(kind):
+            run(ask(always(response(msgspec.json.encode(body), status)), chat(stream=stream)))
+
+
+def test_a_model_that_is_not_served_is_told_what_is() -> None:
+    missing = response(b'{"error":{"message":"The model `m` does not exist."}}', "404 Not Found")
+    listing = response(b'{"data":[{"id":"a"},{"id":"b"}]}')
+    with pytest.raises(ModelNotFoundError, match=r"does not serve 'm'\. It serves: a, b"):
+        run(ask(always(missing, listing), chat()))
+    with pytest.raises(ModelNotFoundError, match="not at this path"):
+        run(ask(always(missing, response(b'{"data":[{"id":"m"}]}')), chat()))
+    with pytest.raises(ModelNotFoundError, match="end in /v1"):
+        run(ask(always(missing), chat()))
+
+
+def delta(**fields: Any) -> Row:
+    return {"model": "m-1", "choices": [{"index": 0, "delta": fields, "finish_reason": None}]}
+
+
+def test_a_streamed_chat_is_put_together() -> None:
+    call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": '{"x"'}}
+    logprobs = {"content": [{"token": "he", "logprob": -1.0}]}
+    first = delta(role="assistant", content="he")
+    first["choices"][0]["logprobs"] = logprobs
+    last = delta()
+    last["choices"][0]["finish_reason"] = "stop"
+    stream = events(
+        delta(reasoning="think"),
+        delta(reasoning="ing"),
+        first,
+        delta(content="llo"),
+        delta(tool_calls=[call]),
+        delta(tool_calls=[{"index": 0, "function": {"arguments": ":1}"}}]),
+        last,
+        {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}},
+    )
+    reply, heard = run(ask(always(stream), chat(stream=True)))
+    assert heard.json["stream"] is True
+    assert heard.json["stream_options"] == {"include_usage": True}
+    assert (reply.text, reply.reasoning, reply.finish_reason) == ("hello", "thinking", "stop")
+    assert reply.tool_calls == [{"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x":1}'}}]
+    assert reply.usage == Usage(input_tokens=3, output_tokens=4)
+    assert reply.logprobs is not None
+    assert reply.logprobs.tokens == ["he"]
+
+
+def test_a_streamed_text_is_put_together() -> None:
+    pieces = [choice(text="a", index=0), choice(text="b", index=0, finish_reason="length", stop_reason=None)]
+    request = Request(prompt="p", inference=Inference(endpoint_type="text", tokens_to_generate=2, stream=True))
+    reply, _ = run(ask(always(events(*pieces)), request))
+    assert (reply.text, reply.finish_reason) == ("ab", "length")
+
+
+@pytest.mark.parametrize(
+    ("stream", "kind"),
+    [
+        (events(delta(content="half"), done=False), TransportError),
+        (events(done=False), TransportError),
+        (events(delta(content="half"), {"error": {"message": "died", "code": 503}}), ServerError),
+        (events(delta(content="half"), {"error": {"message": "slow", "code": 429}}), RateLimitError),
+        (events(b"{oops"), ServerError),
+    ],
+)
+def test_streams_that_end_badly_are_no_answers(stream: bytes, kind: type[ModelError]) -> None:
+    with pytest.raises(kind):
+        run(ask(always(stream), chat(stream=True)))
+
+
+RESPONSE = {
+    "model": "m-1",
+    "status": "completed",
+    "output": [
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "think"}]},
+        {"type": "message", "content": [{"type": "output_text", "text": "four"}]},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+    ],
+    "usage": {"input_tokens": 3, "output_tokens": 9, "output_tokens_details": {"reasoning_tokens": 6}},
+}
+
+
+def test_the_responses_endpoint() -> None:
+    messages = [
+        *QUESTION,
+        Message(
+            role="assistant", content="hm", tool_calls=[{"id": "c0", "function": {"name": "f", "arguments": "{}"}}]
+        ),
+        Message(role="tool", content="result", tool_call_id="c0"),
+        Message(
+            role="user",
+            content=[{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "data:x"}}],
+        ),
+    ]
+    request = Request(
+        messages=messages,
+        inference=Inference(endpoint_type="responses", tokens_to_generate=9, reasoning_effort="low"),
+        tools=[{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
+        response_format={"type": "json_schema", "json_schema": {"name": "n", "schema": {}}},
+    )
+    reply, heard = run(ask(replies(RESPONSE), request, "openai", model="o3"))
+    assert heard.path == "/v1/responses"
+    body = heard.json
+    assert body["input"][:2] == [{"role": "developer", "content": "be brief"}, {"role": "user", "content": "2+2?"}]
+    assert body["input"][3] == {"type": "function_call", "call_id": "c0", "name": "f", "arguments": "{}"}
+    assert body["input"][4] == {"type": "function_call_output", "call_id": "c0", "output": "result"}
+    assert body["input"][5]["content"][1] == {"type": "input_image", "image_url": "data:x"}
+    assert body["tools"] == [{"type": "function", "name": "f", "parameters": {"type": "object"}}]
+    assert body["text"] == {"format": {"type": "json_schema", "name": "n", "schema": {}}}
+    assert (body["max_output_tokens"], body["reasoning"], body["store"]) == (9, {"effort": "low"}, False)
+    assert "seed" not in body
+    assert (reply.text, reply.reasoning, reply.finish_reason) == ("four", "think", "tool_calls")
+    assert reply.usage == Usage(input_tokens=3, output_tokens=9, reasoning_tokens=6)
+    assert reply.tool_calls == [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+
+
+def test_responses_that_are_cut_or_fail() -> None:
+    cut = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "output": []}
+    reply, _ = run(ask(replies(cut), chat(endpoint="responses")))
+    assert (reply.text, reply.finish_reason) == ("", "length")
+    for bad in ({"status": "completed", "output": []}, {"status": "failed", "error": {"message": "x"}}, {}):
+        with pytest.raises(ServerError):
+            run(ask(replies(bad), chat(endpoint="responses")))
+
+
+def test_streamed_responses() -> None:
+    stream = events({"type": "response.output_text.delta"}, {"type": "response.completed", "response": RESPONSE})
+    reply, heard = run(ask(always(stream), chat(endpoint="responses", stream=True)))
+    assert "stream_options" not in heard.json
+    assert reply.text == "four"
+    with pytest.raises(TransportError):
+        run(ask(always(events({"type": "response.created"})), chat(endpoint="responses", stream=True)))
+    with pytest.raises(ServerError, match="boom"):
+        run(ask(always(events({"type": "error", "message": "boom"})), chat(endpoint="responses", stream=True)))
+
+
+def test_many_requests_at_once_share_the_pool() -> None:
+    async def work() -> None:
+        async with loopback(replies(CHAT)) as place:
+            model: Model = model_for(place.url)
+            answers = await asyncio.gather(*(model.complete(chat()) for _ in range(200)))
+            assert {answer.text for answer in answers} == {"hello"}
+            assert place.connections <= 10
+            await model.close()
+
+    run(work())
