@@ -42,7 +42,15 @@ def render_chat_template(
             eos_token=eos_token,
             **variables,
         )
-    except (TemplateError, TypeError, ValueError, KeyError) as error:
+    except (
+        TemplateError,
+        TypeError,
+        ValueError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        RuntimeError,
+    ) as error:
         raise ConfigError(
             f"The model's chat template cannot render this conversation: {error}.",
             hint="Check the messages, or use ++inference.endpoint_type=chat.",

@@ -24,7 +24,7 @@ EXAMPLES = "examples"
 class Shots:
     """The few-shot text of a record: `fixed` where it is the same for all, else `of(row)`.
 
-    `fingerprint` is what of it belongs into the prompt's hash.
+    `wanted` tells whether any were asked for; `fingerprint` is what of them belongs into the prompt's hash.
     """
 
     def __init__(self, source: Source, tags: CodeTags, provider: ExampleProvider | None) -> None:
@@ -36,6 +36,12 @@ class Shots:
         self.fixed: str | None = None
         self.fields: tuple[str, ...] = ()
         self.fingerprint: list[Any] = ["fixed", ""]
+        self.wanted = config.examples_type is not None or config.retrieval_field is not None
+        if self.wanted and not config.template:
+            raise ConfigError(
+                f"Prompt {source.name} does not say how an example is shown.",
+                hint="Set ++few_shot_examples.template, or leave the examples out.",
+            )
         if config.retrieval_field is not None:
             self._retrieve(config)
         elif config.examples_type is not None:
@@ -49,10 +55,6 @@ class Shots:
             )
         else:
             self.fixed = ""
-
-    @property
-    def wanted(self) -> bool:
-        return self.fixed != ""
 
     def of(self, row: Row) -> str:
         """Raises MissingField."""

@@ -104,7 +104,7 @@ def replace_few_shots(config: FewShotConfig, overrides: Row, where: str) -> FewS
 
 
 def read_yaml(path: Path) -> tuple[Any, dict[str, Place]]:
-    """The values of a YAML file, and for each text at the top level where it begins.
+    """The values of a YAML file, and for each text in its mappings where it begins.
 
     Raises ConfigError for what is not YAML, and for a key given twice (of which YAML readers keep the last).
     """
@@ -143,17 +143,16 @@ def _check_duplicates(node: yaml.Node, path: Path) -> None:
         _check_duplicates(value, path)
 
 
-def _places(node: yaml.Node, path: Path, lines: list[str]) -> dict[str, Place]:
+def _places(node: yaml.Node, path: Path, lines: list[str], prefix: str = "") -> dict[str, Place]:
     """Positions inside block texts (`|`) are those of the file; elsewhere they are those of the text itself."""
     places: dict[str, Place] = {}
     for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
         if isinstance(value, yaml.MappingNode):
-            inner = _places(value, path, lines)
-            places |= {f"{key.value}.{name}": place for name, place in inner.items()}
+            places |= _places(value, path, lines, f"{prefix}{key.value}.")
         elif isinstance(value, yaml.ScalarNode) and value.style == "|":
             first = value.start_mark.line + 1
             indent = next((len(line) - len(line.lstrip(" ")) for line in lines[first:] if line.strip()), 0)
-            places[key.value] = Place(str(path), first + 1, indent)
+            places[f"{prefix}{key.value}"] = Place(str(path), first + 1, indent)
         else:
-            places[key.value] = Place(f"{path}, `{key.value}`")
+            places[f"{prefix}{key.value}"] = Place(f"{path}, `{prefix}{key.value}`")
     return places

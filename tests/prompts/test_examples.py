@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+import re
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from newskills.prompts.code_tags import CODE_TAGS
+from newskills.prompts.examples import built_in_examples, few_shot_names
+from newskills.prompts.renderer import PromptOverrides, load_prompt
+
+NAMES = few_shot_names()
+SOLVED = [name for name in NAMES if name.startswith(("gsm8k_", "math_")) and "augmentation" not in name]
+WITH_CODE = [name for name in NAMES if "with_code" in name]
+BLOCK = re.compile(
+    r"\{code_begin\}\n(.*?)\{code_end\}\n\{code_output_begin\}\n(.*?)\{code_output_end\}", re.DOTALL
+)
+
+RUN_ALL = """
+import contextlib, io, json, sys
+outputs = []
+for blocks in json.load(sys.stdin):
+    space = {}
+    for block in blocks:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(block, space)
+        outputs.append(out.getvalue())
+json.dump(outputs, sys.stdout)
+"""
+
+
+def test_the_names_of_the_contract():
+    subjects = ["algebra", "geometry", "number_theory", "probability"]
+    subjects += ["prealgebra", "intermediate_algebra", "precalculus"]
+    assert {
+        "gsm8k_standard_few_shot",
+        "gsm8k_text_detailed",
+        "gsm8k_text_with_code",
+        "gsm8k_problem_augmentation",
+        "math_standard_few_shot",
+        "math_text_detailed",
+        "math_text_with_code",
+        "math_problem_augmentation",
+        *(f"math_text_with_code_{subject}" for subject in subjects),
+    } <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_solutions_end_in_the_right_answer(name):
+    rows = built_in_examples(name)
+    assert 4 <= len(rows) <= 5
+    for row in rows:
+        assert set(row) == {"problem", "solution", "expected_answer"}
+        assert f"\\boxed{{{row['expected_answer']}" in row["solution"][-60:]
+        assert row["solution"].count("\\boxed") == 1
+        assert row["solution"] == row["solution"].strip()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "mcq" in name])
+def test_choice_examples_hold_their_options(name):
+    options = "ABCDEFGHIJ"[: 4 if "four" in name else 10]
+    for row in built_in_examples(name):
+        assert re.findall(r"^([A-Z])\) ", row["problem"], re.MULTILINE) == list(options)
+        assert row["expected_answer"] in options
+        assert row["solution"].endswith(f"Answer: {row['expected_answer']}")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "aug" in name])
+def test_augmented_examples_are_new(name):
+    for row in built_in_examples(name):
+        assert set(row) == {"problem", "augmented_problem"}
+        assert row["problem"] != row["augmented_problem"]
+
+
+def test_the_code_of_the_examples_prints_what_they_show():
+    pytest.importorskip("sympy")
+    solutions = [row["solution"] for name in WITH_CODE for row in built_in_examples(name)]
+    blocks = [BLOCK.findall(solution) for solution in solutions]
+    assert all(blocks)
+    programs = msgspec.json.encode([[code for code, _ in found] for found in blocks])
+    done = subprocess.run([sys.executable, "-c", RUN_ALL], input=programs, capture_output=True, check=True)
+    assert msgspec.json.decode(done.stdout) == [output for found in blocks for _, output in found]
+
+
+@pytest.mark.parametrize("tags", CODE_TAGS.values(), ids=lambda tags: tags.name)
+def test_code_tags_take_their_places(tags):
+    overrides = PromptOverrides(examples_type="math_text_with_code", code_tags=tags.name)
+    (message,) = load_prompt("generic/math", overrides).messages({"problem": "{code_begin}"})
+    assert message.content.endswith("{code_begin}")
+    shown = message.content.removesuffix("{code_begin}")
+    assert "{code_" not in shown
+    for text in (tags.begin, tags.end, tags.output_begin, tags.output_end):
+        assert shown.count(text) >= 5
+    assert ("[stdout]" in shown) == (tags.style == "llama")
+
+
+def test_sets_of_a_provider_are_not_touched():
+    overrides = PromptOverrides(examples_type="mmlu_few_shot_law")
+    rows = [{"problem": "{code_begin}\n", "solution": "s"}]
+    (message,) = load_prompt("generic/math", overrides, {"mmlu_few_shot_law": rows}.get).messages({"problem": "p"})
+    assert "{code_begin}\n" in message.content
+
+
+def test_a_built_in_set_goes_before_a_provider_and_case_does_not_matter():
+    assert built_in_examples("GSM8K-text-detailed") == built_in_examples("gsm8k_text_detailed")
+    assert built_in_examples("mmlu_few_shot_law") is None

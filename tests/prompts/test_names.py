@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+from pathlib import Path
+
+import pytest
+
+from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.prompts.names import find_prompt, library, prompt_names
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ("generic/math", "generic/math"),
+        ("math", "generic/math"),
+        ("default", "generic/default"),
+        ("qwen/math-cot", "qwen/math-cot"),
+        ("math_cot", "qwen/math-cot"),
+        ("aai/math", "eval/aai/math"),
+        ("Generic/Math_Base", "generic/math-base"),
+        ("mcq-4choices-boxed", "eval/aai/mcq-4choices-boxed"),
+        ("generic/math.yaml", "generic/math"),
+    ],
+)
+def test_names_and_their_ends(spec, name):
+    assert find_prompt(spec) == (name, library()[name])
+
+
+def test_an_end_of_several_names_is_refused_with_those_names():
+    with pytest.raises(ConfigError, match=r"eval/aai/mcq-4choices, eval/korean/mcq-4choices"):
+        find_prompt("mcq-4choices")
+
+
+@pytest.mark.parametrize(
+    ("spec", "close"), [("generic/mth", "'generic/math'"), ("mth", "'math'"), ("gsm8k.yaml", "gsm8k")]
+)
+def test_unknown_names_are_refused_with_near_ones(spec, close):
+    with pytest.raises(UnknownNameError, match=close):
+        find_prompt(spec)
+
+
+def test_files_by_absolute_and_relative_path(tmp_path, monkeypatch):
+    path = tmp_path / "mine.yaml"
+    path.write_text("user: x")
+    monkeypatch.chdir(tmp_path)
+    assert find_prompt(str(path)) == (str(path), path)
+    assert find_prompt("mine.yaml") == ("mine.yaml", Path("mine.yaml"))
+    with pytest.raises(ConfigError, match="There is no prompt file"):
+        find_prompt(str(tmp_path / "other.yaml"))
+
+
+def test_the_list_is_sorted_and_holds_what_benchmarks_name():
+    names = prompt_names()
+    assert names == sorted(names)
+    assert {"generic/math", "generic/default", "eval/aai/mcq-4choices-boxed", "judge/math"} <= set(names)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+import re
+
+import pytest
+
+from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.prompts.prompt_sets import Variant, load_prompt_set, prompt_set_names
+from newskills.prompts.renderer import load_prompt
+
+BUILT_IN = "robustness/prompt_set_config"
+CHOICES = load_prompt_set(BUILT_IN)["gpqa"]
+
+
+def test_the_built_in_set():
+    found = load_prompt_set("prompt_set_config")
+    assert prompt_set_names() == [BUILT_IN]
+    assert {name: len(variants) for name, variants in found.items()} == {
+        "gpqa": 10,
+        "comp-math-24-25": 10,
+        "livecodebench": 7,
+    }
+
+
+@pytest.mark.parametrize("variant", [v for v in CHOICES if v.extract_regex], ids=lambda v: v.prompt_config)
+def test_the_regex_finds_the_form_that_the_prompt_asks_for(variant):
+    (message,) = load_prompt(variant.prompt_config).messages({"problem": "…"})
+    form = re.search(r'"([^"]*\bX\b[^"]*)"|(<<X>>)', message.content)
+    reply = "First, option A is wrong. " + form.group(form.lastindex).replace("X", "C")
+    assert re.findall(variant.extract_regex, reply) == ["C"]
+    assert (
+        re.findall(variant.extract_regex, "The final answer is a good one, the correct option is Cadmium.") == []
+    )
+
+
+def test_own_file_with_both_spellings(tmp_path):
+    path = tmp_path / "set.yaml"
+    path.write_text(
+        "gsm8k:\n  - prompt: math\n    extract_regex: '(\\d+)'\n  - prompt_config: generic/math-base\n"
+    )
+    assert load_prompt_set(str(path)) == {
+        "gsm8k": (
+            Variant(prompt_config="math", extract_regex=r"(\d+)"),
+            Variant(prompt_config="generic/math-base"),
+        )
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "said"),
+    [
+        ("gsm8k: math", ConfigError, "expected benchmark"),
+        ("gsm8k: [{prompt: math, regex: a}]", ConfigError, "regex"),
+        ("gsm8k: [{prompt: math, extract_regex: '('}]", ConfigError, "unterminated|missing"),
+        ("gsm8k: [{prompt: generic/mth}]", UnknownNameError, "generic/math"),
+    ],
+)
+def test_wrong_files(tmp_path, text, error, said):
+    path = tmp_path / "set.yaml"
+    path.write_text(text)
+    with pytest.raises(error, match=said):
+        load_prompt_set(str(path))
+
+
+def test_unknown_set():
+    with pytest.raises(UnknownNameError, match=BUILT_IN):
+        load_prompt_set("robustness/prompt_set_confg")

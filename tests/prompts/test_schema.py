@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+
+from newskills.base.errors import ConfigError
+from newskills.prompts.renderer import load_prompt
+from newskills.prompts.schema import FewShotConfig, replace_few_shots
+
+
+def write(tmp_path, text):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("usr: x", "unknown key `usr`; did you mean 'user'?"),
+        (
+            "user: x\nfew_shot_examples: {exampels_type: a}",
+            "unknown key `few_shot_examples.exampels_type`; did you mean",
+        ),
+        ("system: x", "the key `user` is missing"),
+        ("user: [1]", "Expected `str`, got `array` - at `$.user`"),
+        ("user: x\nimage_position: left", "Invalid enum value 'left'"),
+        ("user: x\nuser: y", "line 2: the key `user` is given twice"),
+        ("user: x\nfew_shot_examples: {retrieval_field: a}", "belong together"),
+        (
+            "user: x\nfew_shot_examples: {retrieval_field: a, retrieval_file: b, examples_type: c}",
+            "exclude each other",
+        ),
+        ("user: 'x", "is not valid YAML"),
+        ("- user", "a prompt is a mapping"),
+        ("", "a prompt is a mapping"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_name(tmp_path, text, said):
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError) as error:
+        load_prompt(path)
+    assert said in str(error.value)
+    assert str(path) in str(error.value)
+
+
+def test_the_position_of_a_brace_is_that_of_the_file(tmp_path):
+    path = write(tmp_path, "# note\nsystem: hi\nuser: |-\n\n    Solve {problem}.\n    Use {} here.\n")
+    with pytest.raises(ConfigError, match=r"mine\.yaml, line 6, column 9: '\{\}' is not a field name"):
+        load_prompt(path)
+
+
+def test_the_position_in_other_texts_names_the_key(tmp_path):
+    path = write(tmp_path, "user: x\nfew_shot_examples:\n  template: 'ab {'\n")
+    with pytest.raises(ConfigError, match=r"mine\.yaml, `few_shot_examples\.template`, line 1, column 4"):
+        load_prompt(path)
+
+
+def test_naming_a_set_takes_the_place_of_retrieval():
+    retrieving = FewShotConfig(retrieval_field="a", retrieval_file="b", template="{x}")
+    named = replace_few_shots(retrieving, {"examples_type": "c"}, "here")
+    assert (named.examples_type, named.retrieval_field, named.template) == ("c", None, "{x}")
+    assert replace_few_shots(named, {"retrieval_field": "a", "retrieval_file": "b"}, "here") == retrieving
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"), [({"num_shots": 1}, "unknown key"), ({"num_few_shots": "two"}, "Expected `int")]
+)
+def test_overrides_are_checked(overrides, said):
+    with pytest.raises(ConfigError, match=said):
+        replace_few_shots(FewShotConfig(), overrides, "here")
