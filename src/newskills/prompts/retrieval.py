@@ -46,15 +46,13 @@ class BM25:
 
     def best(self, query: str, count: int) -> list[int]:
         """Positions of the `count` most similar documents, best first; ties by position."""
-        scores: dict[int, float] = {}
-        for term in query.split():
-            idf = self._idf.get(term)
-            if idf is None:
-                continue
-            for at, weight in self._postings[term]:
-                scores[at] = scores.get(at, 0.0) + idf * weight
-        unscored = itertools.islice((at for at in range(self._size) if at not in scores), count)
-        return heapq.nsmallest(count, [*scores, *unscored], key=lambda at: (-scores.get(at, 0.0), at))
+        scores = [0.0] * self._size
+        for term, repeated in Counter(query.split()).items():
+            idf = self._idf.get(term, 0.0) * repeated
+            if idf:
+                for at, weight in self._postings[term]:
+                    scores[at] -= idf * weight
+        return [at for _, at in heapq.nsmallest(count, zip(scores, range(self._size), strict=True))]
 
 
 class Retriever:
