@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from newskills.base.errors import AuthError, ConfigError, ModelError, UnknownNameError
+from newskills.base.errors import AuthError, ConfigError, UnknownNameError
 from newskills.base.protocols import Model
-from newskills.base.records import Reply, Request
+from newskills.base.records import Inference, Reply, Request
 from newskills.config.fields import leaves
-from newskills.models import MODELS, make_model
+from newskills.models import MODELS, check_inference, make_model
 from newskills.models.config import ServerConfig, key_of
 from newskills.models.wire import HttpModel, base_url_of
 
@@ -187,5 +187,12 @@ def test_a_class_of_the_users_own() -> None:
         make_model(msgspec.structs.replace(config, model_class=f"{__file__}::Parot"), concurrency=1, environ={})
 
 
-def test_errors_of_models_are_one_family() -> None:
-    assert issubclass(AuthError, ModelError)
+def test_settings_are_checked_before_any_request() -> None:
+    environ = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}
+    for server_type in ("openai", "anthropic", "gemini", "megatron"):
+        model = make_model(ServerConfig(server_type=server_type, model="m"), concurrency=1, environ=environ)
+        check_inference(model, Inference(tokens_to_generate=5))
+        with pytest.raises(ConfigError, match="min_p"):
+            check_inference(model, Inference(tokens_to_generate=5, min_p=0.5))
+    config = ServerConfig(server_type="custom", model="m", model_class=f"{__file__}::Parrot")
+    check_inference(make_model(config, concurrency=1, environ={}), Inference(min_p=0.5))

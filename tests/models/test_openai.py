@@ -128,8 +128,9 @@ def test_llamacpp_sends_what_switches_its_own_defaults_off() -> None:
     content = [{"token": "b", "logprob": -1.5, "top_logprobs": [{"token": "b", "logprob": -1.5}]}]
     answer = choice(text="b", finish_reason="length", logprobs={"content": content})
     reply, heard = run(ask(replies(answer), request, "llamacpp"))
-    sent = {name: heard.json[name] for name in ("top_k", "min_p", "repeat_penalty", "repeat_last_n")}
-    assert sent == {"top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0, "repeat_last_n": -1}
+    sent = {name: heard.json[name] for name in ("top_k", "min_p", "repeat_penalty")}
+    assert sent == {"top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0}
+    assert constant("llamacpp", "m", Inference(repetition_penalty=1.1))["repeat_last_n"] == 65536
     assert reply.logprobs is not None
     assert (reply.logprobs.tokens, reply.logprobs.logprobs) == (["b"], [-1.5])
     assert reply.finish_reason == "length"
@@ -508,6 +509,15 @@ def test_responses_that_are_cut_or_fail() -> None:
     for bad in ({"status": "completed", "output": []}, {"status": "failed", "error": {"message": "x"}}, {}):
         with pytest.raises(ServerError):
             run(ask(replies(bad), chat(endpoint="responses")))
+
+
+def test_a_response_cut_at_the_limit_is_no_finished_one() -> None:
+    message = {"type": "message", "content": [{"type": "output_text", "text": "half"}]}
+    answer = {"status": "completed", "output": [message], "usage": {"output_tokens": 9}}
+    reply, _ = run(ask(replies(answer), chat(endpoint="responses", tokens_to_generate=9), "llamacpp"))
+    assert reply.finish_reason == "length"
+    reply, _ = run(ask(replies(answer), chat(endpoint="responses", tokens_to_generate=10), "llamacpp"))
+    assert reply.finish_reason == "stop"
 
 
 def test_streamed_responses() -> None:

@@ -17,6 +17,7 @@ from newskills.base.registry import Registry, fold
 
 if TYPE_CHECKING:
     from newskills.base.protocols import Model
+    from newskills.base.records import Inference
     from newskills.models.config import ServerConfig
 
 SELF_HOSTED = (
@@ -70,6 +71,15 @@ def make_model(config: ServerConfig, *, concurrency: int, environ: Mapping[str, 
     if server:
         _route_through(model, server, config.ssh_key_path or environ.get("NEMO_SKILLS_SSH_KEY_PATH"))
     return model
+
+
+def check_inference(model: Model, inference: Inference, *, tools: bool = False) -> None:
+    """Raises ConfigError for a sampling setting that the model's backend cannot honour, before any request.
+
+    A model without a method `check` of its own (a user's class) takes everything.
+    """
+    if (check := getattr(model, "check", None)) is not None:
+        check(inference, tools=tools)
 
 
 def _route_through(model: Model, server: str, key_path: str | None) -> None:

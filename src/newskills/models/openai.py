@@ -69,6 +69,8 @@ class OpenAIModel(HttpModel):
             reply = await self._stream(path, body, inference)
         else:
             reply = self._read(await self._post(path, body, inference.timeout), inference.endpoint_type)
+        if inference.endpoint_type == "responses":
+            openai_responses.mark_cut(reply, inference.tokens_to_generate)
         if request.stop and not request.extra_body.get("include_stop_str_in_output"):
             reply.text = earliest_stop(reply.text, request.stop)
         reply.started, reply.ended = started, time.time()

@@ -122,6 +122,13 @@ def _reply(response: Response, endpoint: Endpoint) -> Reply:
     )
 
 
+def mark_cut(reply: Reply, limit: int | None) -> None:
+    """Servers that say `completed` for a text cut at the limit (llama.cpp) must not pass it off as an answer."""
+    produced = reply.usage.output_tokens
+    if reply.finish_reason == "stop" and limit is not None and produced is not None and produced >= limit:
+        reply.finish_reason = "length"
+
+
 def _finish(response: Response, calls: list[Row]) -> str:
     if response.status == "incomplete":
         details = response.incomplete_details

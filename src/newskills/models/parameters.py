@@ -15,6 +15,9 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.records import Inference, Row
 
+REPEAT_WINDOW = 65536
+"""Tokens that llama.cpp's penalty looks back on (its default is 64); elsewhere the penalty covers the whole text."""
+
 Extras = Literal["none", "vllm", "llamacpp", "changed"]
 
 
@@ -166,8 +169,14 @@ def _extra_keys(extras: Extras, inference: Inference) -> Row:
             body["skip_special_tokens"] = False
         return body
     if extras == "llamacpp":
-        penalty = {"repeat_penalty": inference.repetition_penalty, "repeat_last_n": -1}
-        return {"top_k": max(inference.top_k, 0), "min_p": inference.min_p, **penalty}
+        body = {
+            "top_k": max(inference.top_k, 0),
+            "min_p": inference.min_p,
+            "repeat_penalty": inference.repetition_penalty,
+        }
+        if inference.repetition_penalty != 1.0:
+            body["repeat_last_n"] = REPEAT_WINDOW
+        return body
     if extras == "changed":
         neutral = Inference()
         names = ("top_k", "min_p", "repetition_penalty")
