@@ -15,8 +15,8 @@ def make(source):
 def test_data_comes_through_verbatim(before, value, after):
     escaped = [text.replace("{", "{{").replace("}", "}}") for text in (before, after)]
     # A LaTeX command right before a field is refused; a blank tells them apart.
-    template = make(f"{escaped[0]} {{field}}{escaped[1]}{{field}}")
-    assert template.fill({"field": value}) == f"{before} {value}{after}{value}"
+    template = make(f"{escaped[0]} {{field}}{escaped[1]} {{field}}")
+    assert template.fill({"field": value}) == f"{before} {value}{after} {value}"
 
 
 @given(

@@ -110,7 +110,7 @@ class _Parser:
         if end < 0 or "{" in name:
             raise self._error(start, "a single '{'")
         if (command := _LATEX_COMMAND.search(self.source, 0, start)) is not None:
-            # "\\boxed{answer}" is LaTeX with forgotten braces; filled in, it would give the answer away.
+            # "\boxed{answer}" is LaTeX with forgotten braces; filled in, it would give the answer away.
             literal = f"{command.group()}{{{{{name}}}}}"
             raise self._error(start, f"single braces behind {command.group()}; write {literal}")
         if _NAME.fullmatch(name) is None:
