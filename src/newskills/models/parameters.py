@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Inference, Row
 
 REPEAT_WINDOW = 65536
-"""Tokens that llama.cpp's penalty looks back on (its default is 64); elsewhere the penalty covers the whole text."""
+"""Tokens that llama.cpp's penalty looks back on (default 64); elsewhere the penalty covers the whole text."""
 
 Extras = Literal["none", "vllm", "llamacpp", "changed"]
 
