@@ -72,7 +72,7 @@ class PreparedData(Struct, kw_only=True):
     seconds: float = 0.0
 
 
-def data_root(given: str | Path | None = None) -> Path:
+def data_dir(given: str | Path | None = None) -> Path:
     """Where prepared data lies: `given`, `NEWSKILLS_DATA_DIR`, `NEMO_SKILLS_DATA_DIR`, or the user's cache."""
     chosen = given or os.environ.get("NEWSKILLS_DATA_DIR") or os.environ.get("NEMO_SKILLS_DATA_DIR")
     if chosen:
@@ -80,6 +80,9 @@ def data_root(given: str | Path | None = None) -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("newskills", appauthor=False) / "data"
+
+
+_root = data_dir  # where a parameter `data_dir` hides the function
 
 
 def prepare(
@@ -95,7 +98,7 @@ def prepare(
     """
     started = time.monotonic()
     folder = split_folder(benchmark, data_dir)
-    fetcher = Fetcher(data_root(data_dir) / ".downloads", options or FetchOptions())
+    fetcher = Fetcher(_root(data_dir) / ".downloads", options or FetchOptions())
     done: list[PreparedSplit] = []
     missing: dict[str, str] = {}
     for split in splits or benchmark.splits():
@@ -160,7 +163,7 @@ def load_rows(benchmark: Benchmark, split: str = "", data_dir: str | Path | None
 
 def split_folder(benchmark: Benchmark, data_dir: str | Path | None = None) -> Path:
     """`<data dir>/<name>`; dots in the name become sub-folders."""
-    return data_root(data_dir) / benchmark.name.replace(".", "/")
+    return _root(data_dir) / benchmark.name.replace(".", "/")
 
 
 def _known_split(benchmark: Benchmark, split: str) -> None:
