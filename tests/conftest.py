@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from platformdirs import user_cache_path
 
 from tests.server import FakeServer, FakeServerProcess, Script
 
 _INHERITED = ("_API_KEY", "_PROXY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _PREFIXES = ("NEMO_SKILLS_", "OPENAI_", "AZURE_OPENAI_", "WANDB_", "XDG_")
+
+_WEIGHTS = os.environ.get("NEWSKILLS_CACHE") or str(user_cache_path("newskills", appauthor=False))
+"""Read before the tests get a home of their own: 93 MB need not be fetched by each run of the suite."""
 
 FakeServerFactory = Callable[..., FakeServer | FakeServerProcess]
 
@@ -40,6 +44,18 @@ def mirror() -> Path:
     if not place or not (Path(place) / "MANIFEST.json").is_file():
         pytest.skip("no benchmark data here: set NEWSKILLS_MIRROR to a folder with a MANIFEST.json")
     return Path(place)
+
+
+@pytest.fixture(scope="session")
+def local_model() -> Iterator[Path]:
+    """The weights of `smollm2`; the test is skipped where the extra is not installed."""
+    for module in ("xllamacpp", "gguf"):
+        pytest.importorskip(module, reason=f"no {module} here: pip install 'newskills[local]'")
+    from newskills.models.serving.weights import resolve_weights
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NEWSKILLS_CACHE", _WEIGHTS)
+        yield resolve_weights("smollm2")
 
 
 @pytest.fixture

