@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from msgspec import Struct
 
 from newskills.base.plan import Job
-from newskills.base.records import Attempt, Message, Number, Reply, Request, Row, Sample, Score
+from newskills.base.records import Attempt, Ledger, Message, Number, Reply, Request, Row, Sample, Score
 
 
 @runtime_checkable
@@ -54,10 +54,21 @@ class Grader(Protocol):
 
 @runtime_checkable
 class Metric(Protocol):
-    """Scores → metrics. One instance per benchmark and summary."""
+    """Scores → metrics. One instance per benchmark and summary.
+
+    `fields`: keys of a record that `update` reads, with their types; other keys may be missing from what it gets.
+    `columns`: metrics of the printed table, in order; empty = all numbers.
+    """
+
+    fields: Mapping[str, Any]
+    columns: tuple[str, ...]
 
     def update(self, predictions: Sequence[Row]) -> None:
         """All samples of one problem, in seed order."""
+        ...
+
+    def incorrect(self, prediction: Row) -> Row:
+        """`prediction` as if it were wrong (too long a generation)."""
         ...
 
     def metrics(self) -> dict[str, Row]:
@@ -66,6 +77,14 @@ class Metric(Protocol):
 
     def numbers(self) -> dict[str, dict[str, Number]]:
         """mode → metric → Number."""
+        ...
+
+    def ledger(self) -> Ledger:
+        """How every sample ended."""
+        ...
+
+    def shown(self) -> tuple[str, ...]:
+        """Modes of the printed table, in order; empty = all."""
         ...
 
 

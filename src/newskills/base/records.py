@@ -186,13 +186,19 @@ class Ledger(Struct, kw_only=True):
 
 
 class Report(Struct, kw_only=True):
-    """What one benchmark's records say: metrics by mode as written to metrics.json, Numbers, and the ledger."""
+    """What one benchmark's records say: metrics by mode as written to metrics.json, Numbers, and the ledger.
+
+    columns   metrics of the printed table, in order; empty = all numbers
+    shown     modes of the printed table, in order; empty = all
+    """
 
     benchmark: str
     modes: dict[str, Row]
     numbers: dict[str, dict[str, Number]] = {}
     ledger: Ledger = msgspec.field(default_factory=Ledger)
     versions: dict[str, str] = {}
+    columns: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 def _timeless(inference: Inference) -> Inference:

@@ -123,8 +123,8 @@ def compare(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]])
     """Two systems on the same problems in the same order; each item holds the scores of one problem's samples.
 
     Problems without a score on either side are left out. One 0/1 sample on both sides: exact McNemar test
-    (Psychometrika 12, 1947), else Student's t on the differences of the problems' means, or the sign test where all
-    differences are alike. Raises ValueError if fewer than two are left.
+    (Psychometrika 12, 1947), else Student's t on the differences of the problems' means, or the sign test where
+    all differences are alike. Raises ValueError if fewer than two are left.
     """
     pairs = [(a, b) for a, b in zip(first, second, strict=True) if a and b]
     if len(pairs) < 2:

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scores → numbers with intervals, by name.
+
+Add a metric: a class derived from `metrics.base.ScoreMetric` (or with the methods of `base.protocols.Metric`), and
+a row in `METRICS` (or the entry point `newskills.metrics` of another distribution, or `module::Class` on use).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from newskills.base.errors import ConfigError, suggest
+from newskills.base.registry import Registry
+
+if TYPE_CHECKING:
+    from newskills.base.protocols import Metric
+
+METRICS = Registry(
+    "metric",
+    {
+        "math": "newskills.metrics.math:MathMetric",
+        "multichoice": "newskills.metrics.math:MathMetric",
+        "generic": "newskills.metrics.generic:GenericMetric",
+    },
+    group="newskills.metrics",
+)
+
+
+def make_metric(name: str, **options: Any) -> Metric:
+    """A fresh metric. Raises UnknownNameError for the name, ConfigError for an option that it does not have."""
+    from inspect import signature
+
+    maker = METRICS.get(name)
+    known = signature(maker).parameters
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+        for option in options:
+            if option not in known:
+                raise ConfigError(f"The metric '{name}' has no option '{option}'{suggest(option, known)}")
+    metric: Metric = maker(**options)
+    return metric

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder of results → one Report per benchmark, metrics.json, and what to tell the user beside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from newskills._version import __version__
+from newskills.base.errors import DataError, UnknownNameError, UserError
+from newskills.base.protocols import Metric
+from newskills.base.records import Ledger, Number, Report, Row
+from newskills.base.registry import fold
+from newskills.base.store import read_rows, write_json
+from newskills.metrics import make_metric
+from newskills.run.predictions import read_problems
+from newskills.run.results import discover
+from newskills.run.spec import add_ledger
+
+MetricFor = Callable[[str], tuple[str, dict[str, Any]]]
+"""Benchmark → registered metric and its options. Raises UnknownNameError for a benchmark that it does not know."""
+
+METRICS_FILE = "metrics.json"
+EXTENDED_FILE = "metrics_extended.json"
+ALL = "_all_"
+OWN_FIELDS: Mapping[str, Any] = {
+    "subset_for_metrics": Any,
+    "num_generated_tokens": int | float | None,
+    "grader": Any,
+}
+
+
+class SummaryOptions(Struct, frozen=True, kw_only=True):
+    """What to look at, and how.
+
+    benchmarks          names, or groups of them; empty = all that are found
+    max_samples         only the first problems; negative = all
+    max_seq_len         longer generations (tokens) count as wrong
+    metric_type         another metric than the benchmark's, with `metrics_kwargs` for its constructor
+    save_metrics_path   default: metrics.json in the folder
+    """
+
+    benchmarks: tuple[str, ...] = ()
+    max_samples: int = -1
+    max_seq_len: int | None = None
+    metric_type: str | None = None
+    metrics_kwargs: dict[str, Any] = {}
+    save_metrics_path: Path | None = None
+
+    @property
+    def partial(self) -> bool:
+        """A look that says nothing about the run as a whole."""
+        return self.max_samples >= 0 or self.max_seq_len is not None
+
+
+class Summary(Struct, kw_only=True):
+    """`reports` in the order of metrics.json; `notes`: sentences to show; `path`: where metrics.json went."""
+
+    reports: list[Report]
+    notes: list[str]
+    path: Path
+
+
+def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryOptions) -> Summary:
+    """Reads every benchmark below `results_dir` and writes metrics.json with its extended sibling.
+
+    Each benchmark and each group gets these files in its own folder too, unless only a part was looked at. Raises
+    DataError (nothing there, broken records), UnknownNameError, ConfigError (metric), StorageError.
+    """
+    found = [item for item in discover(results_dir) if _wanted(item.benchmark, options.benchmarks)]
+    notes = [f"{item.folder} has no output files; skipped." for item in found if not item.files]
+    by_benchmark: dict[str, list[Report]] = {}
+    folders: dict[str, Path] = {}
+    for benchmark, folder, files in found:
+        if not files:
+            continue
+        reports, remarks = summarize_files(benchmark, files, metric_for, options)
+        notes += remarks
+        if reports:
+            by_benchmark[benchmark], folders[benchmark] = reports, folder
+    if not by_benchmark:
+        raise _nothing(results_dir, options, notes)
+    groups = average_groups([reports[0] for reports in by_benchmark.values()])
+    everything = groups + [report for reports in by_benchmark.values() for report in reports]
+    path = options.save_metrics_path or results_dir / METRICS_FILE
+    if not options.partial:
+        for benchmark, reports in by_benchmark.items():
+            write_metrics(folders[benchmark] / METRICS_FILE, reports)
+        for group in groups:
+            members = [folders[name].parent for name in by_benchmark if name.startswith(f"{group.benchmark}.")]
+            if members[0].name == group.benchmark:
+                write_metrics(members[0] / METRICS_FILE, [group])
+    write_metrics(path, everything)
+    return Summary(reports=everything, notes=notes, path=path)
+
+
+def summarize_files(
+    benchmark: str, files: Sequence[Path], metric_for: MetricFor | None, options: SummaryOptions
+) -> tuple[list[Report], list[str]]:
+    """The reports of one benchmark (all, then its subsets), and notes. No report where the files are empty."""
+    name, kwargs, notes = _choose_metric(benchmark, files, metric_for, options)
+    metrics = {ALL: make_metric(name, **kwargs)}
+    graders: set[str] = set()
+    limit = options.max_samples if options.max_samples >= 0 else None
+    for predictions in islice(read_problems(files, {**OWN_FIELDS, **metrics[ALL].fields}), limit):
+        graders.update(row["grader"] for row in predictions if isinstance(row.get("grader"), str))
+        subsets = _subsets(predictions[0])
+        if options.max_seq_len is not None:
+            predictions = _cut(predictions, options.max_seq_len, metrics[ALL])
+        for subset in (ALL, *subsets):
+            if subset not in metrics:
+                metrics[subset] = make_metric(name, **kwargs)
+            metrics[subset].update(predictions)
+    if not metrics[ALL].ledger().total:
+        return [], [*notes, f"{files[0].parent} has no rows; skipped."]
+    if len(graders) > 1:
+        notes.append(f"{benchmark} was graded by different versions: {', '.join(sorted(graders))}.")
+    versions = {"newskills": __version__, "metric": name}
+    if graders:
+        versions["grader"] = ", ".join(sorted(graders))
+    return [
+        _report(benchmark if subset == ALL else f"{benchmark}-{subset}", metric, versions)
+        for subset, metric in metrics.items()
+    ], notes
+
+
+def average_groups(reports: Sequence[Report]) -> list[Report]:
+    """One report for each dotted prefix that several benchmarks share: the plain mean of what all members have."""
+    groups: dict[str, list[Report]] = {}
+    for report in reports:
+        if "." in report.benchmark:
+            groups.setdefault(report.benchmark.rpartition(".")[0], []).append(report)
+    taken = {report.benchmark for report in reports}
+    return [_average(name, members) for name, members in groups.items() if len(members) > 1 and name not in taken]
+
+
+def write_metrics(path: Path, reports: Sequence[Report]) -> None:
+    """metrics.json and, beside it, intervals, ledgers and versions. Raises StorageError."""
+    write_json(path, {report.benchmark: report.modes for report in reports})
+    extended = {
+        report.benchmark: {"numbers": report.numbers, "ledger": report.ledger, "versions": report.versions}
+        for report in reports
+    }
+    name = EXTENDED_FILE if path.name == METRICS_FILE else f"{path.stem}_extended{path.suffix}"
+    write_json(path.with_name(name), extended)
+
+
+def lost_share(reports: Sequence[Report]) -> float:
+    """The largest share (0–1) of attempts that any of the reports lost to the instrument."""
+    return max(
+        (report.ledger.lost / report.ledger.total for report in reports if report.ledger.total), default=0.0
+    )
+
+
+def _report(benchmark: str, metric: Metric, versions: dict[str, str]) -> Report:
+    return Report(
+        benchmark=benchmark,
+        modes=metric.metrics(),
+        numbers=metric.numbers(),
+        ledger=metric.ledger(),
+        versions=versions,
+        columns=metric.columns,
+        shown=metric.shown(),
+    )
+
+
+def _choose_metric(
+    benchmark: str, files: Sequence[Path], metric_for: MetricFor | None, options: SummaryOptions
+) -> tuple[str, dict[str, Any], list[str]]:
+    """(name, options, notes)."""
+    if options.metric_type is not None:
+        return options.metric_type, options.metrics_kwargs, []
+    if metric_for is not None:
+        try:
+            name, kwargs = metric_for(benchmark)
+            return name, kwargs | options.metrics_kwargs, []
+        except UnknownNameError:
+            pass
+    name = _infer_metric(benchmark, files[0])
+    note = (
+        f"{benchmark} is no known benchmark; its records fit the metric '{name}' (--metric_type chooses another)."
+    )
+    return name, options.metrics_kwargs, [note]
+
+
+def _infer_metric(benchmark: str, file: Path) -> str:
+    for row in islice(read_rows(file), 100):
+        if "symbolic_correct" in row or "judgement" in row:
+            return "math"
+        if "is_correct" in row or "outcome" in row:
+            return "generic"
+    raise DataError(
+        f"{benchmark} is no known benchmark, and {file} has no field that says what is correct.",
+        hint="Grade it with `ns grade`, or name the metric with --metric_type.",
+    )
+
+
+def _subsets(record: Row) -> list[str]:
+    subset = record.get("subset_for_metrics")
+    if subset is None:
+        return []
+    return [str(name) for name in subset] if isinstance(subset, list) else [str(subset)]
+
+
+def _cut(predictions: Sequence[Row], max_seq_len: int, metric: Metric) -> list[Row]:
+    return [
+        metric.incorrect(row) if (row.get("num_generated_tokens") or 0) > max_seq_len else row
+        for row in predictions
+    ]
+
+
+def _average(name: str, members: Sequence[Report]) -> Report:
+    first, *others = members
+    modes: dict[str, Row] = {}
+    numbers: dict[str, dict[str, Number]] = {}
+    for mode in first.modes:
+        if all(mode in other.modes for other in others):
+            numbers[mode] = _mean_numbers([member.numbers.get(mode, {}) for member in members])
+            modes[mode] = _mean_metrics([member.modes[mode] for member in members], numbers[mode])
+    ledger = Ledger()
+    for member in members:
+        add_ledger(ledger, member.ledger)
+    return Report(
+        benchmark=name,
+        modes=modes,
+        numbers=numbers,
+        ledger=ledger,
+        versions=first.versions,
+        columns=tuple("num_benchmarks_in_group" if c == "num_entries" else c for c in first.columns),
+        shown=first.shown,
+    )
+
+
+def _mean_metrics(rows: Sequence[Row], numbers: Mapping[str, Number]) -> Row:
+    mean: Row = {"num_benchmarks_in_group": len(rows)}
+    for name, value in rows[0].items():
+        values = [row.get(name) for row in rows]
+        if name != "num_entries" and all(isinstance(v, int | float) for v in values):
+            average = math.fsum(v for v in values if v is not None) / len(values)
+            mean[name] = int(average) if isinstance(value, int) else average
+        elif name.removesuffix("_interval") in numbers:
+            number = numbers[name.removesuffix("_interval")]
+            mean[name] = [number.low, number.high]
+    return mean
+
+
+def _mean_numbers(members: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
+    """Members are independent and fixed: their standard errors add in squares."""
+    found = {}
+    for name in members[0]:
+        numbers = [member[name] for member in members if name in member]
+        if len(numbers) == len(members):
+            value = math.fsum(number.value for number in numbers) / len(numbers)
+            half = math.sqrt(math.fsum((number.high - number.low) ** 2 for number in numbers)) / (2 * len(numbers))
+            found[name] = Number(
+                value=value,
+                low=max(0.0, value - half),
+                high=min(100.0, value + half),
+                n=sum(number.n for number in numbers),
+                unscored=sum(number.unscored for number in numbers),
+                method="members",
+            )
+    return found
+
+
+def _wanted(benchmark: str, names: Sequence[str]) -> bool:
+    own = fold(benchmark)
+    return not names or any(own == fold(name) or own.startswith(f"{fold(name)}.") for name in names)
+
+
+def _nothing(results_dir: Path, options: SummaryOptions, notes: Sequence[str]) -> UserError:
+    names = [item.benchmark for item in discover(results_dir) if item.files]
+    if options.benchmarks and names:
+        return UnknownNameError("benchmark in the results", ", ".join(options.benchmarks), names)
+    return DataError(
+        f"{results_dir} has no results: neither output*.jsonl, nor eval-results/<benchmark>/output*.jsonl, nor "
+        f"<benchmark>/output*.jsonl. {' '.join(notes)}".rstrip()
+    )

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports as text: the table of each benchmark, and below it what else is known about its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from newskills.base.records import INSTRUMENT, Number, Report, Row
+
+ACCEPT_LOST = 0.01
+"""Share of attempts that may be lost to the instrument before the scores are withheld."""
+
+MODE = "evaluation_mode"
+NO_ANSWER = "no_answer"
+
+
+def render(reports: Sequence[Report], accept_lost: float = ACCEPT_LOST) -> str:
+    """All tables with blank lines around them; `accept_lost` as a share 0–1."""
+    blocks = []
+    for report in reports:
+        below = details(report, accept_lost)
+        blocks.append(table(report, accept_lost) + (f"\n{below}" if below else ""))
+    return "".join(f"\n{block}" for block in blocks) + "\n"
+
+
+def table(report: Report, accept_lost: float = ACCEPT_LOST) -> str:
+    """One row per mode. Scores are withheld where too many attempts were lost to the instrument."""
+    modes = _shown(report)
+    columns = _columns(report, modes)
+    hidden: list[str] = []
+    if reason := _withheld(report, accept_lost):
+        hidden = [name for name in columns if any(name in _scores(report, mode) for mode in modes)] or ["score"]
+        columns = list(dict.fromkeys([*columns, *hidden]))
+    rows = [[MODE, *columns]]
+    for mode in modes:
+        cells = ["—" if name in hidden else _cell(name, report.modes[mode]) for name in columns]
+        if hidden:
+            cells[columns.index(hidden[0])] = f"— {reason}"
+        rows.append([mode, *cells])
+    return _title(report.benchmark, _aligned(rows))
+
+
+def details(report: Report, accept_lost: float = ACCEPT_LOST) -> str:
+    """95 % intervals of the shown scores, problems left out of a mode, and unscored samples with their causes."""
+    lines = [] if _withheld(report, accept_lost) else _intervals(report)
+    return "".join(f"{line}\n" for line in [*lines, *_left_out(report), *_unscored(report)])
+
+
+def _intervals(report: Report) -> list[str]:
+    modes = [mode for mode in _shown(report) if _scores(report, mode)]
+    columns = _columns(report, modes)
+    names = [c for c in columns if any(c in _scores(report, mode) for mode in modes)]
+    if not names:
+        return []
+    rows = [["95% intervals", *names]]
+    rows += [[mode, *(_interval(report.numbers[mode].get(name)) for name in names)] for mode in modes]
+    return _aligned(rows)
+
+
+def _left_out(report: Report) -> list[str]:
+    lines = []
+    for mode in _shown(report):
+        entries = report.modes[mode].get("num_entries")
+        counts = [number.n for number in _scores(report, mode).values()]
+        if entries is not None and counts and min(counts) < entries:
+            lines.append(f"{mode} leaves out {entries - min(counts)} of {entries} problems: samples are unscored.")
+    return lines
+
+
+def _unscored(report: Report) -> list[str]:
+    ledger = report.ledger
+    if not ledger.unscored:
+        return []
+    causes = _blame(report)
+    share = f"{ledger.unscored / ledger.total:.2%}"
+    return [f"unscored: {ledger.unscored} of {ledger.total} samples ({share})" + (f": {causes}" if causes else "")]
+
+
+def _withheld(report: Report, accept_lost: float) -> str:
+    """Why the scores are not shown, or nothing."""
+    ledger = report.ledger
+    if not ledger.total or ledger.lost / ledger.total <= accept_lost:
+        return ""
+    return f"({ledger.lost / ledger.total:.1%} lost: {_blame(report)})"
+
+
+def _blame(report: Report) -> str:
+    causes = [(cause, n) for cause, n in report.ledger.causes.items() if cause in INSTRUMENT]
+    return ", ".join(f"{cause} {n}" for cause, n in sorted(causes, key=lambda item: (-item[1], item[0])))
+
+
+def _shown(report: Report) -> list[str]:
+    return [mode for mode in report.shown or report.modes if mode in report.modes]
+
+
+def _columns(report: Report, modes: Sequence[str]) -> list[str]:
+    """The wanted columns that some mode has; without a wish, all that hold a number or a text."""
+    found = dict.fromkeys(
+        name for mode in modes for name, value in report.modes[mode].items() if not isinstance(value, dict | list)
+    )
+    return [name for name in report.columns or found if name in found]
+
+
+def _scores(report: Report, mode: str) -> dict[str, Number]:
+    return {name: number for name, number in report.numbers.get(mode, {}).items() if name != NO_ANSWER}
+
+
+def _cell(name: str, metrics: Row) -> str:
+    value: Any = metrics.get(name)
+    if not isinstance(value, float):
+        return "" if value is None else str(value)
+    deviation = metrics.get(f"{name}_statistics", {}).get("std_dev_across_runs")
+    return f"{value:.2f}%" if deviation is None else f"{value:.2f}% ± {100 * deviation:.2f}%"
+
+
+def _interval(number: Number | None) -> str:
+    return "" if number is None else f"[{number.low:.2f}%, {number.high:.2f}%]"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+
+
+def _title(name: str, lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in [f" {name} ".center(len(lines[0]), "-"), *lines])
