@@ -8,12 +8,15 @@ from pathlib import Path
 
 import msgspec
 
-from newskills.base.errors import ContextLimitError
+from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError
+from newskills.base.pool import WorkerPool
 from newskills.base.protocols import Model, Solver, Tokenizer
-from newskills.base.records import Request, Row
+from newskills.base.records import Message, Request, Row, Score
+from newskills.graders import make_grader
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.models.context import shortened
+from newskills.models.tokenizer import make_tokenizer
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.run.config import GenerationConfig
 from newskills.run.endpoint import ContextStrategy
@@ -31,36 +34,52 @@ class Recipe:
     def solver(self, config: GenerationConfig) -> tuple[Solver, str]:
         """The solver, and its prompt's name and hash. Raises ConfigError, UnknownNameError, DataError."""
         prompt = load_prompt(config.prompt_config, prompt_overrides(config))
-        return ChatSolver(prompt, chat_options(config), self._tokenizer(config)), f"{prompt.name} {prompt.hash}"
+        text = config.inference.endpoint_type == "text"
+        template = self._template_tokenizer(config) if text else None
+        counter = self._tokenizer(config, needed=True) if config.count_prompt_tokens else None
+        solver = ChatSolver(prompt, chat_options(config), template=template, counter=counter)
+        return solver, f"{prompt.name} {prompt.hash}"
 
     def model(self, server: ServerConfig, concurrency: int) -> Model:
         """Raises ConfigError, UnknownNameError, AuthError (no key)."""
         return make_model(server, concurrency=concurrency, environ=self._environ)
 
     def context_strategy(self, config: GenerationConfig) -> ContextStrategy | None:
-        """What to do about a request that is too long; None = nothing."""
+        """What to do about a request that is too long; None = nothing. Raises ConfigError (no tokenizer)."""
         server = config.server
-        if server.context_limit_retry_strategy is None:
+        strategy = server.context_limit_retry_strategy
+        if strategy is None:
             return None
-        tokenizer = self._tokenizer(config)
+        tokenizer = self._tokenizer(config, needed=strategy != "reduce_generation")
 
         def fit(request: Request, error: ContextLimitError) -> Request | None:
-            budget = server.num_special_tokens_budget
-            return shortened(server.context_limit_retry_strategy, request, error, tokenizer, budget)
+            return shortened(strategy, request, error, tokenizer, server.num_special_tokens_budget)
 
         return fit
 
     def pool(self, config: GenerationConfig) -> Pool:
         """Worker processes for the grader of `config`."""
-        from newskills.base.pool import WorkerPool
+        target = {"name": config.eval_type, "config": config.eval_config}
+        return WorkerPool("newskills.graders.worker:make", target, result_type=Score)
 
-        pool: Pool = WorkerPool(
-            "newskills.graders.worker:make", {"name": config.eval_type, "config": config.eval_config}
-        )
-        return pool
+    def _tokenizer(self, config: GenerationConfig, *, needed: bool) -> Tokenizer | None:
+        try:
+            return make_tokenizer(config.tokenizer, config.server, self._environ)
+        except ConfigError:
+            if needed or config.tokenizer or config.server.tokenizer:
+                raise
+            return None
 
-    def _tokenizer(self, config: GenerationConfig) -> Tokenizer | None:
-        return None
+    def _template_tokenizer(self, config: GenerationConfig) -> Tokenizer | None:
+        """The tokenizer that renders prompts for the text endpoint; None for a model without a chat template."""
+        tokenizer = self._tokenizer(config, needed=False)
+        if tokenizer is None:
+            return None
+        try:
+            tokenizer.render([Message(role="user", content="x")], **config.chat_template_kwargs)
+        except (ConfigError, BadRequestError):
+            return None
+        return tokenizer
 
 
 def prompt_overrides(config: GenerationConfig) -> PromptOverrides:
@@ -94,14 +113,22 @@ def chat_options(config: GenerationConfig) -> ChatOptions:
         parse_reasoning=config.parse_reasoning,
         end_reasoning=config.end_reasoning_string,
         timing=config.add_generation_stats,
-        count_prompt_tokens=config.count_prompt_tokens,
         response_format=RESPONSE_FORMATS[config.structured_output] if config.structured_output else None,
         extra_body=extra,
     )
 
 
 def grader_id(config: GenerationConfig) -> str:
-    """Name, version and settings of the grader: other verdicts are to be expected when this changes."""
+    """Name, version and settings of the grader: other verdicts are to be expected when this changes.
+
+    Raises UnknownNameError, ConfigError.
+    """
     if config.eval_type is None:
         return ""
-    return f"{config.eval_type} {msgspec.json.encode(config.eval_config, order='deterministic').decode()}"
+    return f"{grader_label(config)} {msgspec.json.encode(config.eval_config, order='deterministic').decode()}"
+
+
+def grader_label(config: GenerationConfig) -> str:
+    """`name@version`. Raises UnknownNameError, ConfigError."""
+    grader = make_grader(config.eval_type or "", config.eval_config)
+    return f"{grader.name}@{grader.version}"

@@ -48,7 +48,7 @@ def merge_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None =
     return rows
 
 
-def merge_if_complete(merged: Path, num_chunks: int, expected: int) -> bool:
+def merge_if_complete(merged: Path, num_chunks: int, expected: int | None) -> bool:
     """Merges if every chunk is done; True if `merged` is complete afterwards, by whomever."""
     chunks = [chunk_path(merged, k) for k in range(num_chunks)]
     with _wait_for_lock(Paths(merged).lock, f"The merge of {merged}"):

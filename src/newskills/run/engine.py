@@ -19,7 +19,7 @@ from newskills.base.errors import NewskillsError
 from newskills.base.protocols import Kit
 from newskills.base.records import Failure
 from newskills.models.config import ServerConfig
-from newskills.run.build import Recipe, grader_id
+from newskills.run.build import Recipe, grader_id, grader_label
 from newskills.run.config import GenerationConfig
 from newskills.run.endpoint import Endpoint, Policy
 from newskills.run.grading import Grading
@@ -107,7 +107,7 @@ class Engine:
             return None
         name = grader_id(config)
         if name not in self._gradings:
-            self._gradings[name] = Grading(self._recipe.pool(config), name)
+            self._gradings[name] = Grading(self._recipe.pool(config), grader_label(config))
         return self._gradings[name]
 
     async def _generate(self) -> None:
@@ -211,7 +211,7 @@ class Engine:
             endpoint.drain()
         waiting = sum(endpoint.in_flight for endpoint in self._endpoints.values())
         self._progress.say(
-            f"Stopping: {waiting} requests in flight may finish, for {GRACE[number]:.0f} s (Ctrl-C again: at once)."
+            f"Stopping: {waiting} requests may finish within {GRACE[number]:.0f} s (Ctrl-C again: at once)."
         )
         asyncio.get_running_loop().call_later(GRACE[number], self._cancel)
 

@@ -82,5 +82,5 @@ def _failed(run: UnitRun) -> str:
     first = f"{run.first_failure.kind}: {run.first_failure.message}" if run.first_failure else ""
     return (
         f"{run.unit.label}: {run.failures} of {run.index.rows} rows got no answer; the first: {first} See"
-        f" {run.paths.failed}. Another run tries them again; ++server.enable_soft_fail=true records them as unscored."
+        f" {run.paths.failed}. Another run retries them; ++server.enable_soft_fail=true records them as unscored."
     )

@@ -156,8 +156,8 @@ class GradeLine(Struct, omit_defaults=True):
 class Index:
     """What the logs hold, by position: 28 bytes a row.
 
-    `offsets` of generation records (`ABSENT`), `keys` (`content_key`; 0 = not known), `sums` (checksum of the
-    line), `grades` (offset of the verdict, `ABSENT`, or `NOT_GRADED` where the record carries its outcome already).
+    `offsets` of generation records (`ABSENT`), `keys` (`content_key`; 0 = not known), `sums` (checksum of
+    the line), `grades` (offset of the verdict, `ABSENT`, or `NOT_GRADED` where the record carries its outcome already).
     """
 
     def __init__(self, rows: int) -> None:

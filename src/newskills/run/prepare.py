@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -14,12 +15,12 @@ from newskills.base.protocols import Solver
 from newskills.base.records import Request
 from newskills.base.store import locked
 from newskills.run.build import Recipe, grader_id
-from newskills.run.chunks import count_lines
+from newskills.run.chunks import count_lines, merge_if_complete
 from newskills.run.log import Index, restore_log
 from newskills.run.paths import done_path
 from newskills.run.rows import Input, bounds, scan
 from newskills.run.spec import RunSpec, Unit, UnitResult
-from newskills.run.state import State, changes, load_state, new_state, settings
+from newskills.run.state import State, changes, load_state, settings
 from newskills.run.unit import UnitRun, changed_settings, unit_result
 
 
@@ -48,7 +49,14 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
     _first_request(solver, source, rows)
     wanted = settings(unit.config, input_digest=source.digest, prompt=prompt)
     changed = changes(state.settings, wanted) if state is not None else []
-    fresh = new_state(wanted, grader_id(unit.config), len(rows))
+    fresh = State(
+        status="running",
+        settings=wanted,
+        grader=grader_id(unit.config),
+        rows=len(rows),
+        merged_rows=_rows_of_all_chunks(unit, source),
+        started=time.time(),
+    )
     if not unit.config.skip_filled or (spec.rerun_done and (finished or changed)):
         _start_over(unit)
         fresh.save(paths.state)
@@ -77,8 +85,12 @@ def first_request(unit: Unit, recipe: Recipe) -> Request:
 
 
 def _finished(unit: Unit, state: State | None) -> UnitResult:
-    """The result of an earlier process; logs that a kill left behind its marker are removed."""
+    """The result of an earlier process; what a kill left undone behind its marker is done now."""
     unit.paths.remove_logs()
+    merged = False
+    if unit.config.num_chunks is not None:
+        expected = state.merged_rows if state is not None else None
+        merged = merge_if_complete(unit.merged, unit.config.num_chunks, expected)
     if state is None:
         rows = count_lines(unit.paths.output) if unit.paths.output.exists() else 0
         state = State(status="done", settings={}, rows=rows, done=rows)
@@ -86,7 +98,7 @@ def _finished(unit: Unit, state: State | None) -> UnitResult:
         state.error = (
             f"graded by {state.grader or 'nothing'}, asked for {now or 'nothing'}: grade again to change it"
         )
-    return unit_result(unit, state, "done", kept=state.rows)
+    return unit_result(unit, state, "done", kept=state.rows, merged=merged)
 
 
 def _resume(unit: Unit, source: Input, rows: range, before: State | None, state: State) -> UnitRun:
@@ -144,6 +156,12 @@ def _input(unit: Unit) -> tuple[Input, range]:
 @functools.lru_cache(maxsize=64)
 def _scan(path: Path, version: object) -> Input:
     return scan(path)
+
+
+def _rows_of_all_chunks(unit: Unit, source: Input) -> int:
+    config = unit.config
+    chunks = config.num_chunks or 1
+    return sum(len(bounds(source.rows, chunks, k, config.max_samples)) for k in range(chunks))
 
 
 def _first_request(solver: Solver, source: Input, rows: range) -> Request | None:

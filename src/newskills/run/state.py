@@ -40,6 +40,7 @@ class State(Struct, kw_only=True):
     settings       flat name → value; a resume with other values is refused
     grader         name, version and configuration that made the verdicts
     grade_fields   record fields that the grader wrote
+    merged_rows    rows that all chunks have together
     """
 
     status: Literal["running", "done", "failed", "interrupted", "stopped"]
@@ -47,6 +48,7 @@ class State(Struct, kw_only=True):
     grader: str = ""
     grade_fields: list[str] = []
     rows: int = 0
+    merged_rows: int | None = None
     done: int = 0
     failures: int = 0
     ledger: Ledger = msgspec.field(default_factory=Ledger)
@@ -73,10 +75,6 @@ def load_state(path: Path) -> State | None:
         return None
     except msgspec.MsgspecError as error:
         raise DataError(f"{path} is damaged: {error}.", hint="Delete it to start that output over.") from error
-
-
-def new_state(settings: dict[str, Any], grader: str, rows: int) -> State:
-    return State(status="running", settings=settings, grader=grader, rows=rows, started=time.time())
 
 
 def settings(config: GenerationConfig, *, input_digest: str, prompt: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from newskills.run.chunks import merge_if_complete
 from newskills.run.grading import Grading, verdict_fields
 from newskills.run.log import GradeLine, GroupLog, Index, Reader, content_key, decode_record, log_line
 from newskills.run.paths import done_path
-from newskills.run.rows import Input, bounds
+from newskills.run.rows import Input
 from newskills.run.spec import Status, Unit, UnitResult, count
 from newskills.run.state import State
 
@@ -212,7 +212,7 @@ class UnitRun:
         mark_done(self.paths.output)
         self.paths.remove_logs()
         if self.config.num_chunks is not None:
-            self.merged = merge_if_complete(self.unit.merged, self.config.num_chunks, rows_of_all_chunks(self))
+            self.merged = merge_if_complete(self.unit.merged, self.config.num_chunks, self.state.merged_rows)
 
     def _write_final(self) -> None:
         ledger, written = Ledger(), set[str]()
@@ -266,13 +266,6 @@ def _message_without(message: Any, kinds: frozenset[str]) -> Any:
         return message
     kept = [part for part in message["content"] if not (isinstance(part, dict) and part.get("type") in kinds)]
     return {**message, "content": kept}
-
-
-def rows_of_all_chunks(run: UnitRun) -> int:
-    """Rows that the merged file will have."""
-    config = run.config
-    chunks = config.num_chunks or 1
-    return sum(len(bounds(run.source.rows, chunks, k, config.max_samples)) for k in range(chunks))
 
 
 def changed_settings(unit: Unit, what: Sequence[str]) -> DataError:

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from newskills.base.errors import ConfigError
 from newskills.base.protocols import Kit, Tokenizer
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
 from newskills.solve.reasoning import split_reasoning, trim_at_stop
@@ -27,8 +26,9 @@ class Renderer(Protocol):
 class ChatOptions(Struct, frozen=True, kw_only=True):
     """How the answer is asked for and what is recorded of it.
 
-    stop            texts at which generation ends; cut off the text unless `keep_stop`
-    token_counts    count prompt tokens with the tokenizer
+    stop        texts at which generation ends; cut off the text unless `keep_stop`
+    timing      record start, end and duration
+    extra_body  further keys of each request
     """
 
     inference: Inference = Inference()
@@ -38,20 +38,28 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
     parse_reasoning: bool = False
     end_reasoning: str = "</think>"
     timing: bool = True
-    count_prompt_tokens: bool = False
     response_format: Row | None = None
     extra_body: Row = {}
 
 
 class ChatSolver:
-    """Renders the row, asks once, turns the reply into record fields. Raises what the model raises."""
+    """Renders the row, asks once, turns the reply into record fields. Raises what the model raises.
 
-    def __init__(self, prompt: Renderer, options: ChatOptions, tokenizer: Tokenizer | None = None) -> None:
-        if options.count_prompt_tokens and tokenizer is None:
-            raise ConfigError("++count_prompt_tokens needs a tokenizer.", hint="Set ++tokenizer=NAME.")
+    `template` renders chats for the text endpoint; `counter` counts prompt tokens that the server does not report.
+    """
+
+    def __init__(
+        self,
+        prompt: Renderer,
+        options: ChatOptions,
+        *,
+        template: Tokenizer | None = None,
+        counter: Tokenizer | None = None,
+    ) -> None:
         self._prompt = prompt
         self._options = options
-        self._tokenizer = tokenizer
+        self._template = template
+        self._counter = counter
 
     def request(self, sample: Sample) -> Request:
         """Raises DataError for a row that the prompt does not fit."""
@@ -63,7 +71,7 @@ class ChatSolver:
             extra_body=options.extra_body,
         )
         if options.inference.endpoint_type == "text":
-            request.prompt = self._prompt.text(sample.row, self._tokenizer)
+            request.prompt = self._prompt.text(sample.row, self._template)
         else:
             request.messages = self._prompt.messages(sample.row)
         return request
@@ -72,8 +80,8 @@ class ChatSolver:
         began = time.time()
         reply = await kit.models[MAIN].complete(request)
         fields = self._fields(reply)
-        if self._options.count_prompt_tokens and "num_input_tokens" not in fields:
-            fields["num_input_tokens"] = self._count(request)
+        if self._counter is not None and "num_input_tokens" not in fields:
+            fields["num_input_tokens"] = self._count(request, self._counter)
         if self._options.timing:
             fields |= _times(reply, began)
         return Attempt(sample_id=sample.id, key=request.key(), fields=fields)
@@ -106,14 +114,13 @@ class ChatSolver:
                 fields["top_logprobs"] = reply.logprobs.top_logprobs
         return fields
 
-    def _count(self, request: Request) -> int:
-        assert self._tokenizer is not None
+    def _count(self, request: Request, tokenizer: Tokenizer) -> int:
         if request.messages is not None:
             kwargs: dict[str, Any] = self._options.extra_body.get("chat_template_kwargs", {})
-            return len(self._tokenizer.encode(self._tokenizer.render(request.messages, **kwargs)))
+            return len(tokenizer.encode(tokenizer.render(request.messages, **kwargs)))
         if isinstance(request.prompt, list):
             return len(request.prompt)
-        return len(self._tokenizer.encode(request.prompt or ""))
+        return len(tokenizer.encode(request.prompt or ""))
 
 
 def _times(reply: Reply, began: float) -> Row:

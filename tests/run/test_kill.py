@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What remains after a process died: nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from newskills.run.spec import RunSpec, Unit
+from tests.conftest import FakeServerFactory
+from tests.run.support import make_unit, names, records, run, write_input
+from tests.server import Answer, Latency, Script
+
+RANDOM = Script(answer=Answer(kind="random", modulus=10**9), latency=Latency(fixed=0.004, jitter=0.01))
+
+
+def spec(folder: Path, base_url: str, *, graded: bool = True, **settings: object) -> RunSpec:
+    """Two seeds over one input, graded, without timing fields."""
+    units = tuple(
+        make_unit(
+            folder,
+            base_url,
+            seed=seed,
+            output_file=str(folder / "out" / f"output-rs{seed}.jsonl"),
+            inference={"random_seed": seed, "temperature": 0.7},
+            add_generation_stats=False,
+            eval_type="math" if graded else None,
+            **settings,
+        )
+        for seed in range(2)
+    )
+    found = RunSpec(units=units, output_dir=str(folder / "out"))
+    found.save(folder)
+    return found
+
+
+def start(folder: Path, patch: str = "") -> subprocess.Popen[str]:
+    """`python -m newskills.run FOLDER` in a process of its own, after `patch`."""
+    code = f"import sys; from newskills.run.__main__ import main\n{patch}\nsys.exit(main({[str(folder)]!r}))"
+    return subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+
+
+def finish(folder: Path) -> None:
+    process = start(folder)
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == 0, said
+
+
+def outputs(units: tuple[Unit, ...]) -> list[bytes]:
+    return [unit.merged.read_bytes() for unit in units]
+
+
+@pytest.mark.slow
+def test_kill_at_fifty_random_moments(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(RANDOM, process=True)
+    calm, wild = tmp_path / "calm", tmp_path / "wild"
+    for folder in (calm, wild):
+        folder.mkdir()
+        write_input(folder, 3000)
+    undisturbed = spec(calm, server.base_url)
+    finish(calm)
+    disturbed = spec(wild, server.base_url)
+    moments = random.Random(7)
+    kills = 0
+    for _ in range(50):
+        process = start(wild)
+        time.sleep(moments.uniform(0.1, 1.4))
+        process.kill()
+        process.communicate()
+        kills += process.returncode == -signal.SIGKILL
+    finish(wild)
+    assert kills >= 40
+    for unit in disturbed.units:
+        assert len({record["id"] for record in records(unit.merged)}) == 3000
+    assert outputs(disturbed.units) == outputs(undisturbed.units)
+    assert not [name for name in names(wild / "out") if name.endswith(("-async", "-grades", "-failed"))]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "newskills.run.unit.UnitRun._grade_rest",
+        "newskills.run.unit.UnitRun._write_final",
+        "newskills.run.unit.UnitRun._save_state",
+        "newskills.run.unit.mark_done",
+        "newskills.run.paths.Paths.remove_logs",
+        "newskills.run.unit.merge_if_complete",
+        "newskills.run.chunks.atomic_write",
+        "newskills.run.chunks.done_path",
+    ],
+)
+def test_kill_while_finishing(tmp_path: Path, fake_server: FakeServerFactory, where: str) -> None:
+    server = fake_server(RANDOM, process=True)
+    write_input(tmp_path, 9)
+    spec(tmp_path, server.base_url, num_chunks=1, chunk_id=0)
+    owner, _, name = where.rpartition(".")
+    module, _, kind = owner.rpartition(".") if owner.rpartition(".")[2][0].isupper() else (owner, "", "")
+    target = f"sys.modules[{module!r}]" + (f".{kind}" if kind else "")
+    patch = f"import os, newskills.run.execute\nsetattr({target}, {name!r}, lambda *a, **k: os._exit(9))"
+    process = start(tmp_path, patch)
+    process.communicate(timeout=60)
+    assert process.returncode == 9
+    asked = len(server.records)
+    finish(tmp_path)
+    assert len(server.records) - asked <= 9  # the second seed may not have been through
+    for seed in range(2):
+        found = records(tmp_path / "out" / f"output-rs{seed}.jsonl")
+        assert [r["problem"] for r in found] == [f"What is {i} + 1?" for i in range(9)]
+        assert all(r["outcome"] in ("correct", "wrong") for r in found)
+    assert sorted(n for n in names(tmp_path / "out") if not n.endswith(".run.json")) == [
+        "output-rs0.jsonl",
+        "output-rs0.jsonl.done",
+        "output-rs0_chunk_0.jsonl.done",
+        "output-rs1.jsonl",
+        "output-rs1.jsonl.done",
+        "output-rs1_chunk_0.jsonl.done",
+    ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_signal_finishes_what_is_in_flight(
+    tmp_path: Path, fake_server: FakeServerFactory, number: signal.Signals
+) -> None:
+    server = fake_server(Script(answer=Answer(kind="echo"), latency=Latency(fixed=0.3)), process=True)
+    write_input(tmp_path, 400)
+    found = spec(tmp_path, server.base_url, graded=False)
+    process = start(tmp_path)
+    while len(server.records) < 12:
+        time.sleep(0.05)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert "may finish" in said
+    assert "The same command goes on from here" in said
+    sent = len(server.records)
+    assert len(records(found.units[0].paths.log)) == sent
+    assert sent < 100
+    server.script = Script(answer=Answer(kind="echo"))
+    finish(tmp_path)
+    assert len(server.records) == 800 or len(server.records) + sent == 800
+
+
+def test_two_signals_stop_at_once(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(Script(latency=Latency(fixed=20)), process=True)
+    write_input(tmp_path, 20)
+    spec(tmp_path, server.base_url, graded=False)
+    process = start(tmp_path)
+    while len(server.records) < 8:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=5)
+    assert process.returncode == 130
+
+
+def test_a_full_disk_stops_the_run_and_it_can_go_on(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    """The limit of file size stands in for the disk: writes fail in the same place."""
+    server = fake_server(Script(answer=Answer(text="x" * 500)), process=True)
+    write_input(tmp_path, 600)
+    found = spec(tmp_path, server.base_url, graded=False)
+    limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    process = start(tmp_path, limit + "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))")
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "cannot write" in said
+    assert "Traceback" not in said
+    kept = len(records(found.units[0].paths.log))
+    assert kept > 0
+    result = run(*found.units)
+    assert (result.exit_code, result.units[0].kept) == (0, kept)
+    assert len(records(found.units[0].merged)) == 600
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_input(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(Script(answer=Answer(text="x" * 200)), process=True)
+    write_input(tmp_path, 60_000, padding="p" * 2000)
+    unit = make_unit(tmp_path, server.base_url, max_concurrent_requests=128)
+    RunSpec(units=(unit,), output_dir=str(tmp_path / "out")).save(tmp_path)
+    peak = "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss"
+    process = start(tmp_path, f"import atexit, resource; atexit.register(lambda: sys.stderr.write(f'peak {{{peak}}}'))")
+    _, said = process.communicate(timeout=250)
+    assert process.returncode == 0, said
+    megabytes = int(said.split("peak ")[1].split()[0]) / 1024
+    assert megabytes < 150, f"{megabytes:.0f} MB for an input of 130 MB"
