@@ -8,7 +8,6 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Iterator, Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -73,7 +72,11 @@ class Registry:
         return fold(name) in self._folded or any(fold(name) == fold(n) for n in self._external())
 
     def _external(self) -> dict[str, Any]:
-        return {point.name: point for point in entry_points(group=self.group)} if self.group else {}
+        if not self.group:
+            return {}
+        from importlib.metadata import entry_points
+
+        return {point.name: point for point in entry_points(group=self.group)}
 
 
 def load_attr(spec: str, kind: str = "object") -> Any:

@@ -19,8 +19,8 @@ _ITEMS = 100
 _SEEDS = {"test": 42, "train": 1_000_042}
 _MOST_TRIES = 4000
 
-# Tasks by field. Left out: those whose rows change from run to run, have no single answer, cannot be written as JSON,
-# take minutes to generate, or run out of different questions.
+# Tasks by field. Left out: those whose rows change from run to run, have no single answer, cannot be written as
+# JSON, take minutes to generate, or run out of different questions.
 _TASKS = {
     "algebra": "complex_arithmetic polynomial_equations simple_equations",
     "algorithmic": (
