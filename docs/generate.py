@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 from newskills.benchmarks.pages import pages as benchmark_pages
-from newskills.cli import GROUPS, load, overview
+
+from newskills.commands._table import GROUPS, load, overview
 
 DOCS = Path(__file__).parent
 

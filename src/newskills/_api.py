@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
-from newskills.cli import load
+from newskills.commands._table import load
 from newskills.config.command_line import Parsed, build, check_keywords, parse
 from newskills.config.values import Text
 
@@ -53,7 +53,7 @@ def _function(name: str) -> Callable[..., Any]:
 
 compute_metrics = _function("compute_metrics")
 evaluate = _function("eval")
-eval = evaluate
+eval = evaluate  # noqa: A001 - the name of the command
 generate = _function("generate")
 grade = _function("grade")
 prepare_data = _function("prepare_data")

@@ -17,13 +17,26 @@ SEEDS = {"group": "seeds and chunks"}
 REPORT = {"group": "Weights & Biases"}
 
 
+DEFAULT_PROJECT = "nemo-skills"
+
+
 def doc(description: str, extra: dict[str, Any] | None = None) -> Meta:
     """The meaning of an option, and its group on the help page."""
     return Meta(description=description, extra=extra)
 
 
+AtLeastOne = Annotated[int, Meta(ge=1)]
+WandbName = Annotated[str | None, doc("log the metrics under this name (extra newskills[wandb])", REPORT)]
+WandbGroup = Annotated[str | None, doc("group of the run", REPORT)]
+WandbProject = Annotated[str, doc("project of the run", REPORT)]
+AcceptLost = Annotated[
+    float,
+    Meta(ge=0, le=100, description="percent of samples that the instrument may lose before the command fails"),
+]
+
+
 class PlacementOptions(Struct, frozen=True, kw_only=True):
-    """Where the work runs. On this machine (executor none) only `cluster` and `expname` matter."""
+    """Where the work runs. On this machine (executor none) only `cluster` matters."""
 
     cluster: Annotated[str | None, doc("cluster config; none or local = this machine", JOB)] = None
     config_dir: Annotated[str | None, doc("folder of cluster configs", JOB)] = None
@@ -43,19 +56,7 @@ class PlacementOptions(Struct, frozen=True, kw_only=True):
     skip_hf_home_check: Annotated[bool | None, doc("do not insist on HF_HOME", JOB)] = None
 
 
-class RunOptions(PlacementOptions, frozen=True, kw_only=True):
-    """Name, logs, dry run."""
-
-    expname: Annotated[str | None, doc("name of the experiment, for logs (default: the command)")] = None
-    log_dir: Annotated[str | None, doc("folder of the logs (default: in the output folder)")] = None
-    dry_run: Annotated[bool, doc("show the resolved run and the first prompt; do nothing")] = False
-    accept_lost: Annotated[
-        float,
-        Meta(ge=0, le=100, description="percent of samples that the instrument may lose before the run fails"),
-    ] = 1.0
-
-
-class ModelOptions(Struct, frozen=True, kw_only=True):
+class ModelOptions(PlacementOptions, frozen=True, kw_only=True):
     """Which model, and where it is served."""
 
     model: Annotated[list[str], doc("name or path of the model", SERVER)] = []
@@ -72,33 +73,26 @@ class ModelOptions(Struct, frozen=True, kw_only=True):
     server_timeout: Annotated[float, doc("seconds a hosted server may take to start", SERVER)] = 1800.0
 
 
-class SeedOptions(Struct, frozen=True, kw_only=True):
-    """Repetitions and pieces."""
+class WorkOptions(ModelOptions, frozen=True, kw_only=True):
+    """What `generate` and `eval` share: name, logs, repetitions, pieces, tracking."""
 
+    expname: Annotated[str | None, doc("name of the experiment, for logs (default: the command)")] = None
+    log_dir: Annotated[str | None, doc("folder of the logs (default: in the output folder)")] = None
+    dry_run: Annotated[bool, doc("show the resolved run and the first prompt; do nothing")] = False
     starting_seed: Annotated[int, doc("first seed", SEEDS)] = 0
-    num_chunks: Annotated[int | None, doc("split the input into so many pieces", SEEDS)] = None
+    num_chunks: Annotated[AtLeastOne | None, doc("split the input into so many pieces", SEEDS)] = None
     chunk_ids: Annotated[str | list[int] | None, doc("only these pieces: 1,2,5 or 0..4", SEEDS)] = None
     rerun_done: Annotated[bool, doc("ignore .done markers and start anew", SEEDS)] = False
-
-
-class WandbOptions(Struct, frozen=True, kw_only=True):
-    """Logging to Weights & Biases (extra newskills[wandb]); nothing is uploaded unless a name is given."""
-
-    wandb_name: Annotated[str | None, doc("log the metrics under this name", REPORT)] = None
-    wandb_group: Annotated[str | None, doc("group of the run", REPORT)] = None
-    wandb_project: Annotated[str, doc("project of the run", REPORT)] = "nemo-skills"
+    wandb_name: WandbName = None
+    wandb_group: WandbGroup = None
+    wandb_project: WandbProject = DEFAULT_PROJECT
     log_samples: Annotated[bool, doc("also log 200 records", REPORT)] = False
 
 
-def tracking_of(options: WandbOptions) -> Tracking | None:
+def tracking_of(name: str | None, project: str, group: str | None, *, samples: bool = False) -> Tracking | None:
     """What to log, checked before any work. Raises ConfigError, AuthError."""
     from newskills.run.tracking import Tracking, check_tracking
 
-    if options.wandb_name is None or not check_tracking(os.environ):
+    if name is None or not check_tracking(os.environ):
         return None
-    return Tracking(
-        name=options.wandb_name,
-        project=options.wandb_project,
-        group=options.wandb_group,
-        samples=options.log_samples,
-    )
+    return Tracking(name=name, project=project, group=group, samples=samples)

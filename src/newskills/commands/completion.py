@@ -51,7 +51,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def candidates(words: list[str]) -> list[str]:
     """What the last of `words` may become: commands, options, `++` keys or benchmark names."""
-    from newskills.cli import command_names, load
+    from newskills.commands._table import command_names, load
 
     if len(words) <= 1:
         return _starting(command_names(), words[-1] if words else "")

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from newskills.base.errors import NewskillsError
 from newskills.commands._command import Command
 from newskills.commands._model import choose_model
-from newskills.commands._options import ModelOptions, RunOptions, SeedOptions, WandbOptions, doc, tracking_of
+from newskills.commands._options import AcceptLost, WorkOptions, doc, tracking_of
 from newskills.commands._work import (
     check_place,
     command_line,
@@ -23,14 +23,15 @@ from newskills.commands._work import (
 from newskills.config.command_line import Parsed
 from newskills.config.ids import parse_ids
 from newskills.run.config import GenerationConfig
-from newskills.run.evaluate import Evaluation, EvaluationSpec, Hosting, evaluate, plan_evaluation
+from newskills.run.evaluate import Evaluation, EvaluationSpec, Say, evaluate, plan_evaluation
+from newskills.run.hosting import Hosting
 from newskills.run.plan import parse_benchmarks
 from newskills.run.tracking import log_reports
 
 SPLIT = "split"
 
 
-class Options(ModelOptions, SeedOptions, WandbOptions, RunOptions, frozen=True, kw_only=True):
+class Options(WorkOptions, frozen=True, kw_only=True):
     benchmarks: Annotated[str, doc("name[:samples],… ; samples ≥ 1 = seeds at temperature 0.7; none = greedy")]
     output_dir: Annotated[str | None, doc("folder of the results (default: results/<expname>)")] = None
     data_dir: Annotated[str | None, doc("where prepared data lies")] = None
@@ -40,6 +41,7 @@ class Options(ModelOptions, SeedOptions, WandbOptions, RunOptions, frozen=True, 
     auto_summarize_results: Annotated[bool, doc("tables and metrics.json after the run")] = True
     metric_type: Annotated[str | None, doc("other metrics class (name or module::Class)")] = None
     metrics_kwargs: Annotated[str, doc("JSON of arguments for it")] = ""
+    accept_lost: AcceptLost = 1.0
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -95,8 +97,11 @@ def specification(parsed: Parsed[Options]) -> EvaluationSpec:
     )
 
 
-def work(parsed: Parsed[Options], spec: EvaluationSpec, *, say: Any) -> Evaluation:
-    tracking = tracking_of(parsed.options)
+def work(parsed: Parsed[Options], spec: EvaluationSpec, *, say: Say) -> Evaluation:
+    options = parsed.options
+    tracking = tracking_of(
+        options.wandb_name, options.wandb_project, options.wandb_group, samples=options.log_samples
+    )
     evaluation = evaluate(spec, say=say)
     if tracking is not None and evaluation.reports:
         outputs = {unit.name: Path(unit.output) for unit in reversed(evaluation.result.units)}

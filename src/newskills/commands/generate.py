@@ -9,14 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from msgspec import Meta
-
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.commands._command import Command
 from newskills.commands._model import choose_model
-from newskills.commands._options import SEEDS, ModelOptions, RunOptions, SeedOptions, doc
+from newskills.commands._options import SEEDS, AtLeastOne, WorkOptions, doc, tracking_of
 from newskills.commands._work import (
     check_place,
     command_line,
@@ -29,21 +27,22 @@ from newskills.config.command_line import Parsed
 from newskills.config.ids import parse_ids
 from newskills.config.layers import Layer
 from newskills.run.config import GenerationConfig
-from newskills.run.evaluate import Hosting, address_of, hosted
 from newskills.run.execute import execute, preview
+from newskills.run.hosting import Hosting, address_of, hosted
 from newskills.run.plan import Pieces, PlannedUnit, file_units, folder_units
 from newskills.run.spec import RunResult, RunSpec
+from newskills.run.tracking import log_reports
 
 BENCHMARK_KEYS = ("dataset", "split")
 
 
-class Options(ModelOptions, SeedOptions, RunOptions, frozen=True, kw_only=True):
+class Options(WorkOptions, frozen=True, kw_only=True):
     output_dir: Annotated[str | None, doc("folder of the results (default: results/<expname>)")] = None
     input_file: Annotated[str | None, doc("JSONL file of rows")] = None
     input_dir: Annotated[str | None, doc("folder whose output-rs{seed}.jsonl are the inputs, seed by seed")] = None
     generation_type: Annotated[Literal["generate"] | None, doc("kind of generation")] = None
     num_random_seeds: Annotated[
-        int | None, Meta(ge=1, description="samples of each row, at temperature 0.7 unless told", extra=SEEDS)
+        AtLeastOne | None, doc("samples of each row, at temperature 0.7 unless told", SEEDS)
     ] = None
     random_seeds: Annotated[str | list[int] | None, doc("these seeds: 1,2,5 or 0..4", SEEDS)] = None
     preprocess_cmd: Annotated[str | None, doc("your shell command before the run")] = None
@@ -99,6 +98,9 @@ def plan(parsed: Parsed[Options], address: Layer | None = None) -> list[PlannedU
 def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
     """Checks every first prompt, starts the server if one is to be hosted, runs."""
     options = parsed.options
+    tracking = tracking_of(
+        options.wandb_name, options.wandb_project, options.wandb_group, samples=options.log_samples
+    )
     _shell(options.preprocess_cmd, "--preprocess_cmd")
     for unit in planned:
         preview(unit.unit)
@@ -123,6 +125,8 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
             unit.output for unit in done.units if unit.merged or (unit.chunk is None and unit.status == "done")
         }:
             _shell(options.postprocess_cmd, "--postprocess_cmd")
+    if tracking is not None and done.exit_code == 0:
+        log_reports(tracking, [], {"generate": Path(done.units[0].output)})
     return done
 
 

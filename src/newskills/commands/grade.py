@@ -15,7 +15,7 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Ledger, Row
 from newskills.base.store import atomic_write, decode_row, encode_line, read_rows
 from newskills.commands._command import Command
-from newskills.commands._options import doc
+from newskills.commands._options import AcceptLost, doc
 from newskills.config.command_line import Parsed
 from newskills.config.values import parse_value
 from newskills.run.grade import grade_rows
@@ -28,7 +28,7 @@ class Options(Struct, frozen=True, kw_only=True):
     grader: Annotated[str, doc("name, module::Class or file.py::Class")] = "math"
     input_files: Annotated[list[str], doc("JSONL files; none or - = standard input")] = []
     output_file: Annotated[str | None, doc("JSONL to write (default: standard output)")] = None
-    accept_lost: Annotated[float, doc("percent of rows that may stay unscored before the exit code is 1")] = 1.0
+    accept_lost: AcceptLost = 1.0
 
 
 def run(parsed: Parsed[Options]) -> int:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, UnknownNameError, suggest
-from newskills.config.fields import Leaf, leaves
+from newskills.config.fields import Leaf, alternatives, leaves
 from newskills.config.values import Text, convert
 
 S = TypeVar("S", bound=Struct)
@@ -62,6 +62,8 @@ def build(cls: type[S], values: Mapping[str, Any], *, command: str) -> S:
         texts = value if isinstance(value, list) else [value]
         if leaf.is_list and all(isinstance(text, Text) for text in texts):
             done[name] = _list_value([str(text) for text in texts], leaf)
+        elif leaf.is_list and str not in alternatives(leaf.type):
+            done[name] = convert(texts, leaf, f"--{name} {_plain(value)}")
         else:
             done[name] = convert(value, leaf, f"--{name} {_plain(value)}")
     missing = [name for name, leaf in known.items() if leaf.required and name not in done]

@@ -11,6 +11,9 @@ from msgspec import Struct
 from newskills.config.fields import Leaf, leaves
 from newskills.config.layers import render
 
+OWN, LAST = "options", "placement"
+"""Title of a command's own options, which come first; begin of the title of those that come last."""
+
 
 def command_help(
     command: str,
@@ -43,8 +46,8 @@ def command_help(
 def _groups(known: Iterable[Leaf]) -> list[tuple[str, list[Leaf]]]:
     groups: dict[str, list[Leaf]] = {}
     for leaf in known:
-        groups.setdefault(leaf.extra.get("group", "options"), []).append(leaf)
-    return list(groups.items())
+        groups.setdefault(leaf.extra.get("group", OWN), []).append(leaf)
+    return sorted(groups.items(), key=lambda group: (group[0] != OWN, group[0].startswith(LAST)))
 
 
 def _flag(leaf: Leaf) -> str:

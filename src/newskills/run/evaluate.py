@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +11,14 @@ from msgspec import Struct
 
 from newskills.base.records import Report
 from newskills.config.layers import Layer
-from newskills.models.serving import ServeSpec
 from newskills.run.execute import execute, preview
+from newskills.run.hosting import Hosting, address_of, hosted
 from newskills.run.plan import BenchmarkRun, Pieces, PlannedUnit, benchmark_units
-from newskills.run.servers import RunningServer, running_server
 from newskills.run.spec import RunResult, RunSpec
 from newskills.run.summarize import SummaryOptions, lost_share, summarize
 from newskills.run.tables import render_reports
 
 Say = Callable[[str], None]
-
-
-class Hosting(Struct, frozen=True, kw_only=True):
-    """A server to start for the run, and how long it may take."""
-
-    spec: ServeSpec
-    log: Path
-    timeout: float
 
 
 class EvaluationSpec(Struct, frozen=True, kw_only=True):
@@ -94,20 +84,6 @@ def evaluate(spec: EvaluationSpec, *, say: Say) -> Evaluation:
     if spec.summarize and all(unit.status == "done" for unit in result.units) and not spec.chunk_ids:
         _report(spec, evaluation, say)
     return evaluation
-
-
-def hosted(hosting: Hosting | None) -> AbstractContextManager[RunningServer | None]:
-    """The server of `hosting`, running inside the `with`; None where the endpoint is somebody else's."""
-    if hosting is None:
-        return nullcontext()
-    return running_server(hosting.spec, log_path=hosting.log, timeout=hosting.timeout)
-
-
-def address_of(server: RunningServer | None) -> Layer | None:
-    """The layer that points the client at `server`."""
-    if server is None:
-        return None
-    return Layer("server started here", {"server.base_url": server.base_url, "server.model": server.model_name})
 
 
 def _report(spec: EvaluationSpec, evaluation: Evaluation, say: Say) -> None:

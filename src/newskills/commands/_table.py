@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command with its one-line summary. A static table: it imports nothing before a command is known."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from newskills.commands._command import Command
+
+GROUPS: dict[str, dict[str, str]] = {
+    "start here": {
+        "quickstart": "evaluate a real model on this machine's CPU: no GPU, no account",
+        "doctor": "check this machine: extras, keys, data, servers, and what to do about what is missing",
+        "list": "list benchmarks, prompts, graders, metrics, server types",
+    },
+    "do the work": {
+        "prepare_data": "fetch and normalise benchmark data",
+        "generate": "run a model over a JSONL file",
+        "eval": "evaluate a model on benchmarks",
+        "grade": "verdicts for any JSONL file of answers",
+        "merge_chunks": "join chunk files by hand",
+    },
+    "look at results": {
+        "summarize_results": "tables and metrics.json of a results folder",
+        "compute_metrics": "metrics of single output files",
+    },
+    "serve": {
+        "start_server": "serve a model in the foreground",
+    },
+    "shell": {
+        "completion": "print the completion script of bash, zsh or fish",
+    },
+}
+MODULES = {"eval": "evaluate", "list": "list_things"}
+SPELLINGS = {"summarise_results": "summarize_results"}
+
+
+def command_names() -> list[str]:
+    return [name for group in GROUPS.values() for name in group]
+
+
+def load(name: str) -> Command[Any]:
+    """The command called `name` (either spelling). Raises UnknownNameError."""
+    canonical = name.replace("-", "_")
+    canonical = SPELLINGS.get(canonical, canonical)
+    if canonical not in command_names():
+        from newskills.base.errors import UnknownNameError
+
+        raise UnknownNameError("command", name, command_names(), hint="See: ns --help")
+    module = import_module(f"newskills.commands.{MODULES.get(canonical, canonical)}")
+    command: Command[Any] = module.COMMAND
+    return command
+
+
+def overview() -> str:
+    """The page of `ns --help`."""
+    lines = ["usage: ns COMMAND [--options] [++key=value …]", ""]
+    for title, commands in GROUPS.items():
+        lines += [f"{title}:", *(f"  {name:<20}{summary}" for name, summary in commands.items()), ""]
+    lines += ["ns COMMAND --help shows its options and all ++ keys; --explain shows where each value comes from."]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ready-made pipelines: short, readable, on the public floors below."""

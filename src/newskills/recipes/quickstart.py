@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real model on this machine's CPU, two benchmarks, several seeds, a table: the main job without any set-up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import prepare
+from newskills.benchmarks.fetch import FetchOptions
+from newskills.config.layers import Layer
+from newskills.models.serving import ServeSpec
+from newskills.run.evaluate import Evaluation, EvaluationSpec, evaluate
+from newskills.run.hosting import Hosting
+from newskills.run.plan import BenchmarkRun
+
+Say = Callable[[str], None]
+MODEL = "smollm2"
+SERVING = {"max_concurrent_requests": 16}
+FETCH = FetchOptions(retries=1, timeout=15.0)
+
+READING = """3/3 done. What the table says:
+{what}
+  pass@1[avg-of-k] is the share of right answers; the interval holds the true value in 95 % of such runs.
+  A model of 135M parameters knows little: the point is that every number is real, has its interval, and
+  lost nothing on the way.
+
+  records   {out}/eval-results/<benchmark>/output-rs0.jsonl
+  metrics   {out}/eval-results/<benchmark>/metrics.json
+
+Next:
+  ns prepare_data gsm8k math-500
+  ns eval --benchmarks=gsm8k:4,math-500:2 --server_type=llamacpp --model={model} --output_dir=out ++max_samples=50
+  ns eval --benchmarks=gsm8k:4 --server_type=vllm --server_address=http://HOST:8000/v1 --model=NAME
+  ns list benchmarks        what there is to evaluate
+  ns generate --help        make data with a model"""
+
+
+class Part(Struct, frozen=True):
+    """A benchmark of the quickstart: `rows` of it, `samples` seeds, at most `tokens` new tokens an answer."""
+
+    name: str
+    rows: int
+    samples: int
+    tokens: int
+    why: str
+
+
+PARTS = (
+    Part(
+        "reasoning-gym.leg_counting",
+        40,
+        4,
+        64,
+        "small puzzles made on this machine, checked by their own verifier",
+    ),
+    Part("gsm8k", 10, 2, 256, "grade-school mathematics, the classic"),
+)
+
+
+class QuickstartSpec(Struct, frozen=True, kw_only=True):
+    """Where the results go, which model, and the share of the usual number of rows (1.0 = all)."""
+
+    output_dir: Path
+    model: str = MODEL
+    data_dir: Path | None = None
+    share: float = 1.0
+    timeout: float = 300.0
+
+
+def quickstart(spec: QuickstartSpec, *, say: Say) -> Evaluation:
+    """Prepares data, serves the model, evaluates, prints; a benchmark without data is left out with a note.
+
+    Raises NewskillsError where nothing can be evaluated.
+    """
+    say(f"1/3 data: {', '.join(part.name for part in PARTS)}")
+    ready = [(part, run) for part in PARTS if (run := _prepared(part, spec, say)) is not None]
+    if not ready:
+        raise DataError(
+            "No benchmark could be prepared.", hint="See the notes above; ns doctor shows what is missing."
+        )
+    say(
+        f"2/3 serving {spec.model} on this machine's CPU and evaluating it; Ctrl-C stops, the same command goes on"
+    )
+    hosting = Hosting(
+        spec=ServeSpec(model=spec.model, server_type="llamacpp"),
+        log=spec.output_dir / "server.log",
+        timeout=spec.timeout,
+    )
+    evaluation = evaluate(
+        EvaluationSpec(
+            runs=[run for _, run in ready],
+            output_dir=spec.output_dir,
+            layers=[
+                Layer("quickstart", {"server.server_type": "llamacpp", "server.model": spec.model, **SERVING})
+            ],
+            hosting=hosting,
+            resume_with="ns quickstart",
+        ),
+        say=say,
+    )
+    say(_reading(evaluation, [part for part, _ in ready], spec))
+    return evaluation
+
+
+def _prepared(part: Part, spec: QuickstartSpec, say: Say) -> BenchmarkRun | None:
+    """The benchmark cut to its share; None, with a note, where its data cannot be had."""
+    benchmark = get_benchmark(part.name)
+    try:
+        prepared = prepare(benchmark, data_dir=spec.data_dir, splits=[benchmark.split], options=FETCH)
+    except (DataError, ConfigError) as error:
+        say(f"note: {part.name} is left out: {error}")
+        return None
+    limits = {"max_samples": max(2, round(part.rows * spec.share)), "inference.tokens_to_generate": part.tokens}
+    cut = msgspec.structs.replace(benchmark, defaults={**benchmark.defaults, **limits})
+    return BenchmarkRun(
+        name=benchmark.name,
+        benchmark=cut,
+        samples=part.samples,
+        split=benchmark.split,
+        input_file=prepared.splits[0].path,
+    )
+
+
+def _reading(evaluation: Evaluation, parts: list[Part], spec: QuickstartSpec) -> str:
+    """What the numbers mean, and what to type next."""
+    what = "\n".join(f"  {part.name}: {part.why} ({part.samples} samples of each problem)" for part in parts)
+    if evaluation.exit_code:
+        return f"3/3 not finished: {evaluation.message}"
+    return READING.format(what=what, out=spec.output_dir, model=spec.model)

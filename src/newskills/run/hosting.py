@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model server for the length of a run."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from msgspec import Struct
+
+from newskills.config.layers import Layer
+from newskills.models.serving import ServeSpec
+from newskills.run.servers import RunningServer, running_server
+
+
+class Hosting(Struct, frozen=True, kw_only=True):
+    """A server to start for the run, and how long it may take."""
+
+    spec: ServeSpec
+    log: Path
+    timeout: float
+
+
+def hosted(hosting: Hosting | None) -> AbstractContextManager[RunningServer | None]:
+    """The server of `hosting`, running inside the `with`; None where the endpoint is somebody else's."""
+    if hosting is None:
+        return nullcontext()
+    return running_server(hosting.spec, log_path=hosting.log, timeout=hosting.timeout)
+
+
+def address_of(server: RunningServer | None) -> Layer | None:
+    """The layer that points the client at `server`."""
+    if server is None:
+        return None
+    return Layer("server started here", {"server.base_url": server.base_url, "server.model": server.model_name})

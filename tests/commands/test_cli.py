@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+import resource
+import subprocess
+import sys
+
+import pytest
+from tests.commands.running import ns
+
+from newskills.commands._table import command_names, load, overview
+
+
+def test_the_overview_names_every_command(tmp_path):
+    done = ns("ns --help", cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stdout == overview()
+    for name in command_names():
+        assert f"\n  {name} " in done.stdout
+
+
+@pytest.mark.parametrize("name", command_names())
+def test_every_command_explains_itself(name, tmp_path):
+    for spelling in (name, name.replace("_", "-")):
+        done = ns(f"ns {spelling} --help", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == load(name).help()
+    assert all(len(line) <= 120 for line in done.stdout.splitlines() if not line.startswith("  ns "))
+
+
+def test_nothing_heavy_is_imported_for_the_front_page():
+    code = (
+        "import sys; from newskills.cli import main; main(['--help']); print(sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for heavy in ("msgspec", "rich", "yaml", "asyncio", "jinja2", "torch", "sympy", "newskills.base.errors"):
+        assert f"'{heavy}'" not in done.stderr
+
+
+def test_listing_benchmarks_imports_no_benchmark():
+    code = (
+        "import sys; from newskills.cli import main; main(['list']); print(sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "gsm8k" in done.stdout
+    for heavy in ("'newskills.benchmarks.math_natural.gsm8k'", "'rich'", "'yaml'", "'asyncio'", "'reasoning_gym'"):
+        assert heavy not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["--help", "list"])
+def test_front_pages_take_little_cpu(name):
+    """The limit is 60 ms on an idle machine; ten times that catches a heavy import on a busy one."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-m", "newskills", name], capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.6
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("ns evl", "did you mean 'eval'"),
+        ("ns eval --benchmark=gsm8k", "did you mean '--benchmarks'"),
+        ("ns eval", "BENCHMARKS|--benchmarks is missing"),
+        ("ns eval --benchmarks=gsm8k --model=m", "--server_type"),
+        ("ns eval --benchmarks=gsm8k --server_type=vllm", "--model"),
+        ("ns eval --benchmarks=gsm8k --server_type=vlm --model=m", "did you mean 'vllm'"),
+        ("ns eval --benchmarks=gms8k --server_type=vllm --model=m", "did you mean 'gsm8k'"),
+        ("ns eval --benchmarks=gsm8k,gsm8k:4 --server_type=vllm --model=m", "gsm8k"),
+        ("ns eval --benchmarks=gsm8k --server_type=vllm --model=m --cluster=slurm", "clusters are not part"),
+        ("ns eval --benchmarks=aime24 --server_type=vllm --model=m", "ns prepare_data aime24"),
+        ("ns list --category=x prompts extra", "unexpected word 'extra'"),
+        ("ns grade --grader=mth --input_files a.jsonl", "did you mean 'math'"),
+        ("ns grade --input_files none.jsonl", "There is no file none.jsonl"),
+        ("ns grade --input_files none.jsonl ++numeric_precison=3", "did you mean 'numeric_precision'"),
+        ("ns prepare_data", "ns list benchmarks"),
+        ("ns prepare_data gsm9k", "did you mean 'gsm8k'"),
+        ("ns list benchmarks ++a=1", r"takes no \+\+ keys"),
+        ("ns summarize_results nowhere", "nowhere"),
+        ("ns start_server --server_type=openai --model=gpt", "cannot be started here"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_non_zero(line, message, tmp_path):
+    done = ns(line, cwd=tmp_path)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    errors = [text for text in done.stderr.splitlines() if text.startswith("error: ")]
+    assert len(errors) == 1, done.stderr
+    import re
+
+    assert re.search(message, errors[0]), errors[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_completion_knows_commands_options_keys_and_benchmarks(tmp_path):
+    def complete(*words):
+        return ns("ns completion words --", *words, cwd=tmp_path).stdout.split()
+
+    assert complete("gen") == ["generate"]
+    assert complete("eval", "--rerun") == ["--rerun_done"]
+    assert complete("eval", "++inference.temp") == ["++inference.temperature="]
+    assert "gsm8k" in complete("prepare_data", "gsm")
+    assert complete("eval", "--benchmarks=gsm8k,svam") == ["--benchmarks=gsm8k,svamp"]
+
+
+def test_the_bash_script_completes(tmp_path):
+    script = (
+        f'ns() {{ {sys.executable} -m newskills "$@"; }}; source <(ns completion bash); '
+        "COMP_WORDS=(ns eval --rer); COMP_CWORD=2; _ns_complete; echo ${COMPREPLY[0]}"
+    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert done.stdout.strip() == "--rerun_done"
+
+
+def test_a_closed_pipe_is_no_error(tmp_path):
+    script = f"{sys.executable} -m newskills list prompts | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert "Traceback" not in done.stderr
