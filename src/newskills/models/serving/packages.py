@@ -2,7 +2,7 @@
 """A file out of a wheel on the package index, without installing it or anything that it depends on.
 
 pip does it, or uv, with the user's own settings (index, proxy, certificates, credentials); where the environment
-has neither, the index's JSON interface is read (https://peps.python.org/pep-0691/).
+has neither, the index's page is read (https://peps.python.org/pep-0691/, or PEP 503 where the index is older).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 import urllib.request
 from base64 import b64encode
 from collections.abc import Sequence
+from html.parser import HTMLParser
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from urllib.error import URLError
@@ -29,6 +30,7 @@ from newskills.base.errors import DataError
 DEFAULT_INDEX = "https://pypi.org/simple"
 INDEX_VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
 JSON_INDEX = "application/vnd.pypi.simple.v1+json"
+ACCEPT = f"{JSON_INDEX}, text/html;q=0.5"
 LONGEST = 3600.0
 """Seconds for the whole download; pip and uv give up on a silent connection much earlier."""
 HINT = (
@@ -108,20 +110,44 @@ class _IndexPage(msgspec.Struct):
     files: list[_IndexFile]
 
 
+class _Anchors(HTMLParser):
+    """The links of an index page in HTML: the file's name is the text, its hash the fragment of the address."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: list[_IndexFile] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "a" and (href := dict(attrs).get("href")):
+            url, _, fragment = href.partition("#")
+            kind, _, digest = fragment.partition("=")
+            hashes = {kind: digest} if digest else {}
+            self.files.append(_IndexFile(unquote(urlsplit(url).path).rpartition("/")[2], url, hashes))
+
+
+def _parse_page(body: bytes, kind: str) -> list[_IndexFile]:
+    """Raises msgspec.DecodeError."""
+    if "html" not in kind:
+        return msgspec.json.decode(body, type=_IndexPage).files
+    anchors = _Anchors()
+    anchors.feed(body.decode(errors="replace"))
+    return anchors.files
+
+
 def _by_index(requirement: str, folder: Path) -> Path:
     name, _, version = requirement.partition("==")
     index = next((os.environ[v] for v in INDEX_VARIABLES if os.environ.get(v)), DEFAULT_INDEX)
     page_url = f"{index.rstrip('/')}/{re.sub(r'[-_.]+', '-', name).lower()}/"
     shown = _without_credentials(page_url)
     try:
-        with _open(page_url, JSON_INDEX) as reply:
-            page = msgspec.json.decode(reply.read(64 << 20), type=_IndexPage)
+        with _open(page_url, ACCEPT) as reply:
+            files = _parse_page(reply.read(64 << 20), reply.headers.get_content_type())
     except msgspec.DecodeError as error:
-        raise DataError(f"{shown} does not speak the JSON interface of package indexes.", hint=HINT) from error
+        raise DataError(f"{shown} is no page of a package index.", hint=HINT) from error
     except (OSError, HTTPException) as error:
         raise DataError(f"{requirement} cannot be fetched from {shown}: {_reason(error)}.", hint=HINT) from error
     start = f"{name.replace('-', '_')}-{version}-"
-    for file in page.files:
+    for file in files:
         if file.filename.startswith(start) and file.filename.endswith(".whl"):
             return _download(urljoin(page_url, file.url), file, folder)
     raise DataError(f"{shown} has no wheel of {requirement}.", hint=HINT)
