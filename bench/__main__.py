@@ -28,7 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """0 when all benches that ran met their targets; 1 when one did not, or gave no figure."""
     arguments = parse(argv)
     options = Options(peers=arguments.peers, quick=arguments.quick)
-    lines, failed = [], []
+    lines, failed, load = [], [], os.getloadavg()[0]
+    if load > 0.5:
+        print(f"other work is running here (load {load:.1f}): wall times come out too long", file=sys.stderr)
     for name in arguments.names or USUAL:
         print(f"{name} …", file=sys.stderr)
         try:
@@ -37,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             failed.append(name)
             print(f"{name}: {error}", file=sys.stderr)
     print(table(lines))
-    save(lines, failed)
+    save(lines, failed, load)
     if arguments.write_docs:
         write_docs(lines)
     return int(bool(failed) or any(line.met is False for line in lines))
@@ -103,11 +105,12 @@ def machine() -> str:
     )
 
 
-def save(lines: Sequence[Line], failed: Sequence[str]) -> None:
+def save(lines: Sequence[Line], failed: Sequence[str], load: float) -> None:
+    """`load` is the machine's load average before the first bench."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     shown = [{**msgspec.to_builtins(line), "ratio": line.ratio} for line in lines]
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    document = {"date": now, "machine": machine(), "load": os.getloadavg()[0], "failed": failed, "lines": shown}
+    document = {"date": now, "machine": machine(), "load": load, "failed": failed, "lines": shown}
     (RESULTS / "latest.json").write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
