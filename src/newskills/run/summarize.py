@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from newskills._version import __version__
-from newskills.base.errors import DataError, UnknownNameError, UserError
+from newskills.base.errors import DataError, StorageError, UnknownNameError, UserError
 from newskills.base.protocols import Metric
 from newskills.base.records import Ledger, Number, Report, Row
 from newskills.base.registry import fold
@@ -69,8 +69,9 @@ class Summary(Struct, kw_only=True):
 def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryOptions) -> Summary:
     """Reads every benchmark below `results_dir` and writes metrics.json with its extended sibling.
 
-    Each benchmark and each group gets these files in its own folder too, unless only a part was looked at. Raises
-    DataError (nothing there, broken records), UnknownNameError, ConfigError (metric), StorageError.
+    Each benchmark and each group gets these files in its own folder too, where that can be written, unless only a
+    part was looked at. Raises DataError (nothing there, broken records), UnknownNameError, ConfigError (metric),
+    StorageError.
     """
     found = [item for item in discover(results_dir) if _wanted(item.benchmark, options.benchmarks)]
     notes = [f"{item.folder} has no output files; skipped." for item in found if not item.files]
@@ -88,14 +89,9 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
     groups = average_groups([reports[0] for reports in by_benchmark.values()])
     everything = groups + [report for reports in by_benchmark.values() for report in reports]
     path = options.save_metrics_path or results_dir / METRICS_FILE
-    if not options.partial:
-        for benchmark, reports in by_benchmark.items():
-            write_metrics(folders[benchmark] / METRICS_FILE, reports)
-        for group in groups:
-            members = [folders[name].parent for name in by_benchmark if name.startswith(f"{group.benchmark}.")]
-            if members[0].name == group.benchmark:
-                write_metrics(members[0] / METRICS_FILE, [group])
     write_metrics(path, everything)
+    if not options.partial:
+        notes += _write_beside_outputs(by_benchmark, folders, groups)
     return Summary(reports=everything, notes=notes, path=path)
 
 
@@ -155,6 +151,24 @@ def lost_share(reports: Sequence[Report]) -> float:
     return max(
         (report.ledger.lost / report.ledger.total for report in reports if report.ledger.total), default=0.0
     )
+
+
+def _write_beside_outputs(
+    by_benchmark: Mapping[str, Sequence[Report]], folders: Mapping[str, Path], groups: Sequence[Report]
+) -> list[str]:
+    """Returns notes on folders that cannot be written."""
+    files = [(folders[benchmark], reports) for benchmark, reports in by_benchmark.items()]
+    for group in groups:
+        parent = next(folders[name].parent for name in by_benchmark if name.startswith(f"{group.benchmark}."))
+        if parent.name == group.benchmark:
+            files.append((parent, [group]))
+    notes = []
+    for folder, reports in files:
+        try:
+            write_metrics(folder / METRICS_FILE, reports)
+        except StorageError as error:
+            notes.append(error.message)
+    return notes
 
 
 def _report(benchmark: str, metric: Metric, versions: dict[str, str]) -> Report:
