@@ -23,12 +23,11 @@ NewskillsError                 every error a user may see; `str()` is the senten
 
 from __future__ import annotations
 
-import difflib
-import errno
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from newskills.base.records import Cause, Failure
+if TYPE_CHECKING:  # the front pages of the command load this module, and msgspec alone costs them 30 ms
+    from newskills.base.records import Cause, Failure
 
 T = TypeVar("T")
 
@@ -150,6 +149,8 @@ class StorageError(NewskillsError):
 
 def suggest(name: str, known: Iterable[str]) -> str:
     """Returns `; did you mean 'a' or 'b'?` or, where nothing is close, a list of at most 12 names, or `.`"""
+    import difflib
+
     names = sorted(set(known))
     folded = {n.lower().replace("-", "_"): n for n in names}
     close = difflib.get_close_matches(name.lower().replace("-", "_"), folded, n=3, cutoff=0.6)
@@ -166,6 +167,8 @@ def boundary(error: BaseException) -> Failure:
     An error of our own family carries its cause; anything else is the harness's fault and keeps its type
     in the message, so that it can never pass for a wrong answer.
     """
+    from newskills.base.records import Failure
+
     if isinstance(error, NewskillsError):
         status = error.status if isinstance(error, ModelError) else None
         return Failure(kind=type(error).__name__, cause=error.cause, message=str(error), status=status)
@@ -184,6 +187,8 @@ def guard(work: Callable[[], T]) -> T | Failure:
 
 def storage_error(error: OSError, path: object) -> StorageError:
     """The sentence for an `OSError` on writing `path`."""
+    import errno
+
     what = {
         errno.ENOSPC: "No space is left on the disk",
         errno.EDQUOT: "The disk quota is used up",

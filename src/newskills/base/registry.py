@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import importlib.util
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -62,7 +59,7 @@ class Registry:
         canonical = self.resolve(name)
         if canonical in self._table:
             module, _, attr = self._table[canonical].partition(":")
-            return getattr(importlib.import_module(module), attr)
+            return getattr(import_module(module), attr)
         return self._external()[canonical].load()
 
     def __iter__(self) -> Iterator[str]:
@@ -93,17 +90,21 @@ def load_module(where: str, kind: str = "module") -> ModuleType:
     """Imports a dotted module name or a `.py` file. Raises ConfigError."""
     try:
         if not where.endswith(".py"):
-            return importlib.import_module(where)
+            return import_module(where)
+        from hashlib import blake2b
+        from importlib.util import module_from_spec, spec_from_file_location
+        from pathlib import Path
+
         path = Path(where).expanduser().resolve()
         if not path.is_file():
             raise ConfigError(f"There is no file {path} to load the {kind} from.")
-        name = f"newskills_ext_{path.stem}_{hashlib.blake2b(str(path).encode(), digest_size=4).hexdigest()}"
+        name = f"newskills_ext_{path.stem}_{blake2b(str(path).encode(), digest_size=4).hexdigest()}"
         if name in sys.modules:
             return sys.modules[name]
-        spec = importlib.util.spec_from_file_location(name, path)
+        spec = spec_from_file_location(name, path)
         assert spec is not None
         assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
+        module = module_from_spec(spec)
         sys.modules[name] = module
         spec.loader.exec_module(module)
         return module

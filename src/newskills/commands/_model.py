@@ -14,7 +14,7 @@ from newskills.base.errors import ConfigError
 from newskills.commands._options import ModelOptions
 from newskills.config.layers import Layer
 from newskills.config.values import Text
-from newskills.models import MODELS
+from newskills.models import MODELS, REMOVED
 from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT
 from newskills.models.serving import SERVERS, ServeSpec
 from newskills.models.serving.gpus import visible_gpus
@@ -32,27 +32,45 @@ class ModelChoice(Struct, frozen=True, kw_only=True):
 
 def choose_model(options: ModelOptions, overrides: Mapping[str, Text]) -> ModelChoice:
     """Raises ConfigError where model or server type are missing or several are given."""
+    _check_single(options)
+    model = _first(options.model) or _text(overrides, "server.model")
+    kind = _server_type(_first(options.server_type) or _text(overrides, "server.server_type"))
+    address = _first(options.server_address) or _text(overrides, "server.base_url")
+    if model is None:
+        raise ConfigError("Which model? Give --model (a name that the server knows, or a path).")
+    values: dict[str, Any] = {"server.server_type": kind, "server.model": model}
+    if address is not None:
+        values["server.base_url"] = address
+    host = _host(options, overrides, kind, model) if address is None else None
+    return ModelChoice(layer=Layer("--model, --server_*", values), host=host)
+
+
+def serve_spec(options: ModelOptions) -> ServeSpec:
+    """The server that was asked for outright (`ns start_server`). Raises ConfigError."""
+    _check_single(options)
+    kind = _server_type(_first(options.server_type))
+    if not options.model:
+        raise ConfigError("Which model? Give --model (a name or a path).")
+    gpus = _first(options.server_gpus)
+    return _spec(
+        options, kind, options.model[0], (0 if kind in CPU_SERVERS else visible_gpus()) if gpus is None else gpus
+    )
+
+
+def _check_single(options: ModelOptions) -> None:
     for name in ("model", "server_type", "server_address", "server_gpus", "server_nodes", "server_entrypoint"):
         if len(getattr(options, name)) > 1:
             raise ConfigError(f"--{name} has several values; this command uses one model.")
-    model = _first(options.model) or _text(overrides, "server.model")
-    kind = _first(options.server_type) or _text(overrides, "server.server_type")
-    address = _first(options.server_address) or _text(overrides, "server.base_url")
+
+
+def _server_type(kind: str | None) -> str:
     if kind is None:
         raise ConfigError(
             "Which kind of server? Give --server_type.",
             hint=f"There are {', '.join(MODELS.names())}. "
             "On this machine's CPU: --server_type=llamacpp --model=smollm2",
         )
-    if model is None:
-        raise ConfigError("Which model? Give --model (a name that the server knows, or a path).")
-    kind = MODELS.resolve(kind) if "::" not in kind else kind
-    values: dict[str, Any] = {"server.server_type": kind, "server.model": model}
-    if address is not None:
-        values["server.base_url"] = address
-    elif host := _host(options, overrides, kind, model):
-        return ModelChoice(layer=Layer("--model, --server_*", values), host=host)
-    return ModelChoice(layer=Layer("--model, --server_*", values))
+    return kind if kind in REMOVED or "::" in kind else MODELS.resolve(kind)
 
 
 def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model: str) -> ServeSpec | None:

@@ -9,14 +9,15 @@ from typing import Any
 
 from msgspec import Struct
 
+from newskills.base.errors import UnknownNameError
 from newskills.base.records import Report
 from newskills.config.layers import Layer
 from newskills.run.execute import execute, preview
 from newskills.run.hosting import Hosting, address_of, hosted
 from newskills.run.plan import BenchmarkRun, Pieces, PlannedUnit, benchmark_units
 from newskills.run.spec import RunResult, RunSpec
-from newskills.run.summarize import SummaryOptions, lost_share, summarize
-from newskills.run.tables import render_reports
+from newskills.run.summarize import MetricFor, SummaryOptions, lost_share, summarize
+from newskills.run.tables import render
 
 Say = Callable[[str], None]
 
@@ -92,23 +93,34 @@ def _report(spec: EvaluationSpec, evaluation: Evaluation, say: Say) -> None:
         metric_type=spec.metric_type,
         metrics_kwargs=spec.metrics_kwargs,
     )
-    evaluation.reports = summarize(spec.output_dir, options, metric_for=metric_of(spec.runs))
-    say(render_reports(evaluation.reports, accept_lost=spec.accept_lost))
-    lost = lost_share(evaluation.reports) * 100
-    if lost > spec.accept_lost and not evaluation.exit_code:
-        evaluation.exit_code = 1
-        evaluation.message = (
-            f"{lost:.1f} % of the samples were lost to the instrument (more than {spec.accept_lost:g} %), so "
-            "there is no headline. Run the same command again to retry them, or accept it with --accept_lost."
-        )
+    summary = summarize(spec.output_dir, metric_of(spec.runs), options)
+    for note in summary.notes:
+        say(f"note: {note}")
+    evaluation.reports = summary.reports
+    say(render(summary.reports, spec.accept_lost / 100))
+    if not evaluation.exit_code:
+        evaluation.message = lost_too_much(summary.reports, spec.accept_lost)
+        evaluation.exit_code = 1 if evaluation.message else 0
 
 
-def metric_of(runs: Sequence[BenchmarkRun]) -> Callable[[str], tuple[str, dict[str, Any]]]:
-    """Name of a results folder → (metric, its arguments). Raises KeyError for a folder of no run."""
+def lost_too_much(reports: Sequence[Report], accept_lost: float) -> str:
+    """The sentence where the instrument lost more than `accept_lost` percent of some benchmark; else empty."""
+    lost = lost_share(reports) * 100
+    if lost <= accept_lost:
+        return ""
+    return (
+        f"{lost:.1f} % of the samples were lost to the instrument (more than {accept_lost:g} %), so there is no "
+        "headline. --rerun_done tries them again; --accept_lost PERCENT accepts them."
+    )
+
+
+def metric_of(runs: Sequence[BenchmarkRun]) -> MetricFor:
+    """Name of a results folder → (metric, its arguments)."""
     by_name = {run.name: run.benchmark for run in runs}
 
     def metric_for(name: str) -> tuple[str, dict[str, Any]]:
-        benchmark = by_name[name]
-        return benchmark.metric, benchmark.metric_config
+        if name not in by_name:
+            raise UnknownNameError("benchmark", name, by_name)
+        return by_name[name].metric, by_name[name].metric_config
 
     return metric_for

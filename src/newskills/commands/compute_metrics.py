@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns compute_metrics`: metrics of single output files, each file one seed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Struct
+
+from newskills.base.errors import DataError, NewskillsError
+from newskills.base.records import Report
+from newskills.commands._command import Command
+from newskills.commands._options import AcceptLost, doc
+from newskills.commands._work import notice, read_json
+from newskills.commands.summarize_results import metric_for
+from newskills.config.command_line import Parsed
+from newskills.run.evaluate import lost_too_much
+from newskills.run.summarize import SummaryOptions, summarize_files, write_metrics
+from newskills.run.tables import render
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    prediction_jsonl_files: Annotated[list[str], doc("graded output files of one benchmark; several = its seeds")]
+    benchmark: Annotated[str, doc("name of the benchmark (decides the metrics)")]
+    max_samples: Annotated[int, doc("only the first n problems; -1 = all")] = -1
+    metric_type: Annotated[str | None, doc("other metrics class (name or module::Class)")] = None
+    metrics_kwargs: Annotated[str, doc("JSON of arguments for it")] = ""
+    save_metrics_path: Annotated[str | None, doc("write metrics.json there (default: print only)")] = None
+    accept_lost: AcceptLost = 1.0
+
+
+def run(parsed: Parsed[Options]) -> int:
+    reports = result(parsed)
+    sys.stdout.write(render(reports, parsed.options.accept_lost / 100))
+    if message := lost_too_much(reports, parsed.options.accept_lost):
+        raise NewskillsError(message)
+    return 0
+
+
+def result(parsed: Parsed[Options]) -> list[Report]:
+    options = parsed.options
+    files = [Path(name) for name in options.prediction_jsonl_files]
+    for file in files:
+        if not file.is_file():
+            raise DataError(f"There is no file {file}.")
+    summary = SummaryOptions(
+        max_samples=options.max_samples,
+        metric_type=options.metric_type,
+        metrics_kwargs=read_json(options.metrics_kwargs, "--metrics_kwargs"),
+    )
+    reports, notes = summarize_files(options.benchmark, files, metric_for, summary)
+    for note in notes:
+        notice(note)
+    if options.save_metrics_path:
+        write_metrics(Path(options.save_metrics_path), reports)
+    return reports
+
+
+COMMAND = Command(
+    name="compute_metrics",
+    summary="Metrics of single graded output files, without a results folder. Ungraded files: ns grade first.",
+    options=Options,
+    run=run,
+    result=result,
+    examples=(
+        "ns compute_metrics --prediction_jsonl_files ./test-results/gsm8k/output-greedy.jsonl --benchmark gsm8k",
+    ),
+)

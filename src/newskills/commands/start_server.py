@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns start_server`: a model, served in the foreground until Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from newskills.base.errors import ConfigError, NewskillsError
+from newskills.commands._command import Command
+from newskills.commands._model import serve_spec
+from newskills.commands._options import ModelOptions, doc
+from newskills.commands._work import check_place, printable
+from newskills.config.command_line import Parsed
+from newskills.models.serving import serve_argv
+from newskills.run.servers import serve_foreground
+
+
+class Options(ModelOptions, frozen=True, kw_only=True):
+    port: Annotated[int, doc("port to serve on; 0 = a free one")] = 0
+    host: Annotated[str | None, doc("interface to bind (llamacpp: this machine only; engines for GPUs: all)")] = (
+        None
+    )
+    log_dir: Annotated[str | None, doc("folder of server.log (default: a temporary one)")] = None
+    dry_run: Annotated[bool, doc("print the command that would serve, and stop")] = False
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    check_place(options, parsed.given)
+    if options.server_address:
+        raise ConfigError("--server_address names a server that runs already; leave it out to start one.")
+    spec = msgspec.structs.replace(serve_spec(options), port=options.port, host=options.host)
+    if options.dry_run:
+        command = serve_argv(msgspec.structs.replace(spec, port=options.port or 5000))
+        sys.stdout.write("\n".join(command.argv) + "\n")
+        return 0
+    folder = Path(options.log_dir) if options.log_dir else Path(tempfile.mkdtemp(prefix="newskills-server-"))
+    return serve_foreground(spec, folder / "server.log", options.server_timeout, say=_say)
+
+
+def result(parsed: Parsed[Options]) -> None:
+    if code := run(parsed):
+        raise NewskillsError(f"The server ended with exit code {code}.")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(printable(text.rstrip("\n")) + "\n")
+    sys.stdout.flush()
+
+
+COMMAND = Command(
+    name="start_server",
+    summary="Serve a model in the foreground: its address is printed once it answers, then its log; Ctrl-C stops "
+    "everything that was started.",
+    options=Options,
+    run=run,
+    result=result,
+    aliases={"num_gpus": "server_gpus"},
+    examples=(
+        "ns start_server --server_type=llamacpp --model=smollm2 --port=5000",
+        "ns start_server --cluster=local --server_type=vllm --model=meta-llama/Llama-3.1-8B-Instruct --num_gpus=1",
+    ),
+)
