@@ -22,7 +22,9 @@ from newskills.run.spec import RunResult, RunSpec, Unit
 def write_input(folder: Path, rows: int = 20, **extra: Any) -> Path:
     """`rows` problems "What is {i} + 1?"."""
     path = folder / "input.jsonl"
-    lines = (json.dumps({"problem": f"What is {i} + 1?", "expected_answer": str(i + 1), **extra}) for i in range(rows))
+    lines = (
+        json.dumps({"problem": f"What is {i} + 1?", "expected_answer": str(i + 1), **extra}) for i in range(rows)
+    )
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
 

@@ -6,6 +6,8 @@ import time
 from collections.abc import Awaitable, Callable
 
 import pytest
+from tests.conftest import FakeServerFactory
+from tests.server import Answer, Fault, Latency, Script
 
 from newskills.base.aio import run
 from newskills.base.errors import ModelError, NewskillsError, ServerError, TransportError
@@ -13,8 +15,6 @@ from newskills.base.records import Message, Reply, Request
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.run.endpoint import Endpoint, Policy
-from tests.conftest import FakeServerFactory
-from tests.server import Answer, Fault, Latency, Script
 
 FAST = Policy(concurrency=16, max_retries=2, first_delay=0.02, longest_delay=0.2, patience=20)
 
@@ -76,7 +76,8 @@ def test_passing_trouble_is_retried(fake_server: FakeServerFactory, fault: Fault
 
 
 def test_a_request_that_alone_keeps_failing_is_given_up(fake_server: FakeServerFactory) -> None:
-    server = fake_server(Script(answer=Answer(kind="echo"), faults=(Fault(kind="status", status=500, marker="row 7."),)))
+    poison = Fault(kind="status", status=500, marker="row 7.")
+    server = fake_server(Script(answer=Answer(kind="echo"), faults=(poison,)))
 
     async def work(on: Session) -> None:
         replies = await on.all(30)

@@ -5,14 +5,15 @@ import json
 from pathlib import Path
 
 import pytest
-
-from newskills.base.errors import ConfigError, DataError, LockedError, StorageError
-from newskills.base.store import locked
 from tests.conftest import FakeServerFactory
 from tests.run.support import changed, make_unit, names, records, run, write_input
 from tests.server import Answer, Fault, Latency, Script
 
+from newskills.base.errors import ConfigError, DataError, LockedError, StorageError
+from newskills.base.store import locked
+
 ECHO = Script(answer=Answer(kind="echo"))
+ODD_ONE = Script(answer=Answer(kind="echo"), faults=(Fault(kind="status", status=400, marker="is 3 +"),))
 
 
 def test_every_row_becomes_a_record_in_input_order(tmp_path: Path, fake_server: FakeServerFactory) -> None:
@@ -170,7 +171,7 @@ def test_where_and_how_long_may_change_under_a_resume(tmp_path: Path, fake_serve
 def test_failed_rows_keep_the_run_unfinished_and_are_tried_again(
     tmp_path: Path, fake_server: FakeServerFactory
 ) -> None:
-    server = fake_server(Script(answer=Answer(kind="echo"), faults=(Fault(kind="status", status=400, marker="is 3 +"),)))
+    server = fake_server(ODD_ONE)
     write_input(tmp_path, 6)
     unit = make_unit(tmp_path, server.base_url)
     result = run(unit)
@@ -187,7 +188,7 @@ def test_failed_rows_keep_the_run_unfinished_and_are_tried_again(
 
 
 def test_accepted_failures_are_unscored_never_wrong(tmp_path: Path, fake_server: FakeServerFactory) -> None:
-    server = fake_server(Script(answer=Answer(kind="echo"), faults=(Fault(kind="status", status=400, marker="is 3 +"),)))
+    server = fake_server(ODD_ONE)
     write_input(tmp_path, 6)
     result = run(make_unit(tmp_path, server.base_url, server={"enable_soft_fail": True}))
     assert result.exit_code == 0
@@ -298,7 +299,9 @@ def test_context_overflow_is_shortened_once(tmp_path: Path, fake_server: FakeSer
     assert {(r["finish_reason"], r["num_generated_tokens"]) for r in found} == {("length", 135)}
 
 
-def test_context_overflow_without_a_strategy_is_a_truncation(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+def test_context_overflow_without_a_strategy_is_a_truncation(
+    tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
     server = fake_server(Script(context_tokens=150))
     write_input(tmp_path, 3)
     unit = make_unit(
@@ -308,7 +311,9 @@ def test_context_overflow_without_a_strategy_is_a_truncation(tmp_path: Path, fak
     assert result.ledger.causes == {"truncation": 3}
 
 
-def test_an_output_of_another_program_is_not_mixed_with_ours(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+def test_an_output_of_another_program_is_not_mixed_with_ours(
+    tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
     server = fake_server(ECHO)
     write_input(tmp_path, 3)
     unit = make_unit(tmp_path, server.base_url)
@@ -343,9 +348,12 @@ def test_messages_in_the_row(tmp_path: Path, fake_server: FakeServerFactory) -> 
     assert server.records[0].body["messages"][1]["content"][1]["type"] == "input_audio"
 
 
-def test_lone_surrogates_and_controls_of_a_model_are_harmless(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+def test_lone_surrogates_and_controls_of_a_model_are_harmless(
+    tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
     text = r"a\u0000\u001b[31m\u2028 \ud800 b"
-    body = '{"choices": [{"message": {"role": "assistant", "content": "%s"}, "finish_reason": "stop"}]}' % text
+    message = f'{{"role": "assistant", "content": "{text}"}}'
+    body = f'{{"choices": [{{"message": {message}, "finish_reason": "stop"}}]}}'
     server = fake_server(Script(faults=(Fault(kind="status", status=200, body=body),)))
     write_input(tmp_path, 2)
     result = run(make_unit(tmp_path, server.base_url))

@@ -11,11 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
-
-from newskills.run.spec import RunSpec, Unit
 from tests.conftest import FakeServerFactory
 from tests.run.support import make_unit, names, records, run, write_input
+from tests.run.toy import NAME
 from tests.server import Answer, Latency, Script
+
+from newskills.run.spec import RunSpec, Unit
 
 RANDOM = Script(answer=Answer(kind="random", modulus=10**9), latency=Latency(fixed=0.004, jitter=0.01))
 
@@ -30,7 +31,7 @@ def spec(folder: Path, base_url: str, *, graded: bool = True, **settings: object
             output_file=str(folder / "out" / f"output-rs{seed}.jsonl"),
             inference={"random_seed": seed, "temperature": 0.7},
             add_generation_stats=False,
-            eval_type="math" if graded else None,
+            eval_type=NAME if graded else None,
             **settings,
         )
         for seed in range(2)
@@ -185,9 +186,9 @@ def test_memory_does_not_grow_with_the_input(tmp_path: Path, fake_server: FakeSe
     write_input(tmp_path, 60_000, padding="p" * 2000)
     unit = make_unit(tmp_path, server.base_url, max_concurrent_requests=128)
     RunSpec(units=(unit,), output_dir=str(tmp_path / "out")).save(tmp_path)
-    peak = "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss"
-    process = start(tmp_path, f"import atexit, resource; atexit.register(lambda: sys.stderr.write(f'peak {{{peak}}}'))")
+    report = "atexit.register(lambda: sys.stderr.write(open('/proc/self/status').read()))"
+    process = start(tmp_path, f"import atexit; {report}")
     _, said = process.communicate(timeout=250)
     assert process.returncode == 0, said
-    megabytes = int(said.split("peak ")[1].split()[0]) / 1024
+    megabytes = int(said.split("VmHWM:")[1].split()[0]) / 1024
     assert megabytes < 150, f"{megabytes:.0f} MB for an input of 130 MB"

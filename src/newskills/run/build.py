@@ -103,8 +103,6 @@ def chat_options(config: GenerationConfig) -> ChatOptions:
     extra: Row = {}
     if config.chat_template_kwargs and config.inference.endpoint_type != "text":
         extra["chat_template_kwargs"] = config.chat_template_kwargs
-    if config.stop_phrase and not config.remove_stop_phrases:
-        extra["include_stop_str_in_output"] = True
     return ChatOptions(
         inference=config.inference,
         stop=(config.stop_phrase,) if config.stop_phrase else (),

@@ -16,7 +16,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 
 from newskills.base.aio import guarded
 from newskills.base.errors import NewskillsError
-from newskills.base.protocols import Kit
+from newskills.base.protocols import Kit, Model
 from newskills.base.records import Failure
 from newskills.models.config import ServerConfig
 from newskills.run.build import Recipe, grader_id, grader_label
@@ -33,13 +33,12 @@ TICK = 0.25
 
 
 class Lane:
-    """A unit with the solver, the endpoint and the grading it uses."""
+    """A unit with the solver and the model it uses, and its finishing task once all rows are answered."""
 
-    def __init__(self, prepared: Prepared, endpoint: Endpoint, grading: Grading | None) -> None:
+    def __init__(self, prepared: Prepared, model: Model) -> None:
         self.run: UnitRun = prepared.run
         self.solver = prepared.solver
-        self.grading = grading
-        self.kit = Kit(models={MAIN: endpoint})
+        self.kit = Kit(models={MAIN: model})
         self.finish: asyncio.Task[None] | None = None
 
 
@@ -79,9 +78,9 @@ class Engine:
         for prepared in self._prepared:
             config = prepared.run.config
             grading = self._grading(config)
-            lane = Lane(prepared, self._endpoint(config, prepared.run.kept > 0), grading)
-            lane.run.open(lane.solver, writer, self._stop, grading)
-            self._lanes.append(lane)
+            endpoint = self._endpoint(config, prepared.run.kept > 0)
+            prepared.run.open(prepared.solver, writer, self._stop, grading)
+            self._lanes.append(Lane(prepared, prepared.run.cached(endpoint)))
 
     def _endpoint(self, config: GenerationConfig, proven: bool) -> Endpoint:
         server = config.server

@@ -187,7 +187,7 @@ class Index:
     def load(self, log: Path, position_key: str) -> None:
         """Reads the generation log; a torn last line is not there. Raises DataError."""
         head = msgspec.json.Decoder(_head(position_key))
-        for offset, line in _lines(log):
+        for offset, line in lines(log):
             try:
                 record = head.decode(line)
             except msgspec.MsgspecError as error:
@@ -202,7 +202,7 @@ class Index:
     def load_grades(self, log: Path) -> None:
         """Reads the grades log; verdicts on records that are gone are passed over."""
         decoder = msgspec.json.Decoder(_GradeHead)
-        for offset, line in _lines(log):
+        for offset, line in lines(log):
             grade = decoder.decode(line)
             known = grade.position < self.rows and self.offsets[grade.position] >= 0
             if known and self.sums[grade.position] == grade.sum:
@@ -241,7 +241,8 @@ def restore_log(output: Path, log: Path, position_key: str, drop: frozenset[str]
             file.write(log_line(raw, position_key, position, ""))
 
 
-def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """(byte offset, line) of a log; a torn last line is left out, a missing file is empty."""
     if not path.exists():
         return
     with open_for_reading(path) as file:

@@ -17,9 +17,10 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import DataError, StorageError, guard, storage_error
-from newskills.base.protocols import Solver
+from newskills.base.protocols import Model, Solver
 from newskills.base.records import Attempt, Failure, Ledger, Request, Row, Sample, Score
 from newskills.base.store import atomic_write, encode_line
+from newskills.run.cache import CachedModel
 from newskills.run.chunks import merge_if_complete
 from newskills.run.grading import Grading, verdict_fields
 from newskills.run.log import GradeLine, GroupLog, Index, Reader, content_key, decode_record, log_line
@@ -84,6 +85,14 @@ class UnitRun:
         self._log = self._new_log(self.paths.log)
         self._grades = self._new_log(self.paths.grades) if grading else None
         self._failed: GroupLog | None = None
+        self._replies: GroupLog | None = None
+
+    def cached(self, model: Model) -> Model:
+        """`model`, remembering its replies where that was asked for."""
+        if not self.config.enable_litellm_cache:
+            return model
+        self._replies = self._new_log(self.paths.replies)
+        return CachedModel(model, self.paths.replies, self._replies)
 
     @property
     def disk_is_slow(self) -> bool:
@@ -152,7 +161,7 @@ class UnitRun:
         self.status = "done"
 
     async def close(self) -> None:
-        for log in (self._log, self._grades, self._failed):
+        for log in (self._log, self._grades, self._failed, self._replies):
             if log is not None:
                 await log.close()
 

@@ -88,7 +88,7 @@ class ChatSolver:
 
     def _fields(self, reply: Reply) -> Row:
         options = self._options
-        text = trim_at_stop(reply.text, options.stop, keep_phrase=options.keep_stop)
+        text = trim_at_stop(_with_stop(reply, options.stop), options.stop, keep_phrase=options.keep_stop)
         key = options.generation_key
         if options.parse_reasoning:
             fields = split_reasoning(text, key, options.end_reasoning, separate=bool(reply.reasoning))
@@ -121,6 +121,12 @@ class ChatSolver:
         if isinstance(request.prompt, list):
             return len(request.prompt)
         return len(tokenizer.encode(request.prompt or ""))
+
+
+def _with_stop(reply: Reply, stop: tuple[str, ...]) -> str:
+    """The text with the stop phrase behind it that the server took off and named."""
+    named = (reply.raw_message or {}).get("stop_reason")
+    return reply.text + named if named in stop else reply.text
 
 
 def _times(reply: Reply, began: float) -> Row:

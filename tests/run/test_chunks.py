@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.conftest import FakeServerFactory
+from tests.run.support import make_unit, names, records, run, write_input
+from tests.server import Answer, Script
+
+from newskills.base.errors import DataError, LockedError
+from newskills.run.chunks import merge_chunks, merge_if_complete
+from newskills.run.paths import chunk_path, done_path, output_name
+from newskills.run.spec import RunSpec
+
+ECHO = Script(answer=Answer(kind="echo"))
+
+
+def test_names() -> None:
+    assert output_name() == "output.jsonl"
+    assert output_name(3) == "output-rs3.jsonl"
+    assert output_name(3, 1) == "output-rs3_chunk_1.jsonl"
+    assert chunk_path(Path("a/output-rs0.jsonl"), 2) == Path("a/output-rs0_chunk_2.jsonl")
+
+
+def test_the_last_chunk_merges(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(ECHO)
+    write_input(tmp_path, 10)
+    chunks = [make_unit(tmp_path, server.base_url, num_chunks=3, chunk_id=k) for k in range(3)]
+    first = run(chunks[2], chunks[0])
+    assert not any(unit.merged for unit in first.units)
+    assert [len(records(unit.paths.output)) for unit in (chunks[0], chunks[2])] == [4, 3]
+    assert run(chunks[1]).units[0].merged
+    assert [r["generation"] for r in records(tmp_path / "out" / "output.jsonl")] == [
+        f"What is {i} + 1?" for i in range(10)
+    ]
+    assert [name for name in names(tmp_path / "out") if not name.endswith(".run.json")] == [
+        "output.jsonl",
+        "output.jsonl.done",
+        *(f"output_chunk_{k}.jsonl.done" for k in range(3)),
+    ]
+    again = run(*chunks)
+    assert (again.exit_code, len(server.records)) == (0, 10)
+
+
+def test_more_chunks_than_rows(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(ECHO)
+    write_input(tmp_path, 2)
+    run(*(make_unit(tmp_path, server.base_url, num_chunks=4, chunk_id=k) for k in range(4)))
+    assert len(records(tmp_path / "out" / "output.jsonl")) == 2
+
+
+def test_processes_that_finish_together_merge_once(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(ECHO)
+    write_input(tmp_path, 12)
+    running = []
+    for k in range(4):
+        folder = tmp_path / f"job{k}"
+        unit = make_unit(tmp_path, server.base_url, num_chunks=4, chunk_id=k)
+        RunSpec(units=(unit,), output_dir=str(tmp_path / "out")).save(folder)
+        running.append(subprocess.Popen([sys.executable, "-m", "newskills.run", str(folder)]))
+    assert [process.wait(60) for process in running] == [0, 0, 0, 0]
+    found = records(tmp_path / "out" / "output.jsonl")
+    assert [r["problem"] for r in found] == [f"What is {i} + 1?" for i in range(12)]
+
+
+def test_nothing_is_deleted_when_the_count_is_wrong(tmp_path: Path) -> None:
+    chunks = [tmp_path / f"c{k}" for k in range(2)]
+    for chunk in chunks:
+        chunk.write_text('{"a":1}\n')
+    with pytest.raises(DataError, match="2 rows, 3 were asked for"):
+        merge_chunks(tmp_path / "all", chunks, expected=3)
+    assert all(chunk.exists() for chunk in chunks)
+    chunks[1].write_text('{"a":1}\n{"a"')
+    with pytest.raises(DataError, match="cut off"):
+        merge_chunks(tmp_path / "all", chunks)
+    assert not (tmp_path / "all").exists()
+    with pytest.raises(DataError, match="There is no file"):
+        merge_chunks(tmp_path / "all", [tmp_path / "none"])
+
+
+def test_a_merge_waits_for_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import threading
+    import time
+
+    from newskills.base.store import locked
+    from newskills.run.paths import Paths
+
+    merged = tmp_path / "output.jsonl"
+    chunk_path(merged, 0).write_text("{}\n")
+    done_path(chunk_path(merged, 0)).touch()
+    results: list[bool] = []
+    with locked(Paths(merged).lock, "x"):
+        thread = threading.Thread(target=lambda: results.append(merge_if_complete(merged, 1, 1)))
+        thread.start()
+        time.sleep(0.2)
+        assert not merged.exists()
+    thread.join(5)
+    assert results == [True]
+
+
+def test_changed_chunking_is_refused(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(ECHO)
+    write_input(tmp_path, 10)
+    run(make_unit(tmp_path, server.base_url, num_chunks=3, chunk_id=0))
+    with pytest.raises(DataError, match=r"num_chunks \(3 → 2\)"):
+        run(make_unit(tmp_path, server.base_url, num_chunks=2, chunk_id=0))
+
+
+def test_locks_are_per_file(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(ECHO)
+    write_input(tmp_path, 4)
+    unit = make_unit(tmp_path, server.base_url)
+    with pytest.raises(LockedError):
+        run(unit, unit)

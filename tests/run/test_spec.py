@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.conftest import FakeServerFactory
+from tests.run.support import make_unit, records, write_input
+from tests.server import Answer, Script
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.config.fields import leaves
+from newskills.run.config import ALIASES, DEPRECATED, GenerationConfig, with_seed
+from newskills.run.spec import RunSpec, load_spec
+
+
+def test_every_key_says_what_it_means_and_aliases_lead_somewhere() -> None:
+    known = leaves(GenerationConfig)
+    assert [path for path, leaf in known.items() if not leaf.description] == []
+    assert [target for target in ALIASES.values() if target not in known] == []
+    assert not set(ALIASES) & set(known)
+    assert not set(DEPRECATED) & set(known)
+
+
+def test_a_spec_survives_its_file(tmp_path: Path) -> None:
+    unit = make_unit(tmp_path, "http://h:1/v1", seed=3, eval_type="math", eval_config={"take_modulo": 7})
+    spec = RunSpec(units=(unit,), output_dir=str(tmp_path), resume_with="ns eval")
+    assert spec.save(tmp_path) == {}
+    assert load_spec(tmp_path) == spec
+
+
+def test_no_secret_is_written(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(Script(api_key="sk-secret", answer=Answer(kind="echo")))
+    write_input(tmp_path, 2)
+    units = tuple(
+        make_unit(
+            tmp_path, server.base_url, server={"api_key": "sk-secret"}, output_file=str(tmp_path / f"o{k}.jsonl")
+        )
+        for k in range(2)
+    )
+    environment = RunSpec(units=units, output_dir=str(tmp_path)).save(tmp_path)
+    assert list(environment.values()) == ["sk-secret"]
+    assert "sk-secret" not in (tmp_path / "run.json").read_text()
+    command = [sys.executable, "-m", "newskills.run", str(tmp_path)]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert refused.returncode != 0
+    assert next(iter(environment)) in refused.stderr
+    done = subprocess.run(command, env={**os.environ, **environment}, timeout=60)
+    assert done.returncode == 0
+    assert len(records(tmp_path / "o1.jsonl")) == 2
+    written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"sk-secret" not in written
+
+
+def test_bad_specs(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="There is no"):
+        load_spec(tmp_path)
+    (tmp_path / "run.json").write_text('{"units": [{"name": "x", "config": {"max_sample": 3}}], "output_dir": ""}')
+    with pytest.raises(ConfigError, match="max_sample"):
+        load_spec(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"num_chunks": 3},
+        {"chunk_id": 0},
+        {"num_chunks": 3, "chunk_id": 3},
+        {"inference": {"endpoint_type": "text"}},
+        {"max_samples": -2},
+        {"prompt_format": "xml"},
+        {"unknown": 1},
+    ],
+)
+def test_what_does_not_fit_is_refused(values: dict[str, object]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(values, GenerationConfig)
+
+
+def test_with_seed() -> None:
+    assert with_seed(GenerationConfig(), 5).inference.random_seed == 5
+
+
+def test_usage_of_the_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "newskills.run"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, "usage" in done.stderr) == (2, True)
