@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
+from newskills.base.registry import fold
 from newskills.commands._options import ModelOptions
 from newskills.config.layers import Layer
 from newskills.config.values import Text
@@ -70,7 +71,9 @@ def _server_type(kind: str | None) -> str:
             hint=f"There are {', '.join(MODELS.names())}. "
             "On this machine's CPU: --server_type=llamacpp --model=smollm2",
         )
-    return kind if kind in REMOVED or "::" in kind else MODELS.resolve(kind)
+    if (instead := REMOVED.get(fold(kind))) is not None:
+        raise ConfigError(f"The server type '{kind}' no longer exists.", hint=instead)
+    return kind if "::" in kind else MODELS.resolve(kind)
 
 
 def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model: str) -> ServeSpec | None:
