@@ -133,6 +133,8 @@ class ScoreMetric(ABC):
         by_score = {
             name: {family: self._tallies[name].values(family) for family in (*FAMILIES, AVERAGE)} for name in order
         }
+        if NO_ANSWER in by_score:
+            by_score[NO_ANSWER] |= dict.fromkeys(FAMILIES, by_score[NO_ANSWER]["pass"])
         total = self._problems * self._samples
         return {
             mode: {
@@ -204,10 +206,10 @@ class ScoreMetric(ABC):
         return self._tallies[name]
 
     def _count_missing(self, answers: votes.Answers, lost: Sequence[bool]) -> None:
-        """Several samples together lack an answer where all of them do."""
+        """Several samples together lack an answer where all of them do, in votes as in pass@k."""
         missing = [None if gone else answer is None for gone, answer in zip(lost, answers, strict=True)]
         together = list(accumulate((none for none in missing if none is not None), min))
-        self._tally(NO_ANSWER).add(missing, dict.fromkeys(FAMILIES, together))
+        self._tally(NO_ANSWER).add(missing, {"pass": together})
 
     def _count_tokens(self, predictions: Sequence[Row], lost: Sequence[bool]) -> None:
         """A request that failed has generated nothing, and says nothing about the length of answers."""
@@ -221,12 +223,10 @@ class ScoreMetric(ABC):
                 self._tally(name).add([record.get(field) for record in predictions], {})
 
     def _count_time(self, predictions: Sequence[Row]) -> None:
-        for record in predictions:
-            start, end = record.get("generation_start_time"), record.get("generation_end_time")
-            if start is not None and start < self._start:
-                self._start = start
-            if end is not None and end > self._end:
-                self._end = end
+        starts = [record.get("generation_start_time") for record in predictions]
+        ends = [record.get("generation_end_time") for record in predictions]
+        self._start = min([self._start, *(start for start in starts if start is not None)])
+        self._end = max([self._end, *(end for end in ends if end is not None)])
 
     def _ending(self, record: Row, scores: Scores, answer: str | None) -> tuple[Outcome, Cause | None]:
         """The record's own outcome; else what its fields tell."""
