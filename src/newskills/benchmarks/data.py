@@ -73,10 +73,15 @@ class PreparedData(Struct, kw_only=True):
 
 
 def data_dir(given: str | Path | None = None) -> Path:
-    """Where prepared data lies: `given`, `NEWSKILLS_DATA_DIR`, `NEMO_SKILLS_DATA_DIR`, or the user's cache."""
+    """Where prepared data lies: `given`, `NEWSKILLS_DATA_DIR`, `NEMO_SKILLS_DATA_DIR`, or `data` in the cache folder.
+
+    The cache folder is `NEWSKILLS_CACHE`, or the one the system has for the user.
+    """
     chosen = given or os.environ.get("NEWSKILLS_DATA_DIR") or os.environ.get("NEMO_SKILLS_DATA_DIR")
     if chosen:
         return Path(chosen).expanduser()
+    if cache := os.environ.get("NEWSKILLS_CACHE"):
+        return Path(cache).expanduser() / "data"
     from platformdirs import user_cache_path
 
     return user_cache_path("newskills", appauthor=False) / "data"
@@ -94,9 +99,14 @@ def prepare(
 ) -> PreparedData:
     """Fetches and lays out `splits`, or all there are; then only the default one has to succeed.
 
+    A benchmark that comes with its data is only looked at.
+
     Raises DataError: unknown split, no network, refused or changed source, a row that does not fit.
     """
     started = time.monotonic()
+    if benchmark.folder:
+        own = load_rows(benchmark, splits[0] if splits else "", data_dir)
+        return PreparedData(benchmark=benchmark.name, folder=own.parent, splits=[])
     folder = split_folder(benchmark, data_dir)
     fetcher = Fetcher(_root(data_dir) / ".downloads", options or FetchOptions())
     done: list[PreparedSplit] = []
@@ -153,7 +163,9 @@ def load_rows(benchmark: Benchmark, split: str = "", data_dir: str | Path | None
     _known_split(benchmark, split)
     if not benchmark.sources and benchmark.generate_rows is None:
         place = Path(benchmark.folder or path.parent) / f"{split}.jsonl"
-        raise DataError(f"{benchmark.name} comes without data for '{split}': there is no file {place}.")
+        maker = place.with_name("prepare.py")
+        hint = f"Its own script makes them: python {maker}" if maker.is_file() else ""
+        raise DataError(f"{benchmark.name} comes without data for '{split}': there is no file {place}.", hint=hint)
     where = f" --data_dir={data_dir}" if data_dir else ""
     raise DataError(
         f"{benchmark.name} is not prepared: there is no file {path}.",
@@ -168,7 +180,7 @@ def split_folder(benchmark: Benchmark, data_dir: str | Path | None = None) -> Pa
 
 def _known_split(benchmark: Benchmark, split: str) -> None:
     known = benchmark.splits()
-    if split not in known and not benchmark.folder:
+    if split not in known:
         raise DataError(f"{benchmark.name} has no split '{split}'; there are {', '.join(known)}.")
 
 

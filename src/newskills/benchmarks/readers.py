@@ -129,10 +129,11 @@ def _delimited(delimiter: str) -> Callable[[IO[bytes], Source, str], Iterator[Ra
             lines = csv.reader(text, delimiter=delimiter)
             try:
                 columns = list(source.columns) or next(lines, [])
+                end = lines.line_num
                 for cells in lines:
+                    where, end = f"{shown}, line {end + 1}", lines.line_num
                     if not cells:
                         continue
-                    where = f"{shown}, line {lines.line_num}"
                     if len(cells) != len(columns):
                         raise DataError(f"{where}: {len(columns)} columns are expected, there are {len(cells)}.")
                     yield RawRow(dict(zip(columns, cells, strict=True)), where)

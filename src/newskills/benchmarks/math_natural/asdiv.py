@@ -7,16 +7,15 @@ from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import number_text
 
-_UNIT = re.compile(r"(?<=\S)\s+\(([^()]*)\)\s*\Z|(?<=\w)\(([^()]*)\)\s*\Z")
+_UNIT = re.compile(r"\s+\([^()]*\)(?=\s*(?:;|\Z))")
 
 
 def row(raw: Row, index: int) -> Row:
-    unit = _UNIT.search(raw["Answer"])
-    answer = raw["Answer"][: unit.start()] if unit else raw["Answer"]
+    values = _UNIT.sub("", raw["Answer"]).split(";")
     return {
         "id": raw["ID"],
         "problem": f"{raw['Body'].strip()} {raw['Question'].strip()}",
-        "expected_answer": number_text(answer),
+        "expected_answer": ", ".join(map(number_text, values)),
         "raw_answer": raw["Answer"],
         "type": raw["Solution-Type"],
         "grade": int(raw["Grade"]),
@@ -44,6 +43,7 @@ BENCHMARK = Benchmark(
     citation="arXiv:2106.15772",
     traps=(
         "The unit in brackets after an answer, 9 (apples), is removed; raw_answer keeps it.",
-        "About 140 answers are no plain numbers: names, times, ratios, fractions, several values.",
+        "Answers of several values, 5 (years old); 15 (years old), keep all of them: 5, 15.",
+        "About 140 answers are names, times, ratios or fractions.",
     ),
 )

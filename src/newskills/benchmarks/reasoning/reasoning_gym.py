@@ -5,6 +5,7 @@ Nothing is downloaded: the rows follow from task, settings, seed and version of 
 machine. `test` and `train` come from seeds far apart, and no question of `test` is in `train`.
 """
 
+import json
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
@@ -91,6 +92,7 @@ def rows(split: str, *, task: str, settings: Row, items: dict[str, int]) -> list
         ) from error
     seen: set[str] = set()
 
+    # Through JSON and back, since some tasks use the number and text types of numpy.
     def fresh(name: str) -> Iterator[Row]:
         made = create_dataset(task, seed=_SEEDS[name], size=_MOST_TRIES, **settings)
         for index in range(_MOST_TRIES):
@@ -102,7 +104,7 @@ def rows(split: str, *, task: str, settings: Row, items: dict[str, int]) -> list
                     "question": entry["question"],
                     "expected_answer": str(entry["answer"]),
                     "subset_for_metrics": task,
-                    "metadata": entry["metadata"],
+                    "metadata": json.loads(json.dumps(entry["metadata"])),
                 }
 
     with _one_at_a_time:

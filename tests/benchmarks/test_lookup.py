@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from newskills.base.errors import ConfigError, DataError, UnknownNameError
+from newskills.benchmarks import get_benchmark, list_benchmarks
+from newskills.benchmarks.data import load_rows, prepare
+
+CONSTANTS = """
+METRICS_TYPE = "math"
+EVAL_SPLIT = "dev"
+GENERATION_ARGS = "++prompt_config=generic/math ++eval_type=math ++inference.temperature=0.6 ++eval_config.timeout=5"
+NUM_SAMPLES = 4
+REQUIRES_SANDBOX = True
+"""
+MINE = """
+from newskills.base.benchmark import Benchmark
+BENCHMARK = Benchmark(name="mine", category="own", title="mine")
+OTHER = Benchmark(name="other", category="own", title="other")
+WRONG = 5
+"""
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NEMO_SKILLS_EXTRA_BENCHMARK_MAP", "NEMO_SKILLS_EXTRA_DATASETS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def package(folder: Path, name: str, constants: str = CONSTANTS) -> Path:
+    place = folder / name
+    place.mkdir(parents=True)
+    (place / "__init__.py").write_text(constants)
+    (place / "dev.jsonl").write_text('{"problem": "1+1", "expected_answer": "2"}\n')
+    return place
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        ("gsm8k", "gsm8k"),
+        ("GSM8K", "gsm8k"),
+        ("math", "hendrycks_math"),
+        ("MATH", "hendrycks_math"),
+        ("hendrycks-math", "hendrycks_math"),
+        ("math_500", "math-500"),
+        ("math500", "math-500"),
+        ("aime2024", "aime24"),
+        ("gpqa_diamond", "gpqa"),
+        ("olympiad_bench", "olympiadbench"),
+        ("minerva-math", "minerva_math"),
+        ("reasoning_gym.chain-sum", "reasoning-gym.chain_sum"),
+    ],
+)
+def test_names_and_aliases(asked: str, name: str) -> None:
+    assert get_benchmark(asked).name == name
+
+
+def test_unknown_names_get_a_suggestion() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'gsm8k'") as caught:
+        get_benchmark("gsmk8")
+    assert "ns list benchmarks" in caught.value.hint
+
+
+def test_lists_by_category() -> None:
+    assert {entry.name for entry in list_benchmarks("science")} == {"gpqa"}
+    assert list_benchmarks("math_natural") == list_benchmarks("math-natural")
+    with pytest.raises(UnknownNameError, match="math-natural"):
+        list_benchmarks("math-naturals")
+
+
+def test_a_file_and_an_attribute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.chdir(tmp_path)
+    assert get_benchmark("./mine.py").name == "mine"
+    assert get_benchmark("mine.py::OTHER").name == "other"
+    with pytest.raises(ConfigError, match="is no benchmark"):
+        get_benchmark("mine.py::WRONG")
+    with pytest.raises(ConfigError, match="There is no file"):
+        get_benchmark("./none.py")
+    (tmp_path / "empty.py").write_text("")
+    with pytest.raises(ConfigError, match="named BENCHMARK"):
+        get_benchmark("./empty.py")
+
+
+def test_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "their_benchmarks.py").write_text(MINE)
+    info = tmp_path / "theirs-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[newskills.benchmarks]\ntheir-own = their_benchmarks:BENCHMARK\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert get_benchmark("their_own").name == "mine"
+
+
+def test_a_folder_of_constants(tmp_path: Path) -> None:
+    folder = package(tmp_path, "their-set")
+    benchmark = get_benchmark(str(folder))
+    assert (benchmark.name, benchmark.prompt, benchmark.grader, benchmark.metric) == (
+        "their-set",
+        "generic/math",
+        "math",
+        "math",
+    )
+    assert benchmark.defaults == {"inference.temperature": 0.6}
+    assert benchmark.grader_config == {"timeout": 5}
+    assert (benchmark.split, benchmark.samples, benchmark.needs_sandbox) == ("dev", 4, True)
+    assert load_rows(benchmark) == folder / "dev.jsonl"
+    with pytest.raises(DataError, match="no split 'test'; there are dev"):
+        load_rows(benchmark, "test")
+    assert prepare(benchmark, data_dir=tmp_path / "data").folder == folder
+    assert not (tmp_path / "data").exists()
+    (folder / "prepare.py").write_text("")
+    (folder / "dev.jsonl").unlink()
+    with pytest.raises(DataError, match="comes without data for 'dev'") as caught:
+        prepare(benchmark)
+    assert caught.value.hint.endswith(f"python {folder / 'prepare.py'}")
+
+
+def test_older_constants(tmp_path: Path) -> None:
+    text = (
+        'DATASET_GROUP="math"\nMETRICS_TYPE="math"\nPROMPT_CONFIG="generic/math"\nEVAL_ARGS="++eval_type=math"\n'
+    )
+    benchmark = get_benchmark(str(package(tmp_path, "old", text)))
+    assert (benchmark.category, benchmark.prompt, benchmark.grader) == ("math", "generic/math", "math")
+
+
+@pytest.mark.parametrize(
+    ("constants", "message"),
+    [
+        ("", "does not set METRICS_TYPE"),
+        ('METRICS_TYPE="m"\nGENERATION_ARGS="++x"\n', "not of the form"),
+        ("(", "Cannot"),
+    ],
+)
+def test_broken_constants(tmp_path: Path, constants: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        get_benchmark(str(package(tmp_path, "broken", constants)))
+
+
+def test_a_map_of_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = package(tmp_path, "anywhere")
+    assert get_benchmark("their_set", extra={"their-set": str(folder)}).name == "their_set"
+    assert get_benchmark("x", extra=json.dumps({"x": str(folder)})).folder == str(folder)
+    (tmp_path / "map.json").write_text(json.dumps({"x": "anywhere"}))
+    assert get_benchmark("x", extra=tmp_path / "map.json").folder == str(folder)
+    monkeypatch.setenv("NEMO_SKILLS_EXTRA_BENCHMARK_MAP", str(tmp_path / "map.json"))
+    assert get_benchmark("x").folder == str(folder)
+    with pytest.raises(ConfigError, match="There is no file"):
+        get_benchmark("y", extra=tmp_path / "none.json")
+    with pytest.raises(ConfigError, match="not JSON"):
+        get_benchmark("y", extra='{"x": 5}')
+
+
+def test_folders_of_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package(tmp_path / "one", "their_set")
+    package(tmp_path / "two" / "group", "member")
+    monkeypatch.setenv(
+        "NEMO_SKILLS_EXTRA_DATASETS", os.pathsep.join([str(tmp_path / "one"), str(tmp_path / "two")])
+    )
+    assert get_benchmark("their-set").samples == 4
+    assert get_benchmark("group.member").samples == 4
+
+
+def test_a_name_in_two_places_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = package(tmp_path / "one", "gsm8k")
+    monkeypatch.setenv("NEMO_SKILLS_EXTRA_DATASETS", str(tmp_path / "one"))
+    with pytest.raises(ConfigError, match=r"several benchmarks: the built-in 'gsm8k' and the folder"):
+        get_benchmark("gsm8k")
+    new = package(tmp_path / "one", "new")
+    assert get_benchmark("new", extra={"new": str(new)}).folder == str(new)
+    with pytest.raises(ConfigError, match="several benchmarks"):
+        get_benchmark("new", extra={"new": str(folder)})

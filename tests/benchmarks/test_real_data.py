@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every benchmark of the mirror, prepared from the real files: counts, ids, answers, and the traps of each."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from newskills.base.records import Row
+from newskills.base.store import read_rows
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import load_rows, prepare_many
+from newskills.benchmarks.fetch import FetchOptions
+
+pytestmark = pytest.mark.mirror
+
+COUNTS = {
+    ("gsm8k", "test"): 1319,
+    ("gsm8k", "train"): 7473,
+    ("hendrycks_math", "test"): 5000,
+    ("math-500", "test"): 500,
+    ("aime24", "test"): 30,
+    ("aime25", "test"): 30,
+    ("amc23", "test"): 40,
+    ("minerva_math", "test"): 272,
+    ("svamp", "test"): 1000,
+    ("asdiv", "test"): 2305,
+    ("olympiadbench", "test"): 675,
+    ("mmlu", "test"): 14042,
+    ("mmlu", "dev"): 285,
+    ("mmlu", "val"): 1531,
+}
+NUMBER = re.compile(r"-?\d+(\.\d+)?")
+
+
+@pytest.fixture(scope="session")
+def prepared(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("prepared")
+    benchmarks = [get_benchmark(name) for name in dict.fromkeys(name for name, _ in COUNTS)]
+    results = prepare_many(benchmarks, data_dir=folder, options=FetchOptions(mirror=str(mirror), offline=True))
+    for result in results:
+        assert not isinstance(result, Exception), result
+        assert [split.notices for split in result.splits if split.notices] == []
+    return folder
+
+
+@cache
+def _rows(folder: Path, name: str, split: str) -> list[Row]:
+    return list(read_rows(load_rows(get_benchmark(name), split, folder)))
+
+
+@pytest.mark.parametrize(("name", "split"), COUNTS)
+def test_counts_ids_and_answers(prepared: Path, name: str, split: str) -> None:
+    rows = _rows(prepared, name, split)
+    assert len(rows) == COUNTS[name, split]
+    assert len({row["id"] for row in rows}) == len(rows)
+    assert all(isinstance(row["id"], str) for row in rows)
+    assert all(isinstance(row["expected_answer"], str) and row["expected_answer"].strip() for row in rows)
+    assert all(row["problem"].strip() for row in rows)
+
+
+def test_gsm8k(prepared: Path) -> None:
+    rows = _rows(prepared, "gsm8k", "test") + _rows(prepared, "gsm8k", "train")
+    assert all(re.fullmatch(r"-?\d+", row["expected_answer"]) for row in rows)
+    assert not any("<<" in row["reference_solution"] or "####" in row["reference_solution"] for row in rows)
+    test = Counter(row["expected_answer"].startswith("-") for row in _rows(prepared, "gsm8k", "test"))
+    assert test[True] == 2
+    corrected = {row["raw_answer"]: row["expected_answer"] for row in rows if "raw_answer" in row}
+    assert corrected == {
+        "10850": "10750", "4": corrected["4"], "1920": "19200", "66": "64", "106": "108", "3": "13"
+    }  # fmt: skip
+    assert sum("raw_answer" in row for row in rows) == 7
+
+
+def test_math_agrees_with_its_sample(prepared: Path) -> None:
+    full = {row["problem"]: row for row in _rows(prepared, "hendrycks_math", "test")}
+    sample = _rows(prepared, "math-500", "test")
+    differ = [row["id"] for row in sample if full[row["problem"]]["expected_answer"] != row["expected_answer"]]
+    assert differ == []
+    assert all(full[row["problem"]]["level"] == row["level"] for row in sample)
+    assert Counter(row["level"] for row in sample) == {1: 43, 2: 90, 3: 105, 4: 128, 5: 134}
+
+
+def test_math_lists_are_whole(prepared: Path) -> None:
+    rows = _rows(prepared, "hendrycks_math", "test")
+    assert rows[414]["expected_answer"] == "-2, 1"
+    assert rows[4562]["expected_answer"] == r"30^\circ, 45^\circ, 105^\circ"
+    assert rows[2656]["expected_answer"] == "-10879, 10879"
+    assert rows[4060]["expected_answer"] == "12"
+    assert {row["level"] for row in rows} == {1, 2, 3, 4, 5}
+
+
+def test_integers_are_written_as_integers(prepared: Path) -> None:
+    for name in ("amc23", "svamp"):
+        assert all(re.fullmatch(r"-?\d+", row["expected_answer"]) for row in _rows(prepared, name, "test")), name
+    assert _rows(prepared, "amc23", "test")[0]["expected_answer"] == "27"
+
+
+def test_svamp_sentences_end(prepared: Path) -> None:
+    rows = _rows(prepared, "svamp", "test")
+    assert rows[0]["problem"].endswith("on each pack. How much do you have to pay to buy each pack?")
+    assert sum(".." in row["problem"] for row in rows) == 1, "one text has two stops in the source"
+    assert rows[0]["reference_equation"] == "( 76.0 - 25.0 )"
+
+
+def test_asdiv_units_are_cut(prepared: Path) -> None:
+    rows = {row["raw_answer"]: row["expected_answer"] for row in _rows(prepared, "asdiv", "test")}
+    assert rows["9 (apples)"] == "9"
+    assert rows["65.0 (dollars)"] == "65"
+    assert rows["134.04 (dollars)"] == "134.04"
+    assert rows["-(1/3)"] == "-(1/3)"
+    assert rows["11; 12; 13"] == "11, 12, 13"
+    assert rows["5 (years old); 15 (years old); 20 (years old)"] == "5, 15, 20"
+    assert rows["3:30 p.m."] == "3:30 p.m."
+    kept = [raw for raw, answer in rows.items() if "(" in answer]
+    assert kept == ["-(1/3)"]
+    assert sum(NUMBER.fullmatch(answer) is None for answer in rows.values()) < 220
+
+
+def test_olympiadbench(prepared: Path) -> None:
+    rows = _rows(prepared, "olympiadbench", "test")
+    assert not any("$" in row["expected_answer"] for row in rows)
+    assert Counter(row["answer_type"] for row in rows) == {
+        "Numerical": 572, "Expression": 64, "Tuple": 33, "Interval": 6
+    }  # fmt: skip
+    assert next(row for row in rows if row["raw_answer"] == "$69$,$84$")["expected_answer"] == "69,84"
+
+
+def test_minerva(prepared: Path) -> None:
+    rows = _rows(prepared, "minerva_math", "test")
+    assert [row["expected_answer"] for row in rows[:6]] == [
+        "1.6",
+        "4.5e33",
+        "41.8",
+        "20.39",
+        "0.006",
+        "np.arcsin(10/13)",
+    ]
+
+
+def test_mmlu(prepared: Path) -> None:
+    rows = _rows(prepared, "mmlu", "test")
+    assert Counter(row["expected_answer"] for row in rows) == {"A": 3222, "B": 3462, "C": 3582, "D": 3776}
+    assert len({row["subtopic"] for row in rows}) == 57
+    assert len({row["subset_for_metrics"] for row in rows}) == 17
+    first = rows[0]
+    assert first["examples_type"] == "mmlu_few_shot_abstract_algebra"
+    assert first["problem"].endswith("\n\nA) 0\nB) 4\nC) 2\nD) 6")
+    assert (first["A"], first["D"], first["options"]) == ("0", "6", "A) 0\nB) 4\nC) 2\nD) 6")
+    assert set(Counter(row["subtopic"] for row in _rows(prepared, "mmlu", "dev")).values()) == {5}
+
+
+def test_aime(prepared: Path) -> None:
+    rows = _rows(prepared, "aime24", "test")
+    assert set(rows[0]) == {"id", "problem", "expected_answer", "reference_solution"}
+    assert all(0 <= int(row["expected_answer"]) <= 999 for row in rows + _rows(prepared, "aime25", "test"))

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from newskills.benchmarks.text import boxed, choices, number_text
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (27.0, "27"), (-1.0, "-1"), (2.5, "2.5"), (1e16, "10000000000000000"), (7, "7"),
+        (" 2,125", "2125"), ("1,450,000", "1450000"), ("-10", "-10"), ("65.0", "65"), ("134.04", "134.04"),
+        ("1,3", "1,3"), ("11; 12; 13", "11; 12; 13"), ("(1,234)", "(1234)"), ("Yes", "Yes"), ("+4.", "+4"),
+    ],
+)  # fmt: skip
+def test_numbers(value: float | str, expected: str) -> None:
+    assert number_text(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r"a \boxed{2} b", ["2"]),
+        (r"\boxed{\frac{1}{2}} or \boxed{ 3 }", [r"\frac{1}{2}", " 3 "]),
+        (r"\boxed 9$", ["9"]),
+        (r"\boxed{\boxed{11}\times\boxed{20}} \boxed{12}", [r"\boxed{11}\times\boxed{20}", "12"]),
+        (r"\boxed{\{1,2\}}", [r"\{1,2\}"]),
+        (r"\boxed{never closed", []),
+        ("none", []),
+    ],
+)
+def test_boxes(text: str, expected: list[str]) -> None:
+    assert boxed(text) == expected
+
+
+@given(st.text(alphabet="\\boxed{} ab", max_size=60))
+def test_boxes_of_any_text_end(text: str) -> None:
+    assert all(isinstance(found, str) for found in boxed(text))
+
+
+def test_choices() -> None:
+    assert choices("\nWhy?\n", ["so", "thus"]) == {
+        "problem": "Why?\n\nA) so\nB) thus",
+        "options": "A) so\nB) thus",
+        "A": "so",
+        "B": "thus",
+    }
