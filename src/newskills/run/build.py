@@ -17,7 +17,7 @@ from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.models.context import shortened
 from newskills.models.tokenizer import make_tokenizer
-from newskills.prompts.renderer import PromptOverrides, load_prompt
+from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
 from newskills.run.config import GenerationConfig
 from newskills.run.endpoint import ContextStrategy
 from newskills.run.grading import Pool
@@ -31,14 +31,16 @@ class Recipe:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
 
-    def solver(self, config: GenerationConfig) -> tuple[Solver, str]:
-        """The solver, and its prompt's name and hash. Raises ConfigError, UnknownNameError, DataError."""
-        prompt = load_prompt(config.prompt_config, prompt_overrides(config))
+    def prompt(self, config: GenerationConfig) -> Prompt:
+        """Raises ConfigError, UnknownNameError, DataError."""
+        return load_prompt(config.prompt_config, prompt_overrides(config))
+
+    def solver(self, config: GenerationConfig, prompt: Prompt) -> Solver:
+        """Raises ConfigError (no tokenizer), and what a server's tokenizer raises."""
         text = config.inference.endpoint_type == "text"
         template = self._template_tokenizer(config) if text else None
         counter = self._tokenizer(config, needed=True) if config.count_prompt_tokens else None
-        solver = ChatSolver(prompt, chat_options(config), template=template, counter=counter)
-        return solver, f"{prompt.name} {prompt.hash}"
+        return ChatSolver(prompt, chat_options(config), template=template, counter=counter)
 
     def model(self, server: ServerConfig, concurrency: int) -> Model:
         """Raises ConfigError, UnknownNameError, AuthError (no key)."""

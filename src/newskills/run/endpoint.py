@@ -5,8 +5,8 @@ Who is to blame for a failed request?
 - The endpoint, while nobody's request succeeds: the breaker opens, all wait, one probe at a time goes out; no
   tries are used up. The probe is the last request that is known to be good, cut to one token, so that a
   poisonous request can not keep the breaker open.
-- The load, for 429, 503 and time-outs: the limit of requests in flight shrinks (additive increase, multiplicative
-  decrease, as in TCP), and Retry-After stops all until it has passed.
+- The load, for 429, 503 and time-outs: the limit of requests in flight shrinks (at once by a third; it
+  grows again by a twentieth with each windowful of replies), and Retry-After stops all until it has passed.
 - The request, if others succeeded after it had failed: after `max_retries` such retries it is given up.
 """
 
@@ -37,6 +37,8 @@ from newskills.base.records import Reply, Request
 
 ALIKE = 8
 STREAK = 16
+GROWTH = 0.05
+SHRINK = 0.7
 BUDGET = 100.0
 BUDGET_PER_REPLY = 0.2
 
@@ -154,7 +156,8 @@ class Endpoint:
         self._alive()
         self._budget = min(BUDGET, self._budget + BUDGET_PER_REPLY)
         if self._gate.limit < self.policy.concurrency:
-            self._gate.limit = min(self.policy.concurrency, self._gate.limit + 1 / self._gate.limit)
+            step = max(GROWTH, 1 / self._gate.limit)
+            self._gate.limit = min(self.policy.concurrency, self._gate.limit + step)
 
     def _alive(self) -> None:
         self._streak = 0
@@ -176,7 +179,7 @@ class Endpoint:
         overloaded = isinstance(error, RateLimitError | RequestTimeoutError) or error.status == 503
         if overloaded and started >= self._shrunk:
             self._shrunk = now
-            self._gate.limit = max(1.0, self._gate.limit * 0.7)
+            self._gate.limit = max(1.0, self._gate.limit * SHRINK)
         if isinstance(error, RateLimitError | ServerError) and error.retry_after is not None:
             self._pause(now + error.retry_after)
         if isinstance(error, RateLimitError):

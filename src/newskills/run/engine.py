@@ -11,12 +11,12 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 
 from newskills.base.aio import guarded
 from newskills.base.errors import NewskillsError
-from newskills.base.protocols import Kit, Model
+from newskills.base.protocols import Kit
 from newskills.base.records import Failure
 from newskills.models.config import ServerConfig
 from newskills.run.build import Recipe, grader_id, grader_label
@@ -33,13 +33,18 @@ TICK = 0.25
 
 
 class Lane:
-    """A unit with the solver and the model it uses, and its finishing task once all rows are answered."""
+    """A unit with what it uses, and its finishing task once all rows are answered. Opened when its turn comes."""
 
-    def __init__(self, prepared: Prepared, model: Model) -> None:
+    def __init__(self, prepared: Prepared, endpoint: Endpoint, grading: Grading | None) -> None:
         self.run: UnitRun = prepared.run
         self.solver = prepared.solver
-        self.kit = Kit(models={MAIN: model})
+        self.kit = Kit(models={MAIN: endpoint})
         self.finish: asyncio.Task[None] | None = None
+        self._endpoint, self._grading = endpoint, grading
+
+    def open(self, writer: Executor, on_error: Callable[[NewskillsError], None]) -> None:
+        self.run.open(self.solver, writer, on_error, self._grading)
+        self.kit = Kit(models={MAIN: self.run.cached(self._endpoint)})
 
 
 class Engine:
@@ -64,8 +69,8 @@ class Engine:
         with ThreadPoolExecutor(1, "newskills-log") as writer, self._signals():
             ticker = asyncio.create_task(self._tick())
             try:
-                self._open(writer)
-                await self._generate()
+                self._lanes = [self._lane(prepared) for prepared in self._prepared]
+                await self._generate(writer)
                 await self._finished()
             except NewskillsError as error:
                 self._stop(error)
@@ -74,13 +79,9 @@ class Engine:
                 await self._close()
                 self._progress.show(self._snapshot(), last=True)
 
-    def _open(self, writer: Executor) -> None:
-        for prepared in self._prepared:
-            config = prepared.run.config
-            grading = self._grading(config)
-            endpoint = self._endpoint(config, prepared.run.kept > 0)
-            prepared.run.open(prepared.solver, writer, self._stop, grading)
-            self._lanes.append(Lane(prepared, prepared.run.cached(endpoint)))
+    def _lane(self, prepared: Prepared) -> Lane:
+        config = prepared.run.config
+        return Lane(prepared, self._endpoint(config, prepared.run.kept > 0), self._grading(config))
 
     def _endpoint(self, config: GenerationConfig, proven: bool) -> Endpoint:
         server = config.server
@@ -109,8 +110,8 @@ class Engine:
             self._gradings[name] = Grading(self._recipe.pool(config), grader_label(config))
         return self._gradings[name]
 
-    async def _generate(self) -> None:
-        turns = self._turns()
+    async def _generate(self, writer: Executor) -> None:
+        turns = self._turns(writer)
         todo = sum(lane.run.index.rows - lane.run.index.done for lane in self._lanes)
         at_once = sum(endpoint.policy.concurrency for endpoint in self._endpoints.values())
         self._workers = [asyncio.create_task(self._worker(turns)) for _ in range(max(1, min(at_once, todo)))]
@@ -121,8 +122,9 @@ class Engine:
             if not worker.cancelled() and (error := worker.exception()) is not None:
                 raise error
 
-    def _turns(self) -> Iterator[tuple[Lane, Job | None]]:
+    def _turns(self, writer: Executor) -> Iterator[tuple[Lane, Job | None]]:
         for lane in self._lanes:
+            lane.open(writer, self._stop)
             for job in lane.run.jobs():
                 yield lane, job
             self._finish_if_complete(lane)
@@ -157,14 +159,15 @@ class Engine:
             lane.finish = asyncio.create_task(lane.run.finish())
 
     async def _finished(self) -> None:
-        for lane in self._lanes:
-            if lane.finish is not None:
-                await lane.finish
+        tasks = [lane.finish for lane in self._lanes if lane.finish is not None]
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome
 
     async def _close(self) -> None:
+        with contextlib.suppress(NewskillsError):  # already in `fatal`, or about a unit that stays unfinished
+            await self._finished()
         for lane in self._lanes:
-            if lane.finish is not None and not lane.finish.done():
-                await asyncio.wait([lane.finish])
             await lane.run.close()
         for grading in self._gradings.values():
             grading.close()
@@ -185,6 +188,13 @@ class Engine:
         for worker in self._workers:
             worker.cancel()
 
+    def _abandon(self) -> None:
+        """Grading and final files can wait for the next process, too."""
+        self._cancel()
+        for lane in self._lanes:
+            if lane.finish is not None:
+                lane.finish.cancel()
+
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
         if threading.current_thread() is not threading.main_thread():
@@ -203,7 +213,7 @@ class Engine:
         """Once: requests in flight may finish. Twice: they are given up."""
         if self.signal is not None:
             self._progress.say("Stopping now; finished rows are saved.")
-            self._cancel()
+            self._abandon()
             return
         self.signal = number
         for endpoint in self._endpoints.values():
@@ -212,7 +222,7 @@ class Engine:
         self._progress.say(
             f"Stopping: {waiting} requests may finish within {GRACE[number]:.0f} s (Ctrl-C again: at once)."
         )
-        asyncio.get_running_loop().call_later(GRACE[number], self._cancel)
+        asyncio.get_running_loop().call_later(GRACE[number], self._abandon)
 
     async def _tick(self) -> None:
         while True:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from newskills.base import aio
+from newskills.base.errors import StorageError
 from newskills.base.records import Request
 from newskills.run.build import Recipe
 from newskills.run.engine import Engine
@@ -32,6 +34,7 @@ def execute(
     from rich.console import Console
 
     console = console or Console(stderr=True)
+    _allow_many_files()
     recipe = Recipe(os.environ if environ is None else environ)
     with ExitStack() as stack:
         units = [prepare(unit, spec, recipe, stack) for unit in spec.units]
@@ -50,6 +53,13 @@ def preview(unit: Unit, *, environ: Mapping[str, str] | None = None) -> Request:
     return first_request(unit, Recipe(os.environ if environ is None else environ))
 
 
+def _allow_many_files() -> None:
+    """A run holds a socket for each request in flight and a lock for each unit; the usual soft limit is 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def _title(work: Sequence[Prepared]) -> str:
     first = work[0].run.unit.label
     return first if len(work) == 1 else f"{first} and {len(work) - 1} more"
@@ -61,7 +71,8 @@ def _result(spec: RunSpec, engine: Engine, units: Sequence[Prepared | UnitResult
     for run in runs:
         if run.status is None:
             status: Status = "interrupted" if engine.signal else "failed" if run.complete else "stopped"
-            run.end(status, exit_code=exit_code, error=message)
+            with suppress(*([StorageError] if engine.fatal else [])):  # a full disk takes no exit record either
+                run.end(status, exit_code=exit_code, error=message)
     results = [unit.run.result() if isinstance(unit, Prepared) else unit for unit in units]
     return RunResult(units=results, exit_code=exit_code, message=message, retries=engine.retries)
 

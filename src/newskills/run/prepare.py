@@ -14,6 +14,7 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.protocols import Solver
 from newskills.base.records import Request
 from newskills.base.store import locked
+from newskills.prompts.renderer import Prompt
 from newskills.run.build import Recipe, grader_id
 from newskills.run.chunks import count_lines, merge_if_complete
 from newskills.run.log import Index, restore_log
@@ -45,9 +46,8 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
     if finished and unit.config.skip_filled and not spec.rerun_done and not Path(unit.config.input_file).exists():
         return _finished(unit, state)
     source, rows = _input(unit)
-    solver, prompt = recipe.solver(unit.config)
-    _first_request(solver, source, rows)
-    wanted = settings(unit.config, input_digest=source.digest, prompt=prompt)
+    prompt = recipe.prompt(unit.config)
+    wanted = settings(unit.config, input_digest=source.digest, prompt=f"{prompt.name} {prompt.hash}")
     changed = changes(state.settings, wanted) if state is not None else []
     fresh = State(
         status="running",
@@ -58,6 +58,7 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
         started=time.time(),
     )
     if not unit.config.skip_filled or (spec.rerun_done and (finished or changed)):
+        solver = _checked_solver(unit, recipe, prompt, source, rows)
         _start_over(unit)
         fresh.save(paths.state)
         return Prepared(UnitRun(unit, source, rows, fresh, Index(len(rows))), solver)
@@ -65,6 +66,7 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
         raise changed_settings(unit, changed)
     if finished and not (spec.regrade and paths.output.exists()):
         return _finished(unit, state)
+    solver = _checked_solver(unit, recipe, prompt, source, rows)
     return Prepared(_resume(unit, source, rows, state, fresh), solver)
 
 
@@ -77,7 +79,7 @@ def is_finished(unit: Unit) -> bool:
 def first_request(unit: Unit, recipe: Recipe) -> Request:
     """What the first row asks the model (dry run). Raises DataError."""
     source, rows = _input(unit)
-    solver, _ = recipe.solver(unit.config)
+    solver = recipe.solver(unit.config, recipe.prompt(unit.config))
     request = _first_request(solver, source, rows)
     if request is None:
         raise DataError(f"{unit.label} has no rows, so there is no prompt to show.")
@@ -156,6 +158,13 @@ def _input(unit: Unit) -> tuple[Input, range]:
 @functools.lru_cache(maxsize=64)
 def _scan(path: Path, version: object) -> Input:
     return scan(path)
+
+
+def _checked_solver(unit: Unit, recipe: Recipe, prompt: Prompt, source: Input, rows: range) -> Solver:
+    """The solver, once it has rendered the first row. Raises DataError."""
+    solver = recipe.solver(unit.config, prompt)
+    _first_request(solver, source, rows)
+    return solver
 
 
 def _rows_of_all_chunks(unit: Unit, source: Input) -> int:

@@ -66,7 +66,7 @@ class Progress:
 
     def show(self, snapshot: Snapshot, *, last: bool = False) -> None:
         """Called often; prints as often as is useful."""
-        if self._quiet:
+        if self._quiet or not snapshot.rows:
             return
         now = time.monotonic()
         text = describe(snapshot, now - self._began)

@@ -56,6 +56,8 @@ class UnitRun:
         self.status: Status | None = None
         self.began = time.monotonic()
         self._grading: Grading | None = None
+        self._logs: list[GroupLog] = []
+        self._failed: GroupLog | None = None
 
     @property
     def generated(self) -> int:
@@ -81,27 +83,23 @@ class UnitRun:
     ) -> None:
         """Opens the logs. Raises StorageError."""
         self.solver, self._grading = solver, grading
-        self._new_log = partial(GroupLog, writer=writer, on_error=on_error)
+        self._writer, self._on_error = writer, on_error
         self._log = self._new_log(self.paths.log)
         self._grades = self._new_log(self.paths.grades) if grading else None
-        self._failed: GroupLog | None = None
-        self._replies: GroupLog | None = None
 
     def cached(self, model: Model) -> Model:
         """`model`, remembering its replies where that was asked for."""
         if not self.config.enable_litellm_cache:
             return model
-        self._replies = self._new_log(self.paths.replies)
-        return CachedModel(model, self.paths.replies, self._replies)
+        return CachedModel(model, self.paths.replies, self._new_log(self.paths.replies))
 
     @property
     def disk_is_slow(self) -> bool:
         return self._log.full
 
     async def flush(self) -> None:
-        for log in (self._log, self._grades, self._failed):
-            if log is not None:
-                await log.flush()
+        for log in self._logs:
+            await log.flush()
 
     def jobs(self) -> Iterator[Job | None]:
         """Rows without an answer, in order; None now and then, to let others work while many are skipped.
@@ -127,7 +125,8 @@ class UnitRun:
         gradable = "outcome" not in record
         self.index.add(sample.position, offset, content_key(sample.id, attempt.key), line, gradable=gradable)
         self.unscored += not gradable
-        self._count_tokens(attempt.fields)
+        if gradable:
+            _count_tokens(self.state, attempt.fields)
         self.open_jobs -= 1
         if gradable and self._grading is not None and not self._grading.full:
             self._grading.submit(record, partial(self._graded, sample.position, self.index.sums[sample.position]))
@@ -161,9 +160,8 @@ class UnitRun:
         self.status = "done"
 
     async def close(self) -> None:
-        for log in (self._log, self._grades, self._failed, self._replies):
-            if log is not None:
-                await log.close()
+        for log in self._logs:
+            await log.close()
 
     def end(self, status: Status, *, exit_code: int, error: str) -> None:
         """Leaves an exit record that says how far it got. Raises StorageError."""
@@ -173,13 +171,10 @@ class UnitRun:
     def result(self) -> UnitResult:
         return unit_result(self.unit, self.state, self.status or "stopped", kept=self.kept, merged=self.merged)
 
-    def _count_tokens(self, fields: Row) -> None:
-        """Adds what the server reported."""
-        state = self.state
-        if (read := fields.get("num_input_tokens")) is not None:
-            state.input_tokens = (state.input_tokens or 0) + read
-        if (written := fields.get("num_generated_tokens")) is not None:
-            state.output_tokens = (state.output_tokens or 0) + written
+    def _new_log(self, path: Path) -> GroupLog:
+        log = GroupLog(path, self._writer, self._on_error)
+        self._logs.append(log)
+        return log
 
     def _record(self, sample: Sample, fields: Row) -> Row:
         row = sample.row
@@ -225,6 +220,7 @@ class UnitRun:
 
     def _write_final(self) -> None:
         ledger, written = Ledger(), set[str]()
+        self.state.input_tokens = self.state.output_tokens = None
         scores = msgspec.json.Decoder(GradeLine)
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(atomic_write(self.paths.output))
@@ -237,6 +233,8 @@ class UnitRun:
                     fields = verdict_fields(record, scores.decode(grades.line(at)).score)
                     record |= fields
                     written |= fields.keys()
+                if "error" not in record:
+                    _count_tokens(self.state, record)
                 if "outcome" in record:
                     count(ledger, record["outcome"], record.get("outcome_cause"))
                 file.write(encode_line(record))
@@ -255,6 +253,14 @@ class UnitRun:
         state.ended = time.time()
         state.cost = self.cost
         state.save(self.paths.state)
+
+
+def _count_tokens(state: State, record: Row) -> None:
+    """Adds what the server reported."""
+    if (read := record.get("num_input_tokens")) is not None:
+        state.input_tokens = (state.input_tokens or 0) + read
+    if (written := record.get("num_generated_tokens")) is not None:
+        state.output_tokens = (state.output_tokens or 0) + written
 
 
 def job_key(request: Request | Failure) -> str:
