@@ -53,7 +53,7 @@ class Part(Struct, frozen=True):
 
 PARTS = (
     Part(
-        "reasoning-gym.leg_counting",
+        "reasoning-gym.easy-sum",
         40,
         4,
         64,
