@@ -2,15 +2,20 @@
 from __future__ import annotations
 
 import json
+import os
+import resource
+import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 from tests.conftest import FakeServerFactory
-from tests.run.support import changed, make_unit, names, records, run, write_input
+from tests.run.support import changed, make_unit, names, records, run, run_and_listen, write_input
 from tests.server import Answer, Fault, Latency, Script
 
 from newskills.base.errors import ConfigError, DataError, LockedError, StorageError
 from newskills.base.store import locked
+from newskills.run.execute import preview
 
 ECHO = Script(answer=Answer(kind="echo"))
 ODD_ONE = Script(answer=Answer(kind="echo"), faults=(Fault(kind="status", status=400, marker="is 3 +"),))
@@ -360,3 +365,96 @@ def test_lone_surrogates_and_controls_of_a_model_are_harmless(
     assert result.exit_code == 0
     (first, _) = (json.loads(line) for line in (tmp_path / "out" / "output.jsonl").read_text().split("\n")[:2])
     assert first["generation"].startswith("a\u0000\x1b[31m\u2028 ")
+
+
+def test_an_endpoint_that_goes_away_is_waited_for(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(Script(answer=Answer(kind="echo"), latency=Latency(fixed=0.02)))
+    write_input(tmp_path, 200)
+    timer = threading.Timer(0.2, server.down, [1.5])
+    timer.start()
+    result, said = run_and_listen(make_unit(tmp_path, server.base_url))
+    timer.join()
+    assert (result.exit_code, len(records(tmp_path / "out" / "output.jsonl"))) == (0, 200)
+    assert said.count("does not answer") == said.count("answers again") == 1
+
+
+def test_an_endpoint_that_stays_away_ends_the_run_resumably(
+    tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
+    server = fake_server(Script(answer=Answer(kind="echo"), latency=Latency(fixed=0.02)))
+    write_input(tmp_path, 100)
+    timer = threading.Timer(0.15, server.stop)
+    timer.start()
+    result = run(make_unit(tmp_path, server.base_url, endpoint_patience=0.5), resume_with="ns generate X")
+    timer.join()
+    assert (result.exit_code, result.units[0].status) == (1, "stopped")
+    assert "has not answered for" in result.message
+    assert "Go on with: ns generate X" in result.message
+    kept = result.units[0].generated
+    assert 0 < kept < 100
+    other = fake_server(ECHO)
+    again = run(make_unit(tmp_path, other.base_url))
+    assert (again.exit_code, again.units[0].kept, len(other.records)) == (0, kept, 100 - kept)
+
+
+def test_the_exit_record_tells_how_it_went(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(ODD_ONE)
+    write_input(tmp_path, 6)
+    unit = make_unit(tmp_path, server.base_url)
+    run(unit)
+    found = json.loads(unit.paths.state.read_text())
+    assert (found["status"], found["exit_code"], found["done"], found["failures"]) == ("failed", 1, 5, 1)
+    assert "BadRequestError" in found["error"]
+    server.script = ECHO
+    run(unit)
+    found = json.loads(unit.paths.state.read_text())
+    assert (found["status"], found["exit_code"], found["done"], found["output_tokens"]) == ("done", 0, 6, 30)
+    assert found["settings"]["inference.temperature"] == 0.0
+
+
+def test_the_first_prompt_can_be_seen_without_asking(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(ECHO)
+    write_input(tmp_path, 6)
+    unit = make_unit(tmp_path, server.base_url)
+    request = preview(unit, environ={})
+    assert request.messages is not None
+    assert request.messages[0].content == "What is 0 + 1?"
+    with pytest.raises(DataError, match="no rows"):
+        preview(changed(unit, max_samples=0), environ={})
+    assert server.records == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_many_units_need_few_open_files(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(ECHO)
+    write_input(tmp_path, 1)
+    units = [
+        make_unit(tmp_path, server.base_url, output_file=str(tmp_path / f"out/o{k}.jsonl")) for k in range(300)
+    ]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    result = run(*units)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert result.exit_code == 0
+    assert len(server.records) == 300
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+def test_a_disk_that_is_really_full(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    (tmp_path / "out").mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(tmp_path / "out")])
+    if mounted.returncode:
+        pytest.skip("this machine does not let root mount")
+    try:
+        server = fake_server(Script(answer=Answer(text="x" * 1000)))
+        write_input(tmp_path, 400)
+        unit = make_unit(tmp_path, server.base_url)
+        result = run(unit)
+        assert (result.exit_code, "No space is left" in result.message) == (1, True)
+        kept = len(records(unit.paths.log))
+        assert 50 < kept < 400
+        subprocess.run(["mount", "-o", "remount,size=8m", str(tmp_path / "out")], check=True)
+        result = run(unit)
+        assert (result.exit_code, result.units[0].kept) == (0, kept)
+        assert len(records(unit.merged)) == 400
+    finally:
+        subprocess.run(["umount", str(tmp_path / "out")], check=True)

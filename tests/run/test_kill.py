@@ -162,6 +162,27 @@ def test_two_signals_stop_at_once(tmp_path: Path, fake_server: FakeServerFactory
     assert process.returncode == 130
 
 
+def test_grading_that_is_left_can_be_put_off(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    """Two signals while the last records are graded: no request is repeated later."""
+    server = fake_server(Script(answer=Answer(text="1")), process=True)
+    write_input(tmp_path, 5)
+    found = spec(tmp_path, server.base_url)
+    slow = "async def forever(self, grading): sys.stderr.write('grading\\n'); await asyncio.sleep(600)"
+    patch = f"import asyncio, newskills.run.unit\n{slow}\nnewskills.run.unit.UnitRun._grade_rest = forever"
+    process = start(tmp_path, patch)
+    assert process.stderr is not None
+    while "grading" not in process.stderr.readline():
+        pass
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+    process.communicate(timeout=10)
+    assert process.returncode == 130
+    finish(tmp_path)
+    assert len(server.records) == 10
+    assert all(len(records(unit.merged)) == 5 for unit in found.units)
+
+
 def test_a_full_disk_stops_the_run_and_it_can_go_on(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     """The limit of file size stands in for the disk: writes fail in the same place."""
     server = fake_server(Script(answer=Answer(text="x" * 500)), process=True)

@@ -167,10 +167,10 @@ class Engine:
     async def _close(self) -> None:
         with contextlib.suppress(NewskillsError):  # already in `fatal`, or about a unit that stays unfinished
             await self._finished()
-        for lane in self._lanes:
-            await lane.run.close()
         for grading in self._gradings.values():
             grading.close()
+        for lane in self._lanes:
+            await lane.run.close()
         for endpoint in self._endpoints.values():
             await endpoint.close()
 

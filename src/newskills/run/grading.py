@@ -36,7 +36,7 @@ class Grading:
         self._batch: list[tuple[Row, OnScore]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._results: deque[tuple[OnScore, Future[Score | Failure]]] = deque()
-        self._announced = False
+        self._announced = self._closed = False
         self._outstanding = 0
         self._change = asyncio.Event()
         self._loop = asyncio.get_running_loop()
@@ -54,24 +54,18 @@ class Grading:
         elif self._timer is None:
             self._timer = self._loop.call_later(BATCH_EVERY, self._send)
 
-    async def room(self) -> None:
-        """Returns when another record may be submitted."""
-        while self.full:
-            await self._next_change()
-
-    async def settled(self) -> None:
-        """Returns when every verdict has been delivered."""
-        while self._outstanding:
-            await self._next_change()
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Returns when `condition` holds; it is looked at whenever verdicts have come."""
+        while not condition():
+            self._change.clear()
+            await self._change.wait()
 
     def close(self) -> None:
+        """No verdict is delivered any more."""
+        self._closed = True
         if self._timer is not None:
             self._timer.cancel()
         self._pool.close()
-
-    async def _next_change(self) -> None:
-        self._change.clear()
-        await self._change.wait()
 
     def _send(self) -> None:
         if self._timer is not None:
@@ -96,7 +90,7 @@ class Grading:
         while self._results:
             on_score, future = self._results.popleft()
             self._outstanding -= 1
-            if not future.cancelled():
+            if not future.cancelled() and not self._closed:
                 on_score(as_score(future.result(), self._grader))
         self._change.set()
 

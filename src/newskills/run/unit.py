@@ -51,6 +51,7 @@ class UnitRun:
         self.exhausted = False
         self.failures = 0
         self.unscored = 0
+        self._in_grading = 0
         self.first_failure: Failure | None = None
         self.merged = False
         self.status: Status | None = None
@@ -129,7 +130,7 @@ class UnitRun:
             _count_tokens(self.state, attempt.fields)
         self.open_jobs -= 1
         if gradable and self._grading is not None and not self._grading.full:
-            self._grading.submit(record, partial(self._graded, sample.position, self.index.sums[sample.position]))
+            self._grade(self._grading, sample.position, record)
 
     def failed(self, job: Job, failure: Failure) -> None:
         """Books a failure: an unscored record where failures were accepted, else it is left for a resume."""
@@ -194,17 +195,22 @@ class UnitRun:
             raise changed_settings(self.unit, [f"what row {sample.position} (id {sample.id}) asks the model"])
 
     async def _grade_rest(self, grading: Grading) -> None:
-        await grading.settled()
+        await grading.until(lambda: self._in_grading == 0)
         with Reader(self.paths.log) as reader:
             for position in self.index.ungraded():
                 record = self._logged(reader, position)
-                await grading.room()
-                grading.submit(record, partial(self._graded, position, self.index.sums[position]))
-        await grading.settled()
+                await grading.until(lambda: not grading.full)
+                self._grade(grading, position, record)
+        await grading.until(lambda: self._in_grading == 0)
         await self.flush()
+
+    def _grade(self, grading: Grading, position: int, record: Row) -> None:
+        self._in_grading += 1
+        grading.submit(record, partial(self._graded, position, self.index.sums[position]))
 
     def _graded(self, position: int, checksum: int, score: Score) -> None:
         assert self._grades is not None
+        self._in_grading -= 1
         line = encode_line(GradeLine(position=position, sum=checksum, score=score))
         self.index.add_grade(position, self._grades.append(line))
         self.unscored += score.outcome == "unscored"
@@ -220,7 +226,7 @@ class UnitRun:
 
     def _write_final(self) -> None:
         ledger, written = Ledger(), set[str]()
-        self.state.input_tokens = self.state.output_tokens = None
+        tally = msgspec.structs.replace(self.state, input_tokens=None, output_tokens=None)
         scores = msgspec.json.Decoder(GradeLine)
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(atomic_write(self.paths.output))
@@ -234,11 +240,12 @@ class UnitRun:
                     record |= fields
                     written |= fields.keys()
                 if "error" not in record:
-                    _count_tokens(self.state, record)
+                    _count_tokens(tally, record)
                 if "outcome" in record:
                     count(ledger, record["outcome"], record.get("outcome_cause"))
                 file.write(encode_line(record))
         self.state.ledger, self.state.grade_fields = ledger, sorted(written)
+        self.state.input_tokens, self.state.output_tokens = tally.input_tokens, tally.output_tokens
 
     def _logged(self, log: Reader, position: int) -> Row:
         line = log.line(self.index.offsets[position])
