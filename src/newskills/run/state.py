@@ -54,7 +54,6 @@ class State(Struct, kw_only=True):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost: float | None = None
-    retries: int = 0
     started: float = 0.0
     ended: float | None = None
     exit_code: int | None = None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any, Protocol
 
@@ -81,7 +82,7 @@ class ChatSolver:
         reply = await kit.models[MAIN].complete(request)
         fields = self._fields(reply)
         if self._counter is not None and "num_input_tokens" not in fields:
-            fields["num_input_tokens"] = self._count(request, self._counter)
+            fields["num_input_tokens"] = await asyncio.to_thread(self._count, request, self._counter)
         if self._options.timing:
             fields |= _times(reply, began)
         return Attempt(sample_id=sample.id, key=request.key(), fields=fields)

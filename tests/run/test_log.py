@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import asyncio
+import resource
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from newskills.base.aio import run
+from newskills.base.errors import DataError, StorageError
+from newskills.base.records import Score
+from newskills.base.store import encode_line
+from newskills.run.log import GradeLine, GroupLog, Index, Reader, content_key, decode_record, lines, log_line
+
+POSITION = "_async_position"
+
+
+def write_log(path: Path, positions: list[int]) -> None:
+    path.write_bytes(b"".join(log_line({"id": f"r{p}", "g": "x"}, POSITION, p, "00ff") for p in positions))
+
+
+def test_lines_arrive_in_order_at_the_offsets_that_were_told(tmp_path: Path) -> None:
+    async def main() -> list[int]:
+        with ThreadPoolExecutor(1) as writer:
+            log = GroupLog(tmp_path / "log", writer, lambda error: None)
+            offsets = []
+            for n in range(500):
+                offsets.append(log.append(encode_line({"n": n, "pad": "x" * (n % 50)})))
+                if n % 40 == 0:
+                    await asyncio.sleep(0.002)
+            await log.flush()
+            assert (tmp_path / "log").stat().st_size > offsets[-1]
+            await log.close()
+            await log.close()
+        return offsets
+
+    offsets = run(main)
+    assert [offset for offset, _ in lines(tmp_path / "log")] == offsets
+    with Reader(tmp_path / "log") as reader:
+        assert b'"n":77,' in reader.line(offsets[77])
+
+
+def test_a_line_is_with_the_kernel_soon_without_being_asked(tmp_path: Path) -> None:
+    async def main() -> None:
+        with ThreadPoolExecutor(1) as writer:
+            log = GroupLog(tmp_path / "log", writer, lambda error: None)
+            log.append(b"{}\n")
+            for _ in range(100):
+                await asyncio.sleep(0.01)
+                if (tmp_path / "log").stat().st_size:
+                    break
+            assert (tmp_path / "log").read_bytes() == b"{}\n"
+            await log.close()
+
+    run(main)
+
+
+def test_a_disk_that_refuses_is_told_once(tmp_path: Path) -> None:
+    async def main() -> list[StorageError]:
+        told: list[StorageError] = []
+        with ThreadPoolExecutor(1) as writer:
+            log = GroupLog(tmp_path / "log", writer, told.append)
+            for _ in range(3):
+                log.append(b"{}\n" * 30)
+                await log.flush()
+            await log.close()
+        return told
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))  # Python leaves SIGXFSZ ignored
+    try:
+        told = run(main)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert ["cannot write" in str(error) for error in told] == [True]
+    assert (tmp_path / "log").read_bytes() == b"{}\n" * 30
+
+
+def test_the_index_knows_what_is_there(tmp_path: Path) -> None:
+    write_log(tmp_path / "log", [2, 0, 3])
+    with (tmp_path / "log").open("ab") as file:
+        file.write(b'{"_async_position": 1, "torn')
+    index = Index(5)
+    index.load(tmp_path / "log", POSITION)
+    assert [offset >= 0 for offset in index.offsets] == [True, False, True, True, False]
+    assert (index.done, list(index.ungraded())) == (3, [0, 2, 3])
+    assert index.keys[2] == content_key("r2", "00ff")
+    with Reader(tmp_path / "log") as reader:
+        assert decode_record(reader.line(index.offsets[3]), POSITION) == {"id": "r3", "g": "x"}
+
+
+def test_a_verdict_on_another_record_does_not_count(tmp_path: Path) -> None:
+    write_log(tmp_path / "log", [0, 1])
+    index = Index(3)
+    index.load(tmp_path / "log", POSITION)
+    score = Score(outcome="correct", fields={}, grader="g")
+    grades = [
+        GradeLine(position=0, sum=index.sums[0], score=score),
+        GradeLine(position=1, sum=index.sums[1] ^ 1, score=score),
+        GradeLine(position=2, sum=0, score=score),
+        GradeLine(position=9, sum=0, score=score),
+    ]
+    (tmp_path / "grades").write_bytes(b"".join(map(encode_line, grades)))
+    index.load_grades(tmp_path / "grades")
+    assert (index.graded, list(index.ungraded())) == (1, [1])
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b'{"a": 1}\n', "damaged at byte 0"),
+        (b"garbage\n", "damaged"),
+        (log_line({"id": 1}, POSITION, 7, ""), "row 7"),
+    ],
+)
+def test_a_damaged_log_is_refused(tmp_path: Path, content: bytes, says: str) -> None:
+    (tmp_path / "log").write_bytes(content)
+    with pytest.raises(DataError, match=says):
+        Index(3).load(tmp_path / "log", POSITION)
+
+
+@settings(max_examples=50)
+@given(cut=st.integers(0, 400))
+def test_any_torn_log_gives_the_whole_lines_before_the_tear(
+    cut: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("torn")
+    write_log(folder / "log", list(range(6)))
+    content = (folder / "log").read_bytes()[:cut]
+    (folder / "log").write_bytes(content)
+    index = Index(6)
+    index.load(folder / "log", POSITION)
+    assert index.done == content.count(b"\n")
