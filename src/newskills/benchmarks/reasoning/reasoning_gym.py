@@ -103,7 +103,6 @@ def rows(split: str, *, task: str, settings: Row, items: dict[str, int]) -> list
                     "id": f"{task}-{_SEEDS[name]}-{index}",
                     "question": entry["question"],
                     "expected_answer": str(entry["answer"]),
-                    "subset_for_metrics": task,
                     "metadata": json.loads(json.dumps(entry["metadata"])),
                 }
 
