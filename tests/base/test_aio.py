@@ -78,7 +78,7 @@ def test_a_shut_gate_lets_one_in_on_request() -> None:
         gate.shut()
         waiting = [asyncio.create_task(gate.acquire()) for _ in range(3)]
         await asyncio.sleep(0)
-        assert (gate.active, gate.waiting) == (0, 3)
+        assert gate.active == 0
         gate.admit_one()
         await asyncio.sleep(0)
         assert gate.active == 1

@@ -14,7 +14,7 @@ from tests.server import Answer, Script
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.config.fields import leaves
-from newskills.run.config import ALIASES, DEPRECATED, GenerationConfig, with_seed
+from newskills.run.config import ALIASES, DEPRECATED, GenerationConfig
 from newskills.run.spec import RunSpec, load_spec
 
 
@@ -79,10 +79,6 @@ def test_bad_specs(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_refused(values: dict[str, object]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(values, GenerationConfig)
-
-
-def test_with_seed() -> None:
-    assert with_seed(GenerationConfig(), 5).inference.random_seed == 5
 
 
 def test_usage_of_the_module() -> None:

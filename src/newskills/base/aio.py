@@ -79,10 +79,6 @@ class Gate:
         self._limit = value
         self._admit()
 
-    @property
-    def waiting(self) -> int:
-        return len(self._waiting)
-
     def shut(self) -> None:
         """Nobody gets in until `open`; holders are not disturbed."""
         self._shut = True

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta, Struct
 
 from newskills.base.records import Inference, Row
@@ -113,8 +112,3 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(f"chunk_id {self.chunk_id} is not below num_chunks {self.num_chunks}")
         if self.inference.endpoint_type == "text" and self.inference.tokens_to_generate is None:
             raise ValueError("inference.endpoint_type=text needs inference.tokens_to_generate")
-
-
-def with_seed(config: GenerationConfig, seed: int) -> GenerationConfig:
-    """The same run with another `inference.random_seed`."""
-    return msgspec.structs.replace(config, inference=msgspec.structs.replace(config.inference, random_seed=seed))

@@ -163,7 +163,6 @@ class Index:
     def __init__(self, rows: int) -> None:
         self.rows = rows
         self.done = 0
-        self.graded = 0
         self.offsets = array("q", [ABSENT]) * rows
         self.keys = array("Q", bytes(8)) * rows
         self.sums = array("I", bytes(4)) * rows
@@ -175,10 +174,8 @@ class Index:
         self.keys[position] = key
         self.sums[position] = zlib.crc32(line)
         self.grades[position] = ABSENT if gradable else NOT_GRADED
-        self.graded += not gradable
 
     def add_grade(self, position: int, offset: int) -> None:
-        self.graded += self.grades[position] == ABSENT
         self.grades[position] = offset
 
     def ungraded(self) -> Iterator[int]:

@@ -55,7 +55,6 @@ class UnitRun:
         self.first_failure: Failure | None = None
         self.merged = False
         self.status: Status | None = None
-        self.began = time.monotonic()
         self._grading: Grading | None = None
         self._logs: list[GroupLog] = []
         self._failed: GroupLog | None = None
