@@ -27,8 +27,8 @@ from newskills.config.command_line import Parsed
 from newskills.config.ids import parse_ids
 from newskills.config.layers import Layer
 from newskills.run.config import GenerationConfig
-from newskills.run.execute import execute, preview
-from newskills.run.hosting import Hosting, address_of, hosted
+from newskills.run.execute import execute
+from newskills.run.hosting import Hosting, address_of, check_prompts, hosted
 from newskills.run.plan import Pieces, PlannedUnit, file_units, folder_units
 from newskills.run.spec import RunResult, RunSpec
 from newskills.run.tracking import log_reports
@@ -102,14 +102,13 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
         options.wandb_name, options.wandb_project, options.wandb_group, samples=options.log_samples
     )
     _shell(options.preprocess_cmd, "--preprocess_cmd")
-    for unit in planned:
-        preview(unit.unit)
     output_dir = planned[0].unit.merged.parent
     host = choose_model(options, parsed.overrides).host
     hosting = None
     if host is not None:
         log = Path(options.log_dir or output_dir / "generation-logs") / "server.log"
         hosting = Hosting(spec=host, log=log, timeout=options.server_timeout)
+    check_prompts(planned, hosting)
     with hosted(hosting) as server:
         units = tuple(p.unit for p in (plan(parsed, address_of(server)) if server else planned))
         done = execute(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from msgspec import Struct
 
 from newskills.config.layers import Layer
 from newskills.models.serving import ServeSpec
+from newskills.run.execute import preview
+from newskills.run.plan import PlannedUnit
 from newskills.run.servers import RunningServer, running_server
 
 
@@ -33,3 +36,14 @@ def address_of(server: RunningServer | None) -> Layer | None:
     if server is None:
         return None
     return Layer("server started here", {"server.base_url": server.base_url, "server.model": server.model_name})
+
+
+def check_prompts(planned: Sequence[PlannedUnit], hosting: Hosting | None) -> None:
+    """Renders the first prompt of every unit, before a server is started for them.
+
+    The text endpoint may need the server's own tokenizer; then the run itself checks, once the server is there.
+    Raises NewskillsError.
+    """
+    for unit in planned:
+        if hosting is None or unit.unit.config.inference.endpoint_type != "text":
+            preview(unit.unit)
