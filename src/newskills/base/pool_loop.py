@@ -139,8 +139,7 @@ class Loop:
 
     def run(self) -> None:
         try:
-            while not self._stopping:
-                self._take_new()
+            while self._take_new():
                 self._dispatch()
                 busy = any(w.left for w in self._workers.values())
                 for key, mask in self._selector.select(_TICK if busy else None):
@@ -149,12 +148,14 @@ class Loop:
         finally:
             self._tear_down()
 
-    def _take_new(self) -> None:
+    def _take_new(self) -> bool:
+        """False if the pool is to stop; looked at after the bell is silenced, so that no ring is missed."""
         with contextlib.suppress(BlockingIOError):
             self._wake_read.recv(4096)
         with self._lock:
             self._queue.extend(self._new)
             self._new.clear()
+            return not self._stopping
 
     def _handle(self, owner: object, mask: int) -> None:
         if isinstance(owner, _Worker):
@@ -355,7 +356,9 @@ class Loop:
             return
         notice = self._notices.decode(message)
         if notice.broken:
-            self._broken = Failure(kind="WorkerStart", cause="grader", message=f"workers cannot start: {notice.broken}")
+            self._broken = Failure(
+                kind="WorkerStart", cause="grader", message=f"workers cannot start: {notice.broken}"
+            )
         elif notice.forked >= 0:
             worker = self._workers[notice.forked]
             worker.pid = notice.pid
@@ -376,7 +379,9 @@ class Loop:
             worker.close()
         self._workers.clear()
         if self._deaths >= _TEMPLATE_STARTS and self._broken is None:
-            self._broken = Failure(kind="WorkerStart", cause="grader", message="workers cannot start: the template dies")
+            self._broken = Failure(
+                kind="WorkerStart", cause="grader", message="workers cannot start: the template dies"
+            )
 
     def _close_template(self) -> None:
         if self._control is not None:
