@@ -65,7 +65,12 @@ class WorkerPool(Generic[T]):
     """
 
     def __init__(
-        self, factory: str, config: Row, *, result_type: type[T], options: PoolOptions = PoolOptions()  # noqa: B008
+        self,
+        factory: str,
+        config: Row,
+        *,
+        result_type: type[T],
+        options: PoolOptions = PoolOptions(),  # noqa: B008
     ) -> None:
         processes = options.processes or len(os.sched_getaffinity(0))
         wall = options.wall_seconds or max(30.0, 10 * options.cpu_seconds)

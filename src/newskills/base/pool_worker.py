@@ -103,9 +103,7 @@ def _load(spec: str) -> tuple[Callable[[Row], Work], Callable[[Row], None] | Non
     return getattr(module, attr), getattr(module, "preload", None)
 
 
-def _fork(
-    control: socket.socket, ticket: int, fds: list[int], setup: Setup, make: Callable[[Row], Work]
-) -> None:
+def _fork(control: socket.socket, ticket: int, fds: list[int], setup: Setup, make: Callable[[Row], Work]) -> None:
     template = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -160,7 +158,9 @@ def _batch(
         signal.setitimer(signal.ITIMER_PROF, 0)
         failed = isinstance(result, Failure)
         healthy = healthy and not (isinstance(result, Failure) and result.kind == "MemoryError")
-        answers.append(b'{"at":%d,"failed":%s,"result":%s}' % (index, b"true" if failed else b"false", _encoded(result)))
+        answers.append(
+            b'{"at":%d,"failed":%s,"result":%s}' % (index, b"true" if failed else b"false", _encoded(result))
+        )
         size += len(answers[-1])
         now = time.monotonic()
         if size > _FLUSH_BYTES or now - flushed > _FLUSH_SECONDS:
@@ -177,7 +177,9 @@ def _one(work: Work, record: Row) -> Any:
     except NewskillsError as error:
         return boundary(error)
     except Exception as error:  # noqa: BLE001 - a worker is a boundary: what its function raises is data
-        return Failure(kind=type(error).__name__, cause="grader", message=f"{type(error).__name__}: {error}"[:2000])
+        return Failure(
+            kind=type(error).__name__, cause="grader", message=f"{type(error).__name__}: {error}"[:2000]
+        )
 
 
 def _encoded(result: Any) -> bytes:

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from newskills.graders.math import quantities
 from newskills.graders.math.intervals import NoRealSet, looks_like_one, real_set, same_set
 from newskills.graders.math.nodes import Node, has, number, replace, symbols
-from newskills.graders.math.relations import Labelled, labelled, same_relation
+from newskills.graders.math.relations import labelled, same_relation
 from newskills.graders.math.values import Options, rename, same_value
-from newskills.graders.math.words import option_letter, same_words
+from newskills.graders.math.words import option_letter, same_words, words
 
 MAX_ITEMS = 300
+MAX_UNORDERED = 60
+_SET_OPERATIONS = frozenset({"union", "inter", "minus", "builder"})
 _COLLECTIONS = frozenset({"list", "set", "tuple"})
 
 
@@ -31,15 +34,24 @@ def same(gold: Node, pred: Node, options: Options) -> bool | None:
         verdict = _same_set_of_reals(gold, pred)
         if verdict is not None:
             return verdict
+        if gold.kind in _SET_OPERATIONS or pred.kind in _SET_OPERATIONS:
+            return _same_operation(gold, pred, options)
     if gold.kind in _COLLECTIONS or pred.kind in _COLLECTIONS or "matrix" in (gold.kind, pred.kind):
         return _same_collection(gold, pred, options)
+    if gold.kind == pred.kind == "ratio" and max(len(gold.args), len(pred.args)) > 2:
+        return _same_ratio(gold, pred, options)
     if gold.kind == "rel" or pred.kind == "rel":
         return same_relation(gold, pred, lambda a, b: same(a, b, options))
     return same_expression(gold, pred, options)
 
 
 def _settle(node: Node) -> Node:
-    """Finite unions become one set, one-element collections their element, number words numbers."""
+    """Finite unions become one set, one-element collections their element, words that mean maths their meaning."""
+    if node.kind == "text":
+        meaning = words(node.name)
+        if meaning in ("∅", "ℝ"):
+            return Node("const", name="empty" if meaning == "∅" else meaning)
+        return number(int(meaning)) if meaning.isdecimal() and meaning.isascii() else node
     if node.kind == "union":
         parts = [_settle(a) for a in node.args]
         if all(p.kind == "set" for p in parts):
@@ -116,28 +128,23 @@ def _without_labels(gold: Node, pred: Node, options: Options) -> bool | None:
     if g is not None and p is not None:
         if g.label != p.label:
             return None
-        return _any_value(g, [p.value], options) or None
-    if p is not None and g is None:
-        return None if gold.kind == "rel" else _value_of(p, gold, options, pred_labelled=True)
+        first, second = g.placed or g.value, p.placed or p.value
+        pairs = [(first, second), *((a, b) for a in (g.value, *g.others) for b in (p.value, *p.others))]
+        return _any_pair(pairs, options)
+    if p is not None:
+        return None if gold.kind == "rel" else _any_pair([(gold, v) for v in (p.value, *p.others)], options)
     assert g is not None
-    return None if pred.kind == "rel" else _any_value(g, [pred], options)
+    return None if pred.kind == "rel" else _any_pair([(v, pred) for v in (g.value, *g.others)], options)
 
 
-def _value_of(p: Labelled, gold: Node, options: Options, *, pred_labelled: bool) -> bool | None:
-    if not all(same(p.value, other, options) is not False for other in p.others) and pred_labelled:
-        return False
-    return same(gold, p.value, options)
-
-
-def _any_value(g: Labelled, preds: Sequence[Node], options: Options) -> bool | None:
+def _any_pair(pairs: Sequence[tuple[Node, Node]], options: Options) -> bool | None:
     verdict: bool | None = False
-    for value in (g.value, *g.others):
-        for pred in preds:
-            one = same(value, pred, options)
-            if one:
-                return True
-            if one is None:
-                verdict = None
+    for gold, pred in pairs:
+        one = same(gold, pred, options)
+        if one:
+            return True
+        if one is None:
+            verdict = None
     return verdict
 
 
@@ -146,6 +153,14 @@ def _same_set_of_reals(gold: Node, pred: Node) -> bool | None:
         return same_set(real_set(gold), real_set(pred))
     except NoRealSet:
         return None
+
+
+def _same_operation(gold: Node, pred: Node, options: Options) -> bool | None:
+    """Sets that are not known numerically: the same operation on the same sets, or they cannot be told apart."""
+    if gold.kind == pred.kind:
+        return _in_order(gold.args, pred.args, options) or None
+    other = pred if gold.kind in _SET_OPERATIONS else gold
+    return None if other.kind in _COLLECTIONS | _SET_OPERATIONS | {"rel", "const", "sym"} else False
 
 
 def _same_collection(gold: Node, pred: Node, options: Options) -> bool | None:
@@ -203,6 +218,14 @@ def _same_matrix(gold: Node, pred: Node, options: Options) -> bool | None:
     return None if has(other, "sym") else False
 
 
+def _same_ratio(gold: Node, pred: Node, options: Options) -> bool | None:
+    """`2:4:6` is `1:2:3`: every part in the same proportion to the first."""
+    if len(gold.args) != len(pred.args):
+        return False
+    g, p = (tuple(Node("div", (part, node.args[0])) for part in node.args[1:]) for node in (gold, pred))
+    return _in_order(g, p, options)
+
+
 def _labels_of(node: Node) -> list[str]:
     labels = [labelled(a) for a in node.args]
     return [label.label if label is not None else "" for label in labels]
@@ -220,9 +243,7 @@ def _strip_labels(node: Node, labels: Sequence[str]) -> Node:
     return Node(node.kind, tuple(values), name=node.name)
 
 
-def _same_by_label(
-    gold: Node, pred: Node, g: Sequence[str], p: Sequence[str], options: Options
-) -> bool | None:
+def _same_by_label(gold: Node, pred: Node, g: Sequence[str], p: Sequence[str], options: Options) -> bool | None:
     """`x=1, y=2` against the same in any order, or against the bare values in order; None = not that case."""
     gold_named, pred_named = _all_named(g), _all_named(p)
     if not (gold_named or pred_named):
@@ -268,18 +289,18 @@ def _all_of(verdicts: Sequence[bool | None]) -> bool | None:
 
 
 def _in_any_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) -> bool | None:
-    """A matching of the elements. Sameness is an equivalence, so that taking the first fit is enough."""
+    """A matching of the elements, written alike first. Sameness is an equivalence: the first fit is enough."""
     if len(gold) != len(pred):
         return False
-    if len(gold) > MAX_ITEMS:
+    open_gold, open_pred = _without_twins(gold, pred)
+    if len(open_gold) > MAX_UNORDERED:
         return None
-    left = list(pred)
     unsure = False
-    for g in gold:
-        for i, p in enumerate(left):
+    for g in open_gold:
+        for i, p in enumerate(open_pred):
             one = same(g, p, options)
             if one:
-                del left[i]
+                del open_pred[i]
                 break
             unsure = unsure or one is None
         else:
@@ -287,12 +308,31 @@ def _in_any_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) 
     return True
 
 
+def _without_twins(gold: Sequence[Node], pred: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+    """What is left of both after taking away pairs that are written alike."""
+    counts = Counter(gold) & Counter(pred)
+    left = []
+    for items in (gold, pred):
+        spare, rest = Counter(counts), []
+        for item in items:
+            if spare[item]:
+                spare[item] -= 1
+            else:
+                rest.append(item)
+        left.append(rest)
+    return left[0], left[1]
+
+
 def _distinct(items: Sequence[Node], options: Options) -> list[Node]:
-    kept: list[Node] = []
-    for item in items[: MAX_ITEMS + 1]:
-        if not any(same(k, item, options) for k in kept):
-            kept.append(item)
-    return kept
+    """Without repetitions; those written differently are looked for in short collections only."""
+    kept = list(dict.fromkeys(items))
+    if len(kept) > MAX_UNORDERED:
+        return kept
+    distinct: list[Node] = []
+    for item in kept:
+        if not any(same(k, item, options) for k in distinct):
+            distinct.append(item)
+    return distinct
 
 
 def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
@@ -347,5 +387,3 @@ def _constants_alike(gold: Node, pred: Node) -> Node:
         if old.lower() == new.lower() and old[:1].lower() in ("c", "k"):
             return rename(pred, old, new)
     return pred
-
-

@@ -23,7 +23,8 @@ class MathConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         r"The final answer is (.+)$"
     )
     relaxed_extraction: Annotated[
-        bool, Meta(description="try extract_regex, then the box, then every other known form, last number included")
+        bool,
+        Meta(description="try extract_regex, then the box, then every other known form, last number included"),
     ] = False
     take_modulo: Annotated[
         Annotated[int, Meta(ge=1)] | None, Meta(description="compare integers by their remainder by this number")

@@ -14,11 +14,12 @@ from functools import lru_cache
 from typing import Any
 from zlib import crc32
 
-from newskills.graders.math.nodes import Node, TooBig, Unreadable
+from newskills.graders.math.nodes import Node, TooBig, Unreadable, has, walk
 
 DIGITS = 50
 _MAX_BITS = 60_000
 _MAX_TERMS = 2_000
+_MAX_STEPS = 30_000
 _INFINITE_TERMS = 14
 
 Exact = Mapping[str, Fraction]
@@ -40,32 +41,14 @@ def exact(node: Node, point: Exact) -> Fraction:
         case "sym":
             if node.name in point:
                 return point[node.name]
-            raise NotExact(node.name)
-        case "add":
-            return exact(node.args[0], point) + exact(node.args[1], point)
-        case "mul":
-            return _bounded(exact(node.args[0], point) * exact(node.args[1], point))
-        case "neg":
-            return -exact(node.args[0], point)
-        case "div":
-            bottom = exact(node.args[1], point)
-            if not bottom:
-                raise Undefined("division by zero")
-            return _bounded(exact(node.args[0], point) / bottom)
-        case "pow":
-            return _power(exact(node.args[0], point), exact(node.args[1], point))
-        case "percent":
-            return exact(node.args[0], point) / 100
-        case "unit":
-            return exact(node.args[0], point)
         case "based":
             return Fraction(int(node.name, node.places))
         case "fn":
             return _exact_function(node, point)
-        case "ratio":
-            return _ratio([exact(a, point) for a in node.args])
         case "big":
             return _exact_big(node, point)
+        case kind if kind in _OPERATIONS:
+            return _OPERATIONS[kind]([exact(arg, point) for arg in node.args])
     raise NotExact(node.kind)
 
 
@@ -75,12 +58,12 @@ def _bounded(value: Fraction) -> Fraction:
     return value
 
 
-def _ratio(parts: list[Fraction]) -> Fraction:
+def _quotient(parts: list[Fraction]) -> Fraction:
     if len(parts) != 2:
         raise NotExact("ratio")
     if not parts[1]:
-        raise Undefined("ratio to zero")
-    return parts[0] / parts[1]
+        raise Undefined("division by zero")
+    return _bounded(parts[0] / parts[1])
 
 
 def _power(base: Fraction, exponent: Fraction) -> Fraction:
@@ -120,6 +103,18 @@ def _integer_root(value: int, degree: int) -> int:
     if root**degree != value:
         raise NotExact("irrational root")
     return root
+
+
+_OPERATIONS: dict[str, Callable[[list[Fraction]], Fraction]] = {
+    "add": lambda a: _bounded(a[0] + a[1]),
+    "mul": lambda a: _bounded(a[0] * a[1]),
+    "neg": lambda a: -a[0],
+    "div": _quotient,
+    "ratio": _quotient,
+    "pow": lambda a: _power(a[0], a[1]),
+    "percent": lambda a: a[0] / 100,
+    "unit": lambda a: a[0],
+}
 
 
 def _exact_function(node: Node, point: Exact) -> Fraction:
@@ -166,8 +161,8 @@ _EXACT: dict[str, Callable[[list[Fraction]], Fraction]] = {
     "ceil": lambda a: Fraction(math.ceil(a[0])),
     "gcd": lambda a: Fraction(math.gcd(*_whole(a))),
     "lcm": lambda a: Fraction(math.lcm(*_whole(a))),
-    "max": lambda a: max(a),
-    "min": lambda a: min(a),
+    "max": max,
+    "min": min,
     "sgn": lambda a: Fraction((a[0] > 0) - (a[0] < 0)),
 }
 
@@ -175,8 +170,10 @@ _EXACT: dict[str, Callable[[list[Fraction]], Fraction]] = {
 def _exact_big(node: Node, point: Exact) -> Fraction:
     variable, low_node, high_node, body = node.args
     low, high = exact(low_node, point), exact(high_node, point)
-    if low.denominator != 1 or high.denominator != 1 or high - low > 300:
+    if low.denominator != 1 or high.denominator != 1:
         raise NotExact("limits")
+    if has(body, "big") or (high - low) * sum(1 for _ in walk(body)) > _MAX_STEPS / 10:
+        raise NotExact("many terms")
     values = [exact(body, {**point, variable.name: Fraction(n)}) for n in range(int(low), int(high) + 1)]
     return sum(values, Fraction(0)) if node.name == "sum" else math.prod(values, start=Fraction(1))
 
@@ -203,9 +200,13 @@ class Numeric:
         self._point = dict(point)
         self._natural_log = natural_log
         self.truncated = False
+        self._steps = 0
 
     def value(self, node: Node) -> Any:
         """An mpf or mpc. Raises Undefined, TooBig, Unreadable (kinds without a value)."""
+        self._steps += 1
+        if self._steps > _MAX_STEPS:
+            raise TooBig("steps")
         method = getattr(self, f"_{node.kind}", None)
         if method is None:
             raise Unreadable(f"no value: {node.kind}")
@@ -226,7 +227,7 @@ class Numeric:
         mp = self._mp
         if node.name in ("pi", "e", "i"):
             return {"pi": +mp.pi, "e": +mp.e, "i": mp.mpc(0, 1)}[node.name]
-        if node.name in ("inf", "dots", "ℝ", "ℤ", "ℚ", "ℕ", "ℂ", "empty"):
+        if node.name in ("inf", "ℝ", "ℤ", "ℚ", "ℕ", "ℂ", "empty"):
             raise Unreadable(node.name)
         return self._opaque(node.name, [])
 
@@ -382,7 +383,10 @@ class Numeric:
 
 
 _PLAIN = {
-    **{n: n for n in ("sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "coth", "sech", "csch", "arg")},
+    **{
+        n: n
+        for n in ("sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "coth", "sech", "csch", "arg")
+    },
     **{f"a{n}": f"a{n}" for n in ("sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh")},
 }
 

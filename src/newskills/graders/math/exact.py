@@ -53,7 +53,9 @@ def _decimal(match: re.Match[str]) -> Plain:
     value = Fraction(int(whole + digits)) * Fraction(10) ** (power - len(digits))
     exact = not digits and power >= 0
     return Plain(
-        -value if match["sign"] == "-" else value, -1 if exact else max(len(digits) - power, 0), bool(match["percent"])
+        -value if match["sign"] == "-" else value,
+        -1 if exact else max(len(digits) - power, 0),
+        bool(match["percent"]),
     )
 
 

@@ -78,6 +78,13 @@ def _after_thinking(text: str) -> str | None:
     return None if "<think>" in text else text
 
 
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    match = None
+    for found in pattern.finditer(text):
+        match = found
+    return match
+
+
 def _regex(pattern: str) -> Callable[[str], Extracted | None]:
     try:
         compiled = re.compile(pattern, re.MULTILINE)
@@ -85,9 +92,7 @@ def _regex(pattern: str) -> Callable[[str], Extracted | None]:
         raise ConfigError(f"extract_regex '{pattern}' is no regular expression: {error}.") from error
 
     def step(text: str) -> Extracted | None:
-        last = None
-        for last in compiled.finditer(text):
-            pass
+        last = _last(compiled, text)
         if last is None:
             return None
         groups = [g for g in last.groups() if g is not None]
@@ -112,7 +117,9 @@ def _boxed(text: str) -> Extracted | None:
             unclosed = True
             break
         side_by_side = bool(run) and _BETWEEN.fullmatch(text, end, match.start()) is not None
-        run = [*run, content] if side_by_side else [content]
+        if not side_by_side:
+            run.clear()
+        run.append(content)
         end = position = stop
     if unclosed:
         return Extracted(None, "unclosed")
@@ -156,9 +163,7 @@ def _hashes(text: str) -> Extracted | None:
 
 
 def _tagged(text: str) -> Extracted | None:
-    last = None
-    for last in _TAG.finditer(text):
-        pass
+    last = _last(_TAG, text)
     if last is None:
         return None
     body = text[last.end() :]
@@ -172,9 +177,7 @@ def _tagged(text: str) -> Extracted | None:
 
 def _phrase(text: str) -> Extracted | None:
     tail = text[-_TAIL:]
-    last = None
-    for last in _PHRASE.finditer(tail):
-        pass
+    last = _last(_PHRASE, tail)
     if last is None:
         return None
     rest = tail[last.end() :]
@@ -188,7 +191,5 @@ def _phrase(text: str) -> Extracted | None:
 
 
 def _last_number(text: str) -> Extracted | None:
-    last = None
-    for last in _NUMBER.finditer(text[-_TAIL:]):
-        pass
+    last = _last(_NUMBER, text[-_TAIL:])
     return Extracted(last.group().rstrip(","), "number") if last is not None else None

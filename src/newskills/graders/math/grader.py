@@ -65,9 +65,7 @@ class MathGrader:
             "no_answer", Extracted(None, found.how), False, "no answer", "truncation" if cut_short else "model"
         )
 
-    def _score(
-        self, outcome: Any, found: Extracted, correct: bool | None, why: str, cause: Cause | None
-    ) -> Score:
+    def _score(self, outcome: Any, found: Extracted, correct: bool | None, why: str, cause: Cause | None) -> Score:
         return Score(
             outcome=outcome,
             fields={"predicted_answer": found.answer, "symbolic_correct": correct},

@@ -40,7 +40,9 @@ def looks_like_one(node: Node) -> bool:
     if node.kind == "const":
         return node.name in ("ℝ", "empty")
     if node.kind == "tuple" and len(node.args) == 2:
-        return node.name in ("(]", "[)") or any(n.kind == "const" and n.name == "inf" for a in node.args for n in walk(a))
+        return node.name in ("(]", "[)") or any(
+            n.kind == "const" and n.name == "inf" for a in node.args for n in walk(a)
+        )
     if node.kind == "rel":
         return bool(set(node.name) & _ORDER) or node.name in ("∈", "≠")
     return node.kind == "list" and any(looks_like_one(a) for a in node.args)

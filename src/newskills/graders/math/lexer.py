@@ -34,6 +34,7 @@ _SCANNER = re.compile(
         |mathbf|boldsymbol|bm|mathop|hbox|emph|mathcal|mathbb|mathfrak|Bbb)\s*\{(?P<body>[^{}]*)\})
   | (?P<cmd>\\[a-zA-Z]+\*?)
   | (?P<escape>\\.)
+  | (?P<speed>(?:k?m|mi|ft)/(?:s|h|hr)(?![a-zA-Z^]))
   | (?P<dots>\.\.\.+)
   | (?P<word>[A-Za-z]+)
   | (?P<other>\*\*|!=|<=|>=|==|.)
@@ -42,9 +43,48 @@ _SCANNER = re.compile(
 )
 
 _IGNORED_COMMANDS = frozenset(
-    r"\mathrm \mathbf \mathit \mathsf \boldsymbol \bm \text \textbf \textit \textrm \mbox \mathop \operatorname \hbox "
-    r"\mathcal \angle \boxed \fbox \mathstrut \small \large \Large \tiny \normalsize \ensuremath \emph \underline "
-    r"\displaylimits \protect \relax \unit \textnormal \rm \bf \it \triangle \square \mathnormal \color \mathbb".split()
+    [
+        r"\mathrm",
+        r"\mathbf",
+        r"\mathit",
+        r"\mathsf",
+        r"\boldsymbol",
+        r"\bm",
+        r"\text",
+        r"\textbf",
+        r"\textit",
+        r"\textrm",
+        r"\mbox",
+        r"\mathop",
+        r"\operatorname",
+        r"\hbox",
+        r"\mathcal",
+        r"\angle",
+        r"\boxed",
+        r"\fbox",
+        r"\mathstrut",
+        r"\small",
+        r"\large",
+        r"\Large",
+        r"\tiny",
+        r"\normalsize",
+        r"\ensuremath",
+        r"\emph",
+        r"\underline",
+        r"\displaylimits",
+        r"\protect",
+        r"\relax",
+        r"\unit",
+        r"\textnormal",
+        r"\rm",
+        r"\bf",
+        r"\it",
+        r"\triangle",
+        r"\square",
+        r"\mathnormal",
+        r"\color",
+        r"\mathbb",
+    ]
 )
 _RENAMED = {
     r"\dfrac": r"\frac",
@@ -165,7 +205,7 @@ def tokenise(text: str, *, comma_groups: bool) -> list[Token]:
 
 def _comma(raw: str, spaced: bool, *, joined: bool) -> list[Token]:
     if joined:
-        return [Token("num", raw.replace(",", ""), spaced)]
+        return _number(raw.replace(",", ""), spaced)
     tokens: list[Token] = []
     for part in raw.split(","):
         tokens += [Token("num", part, spaced and not tokens), Token("op", ",")]
@@ -173,7 +213,7 @@ def _comma(raw: str, spaced: bool, *, joined: bool) -> list[Token]:
 
 
 def _grouped(raw: str, spaced: bool) -> list[Token]:
-    return [Token("num", re.sub(r"[^\d.]", "", raw), spaced)]
+    return _number(re.sub(r"[^\d.]", "", raw), spaced)
 
 
 def _number(raw: str, spaced: bool) -> list[Token]:
@@ -185,6 +225,8 @@ def _number(raw: str, spaced: bool) -> list[Token]:
 def _based(raw: str, spaced: bool) -> list[Token]:
     digits, _, base = raw.partition("_")
     inner = base.replace(r"\text", "").strip("{} ")
+    if len(digits) > 4000:
+        raise TooBig("a numeral of more than 4,000 digits")
     value = int(inner) if inner.isdigit() else _WORD_BASES.get(inner.lower(), 0)
     if not 2 <= value <= 36 or any(int(d, 36) >= value for d in digits if d != "."):
         raise Unreadable(f"no numeral: {raw[:40]}")
@@ -194,7 +236,11 @@ def _based(raw: str, spaced: bool) -> list[Token]:
 def _text(match: re.Match[str], spaced: bool) -> list[Token]:
     command = match.group("text").partition("{")[0].strip().strip("\\").rstrip("*")
     body = match.group("body").strip()
-    if command in ("mathbb", "Bbb", "mathbf", "mathrm") and body in _BOARD and (command in ("mathbb", "Bbb") or body == "R"):
+    if (
+        command in ("mathbb", "Bbb", "mathbf", "mathrm")
+        and body in _BOARD
+        and (command in ("mathbb", "Bbb") or body == "R")
+    ):
         return [Token("sym", _BOARD[body], spaced)]
     if not body:
         return []
@@ -216,6 +262,8 @@ def _command(raw: str, spaced: bool) -> list[Token]:
         return []
     if raw in tables.RELATIONS:
         return [Token("rel", tables.RELATIONS[raw], spaced)]
+    if raw == r"\$":
+        return [Token("cur", "$", spaced)]
     if not raw.startswith("\\"):
         return [Token("sym" if raw in "ℝℤℕℚℂ" else "op", raw, spaced)]
     if name in tables.GREEK:
@@ -267,7 +315,7 @@ def is_word(run: str) -> bool:
 def _other(raw: str, spaced: bool) -> list[Token]:
     if raw in tables.RELATIONS:
         return [Token("rel", tables.RELATIONS[raw], spaced)]
-    if raw == "$" or raw in "\"`":
+    if raw == "$" or raw in '"`':
         return []
     if raw == "**":
         return [Token("op", "^", spaced)]
@@ -283,6 +331,7 @@ _SIMPLE = {
     "cmd": _command,
     "escape": _escape,
     "dots": lambda raw, spaced: [Token("cmd", r"\ldots", spaced)],
+    "speed": lambda raw, spaced: [Token("text", raw, spaced)],
     "word": _word,
     "other": _other,
 }

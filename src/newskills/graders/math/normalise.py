@@ -14,7 +14,22 @@ _STRIP = " \t\r\n$.,;:。，\u3000"
 _TRAILING_SLASHES = re.compile(r"\\+$")
 _WRAPPERS = tuple(
     "\\" + name + "{"
-    for name in "boxed fbox text mbox textbf textrm textit mathrm mathbf mathit bm boldsymbol underline ensuremath".split()
+    for name in [
+        "boxed",
+        "fbox",
+        "text",
+        "mbox",
+        "textbf",
+        "textrm",
+        "textit",
+        "mathrm",
+        "mathbf",
+        "mathit",
+        "bm",
+        "boldsymbol",
+        "underline",
+        "ensuremath",
+    ]
 )
 _BLANKS = re.compile(
     r"\s+|\\[,;:!> ]|~|\\(?:left|right|displaystyle|limits|q?quad|[bB]igg?[lrm]?)(?![a-zA-Z])|\$|\\[()]"
@@ -24,7 +39,8 @@ _FRACTIONS = re.compile(r"\\[dtc]frac(?![a-zA-Z])")
 _REPEATING = re.compile(r"^([+-]?\d*\.\d*)\((\d{1,60})\)$")
 _MARKDOWN = re.compile(r"^(\*\*|__|`+|\*)(.+)\1$", re.DOTALL)
 _LABEL = re.compile(
-    r"^(?:(?:the\s+)?(?:final\s+|correct\s+)?answer(?:\s+is)?|ans|答案(?:是|为)?)\s*[:：=]?\s*(?=[^a-zA-Z\s])", re.IGNORECASE
+    r"^(?:(?:the\s+)?(?:final\s+|correct\s+)?answer(?:\s+is)?|ans|答案(?:是|为)?)\s*[:：=]?\s*(?=[^a-zA-Z\s])",
+    re.IGNORECASE,
 )
 
 

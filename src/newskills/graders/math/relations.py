@@ -16,18 +16,22 @@ _ORDER = frozenset("<>≤≥")
 
 
 class Labelled(NamedTuple):
-    """`label = value`, with further values of a chain (`x = 1/2 = 0.5`)."""
+    """`label = value`, with further values of a chain (`x = 1/2 = 0.5`).
+
+    `placed` is the value with the arguments of a named function renamed by place, so that `f(t)=2t` is `f(x)=2x`.
+    """
 
     label: str
     value: Node
     others: tuple[Node, ...] = ()
+    placed: Node | None = None
 
 
 def labelled(node: Node) -> Labelled | None:
     """The value that an equation only gives a name to, else None.
 
-    Arguments of a named function are renamed by place, so that `f(t)=2t` is `f(x)=2x`. A chain of constants
-    (`3+4 = 7`) has its last side as value, an approximation (`a ≈ b`) its first.
+    A chain of constants (`3+4 = 7`) has its last side as value, an approximation (`a ≈ b`) its first. A chain that
+    contradicts itself by more than rounding has none.
     """
     if node.kind != "rel" or set(node.name) - set("=≈∈"):
         return None
@@ -39,24 +43,32 @@ def labelled(node: Node) -> Labelled | None:
     if not any(symbols(a) for a in node.args):
         return _constant_chain(node)
     label = _label(first)
-    if not label or symbols(first) & frozenset().union(*(symbols(r) for r in rest)) and first.kind != "app":
+    if not label or (symbols(first) & frozenset().union(*(symbols(r) for r in rest)) and first.kind != "app"):
+        return None
+    if len(rest) > 1 and not _consistent(rest):
         return None
     if first.kind == "app":
-        rest = tuple(_by_place(r, first.args) for r in rest)
-        label = f"{label}/{len(first.args)}"
-    return Labelled(label, rest[0], rest[1:])
+        return Labelled(f"{label}/{len(first.args)}", rest[0], rest[1:], _by_place(rest[0], first.args))
+    return Labelled(label, rest[0], rest[1:], rest[0])
 
 
 def _constant_chain(node: Node) -> Labelled | None:
-    values = [real_value(a) for a in node.args]
-    if any(v is None for v in values):
-        return None
-    mp = context()
-    if any(abs(v - values[0]) > abs(values[0]) * mp.mpf("0.05") for v in values):
+    if not _consistent(node.args):
         return None
     if "≈" in node.name:
         return Labelled("", node.args[0], node.args[1:])
     return Labelled("", node.args[-1], node.args[:-1])
+
+
+def _consistent(sides: tuple[Node, ...]) -> bool:
+    """Whether constants are the same but for rounding; sides with variables are taken at their word."""
+    if any(symbols(a) for a in sides):
+        return True
+    values = [real_value(a) for a in sides]
+    if any(v is None for v in values):
+        return False
+    slack = context().mpf("0.05")
+    return all(abs(v - values[0]) <= abs(values[0]) * slack for v in values)
 
 
 def _label(node: Node) -> str:
@@ -82,7 +94,9 @@ def _label(node: Node) -> str:
 
 def _by_place(body: Node, args: tuple[Node, ...]) -> Node:
     places = {a.name: f"argument {i}" for i, a in enumerate(args) if a.kind == "sym"}
-    return replace(body, lambda n: Node("sym", name=places[n.name]) if n.kind == "sym" and n.name in places else None)
+    return replace(
+        body, lambda n: Node("sym", name=places[n.name]) if n.kind == "sym" and n.name in places else None
+    )
 
 
 def same_relation(gold: Node, pred: Node, same: Same) -> bool | None:

@@ -130,16 +130,81 @@ SCRIPTS: dict[str, tuple[str, str]] = {
 }
 
 GREEK = frozenset(
-    "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho varrho sigma "
-    "tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega ell hbar partial nabla "
-    "aleph Re Im".split()
+    [
+        "alpha",
+        "beta",
+        "gamma",
+        "delta",
+        "epsilon",
+        "varepsilon",
+        "zeta",
+        "eta",
+        "theta",
+        "vartheta",
+        "iota",
+        "kappa",
+        "lambda",
+        "mu",
+        "nu",
+        "xi",
+        "rho",
+        "varrho",
+        "sigma",
+        "tau",
+        "upsilon",
+        "phi",
+        "varphi",
+        "chi",
+        "psi",
+        "omega",
+        "Gamma",
+        "Delta",
+        "Theta",
+        "Lambda",
+        "Xi",
+        "Pi",
+        "Sigma",
+        "Phi",
+        "Psi",
+        "Omega",
+        "ell",
+        "hbar",
+        "partial",
+        "nabla",
+        "aleph",
+        "Re",
+        "Im",
+    ]
 )
 """Commands that are symbols."""
 
 FUNCTIONS: dict[str, str] = {
     **{
         name: name
-        for name in "sin cos tan cot sec csc sinh cosh tanh coth sech csch ln log lg exp gcd lcm max min arg det".split()
+        for name in [
+            "sin",
+            "cos",
+            "tan",
+            "cot",
+            "sec",
+            "csc",
+            "sinh",
+            "cosh",
+            "tanh",
+            "coth",
+            "sech",
+            "csch",
+            "ln",
+            "log",
+            "lg",
+            "exp",
+            "gcd",
+            "lcm",
+            "max",
+            "min",
+            "arg",
+            "det",
+        ]
     },
     **{f"arc{n}": f"a{n}" for n in ("sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh")},
     **{f"a{n}": f"a{n}" for n in ("sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh")},
@@ -190,17 +255,64 @@ RELATIONS: dict[str, str] = {
     r"\notin": "∉",
 }
 
-FLIPPED: dict[str, str] = {"<": ">", ">": "<", "≤": "≥", "≥": "≤", "=": "=", "≠": "≠", "≈": "≈", "~": "~", "⊥": "⊥", "∥": "∥"}
+FLIPPED: dict[str, str] = {
+    "<": ">",
+    ">": "<",
+    "≤": "≥",
+    "≥": "≤",
+    "=": "=",
+    "≠": "≠",
+    "≈": "≈",
+    "~": "~",
+    "⊥": "⊥",
+    "∥": "∥",
+}
 
 NUMBER_WORDS: dict[str, int] = {
     word: value
     for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty".split()
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
+        ]
     )
-} | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "hundred": 100}
+} | {
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "sixty": 60,
+    "seventy": 70,
+    "eighty": 80,
+    "ninety": 90,
+    "hundred": 100,
+}
 
-MULTIPLIERS: dict[str, int] = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
+MULTIPLIERS: dict[str, int] = {
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+    "dozen": 12,
+}
 
 _UNITS: dict[str, tuple[str, str, str]] = {
     # name: (dimension, factor to the dimension's base, spellings)
@@ -248,11 +360,41 @@ UNITS: dict[str, tuple[str, str]] = {
 """Spelling (lower case, singular) → (dimension, decimal factor to its base)."""
 
 PLAIN_UNITS = frozenset(
-    s for names in _UNITS.values() for s in names[2].split() if len(s) > 1 and s.isalpha() and s not in ("mi", "mo", "wk")
+    s
+    for names in _UNITS.values()
+    for s in names[2].split()
+    if len(s) > 1 and s.isalpha() and s not in ("mi", "mo", "wk")
 ) | {"mL"}
 """Units that count as such when they stand as plain letters in maths (`22.1cm^{2}`)."""
 
-SHORT_WORDS = frozenset("yes no odd one two six ten all and or the is are not for any if of by day may set none".split())
+SHORT_WORDS = frozenset(
+    [
+        "yes",
+        "no",
+        "odd",
+        "one",
+        "two",
+        "six",
+        "ten",
+        "all",
+        "and",
+        "or",
+        "the",
+        "is",
+        "are",
+        "not",
+        "for",
+        "any",
+        "if",
+        "of",
+        "by",
+        "day",
+        "may",
+        "set",
+        "none",
+        "per",
+    ]
+)
 """Words of two or three letters; other short runs of letters are products of variables."""
 
 SEPARATORS = frozenset({"and", "or", "&", "und", "oder", "et", "ou", "y", "和", "或", "and also"})

@@ -73,9 +73,19 @@ def _numerically(gold: Node, pred: Node, options: Options, *, natural: bool) -> 
 
 
 def _value(node: Node, natural: bool) -> tuple[bool, Any]:
-    """(whether it is beyond computing, the value or None)."""
+    """(whether it has no value that could be compared: beyond computing or undefined, the value or None)."""
     try:
         return False, Numeric({}, natural_log=natural).value(node)
+    except (TooBig, Undefined):
+        return True, None
+    except Unreadable:
+        return False, None
+
+
+def _attempt(numeric: Numeric, node: Node) -> tuple[bool, Any]:
+    """(whether it is beyond computing, the value or None)."""
+    try:
+        return False, numeric.value(node)
     except TooBig:
         return True, None
     except (Undefined, Unreadable):
@@ -101,7 +111,9 @@ def _rounds_to(a: Any, b: Any, places: int, digits: int) -> bool:
     difference, size = abs(a - b), max(abs(a), abs(b))
     if difference < size * mp.mpf(10) ** (1 - digits):
         return True
-    return places >= 6 and bool(difference <= mp.mpf("0.51") * mp.mpf(10) ** -places and difference < size * mp.mpf("1e-6"))
+    return places >= 6 and bool(
+        difference <= mp.mpf("0.51") * mp.mpf(10) ** -places and difference < size * mp.mpf("1e-6")
+    )
 
 
 def _places(node: Node) -> int:
@@ -110,7 +122,12 @@ def _places(node: Node) -> int:
         node = node.args[0]
     if node.kind == "num":
         return node.places
-    if node.kind == "mul" and node.args[0].kind == "num" and node.args[0].places >= 0 and node.args[1].kind == "pow":
+    if (
+        node.kind == "mul"
+        and node.args[0].kind == "num"
+        and node.args[0].places >= 0
+        and node.args[1].kind == "pow"
+    ):
         power = _exact(node.args[1])
         if power is not None and node.args[1].args[0] == Node("num", value=Fraction(10)):
             return max(node.args[0].places - len(str(power.numerator)) + len(str(power.denominator)), 0)
@@ -129,7 +146,13 @@ def _whole_number_talk(node: Node) -> bool:
             return True
         if n.kind == "pow" and n.args[0].kind == "neg" and symbols(n.args[1]) and not symbols(n.args[0]):
             return True
-        if n.kind == "fn" and n.name in ("sin", "cos", "tan") and has(n, "const") and symbols(n) <= {"n", "k", "m"} and symbols(n):
+        if (
+            n.kind == "fn"
+            and n.name in ("sin", "cos", "tan")
+            and has(n, "const")
+            and symbols(n) <= {"n", "k", "m"}
+            and symbols(n)
+        ):
             return True
     return False
 
@@ -172,16 +195,15 @@ def _same_at(gold: Node, pred: Node, points: Iterator[dict[str, Fraction]]) -> b
 
 
 def _agree_at(gold: Node, pred: Node, point: dict[str, Fraction], natural: bool) -> bool | None:
-    """None: one of the two is not defined, or gold is not real, at this point."""
+    """None: one of the two is not defined, or gold is not real, at this point; beyond computing is not computable."""
     with suppress(NotExact, Undefined, TooBig):
         return exact(gold, point) == exact(pred, point)
     mp = context()
     real = {n: mp.mpf(v.numerator) / v.denominator for n, v in point.items()}
     left, right = Numeric(real, natural_log=natural), Numeric(real, natural_log=natural)
-    try:
-        a, b = left.value(gold), right.value(pred)
-    except (Undefined, Unreadable, TooBig):
-        return None
+    (big_gold, a), (big_pred, b) = _attempt(left, gold), _attempt(right, pred)
+    if a is None or b is None:
+        return False if (big_gold and b is not None) or (big_pred and a is not None) else None
     if agree(a, b):
         return True
     if left.truncated or right.truncated:

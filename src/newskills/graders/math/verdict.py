@@ -138,7 +138,12 @@ def _unread_pred(p: str, g: str, raw: str, why: str, options: Options) -> Verdic
     if (letter := option_letter(g)) and letter == option_letter(p):
         return True, "option"
     parts = [m[1] or m[2] for m in _MATH_PART.finditer(latinise(raw))]
-    if parts and len(set(parts)) == 1 and not _DENIAL.search(raw) and not re.search(r"\d", _MATH_PART.sub("", raw)):
+    if (
+        parts
+        and len(set(parts)) == 1
+        and not _DENIAL.search(raw)
+        and not re.search(r"\d", _MATH_PART.sub("", raw))
+    ):
         verdict, step = equal(parts[0], g, options)
         return verdict, f"{step}, in prose"
     if is_prose(p):

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Multiple choice: the letter a model settled on."""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+from string import ascii_uppercase
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.records import Cause, Row, Score
+from newskills.graders.math.extract import Policy, extract
+
+_FULL_WIDTH = {chr(start + i): letter for start in (0xFF21, 0xFF41) for i, letter in enumerate(ascii_uppercase)}
+_ALPHABETS = str.maketrans(
+    {"أ": "A", "ا": "A", "إ": "A", "ب": "B", "ج": "C", "د": "D", "ه": "E"}
+    | {"অ": "A", "ব": "B", "ড": "C", "ঢ": "D", "ক": "A", "খ": "B", "গ": "C", "ঘ": "D"}
+    | _FULL_WIDTH
+)
+_ALONE = re.compile(r"(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])")
+_ANSWER_LINE = re.compile(
+    r"(?:answer|antwort|réponse|respuesta|risposta|resposta|ответ|答案|答え|정답|الإجابة|উত্তর)"
+    r"[\s*_:：]*(?:is|ist|est|es|è|é|是|为)?[\s*_:：$(\\{]*(?:boxed\s*\{|text\s*\{|mathrm\s*\{)*[\s*_$(]*"
+    r"([A-Za-zＡ-Ｚａ-ｚأبجدهاإঅবডঢকখগঘ])(?![A-Za-z0-9])",
+    re.IGNORECASE,
+)
+_OPTION_LINE = re.compile(r"^\s*\(?([A-Z])[).:]", re.MULTILINE)
+
+
+class MultichoiceConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=multichoice`; a record may override each by a field of the same name."""
+
+    extract_from_boxed: Annotated[bool, Meta(description="read the last \\boxed{…}; else extract_regex")] = True
+    extract_regex: Annotated[
+        str | tuple[str, ...], Meta(description="one or several; the first that matches, its last match, is used")
+    ] = r"The final answer is (.+)$"
+    relaxed: Annotated[bool, Meta(description="try extract_regex first, then the box")] = True
+    use_predicted_answer_key: Annotated[
+        bool, Meta(description="take predicted_answer from the record instead of extracting it")
+    ] = False
+
+
+class MultichoiceGrader:
+    """Fields written: `predicted_answer` (a letter or null), `symbolic_correct`."""
+
+    name = "multichoice"
+    version = "1"
+    Config = MultichoiceConfig
+
+    def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+
+    def grade(self, record: Row) -> Score:
+        gold = record.get("expected_answer")
+        if gold is None or not str(gold).strip():
+            return self._score(None, None, "the record has no expected_answer", "data")
+        expected = _letter(str(gold).strip(), 26) or str(gold).strip()
+        if self.config.use_predicted_answer_key or "generation" not in record:
+            field = record.get("predicted_answer")
+            letter, how = (None, "field") if field is None else (_letter(str(field), choices(record)), "field")
+        else:
+            letter, how = self._chosen(record)
+        if letter is None:
+            cut_short = how == "thinking" or record.get("finish_reason") == "length"
+            return self._score(None, False, f"no answer ({how})", "truncation" if cut_short else "model")
+        correct = letter == expected
+        return self._score(letter, correct, f"letter ({how})", None if correct else "model")
+
+    def _chosen(self, record: Row) -> tuple[str | None, str]:
+        text = str(record["generation"] or "")
+        end = text.rfind("</think>")
+        if end < 0 and "<think>" in text:
+            return None, "thinking"
+        text = text[end + len("</think>") :] if end >= 0 else text
+        count = choices(record)
+        for candidate, how in self._candidates(text, record):
+            if (letter := _letter(candidate, count)) is not None:
+                return letter, how
+        lines = [_letter(m[1], count) for m in _ANSWER_LINE.finditer(text)]
+        return (lines[-1], "answer line") if lines and lines[-1] else (None, "none")
+
+    def _candidates(self, text: str, record: Row) -> list[tuple[str, str]]:
+        """At most one: what the expression or the box gives, in the order that `relaxed` says."""
+        boxed = bool(record.get("extract_from_boxed", self.config.extract_from_boxed))
+        relaxed = bool(record.get("relaxed", self.config.relaxed))
+        patterns = record.get("extract_regex", self.config.extract_regex)
+        from_regex = _by_regex(text, [patterns] if isinstance(patterns, str) else list(patterns))
+        found = extract(text, Policy(extract_from_boxed=True))
+        from_box = (found.answer, "box") if found.answer is not None and found.how in ("box", "boxes") else None
+        if relaxed:
+            chosen = from_regex or from_box
+        else:
+            chosen = from_box if boxed else from_regex
+        return [chosen] if chosen is not None else []
+
+    def _score(self, letter: str | None, correct: bool | None, why: str, cause: Cause | None) -> Score:
+        if correct is None:
+            outcome = "unscored"
+        elif letter is None:
+            outcome = "no_answer"
+        else:
+            outcome = "correct" if correct else "wrong"
+        return Score(
+            outcome=outcome,  # type: ignore[arg-type]
+            fields={"predicted_answer": letter, "symbolic_correct": correct},
+            grader=f"{self.name}@{self.version}",
+            why=why,
+            cause=cause,
+        )
+
+
+def choices(record: Row) -> int:
+    """How many options the record has: its fields `A`, `B`, …, or the list or the lines of `options`; else 26."""
+    letters = list(takewhile(lambda letter: letter in record, ascii_uppercase))
+    if len(letters) > 1:
+        return len(letters)
+    options = record.get("options")
+    if isinstance(options, list | dict) and len(options) > 1:
+        return len(options)
+    if isinstance(options, str):
+        lines = _OPTION_LINE.findall(options)
+        if len(lines) > 1:
+            return len(lines)
+    return 26
+
+
+def _by_regex(text: str, patterns: list[str]) -> tuple[str, str] | None:
+    for pattern in patterns:
+        try:
+            matches = list(re.finditer(pattern, text, re.MULTILINE))
+        except re.error as error:
+            raise ConfigError(f"extract_regex '{pattern}' is no regular expression: {error}.") from error
+        if matches:
+            groups = [g for g in matches[-1].groups() if g]
+            return (groups[0] if groups else matches[-1].group()), "regex"
+    return None
+
+
+def _letter(candidate: str, count: int) -> str | None:
+    """One character, upper-cased, or the last capital that stands alone; within the first `count` letters."""
+    plain = candidate.strip().translate(_ALPHABETS).strip(" .()[]{}*_$:\\")
+    allowed = ascii_uppercase[:count]
+    if len(plain) == 1:
+        return plain.upper() if plain.upper() in allowed else None
+    found = [letter for letter in _ALONE.findall(re.sub(r"\\[a-zA-Z]+", " ", plain)) if letter in allowed]
+    return found[-1] if found else None
