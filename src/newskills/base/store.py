@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import math
 import os
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -201,6 +203,22 @@ def locked(path: Path, what: str) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+@contextlib.contextmanager
+def waiting_lock(path: Path, what: str, patience: float = math.inf) -> Iterator[None]:
+    """As `locked`, but waits for the other one to end. Raises LockedError after `patience` seconds."""
+    until = time.monotonic() + patience
+    with contextlib.ExitStack() as stack:
+        while True:
+            try:
+                stack.enter_context(locked(path, what))
+                break
+            except LockedError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+        yield
 
 
 def _sync_folder(folder: Path) -> None:

@@ -26,8 +26,8 @@ from newskills._version import __version__
 from newskills.base.benchmark import Benchmark, Drop, Source
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Row
-from newskills.base.store import write_json, write_rows
-from newskills.benchmarks.fetch import Fetched, Fetcher, FetchOptions, hub, waiting_lock
+from newskills.base.store import waiting_lock, write_json, write_rows
+from newskills.benchmarks.fetch import Fetched, Fetcher, FetchOptions, hub
 from newskills.benchmarks.mirror import file_sha256
 from newskills.benchmarks.readers import RawRow, read_source
 

@@ -22,8 +22,8 @@ from msgspec import Struct
 
 from newskills._version import __version__
 from newskills.base.benchmark import Source
-from newskills.base.errors import DataError, LockedError, storage_error
-from newskills.base.store import locked
+from newskills.base.errors import DataError, storage_error
+from newskills.base.store import waiting_lock
 from newskills.benchmarks.mirror import HUB, Mirror, file_sha256, mirror_path
 
 T = TypeVar("T")
@@ -226,19 +226,6 @@ def pinned(url: str, revision: str) -> str:
         return url
     steps[at] = revision
     return parts._replace(path="/".join(steps)).geturl()
-
-
-@contextlib.contextmanager
-def waiting_lock(path: Path, what: str) -> Iterator[None]:
-    """Like `store.locked`, but waits for the other process or thread instead of raising."""
-    with contextlib.ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(locked(path, what))
-                break
-            except LockedError:
-                time.sleep(0.1)
-        yield
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from newskills.base.errors import DataError, LockedError
-from newskills.base.store import atomic_write, locked, open_for_reading
+from newskills.base.errors import DataError
+from newskills.base.store import atomic_write, open_for_reading, waiting_lock
 from newskills.run.paths import Paths, chunk_path, done_path
+
+MERGE_PATIENCE = 600.0
+"""Seconds to wait for another process that merges the same file."""
 
 
 def count_lines(path: Path) -> int:
@@ -51,7 +52,7 @@ def merge_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None =
 def merge_if_complete(merged: Path, num_chunks: int, expected: int | None) -> bool:
     """Merges if every chunk is done; True if `merged` is complete afterwards, by whomever."""
     chunks = [chunk_path(merged, k) for k in range(num_chunks)]
-    with _wait_for_lock(Paths(merged).lock, f"The merge of {merged}"):
+    with waiting_lock(Paths(merged).lock, f"The merge of {merged}", MERGE_PATIENCE):
         if done_path(merged).exists() and merged.exists():
             for chunk in chunks:
                 chunk.unlink(missing_ok=True)
@@ -60,19 +61,3 @@ def merge_if_complete(merged: Path, num_chunks: int, expected: int | None) -> bo
             return False
         merge_chunks(merged, chunks, expected=expected)
         return True
-
-
-@contextlib.contextmanager
-def _wait_for_lock(path: Path, what: str, patience: float = 600.0) -> Iterator[None]:
-    """As `store.locked`, but waits for another merge to end. Raises LockedError after `patience` seconds."""
-    until = time.monotonic() + patience
-    with contextlib.ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(locked(path, what))
-                break
-            except LockedError:
-                if time.monotonic() > until:
-                    raise
-                time.sleep(0.05)
-        yield
