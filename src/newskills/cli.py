@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from newskills.commands._table import load, overview
+from newskills.commands._table import light, load, overview
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -32,7 +32,7 @@ def _run(name: str, words: list[str]) -> int:
     from newskills.base.errors import NewskillsError
 
     try:
-        return load(name).main(words)
+        return 0 if light([name, *words]) else load(name).main(words)
     except NewskillsError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code

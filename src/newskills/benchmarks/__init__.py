@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.registry import fold, load_attr, load_module
+
+if TYPE_CHECKING:  # listing needs no records, and they cost it 20 ms
+    from newskills.base.benchmark import Benchmark
 
 GROUP = "newskills.benchmarks"
 Extra = str | Path | Mapping[str, str]
@@ -106,6 +108,8 @@ def _catalog() -> Iterator[Entry]:
 
 
 def _as_benchmark(found: object, where: str) -> Benchmark:
+    from newskills.base.benchmark import Benchmark
+
     if not isinstance(found, Benchmark):
         raise ConfigError(
             f"{where} is no benchmark: a newskills.base.benchmark.Benchmark is expected, "

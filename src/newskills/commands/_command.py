@@ -62,11 +62,3 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
 
     def help(self) -> str:
         return command_help(self.name, self.summary, self.options, config=self.config, examples=self.examples)
-
-
-def print_table(rows: Sequence[Sequence[Any]]) -> None:
-    """Columns left-justified to their widest cell."""
-    widths = [max(len(str(row[i])) for row in rows) for i in range(len(rows[0]))] if rows else []
-    for row in rows:
-        line = "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True))
-        sys.stdout.write(line.rstrip() + "\n")

@@ -34,6 +34,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
 }
 MODULES = {"eval": "evaluate", "list": "list_things"}
+BENCHMARK_LISTS = (["list"], ["list", "benchmarks"])
 SPELLINGS = {"summarise_results": "summarize_results"}
 
 
@@ -52,6 +53,16 @@ def load(name: str) -> Command[Any]:
     module = import_module(f"newskills.commands.{MODULES.get(canonical, canonical)}")
     command: Command[Any] = module.COMMAND
     return command
+
+
+def light(words: list[str]) -> bool:
+    """Shows the plain list of benchmarks, which needs no options and hence nothing of `Command`; else False."""
+    if words not in BENCHMARK_LISTS:
+        return False
+    from newskills.commands._benchmark_list import show_benchmarks
+
+    show_benchmarks()
+    return True
 
 
 def overview() -> str:

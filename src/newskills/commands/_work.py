@@ -10,7 +10,7 @@ from pathlib import Path
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Request
-from newskills.commands._command import print_table
+from newskills.commands._columns import print_table
 from newskills.commands._options import PlacementOptions
 from newskills.config.fields import leaves
 from newskills.config.layers import Layer, explain

@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from newskills._version import __version__
 from newskills.base.errors import NewskillsError
-from newskills.commands._command import Command, print_table
+from newskills.commands._columns import print_table
+from newskills.commands._command import Command
 from newskills.commands._options import doc
 from newskills.config.command_line import Parsed
 

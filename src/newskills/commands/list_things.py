@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 
 from msgspec import Struct
 
-from newskills.commands._command import Command, print_table
+from newskills.commands._benchmark_list import show_benchmarks
+from newskills.commands._columns import print_table
+from newskills.commands._command import Command
 from newskills.commands._options import doc
 from newskills.config.command_line import Parsed
 
@@ -24,10 +26,7 @@ class Options(Struct, frozen=True, kw_only=True):
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
     if options.kind == "benchmarks":
-        from newskills.benchmarks import list_benchmarks
-
-        entries = list_benchmarks(options.category)
-        print_table([(entry.name, entry.category, entry.title) for entry in entries])
+        show_benchmarks(options.category)
     else:
         print_table([(name,) for name in names(options.kind)])
     return 0
