@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages say nothing that the commands would refuse."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from newskills.base.errors import NewskillsError
+from newskills.commands._table import load
+from newskills.config.command_line import parse
+from newskills.config.fields import leaves
+from newskills.config.layers import Layer
+from newskills.config.values import parse_value
+from newskills.graders import make_grader
+from newskills.run.plan import resolve_config
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES += sorted((ROOT / "docs" / "benchmarks").glob("*.md"))
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+IN_TABLE = re.compile(r"^\| `(ns [^`]+)`", re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)(?:#[^)]*)?\)")
+SHELL = {"", "bash", "sh", "console"}
+BETWEEN = {"|", "&&", ";"}
+OF_THE_COMMAND = {"dataset", "split"}
+"""Keys that `generate` and `eval` read themselves."""
+
+
+def commands_in(text: str) -> Iterator[list[str]]:
+    """The words after `ns` of each command in a page's shell blocks and tables; `…` stands for words left out."""
+    lines = [line for match in FENCE.finditer(text) if match[1] in SHELL for line in joined(match[2])]
+    for line in [*lines, *IN_TABLE.findall(text)]:
+        words: list[str] = []
+        for word in [*shlex.split(line, comments=True), ";"]:
+            if word not in BETWEEN:
+                words.append(word)
+                continue
+            if words[:1] == ["ns"]:
+                yield [w for w in words[1:] if w != "…"]
+            words = []
+
+
+def joined(block: str) -> list[str]:
+    """Lines of a block, continued ones made one."""
+    return block.replace("\\\n", " ").splitlines()
+
+
+def understand(words: list[str]) -> None:
+    """Parses a command with its own parser and checks its `++` keys. Raises NewskillsError; runs nothing."""
+    command = load(words[0])
+    keys = tuple(leaves(command.config)) if command.config else ()
+    parsed = parse(command.options, words[1:], command=command.name, aliases=command.aliases, keys=keys)
+    if parsed.help:
+        return
+    command.check(parsed)
+    if command.config is not None:
+        own = {key: value for key, value in parsed.overrides.items() if key not in OF_THE_COMMAND}
+        resolve_config([Layer("the page", own)])
+    elif command.any_keys:
+        settings = {key: parse_value(str(text)) for key, text in parsed.overrides.items()}
+        make_grader(parsed.options.grader, settings)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_commands_are_understood(page: Path) -> None:
+    refused = []
+    for words in commands_in(page.read_text(encoding="utf-8")):
+        try:
+            understand(words)
+        except NewskillsError as error:
+            refused.append(f"ns {shlex.join(words)}: {error}")
+    assert refused == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = LINK.findall(page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_commands_are_found_and_wrong_ones_refused() -> None:
+    page = "```\nns eval … \\\n  --benchmarks=gsm8k | ns grade '++a b'  # note\n```\n"
+    page += "```text\nns no such\n```\n| `ns list` | x |\n"
+    assert list(commands_in(page)) == [["eval", "--benchmarks=gsm8k"], ["grade", "++a b"], ["list"]]
+    for wrong in (
+        "eval --benchmark=gsm8k",
+        "generate ++temprature=1",
+        "grade ++relaxed=true",
+        "evall",
+        "list ++a=1",
+    ):
+        with pytest.raises(NewskillsError):
+            understand(wrong.split())
+
+
+def test_generated_pages_are_current() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "generate.py", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_performance_page_has_the_places_that_the_bench_fills() -> None:
+    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    assert text.index("<!-- bench: begin -->") < text.index("<!-- bench: end -->")
