@@ -15,6 +15,13 @@ def parse(text: str, *, comma_groups: bool = True) -> Node:
     return _Parser(tokenise(text, comma_groups=comma_groups)).answer()
 
 
+_NO_FACTOR = frozenset(
+    {r"\cup", r"\cap", r"\setminus", r"\mid", r"\pm", r"\mp", r"\to", r"\end"}
+    | {r"\rangle", r"\rfloor", r"\rceil"}
+)
+"""Commands that do not begin another factor of a product."""
+
+
 class _Parser(Atoms):
     """Answers, lists, relations, sums, products, powers."""
 
@@ -194,9 +201,7 @@ class _Parser(Atoms):
         if kind in ("num", "sym", "fn", "based"):
             return True
         if kind == "cmd":
-            return text not in (
-                r"\cup", r"\cap", r"\setminus", r"\mid", r"\pm", r"\mp", r"\rangle", r"\rfloor", r"\rceil", r"\end", r"\to"
-            )  # fmt: skip
+            return text not in _NO_FACTOR
         if kind == "op":
             return text in ("(", "[", "{", r"\{", "ℝ") or (text == "|" and not self._bars and not self._in_set)
         return False

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from newskills.base.errors import ConfigError
+from newskills.graders.math.extract import Policy, extract
+
+DEFAULT = Policy(extract_regex=r"The final answer is (.+)$")
+RELAXED = Policy(extract_regex=r"The final answer is (.+)$", relaxed_extraction=True)
+REGEX = Policy(extract_from_boxed=False, extract_regex=r"The final answer is (.+)$")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "how"),
+    [
+        (r"so \boxed{5}", "5", "box"),
+        (r"first \boxed{4}, then after more work \boxed{5}.", "5", "box"),
+        (r"\boxed{\frac{1}{2}}", r"\frac{1}{2}", "box"),
+        (r"\boxed {5}", "5", "box"),
+        (r"\boxed 5", "5", "box"),
+        (r"$\boxed 5$", "5", "box"),
+        (r"\fbox{7}", "7", "box"),
+        (r"\boxed{\{1,2\}}", r"\{1,2\}", "box"),
+        (r"\boxed{\left\{1\right\}} and so on", r"\left\{1\right\}", "box"),
+        (r"\boxed{1}, \boxed{2}", "1, 2", "boxes"),
+        (r"\boxed{5} or \boxed{6}", "5, 6", "boxes"),
+        (r"$\boxed{5}$ and $\boxed{5}$", "5", "box"),
+        (r"\boxed{5}" + "\n\n" + r"\boxed{6}", "5, 6", "boxes"),
+        ("<think>maybe \\boxed{3}</think> \\boxed{4}", "4", "box"),
+        ("a</think>b</think>\\boxed{4}", "4", "box"),
+        ("blah\n#### 1,234", "1,234", "hashes"),
+        ("<answer>42</answer>", "42", "tag"),
+        ("<answer>\\boxed{42}</answer> done", "42", "box"),
+        ("The answer is 42.", "42", "phrase"),
+        ("The final answer is $\\frac{1}{2}$.", r"\frac{1}{2}", "phrase"),
+        ("**Answer:** 3.5", "3.5", "phrase"),
+        ("答案是 42。", "42", "phrase"),
+        ("Die Antwort ist 7.", "7", "phrase"),
+    ],
+)
+def test_final_answers(text: str, answer: str, how: str) -> None:
+    assert extract(text, DEFAULT) == (answer, how)
+
+
+@pytest.mark.parametrize(
+    ("text", "how"),
+    [
+        ("", "none"),
+        ("I believe it could be 42 or so.", "none"),
+        ("<think>so \\boxed{5}", "thinking"),
+        (r"the box \boxed{\frac{1}{2}", "unclosed"),
+        (r"\boxed{5} but then \boxed{", "unclosed"),
+        (r"\boxed{}", "none"),
+        ("<think>\\boxed{5}</think>", "none"),
+        ("<answer>4", "unclosed"),
+    ],
+)
+def test_no_final_answer(text: str, how: str) -> None:
+    assert extract(text, DEFAULT) == (None, how)
+
+
+def test_relaxed_takes_the_expression_first_and_a_number_last() -> None:
+    assert extract(r"The final answer is 7" + "\n" + r"\boxed{8}", RELAXED) == ("7", "regex")
+    assert extract(r"\boxed{8}", RELAXED) == ("8", "box")
+    assert extract("there are 12 cats, or rather 13", RELAXED) == ("13", "number")
+
+
+def test_the_expression_alone() -> None:
+    assert extract("The final answer is 7.\nThe final answer is 8.", REGEX) == ("8", "regex")
+    assert extract(r"\boxed{8}", REGEX) == (None, "none")
+    assert extract(r"The final answer is \boxed{8}", REGEX) == ("8", "regex")
+
+
+def test_a_broken_expression_is_a_mistake_of_the_settings() -> None:
+    with pytest.raises(ConfigError, match=r"\(unclosed"):
+        extract("x", Policy(extract_from_boxed=False, extract_regex="(unclosed"))
+
+
+@pytest.mark.parametrize(
+    "text", [r"\boxed{1}" * 50_000, "{" * 10**6, "<answer>" * 10**5, "answer is " * 10**5, "$" * 10**6]
+)
+@pytest.mark.parametrize("policy", [DEFAULT, RELAXED])
+def test_long_texts_are_read_in_linear_time(text: str, policy: Policy) -> None:
+    began = time.process_time()
+    extract(text, policy)
+    assert time.process_time() - began < 5

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from newskills.base.pool import PoolOptions, WorkerPool
+from newskills.base.protocols import Grader
+from newskills.base.records import Failure, Score
+from newskills.graders import make_grader
+from newskills.graders.math import symbolic, verdict
+
+
+def grade(record: dict, **config: Any) -> Score:
+    return make_grader("math", config).grade(record)
+
+
+def test_a_right_and_a_wrong_answer() -> None:
+    right = grade({"generation": r"\boxed{0.5}", "expected_answer": r"\frac{1}{2}"})
+    assert right == Score(
+        outcome="correct",
+        fields={"predicted_answer": "0.5", "symbolic_correct": True},
+        grader="math@1",
+        why="exact (box)",
+    )
+    wrong = grade({"generation": r"\boxed{0.4}", "expected_answer": r"\frac{1}{2}"})
+    assert (wrong.outcome, wrong.fields["symbolic_correct"], wrong.cause) == ("wrong", False, "model")
+
+
+@pytest.mark.parametrize(
+    ("record", "cause"),
+    [
+        ({"generation": "I do not know"}, "model"),
+        ({"generation": ""}, "model"),
+        ({"generation": None}, "model"),
+        ({"generation": "<think>on and on"}, "truncation"),
+        ({"generation": r"\boxed{\frac{1"}, "truncation"),
+        ({"generation": "on and on", "finish_reason": "length"}, "truncation"),
+        ({"predicted_answer": None}, "model"),
+    ],
+)
+def test_no_answer(record: dict, cause: str) -> None:
+    score = grade({**record, "expected_answer": "5"})
+    assert (score.outcome, score.cause) == ("no_answer", cause)
+    assert score.fields == {"predicted_answer": None, "symbolic_correct": False}
+
+
+@pytest.mark.parametrize("record", [{}, {"expected_answer": None}, {"expected_answer": " "}])
+def test_a_record_without_gold_is_the_fault_of_the_data(record: dict) -> None:
+    score = grade({"generation": r"\boxed{5}", **record})
+    assert (score.outcome, score.cause, score.fields["symbolic_correct"]) == ("unscored", "data", None)
+
+
+def test_the_field_is_used_where_there_is_no_generation_or_on_demand() -> None:
+    assert grade({"predicted_answer": "5", "expected_answer": 5}).outcome == "correct"
+    record = {"generation": r"\boxed{4}", "predicted_answer": "5", "expected_answer": "5"}
+    assert grade(record).outcome == "wrong"
+    assert grade(record, use_predicted_answer_key=True).outcome == "correct"
+
+
+def test_modulo() -> None:
+    record = {"generation": r"\boxed{1005}", "expected_answer": "5"}
+    assert grade(record).outcome == "wrong"
+    assert grade(record, take_modulo=1000).outcome == "correct"
+    assert grade({**record, "generation": r"\boxed{1/2}"}, take_modulo=1000).outcome == "wrong"
+
+
+@pytest.mark.parametrize(
+    "generation",
+    [r"\boxed{5} or \boxed{6}", r"\boxed{5 \text{ or } 6}", r"\boxed{0,1,2,3,4,5,6,7,8,9}", r"\boxed{\pm 5}"],
+)
+def test_hedging_is_wrong(generation: str) -> None:
+    assert grade({"generation": generation, "expected_answer": "5"}).outcome == "wrong"
+
+
+def test_undecided_without_the_library_is_unscored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(symbolic, "library", lambda: None)
+    verdict._cached.cache_clear()
+    score = grade({"generation": r"\boxed{\int_0^1 x\,dx}", "expected_answer": r"\frac{1}{2}"})
+    verdict._cached.cache_clear()
+    assert (score.outcome, score.cause, score.fields["symbolic_correct"]) == ("unscored", "grader", None)
+    assert "pip install 'newskills[math]'" in score.why
+
+
+@pytest.mark.parametrize(
+    ("pred", "gold"),
+    [("52_8", "52_9"), ("1，2，3", "1，2"), ("0.00000000000000000001", "0.000000000000000000001")],
+)
+def test_what_the_library_overlooks_is_checked_after_it(pred: str, gold: str) -> None:
+    assert symbolic.decide(pred, gold, 15)[0] is False
+
+
+def test_it_is_a_grader() -> None:
+    assert isinstance(make_grader("math", {}), Grader)
+
+
+def test_in_a_pool_a_hanging_expression_is_a_timeout_and_not_wrong() -> None:
+    config = {
+        "name": "math",
+        "config": {"extract_from_boxed": False, "extract_regex": r"(a+)+$"},
+    }
+    options = PoolOptions(processes=1, cpu_seconds=1.0)
+    with WorkerPool("newskills.graders.worker:make", config, result_type=Score, options=options) as pool:
+        hang = pool.submit({"generation": "a" * 60 + "b", "expected_answer": "5"})
+        fine = pool.submit({"generation": "aaa", "expected_answer": "aaa"})
+        stuck, score = hang.result(timeout=60), fine.result(timeout=60)
+    assert isinstance(stuck, Failure)
+    assert stuck.cause == "timeout"
+    assert isinstance(score, Score)
+    assert score.outcome == "correct"

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All gold answers of real benchmarks: each is itself, in any harmless dress, and no other."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from newskills.graders.math import equal
+from newskills.graders.math.extract import Policy, extract
+from newskills.graders.math.normalise import key, tidy
+
+MIRROR = os.environ.get("NEWSKILLS_MIRROR", "")
+pytestmark = [
+    pytest.mark.mirror,
+    pytest.mark.skipif(not MIRROR, reason="NEWSKILLS_MIRROR, the offline mirror of benchmark data, is not set"),
+]
+FIELDS = {
+    "gsm8k": "answer",
+    "math-500": "answer",
+    "hendrycks_math": "solution",
+    "minerva_math": "solution",
+    "olympiadbench": "final_answer",
+    "amc23": "answer",
+    "aime24": "expected_answer",
+    "aime25": "expected_answer",
+    "comp-math-24-25": "expected_answer",
+    "gaokao2023en": "answer",
+}
+
+
+@pytest.fixture(scope="module")
+def golds() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for file in json.loads((Path(MIRROR) / "MANIFEST.json").read_text())["files"]:
+        name = file["benchmarks"][0]
+        if name not in FIELDS or not file["path"].endswith((".jsonl", ".txt")):
+            continue
+        for line in (Path(MIRROR) / file["path"]).read_text(encoding="utf-8").splitlines():
+            if line.strip() and (gold := gold_of(json.loads(line)[FIELDS[name]], FIELDS[name])):
+                found[name].append(gold)
+    return found
+
+
+def gold_of(value: object, field: str) -> str | None:
+    if field == "solution":
+        return extract(str(value), Policy()).answer
+    text = str(value[0] if isinstance(value, list) else value)
+    text = text.removeprefix("['").removesuffix("']").replace("\\\\", "\\")
+    return text.split("####")[-1].strip() or None
+
+
+def dresses(gold: str) -> Iterator[str]:
+    yield gold
+    yield f"${gold.replace('$', '')}$" if "\\$" not in gold else gold
+    yield gold.replace("\\frac", "\\dfrac")
+    yield gold + "."
+    yield f"  {gold} "
+    yield f"\\boxed{{{gold}}}" if gold.count("{") == gold.count("}") and "$" not in gold else gold
+    if "\\left" not in gold and "\\(" not in gold:
+        yield gold.replace("(", "\\left(").replace(")", "\\right)")
+    if "\\text" not in gold and "\\ " not in gold:
+        yield gold.replace(" ", "\\, ")
+    yield re.sub(r"\\frac\{(\d+)\}\{(\d+)\}", r"{\1/\2}", gold) if not re.search(r"\d\s*\\frac", gold) else gold
+    if re.fullmatch(r"-?\d{4,}", gold):
+        yield f"{int(gold):,}"
+    if re.fullmatch(r"-?\d+", gold):
+        yield f"x = {gold}"
+        yield f"{gold} \\text{{ units}}"
+        yield f"{gold}.0"
+
+
+def test_a_gold_answer_is_itself_in_any_dress(golds: dict[str, list[str]]) -> None:
+    total, wrong = 0, []
+    for gold in {g for listed in golds.values() for g in listed}:
+        for dress in dresses(gold):
+            total += 1
+            if equal(dress, gold)[0] is not True:
+                wrong.append((dress, gold))
+    assert total > 20_000
+    assert len(wrong) <= 0.0005 * total, wrong[:20]
+
+
+def test_another_gold_answer_is_wrong(golds: dict[str, list[str]]) -> None:
+    """Unless both say the same, which must then show: by the same text, or by the other direction agreeing."""
+    chance = random.Random(17)
+    equal_pairs = []
+    for listed in golds.values():
+        distinct = sorted(set(listed))
+        for _ in range(600):
+            pred, gold = chance.sample(distinct, 2)
+            if equal(pred, gold)[0] and key(tidy(pred)) != key(tidy(gold)):
+                equal_pairs.append((pred, gold))
+    assert all(equal(gold, pred)[0] for pred, gold in equal_pairs)
+    assert len(equal_pairs) <= 6, equal_pairs

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The registry of graders, multiple choice, exact texts, reasoning-gym."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from newskills.base.errors import ConfigError, DataError, UnknownNameError
+from newskills.base.protocols import Grader
+from newskills.base.records import Score
+from newskills.graders import GRADERS, make_grader
+
+FOUR = {"A": "1", "B": "2", "C": "3", "D": "4"}
+
+
+def choose(generation: str, expected: str = "B", record: dict | None = None, **config: Any) -> Score:
+    return make_grader("multichoice", config).grade(
+        {"generation": generation, "expected_answer": expected, **FOUR, **(record or {})}
+    )
+
+
+@pytest.mark.parametrize("name", ["math", "multichoice", "exact", "reasoning_gym", "reasoning-gym"])
+def test_every_name_makes_a_grader(name: str) -> None:
+    assert isinstance(make_grader(name, {}), Grader)
+    assert name in GRADERS
+
+
+def test_mistakes_in_settings_are_told() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'math'"):
+        make_grader("maths", {})
+    with pytest.raises(ConfigError, match="did you mean 'take_modulo'"):
+        make_grader("math", {"take_modul": 7})
+    with pytest.raises(ConfigError, match="take_modulo"):
+        make_grader("math", {"take_modulo": "seven"})
+
+
+@pytest.mark.parametrize(
+    ("generation", "letter"),
+    [
+        (r"So it is \boxed{B}", "B"),
+        (r"\boxed{\text{B}}", "B"),
+        (r"\boxed{b}", "B"),
+        (r"\boxed{(B)}", "B"),
+        (r"\boxed{B. two}", "B"),
+        ("The final answer is (C)", "C"),
+        ("**Answer: D**", "D"),
+        ("Answer: $\\boxed{C}$", "C"),
+        ("answer: b", "B"),
+        ("Answer: A. But no.\nAnswer: B", "B"),
+        ("الإجابة: ب", "B"),
+        (r"\boxed{Ｂ}", "B"),
+        ("<think>Answer: A</think>Answer: B", "B"),
+    ],
+)
+def test_the_letter_chosen(generation: str, letter: str) -> None:
+    score = choose(generation)
+    assert score.fields == {"predicted_answer": letter, "symbolic_correct": letter == "B"}
+    assert score.outcome == ("correct" if letter == "B" else "wrong")
+
+
+@pytest.mark.parametrize(
+    ("generation", "cause"),
+    [
+        ("I think A is nice", "model"),
+        ("Answer: Because", "model"),
+        ("<think>Answer: B", "truncation"),
+        ("", "model"),
+    ],
+)
+def test_no_letter_chosen(generation: str, cause: str) -> None:
+    score = choose(generation)
+    assert (score.outcome, score.cause, score.fields["predicted_answer"]) == ("no_answer", cause, None)
+
+
+def test_letters_beyond_the_options_do_not_count() -> None:
+    assert choose(r"\boxed{E}").outcome == "no_answer"
+    ten = {letter: letter for letter in "ABCDEFGHIJ"}
+    assert choose(r"\boxed{E}", "E", ten).outcome == "correct"
+
+
+def test_a_record_overrides_the_settings() -> None:
+    text = "ANSWER=C and \\boxed{B}"
+    assert choose(text).fields["predicted_answer"] == "B"
+    assert choose(text, record={"extract_regex": r"ANSWER=(\w)"}).fields["predicted_answer"] == "C"
+    assert choose(text, record={"extract_regex": [r"nothing", r"ANSWER=(\w)"]}).fields["predicted_answer"] == "C"
+    assert (
+        choose(text, record={"extract_regex": r"ANSWER=(\w)", "relaxed": False}).fields["predicted_answer"] == "B"
+    )
+    strict = {"extract_regex": r"ANSWER=(\w)", "relaxed": False, "extract_from_boxed": False}
+    assert choose(text, record=strict).fields["predicted_answer"] == "C"
+
+
+def test_multichoice_without_gold_is_unscored() -> None:
+    score = make_grader("multichoice", {}).grade({"generation": r"\boxed{B}"})
+    assert (score.outcome, score.cause) == ("unscored", "data")
+
+
+@pytest.mark.parametrize(
+    ("generation", "outcome"),
+    [
+        ("Paris", "correct"),
+        (" paris\n", "correct"),
+        ("<think>x</think>Paris", "correct"),
+        ("London", "wrong"),
+        ("", "no_answer"),
+    ],
+)
+def test_exact(generation: str, outcome: str) -> None:
+    score = make_grader("exact", {}).grade({"generation": generation, "expected_answer": "Paris"})
+    assert score.outcome == outcome
+    assert score.fields["symbolic_correct"] is (outcome == "correct")
+
+
+def test_exact_can_respect_case() -> None:
+    record = {"generation": "paris", "expected_answer": "Paris"}
+    assert make_grader("exact", {"ignore_case": False}).grade(record).outcome == "wrong"
+
+
+def entry(task: str) -> dict:
+    reasoning_gym = pytest.importorskip("reasoning_gym")
+    return json.loads(json.dumps(reasoning_gym.create_dataset(task, size=1, seed=3)[0]))
+
+
+def solve(task: str, answer: str) -> Score:
+    return make_grader("reasoning_gym", {}).grade({**entry(task), "generation": answer})
+
+
+TASKS = [
+    "prime_factorization",
+    "countdown",
+    "n_queens",
+    "chain_sum",
+    "leg_counting",
+    "simple_integration",
+    "spiral_matrix",
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("task", TASKS)
+def test_reasoning_gym(task: str) -> None:
+    gold = entry(task)["answer"]
+    assert solve(task, f"so <answer>{gold}</answer>").outcome == "correct"
+    assert solve(task, "<answer>zzz</answer>").outcome == "wrong"
+    assert solve(task, "<answer>[].__class__.__base__</answer>").outcome == "wrong"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_reasoning_gym_answers_are_found_in_a_box_or_on_the_last_line() -> None:
+    gold = entry("chain_sum")["answer"]
+    assert solve("chain_sum", rf"it is \boxed{{{gold}}}").outcome == "correct"
+    assert solve("chain_sum", f"it is\n{gold}\n").outcome == "correct"
+    assert solve("chain_sum", "<think>hm").outcome == "no_answer"
+    assert solve("chain_sum", "").outcome == "no_answer"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_reasoning_gym_does_not_execute_answers(tmp_path: Any) -> None:
+    flag = tmp_path / "flag"
+    attack = f"open({str(flag)!r}, 'w').close()"
+    for task in [
+        *TASKS,
+        "string_insertion",
+        "binary_matrix",
+        "puzzle24",
+        "polynomial_multiplication",
+        "intermediate_integration",
+    ]:
+        assert solve(task, f"<answer>{attack}</answer>").outcome == "wrong"
+    assert not flag.exists()
+
+
+def test_a_verifier_that_accepts_everything_is_refused() -> None:
+    record = {
+        "metadata": {"source_dataset": "game_of_life_halting"},
+        "question": "?",
+        "answer": "True",
+        "generation": "x",
+    }
+    score = make_grader("reasoning_gym", {}).grade(record)
+    assert (score.outcome, score.cause) == ("unscored", "grader")
+
+
+def test_a_record_that_is_no_entry_is_refused() -> None:
+    with pytest.raises(DataError, match="source_dataset"):
+        make_grader("reasoning_gym", {}).grade({"generation": "x"})
