@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +11,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.registry import fold
 from newskills.commands._options import ModelOptions
+from newskills.commands._work import notice
 from newskills.config.layers import Layer
 from newskills.config.values import Text
 from newskills.models import MODELS, REMOVED
@@ -87,9 +86,9 @@ def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model
     if gpus is None:
         gpus = visible_gpus()
         if not gpus:
-            _notice(f"no --server_address: using http://{DEFAULT_HOST}:{DEFAULT_PORT}/v1")
+            notice(f"no --server_address: using http://{DEFAULT_HOST}:{DEFAULT_PORT}/v1")
             return None
-        _notice(f"no --server_address and no --server_gpus: serving {model} on all {gpus} GPUs of this machine")
+        notice(f"no --server_address and no --server_gpus: serving {model} on all {gpus} GPUs of this machine")
     return _spec(options, kind, model, gpus)
 
 
@@ -113,8 +112,3 @@ def _first(values: list[Any]) -> Any:
 def _text(overrides: Mapping[str, Text], key: str) -> str | None:
     value = overrides.get(key)
     return str(value) if value is not None else None
-
-
-def _notice(text: str) -> None:
-    if not os.environ.get("NEWSKILLS_QUIET"):
-        sys.stderr.write(f"note: {text}\n")

@@ -20,6 +20,10 @@ REPORT = {"group": "Weights & Biases"}
 DEFAULT_PROJECT = "nemo-skills"
 
 
+OLD_NAMES = {"model_path": "model", "num_gpus": "server_gpus"}
+"""Options of the oldest documents → what they are called now."""
+
+
 def doc(description: str, extra: dict[str, Any] | None = None) -> Meta:
     """The meaning of an option, and its group on the help page."""
     return Meta(description=description, extra=extra)

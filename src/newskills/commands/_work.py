@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from newskills.base.errors import ConfigError
@@ -20,11 +21,14 @@ from newskills.run.plan import PlannedUnit
 
 HERE = (None, "none", "local")
 OLD_TEMPLATES = "prompt_template"
+SANDBOX = "sandbox."
 
 
 def user_layer(overrides: Mapping[str, Text], *, consumed: Sequence[str] = ()) -> Layer:
-    """The `++` keys as the last layer. An old `++prompt_template` is dropped with a notice."""
+    """The `++` keys as the last layer. What has no effect any more, or not yet, is dropped with a notice."""
     values = {key: value for key, value in overrides.items() if key not in consumed}
+    for key in [key for key in values if key.startswith(SANDBOX)]:
+        notice(f"++{key}={values.pop(key)} has no effect: nothing here runs code")
     if template := values.pop(OLD_TEMPLATES, None):
         notice(f"++prompt_template={template} has no effect: the model's own chat template is used")
     return Layer("command line", values)
@@ -101,7 +105,9 @@ def default_output(expname: str) -> Path:
     return path
 
 
+@cache
 def notice(text: str) -> None:
+    """Says it once, however often a command comes to the same conclusion."""
     sys.stderr.write(f"note: {text}\n")
 
 

@@ -83,7 +83,7 @@ def _gpu() -> Finding:
 
 def _keys() -> list[Finding]:
     present = [name for name in KEYS if os.environ.get(name)]
-    text = ", ".join(present) if present else f"none of {', '.join(KEYS)} is set; needed only for their services"
+    text = ", ".join(present) if present else f"none is set; only services need one ({KEYS[0]}, …)"
     return [Finding("API keys", "ok" if present else "note", text)]
 
 

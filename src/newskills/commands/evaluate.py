@@ -10,7 +10,7 @@ from typing import Annotated
 from newskills.base.errors import NewskillsError
 from newskills.commands._command import Command
 from newskills.commands._model import choose_model
-from newskills.commands._options import AcceptLost, WorkOptions, doc, tracking_of
+from newskills.commands._options import OLD_NAMES, AcceptLost, WorkOptions, doc, tracking_of
 from newskills.commands._work import (
     check_place,
     command_line,
@@ -115,6 +115,7 @@ COMMAND = Command(
     "Interrupted runs go on where they were; samples lost to an instrument failure are never counted as wrong.",
     options=Options,
     config=GenerationConfig,
+    aliases=OLD_NAMES,
     run=run,
     result=result,
     examples=(

@@ -14,7 +14,7 @@ from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.commands._command import Command
 from newskills.commands._model import choose_model
-from newskills.commands._options import SEEDS, AtLeastOne, WorkOptions, doc, tracking_of
+from newskills.commands._options import OLD_NAMES, SEEDS, AtLeastOne, WorkOptions, doc, tracking_of
 from newskills.commands._work import (
     check_place,
     command_line,
@@ -28,7 +28,7 @@ from newskills.config.ids import parse_ids
 from newskills.config.layers import Layer
 from newskills.run.config import GenerationConfig
 from newskills.run.execute import execute
-from newskills.run.hosting import Hosting, address_of, check_prompts, hosted
+from newskills.run.hosting import Hosting, address_of, check_units, hosted
 from newskills.run.plan import Pieces, PlannedUnit, file_units, folder_units
 from newskills.run.spec import RunResult, RunSpec
 from newskills.run.tracking import log_reports
@@ -87,7 +87,7 @@ def plan(parsed: Parsed[Options], address: Layer | None = None) -> list[PlannedU
         num_chunks=options.num_chunks,
         chunk_ids=tuple(parse_ids(options.chunk_ids, "--chunk_ids")) if options.chunk_ids is not None else (),
     )
-    folder = Path(options.output_dir) if options.output_dir else default_output(options.expname or "generate")
+    folder = _output_dir(parsed)
     if options.input_dir:
         if options.input_file:
             raise ConfigError("Give --input_file or --input_dir, not both.")
@@ -108,7 +108,7 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
     if host is not None:
         log = Path(options.log_dir or output_dir / "generation-logs") / "server.log"
         hosting = Hosting(spec=host, log=log, timeout=options.server_timeout)
-    check_prompts(planned, hosting)
+    check_units(planned, hosting)
     with hosted(hosting) as server:
         units = tuple(p.unit for p in (plan(parsed, address_of(server)) if server else planned))
         done = execute(
@@ -127,6 +127,14 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
     if tracking is not None and done.exit_code == 0:
         log_reports(tracking, [], {"generate": Path(done.units[0].output)})
     return done
+
+
+def _output_dir(parsed: Parsed[Options]) -> Path:
+    if parsed.options.output_dir:
+        return Path(parsed.options.output_dir)
+    if output := parsed.overrides.get("output_file"):
+        return Path(output).parent
+    return default_output(parsed.options.expname or "generate")
 
 
 def _seeds(options: Options) -> tuple[int, ...] | None:
@@ -162,6 +170,7 @@ COMMAND = Command(
     "order. Interrupted runs go on where they were.",
     options=Options,
     config=GenerationConfig,
+    aliases=OLD_NAMES,
     run=run,
     result=result,
     examples=(

@@ -13,7 +13,7 @@ import msgspec
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.commands._command import Command
 from newskills.commands._model import serve_spec
-from newskills.commands._options import ModelOptions, doc
+from newskills.commands._options import OLD_NAMES, ModelOptions, doc
 from newskills.commands._work import check_place, printable
 from newskills.config.command_line import Parsed
 from newskills.models.serving import serve_argv
@@ -60,7 +60,7 @@ COMMAND = Command(
     options=Options,
     run=run,
     result=result,
-    aliases={"num_gpus": "server_gpus"},
+    aliases=OLD_NAMES,
     examples=(
         "ns start_server --server_type=llamacpp --model=smollm2 --port=5000",
         "ns start_server --cluster=local --server_type=vllm --model=meta-llama/Llama-3.1-8B-Instruct --num_gpus=1",

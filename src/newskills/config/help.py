@@ -24,8 +24,8 @@ def command_help(
     examples: Sequence[str] = (),
     width: int = 100,
 ) -> str:
-    """Plain text, the same on every machine (docs are made of it)."""
-    known = leaves(options).values()
+    """Plain text, the same on every machine (docs are made of it). What is required comes first."""
+    known = sorted(leaves(options).values(), key=lambda leaf: not leaf.required)
     words = " ".join(
         f"{leaf.path.upper()}{'…' if leaf.is_list else ''}" for leaf in known if leaf.extra.get("positional")
     )

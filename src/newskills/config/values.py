@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
-from newskills.base.errors import ConfigError
+from newskills.base.errors import ConfigError, suggest
 from newskills.config.fields import Leaf, alternatives
 
 _NUMBER = re.compile(r"[+-]?(\d[\d_]*)?(\.\d*)?([eE][+-]?\d+)?\Z")
 _WORDS = {"null": None, "none": None, "~": None, "true": True, "false": False}
+_PLACE = re.compile(r" - at `\$.*`\Z")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -29,8 +30,17 @@ def convert(value: Any, leaf: Leaf, shown: str) -> Any:
     try:
         return msgspec.convert(value, leaf.type, strict=False, str_keys=True)
     except msgspec.ValidationError as error:
-        reason = str(error).replace("`", "'").replace(" - at '$'", "")
+        if (choices := _choices(leaf)) and isinstance(value, str):
+            raise ConfigError(f"{shown}: this is not one of the choices{suggest(value, choices)}") from error
+        reason = _PLACE.sub("", str(error)).replace("`", "'")
         raise ConfigError(f"{shown}: {_lower_first(reason)} (type {leaf.type_name}).") from error
+
+
+def _choices(leaf: Leaf) -> list[str]:
+    """The words that a key may have, where these are all."""
+    return [
+        str(word) for kind in alternatives(leaf.type) if get_origin(kind) is Literal for word in get_args(kind)
+    ]
 
 
 def _interpret(text: Text, leaf: Leaf) -> Any:

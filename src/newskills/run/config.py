@@ -12,6 +12,7 @@ from newskills.models.config import ServerConfig
 
 ALIASES: dict[str, str] = {
     "prompt": "prompt_config",
+    "prompt.few_shot_examples": "few_shot_examples",
     "batch_size": "max_concurrent_requests",
     "endpoint_type": "inference.endpoint_type",
     "temperature": "inference.temperature",

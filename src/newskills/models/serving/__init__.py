@@ -45,11 +45,7 @@ def serve_argv(spec: ServeSpec) -> ServeCommand:
 
     Raises UnknownNameError or ConfigError.
     """
-    if fold(spec.server_type) in NOT_STARTED_HERE:
-        raise ConfigError(
-            f"A server of type '{spec.server_type}' is somebody else's service and cannot be started here.",
-            hint="Give its --server_address, or leave out --server_gpus.",
-        )
+    _check_type(spec.server_type)
     make = SERVERS.get(spec.server_type)
     if not 0 < spec.port < 65536:
         raise ConfigError(f"{spec.port} is no port to serve on (1 to 65535).")
@@ -67,6 +63,15 @@ def prepare(spec: ServeSpec, say: Callable[[str], None]) -> None:
 
     Raises NewskillsError.
     """
+    _check_type(spec.server_type)
     if (where := PREPARERS.get(SERVERS.resolve(spec.server_type))) is not None:
         module, _, attr = where.partition(":")
         getattr(importlib.import_module(module), attr)(spec, say)
+
+
+def _check_type(server_type: str) -> None:
+    if fold(server_type) in NOT_STARTED_HERE:
+        raise ConfigError(
+            f"A server of type '{server_type}' is somebody else's service and cannot be started here.",
+            hint="Give its --server_address, or leave out --server_gpus.",
+        )
