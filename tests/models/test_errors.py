@@ -96,7 +96,7 @@ def test_context_limits_are_recognised_with_their_numbers(
     error = error_from(answer(400, {"error": {"message": text, "code": 400}}), ENDPOINT)
     assert isinstance(error, ContextLimitError)
     assert (error.limit, error.prompt_tokens, error.requested) == (limit, prompt, requested)
-    assert error.cause == "truncation"
+    assert error.cause == "provider"
 
 
 def test_a_negative_budget_tells_the_overflow() -> None:

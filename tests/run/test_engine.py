@@ -277,16 +277,16 @@ def test_refusal_of_all_requests_stops_at_once(tmp_path: Path, fake_server: Fake
     assert len(server.records) <= 16
 
 
-def test_a_setting_that_the_backend_can_not_honour_stops_at_once(
+def test_a_setting_that_the_backend_can_not_honour_is_refused(
     tmp_path: Path, fake_server: FakeServerFactory
 ) -> None:
     server = fake_server(ECHO)
     write_input(tmp_path, 20)
     unit = make_unit(tmp_path, server.base_url, server={"server_type": "openai"}, inference={"top_k": 5})
-    result = run(unit)
-    assert result.exit_code == 2
-    assert "top_k" in result.message
+    with pytest.raises(ConfigError, match="top_k"):
+        run(unit)
     assert server.records == []
+    assert not (tmp_path / "out/output.jsonl.run.json").exists()
 
 
 def test_context_overflow_is_shortened_once(tmp_path: Path, fake_server: FakeServerFactory) -> None:
@@ -304,7 +304,7 @@ def test_context_overflow_is_shortened_once(tmp_path: Path, fake_server: FakeSer
     assert {(r["finish_reason"], r["num_generated_tokens"]) for r in found} == {("length", 135)}
 
 
-def test_context_overflow_without_a_strategy_is_a_truncation(
+def test_context_overflow_without_a_strategy_is_unscored(
     tmp_path: Path, fake_server: FakeServerFactory
 ) -> None:
     server = fake_server(Script(context_tokens=150))
@@ -313,7 +313,7 @@ def test_context_overflow_without_a_strategy_is_a_truncation(
         tmp_path, server.base_url, inference={"tokens_to_generate": 300}, server={"enable_soft_fail": True}
     )
     result = run(unit)
-    assert result.ledger.causes == {"truncation": 3}
+    assert result.ledger.causes == {"provider": 3}
 
 
 def test_an_output_of_another_program_is_not_mixed_with_ours(

@@ -95,8 +95,6 @@ class BadRequestError(ModelError):
 class ContextLimitError(BadRequestError):
     """`limit`, `prompt_tokens`, `requested` in tokens where the server's message tells them."""
 
-    cause: Cause = "truncation"
-
     def __init__(
         self,
         message: str,

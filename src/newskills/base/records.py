@@ -181,8 +181,8 @@ class Ledger(Struct, kw_only=True):
 
     @property
     def lost(self) -> int:
-        """Attempts lost to the instrument."""
-        return sum(n for cause, n in self.causes.items() if cause in INSTRUMENT)
+        """Attempts lost to the instrument: all that could not be scored."""
+        return self.unscored
 
 
 class Report(Struct, kw_only=True):

@@ -183,11 +183,12 @@ def retry_after(response: HttpResponse, refusal: Refusal) -> float | None:
 
 def _auth_error(status: int, detail: str, endpoint: Endpoint) -> AuthError:
     if endpoint.key is None:
-        where = endpoint.key_source or "++server.api_key_env_var"
+        where = f", and none was found in {endpoint.key_source}" if endpoint.key_source else ""
+        name = endpoint.key_source.split(" ")[0] or "MY_KEY"
         return AuthError(
-            f"{endpoint.address} wants a key ({status}), and none was found in {where}. It says: {detail}",
-            hint=f"Set the key: export {endpoint.key_source.split(' ')[0] or 'NAME'}=… "
-            "(or ++server.api_key_env_var=NAME for another variable).",
+            f"{endpoint.address} wants a key ({status}){where}. It says: {detail}",
+            hint=f"Set it: export {name}=…"
+            + ("" if endpoint.key_source else f", and name the variable: ++server.api_key_env_var={name}"),
             status=status,
         )
     return AuthError(

@@ -13,7 +13,7 @@ from newskills.base.pool import WorkerPool
 from newskills.base.protocols import Model, Solver, Tokenizer
 from newskills.base.records import Message, Request, Row, Score
 from newskills.graders import make_grader
-from newskills.models import make_model
+from newskills.models import check_inference, make_model
 from newskills.models.config import ServerConfig
 from newskills.models.context import shortened
 from newskills.models.tokenizer import make_tokenizer
@@ -45,6 +45,10 @@ class Recipe:
     def model(self, server: ServerConfig, concurrency: int) -> Model:
         """Raises ConfigError, UnknownNameError, AuthError (no key)."""
         return make_model(server, concurrency=concurrency, environ=self._environ)
+
+    def check_model(self, config: GenerationConfig) -> None:
+        """Raises ConfigError (a setting that the backend cannot honour), UnknownNameError, AuthError (no key)."""
+        check_inference(self.model(config.server, 1), config.inference)
 
     def context_strategy(self, config: GenerationConfig) -> ContextStrategy | None:
         """What to do about a request that is too long; None = nothing. Raises ConfigError (no tokenizer)."""

@@ -13,7 +13,7 @@ from newskills.base.errors import UnknownNameError
 from newskills.base.records import Report
 from newskills.config.layers import Layer
 from newskills.run.execute import execute
-from newskills.run.hosting import Hosting, address_of, check_prompts, hosted
+from newskills.run.hosting import Hosting, address_of, check_units, hosted
 from newskills.run.plan import BenchmarkRun, Pieces, PlannedUnit, benchmark_units
 from newskills.run.spec import RunResult, RunSpec
 from newskills.run.summarize import MetricFor, SummaryOptions, lost_share, summarize
@@ -69,7 +69,7 @@ def evaluate(spec: EvaluationSpec, *, say: Say) -> Evaluation:
 
     Raises NewskillsError for what can be refused before the first request; later trouble is in the result.
     """
-    check_prompts(plan_evaluation(spec), spec.hosting)
+    check_units(plan_evaluation(spec), spec.hosting)
     with hosted(spec.hosting) as server:
         units = tuple(planned.unit for planned in plan_evaluation(spec, address_of(server)))
         result = execute(

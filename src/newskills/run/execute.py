@@ -60,6 +60,14 @@ def _allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+def check(unit: Unit, *, rendered: bool = True, environ: Mapping[str, str] | None = None) -> None:
+    """What can be refused without an endpoint: key, settings of the backend, and (`rendered`) the first prompt."""
+    recipe = Recipe(os.environ if environ is None else environ)
+    recipe.check_model(unit.config)
+    if rendered:
+        first_request(unit, recipe)
+
+
 def _title(work: Sequence[Prepared]) -> str:
     first = work[0].run.unit.label
     return first if len(work) == 1 else f"{first} and {len(work) - 1} more"

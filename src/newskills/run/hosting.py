@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from newskills.config.layers import Layer
 from newskills.models.serving import ServeSpec
-from newskills.run.execute import preview
+from newskills.run.execute import check
 from newskills.run.plan import PlannedUnit
 from newskills.run.servers import RunningServer, running_server
 
@@ -38,12 +38,12 @@ def address_of(server: RunningServer | None) -> Layer | None:
     return Layer("server started here", {"server.base_url": server.base_url, "server.model": server.model_name})
 
 
-def check_prompts(planned: Sequence[PlannedUnit], hosting: Hosting | None) -> None:
-    """Renders the first prompt of every unit, before a server is started for them.
+def check_units(planned: Sequence[PlannedUnit], hosting: Hosting | None) -> None:
+    """Refuses what can be refused before a server is started: keys, settings, first prompts.
 
-    The text endpoint may need the server's own tokenizer; then the run itself checks, once the server is there.
-    Raises NewskillsError.
+    The text endpoint may need the server's own tokenizer; then the run itself checks the prompt, once the server is
+    there. Raises NewskillsError.
     """
     for unit in planned:
-        if hosting is None or unit.unit.config.inference.endpoint_type != "text":
-            preview(unit.unit)
+        text = unit.unit.config.inference.endpoint_type == "text"
+        check(unit.unit, rendered=hosting is None or not text)

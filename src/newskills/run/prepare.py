@@ -161,7 +161,8 @@ def _scan(path: Path, version: object) -> Input:
 
 
 def _checked_solver(unit: Unit, recipe: Recipe, prompt: Prompt, source: Input, rows: range) -> Solver:
-    """The solver, once it has rendered the first row. Raises DataError."""
+    """The solver, once it has rendered the first row and the model takes its settings. Raises as `prepare`."""
+    recipe.check_model(unit.config)
     solver = recipe.solver(unit.config, prompt)
     _first_request(solver, source, rows)
     return solver
