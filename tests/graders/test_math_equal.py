@@ -145,6 +145,7 @@ def test_nothing_in_an_answer_is_executed() -> None:
     assert done.stdout.strip() == "safe", done.stderr
 
 
+# fmt: off
 _PIECES = st.sampled_from(
     [
         r"1",
@@ -208,8 +209,9 @@ _PIECES = st.sampled_from(
         r".",
         r"'",
         r"\overline",
-    ]  # fmt: skip
+    ]
 )
+# fmt: on
 
 
 @settings(max_examples=400, deadline=5000)

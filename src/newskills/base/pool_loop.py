@@ -159,6 +159,8 @@ class Loop:
 
     def _handle(self, owner: object, mask: int) -> None:
         if isinstance(owner, _Worker):
+            if owner.ticket not in self._workers:  # went with the template, in this same round of events
+                return
             if mask & selectors.EVENT_WRITE:
                 self._write(owner)
             if mask & selectors.EVENT_READ and not owner.ended:

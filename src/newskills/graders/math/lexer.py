@@ -307,6 +307,8 @@ def is_word(run: str) -> bool:
     lower = run.lower()
     if lower in tables.SHORT_WORDS or run in tables.PLAIN_UNITS or lower in tables.NUMBER_WORDS:
         return True
+    if len(run) == 3 and run.istitle():
+        return any(c in _VOWELS for c in run)
     if len(run) < 4 or run in _ALPHABET or run in _ALPHABET.upper():
         return False
     return any(c in _VOWELS for c in run) and not (len(run) == 4 and run.isupper())

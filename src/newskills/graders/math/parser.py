@@ -29,14 +29,27 @@ class _Parser(Atoms):
 
     def answer(self) -> Node:
         if all(t.kind in ("text", "end") or t.text in ",.;-!?'" for t in self._tokens):
-            return Node("text", name=" ".join(t.text for t in self._tokens if t.kind != "end"))
+            return self._words()
         self._skip_lead_in()
+        if self._now.kind == "rel" and self._now.text in "≈~=":
+            self._take()
         node = self._list()
         while self._accept(".", ",", ";", "!", r"\\"):
             pass
         if self._now.kind != "end":
             raise Unreadable(f"nothing is known to follow before '{self._now.text[:30]}'")
         return node
+
+    def _words(self) -> Node:
+        """Words only: one text, or several where commas or `and` stand between."""
+        items: list[list[str]] = [[]]
+        for token in self._tokens:
+            if token.text == "," or token.text.lower() in tables.SEPARATORS:
+                items.append([])
+            elif token.kind != "end":
+                items[-1].append(token.text)
+        texts = tuple(Node("text", name=" ".join(item)) for item in items if item)
+        return texts[0] if len(texts) == 1 else Node("list", texts, name=",") if texts else Node("text")
 
     def _skip_lead_in(self) -> None:
         words = []
@@ -151,13 +164,28 @@ class _Parser(Atoms):
             elif self._now.kind == "cur":
                 self._take()
                 node = Node("unit", (node,), name="dollar")
+            elif self._is("(") and self._ahead().kind == "text" and self._ahead(2).text == ")":
+                node = self._repeated_in_words(node)
             elif self._starts_factor():
-                if node.kind in ("unit",):
+                if node.kind == "unit":
                     break
                 node = self._implicit(node)
             else:
                 break
         self._depth -= 1
+        return node
+
+    def _repeated_in_words(self, node: Node) -> Node:
+        """`5 (five)`: the same once more, or a unit in brackets."""
+        word = self._ahead().text.lower()
+        if word in tables.NUMBER_WORDS and node != number(tables.NUMBER_WORDS[word]):
+            raise Unreadable("a number and another number in words")
+        self._take()
+        if word in tables.NUMBER_WORDS:
+            self._take()
+        else:
+            node = self._annotated(node)
+        self._expect(")")
         return node
 
     def _over(self, node: Node) -> Node:
@@ -217,6 +245,8 @@ class _Parser(Atoms):
             return Node("mul", (node, number(tables.MULTIPLIERS[word])))
         while self._now.kind == "text" and self._now.text.lower().strip(" ,;") not in tables.SEPARATORS:
             word += " " + self._take().text.lower()
+        if tables.HEDGES & set(word.replace(",", " ").split()):
+            raise Unreadable("a value that is hedged")
         if self._accept("^"):
             exponent = self._script()
             word += f"^{exponent.value}" if exponent.kind == "num" else ""

@@ -399,6 +399,11 @@ SHORT_WORDS = frozenset(
 
 SEPARATORS = frozenset({"and", "or", "&", "und", "oder", "et", "ou", "y", "和", "或", "and also"})
 
+HEDGES = frozenset(
+    {"or", "more", "less", "fewer", "least", "most", "to", "not", "maybe", "perhaps", "if", "only", "except"}
+)
+"""Words behind a value that make it another statement."""
+
 LEAD_INS = (
     "the final answer is",
     "final answer is",

@@ -9,11 +9,12 @@ from functools import lru_cache
 from newskills.graders.math import symbolic
 from newskills.graders.math.compare import same
 from newskills.graders.math.exact import Plain, close, plain
-from newskills.graders.math.nodes import Node, TooBig, Unreadable
+from newskills.graders.math.nodes import Node, TooBig, Unreadable, has
 from newskills.graders.math.normalise import key, latinise, tidy
 from newskills.graders.math.parser import parse
+from newskills.graders.math.tables import HEDGES
 from newskills.graders.math.values import Options
-from newskills.graders.math.words import is_prose, option, option_letter, same_words
+from newskills.graders.math.words import is_prose, option, option_letter, same_words, words
 
 Verdict = tuple[bool | None, str]
 MAX_LENGTH = 20_000
@@ -96,7 +97,7 @@ def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
         verdict = _other_commas(p, g, options) or verdict
     if verdict is None:
         return symbolic.decide(p, g, options.digits)
-    if not verdict and "text" in (gold.kind, pred.kind) and same_words(g, p):
+    if not verdict and has(gold, "text") and same_words(g, p):
         return True, "words"
     if not verdict and (letter := option_letter(g)) and letter == option_letter(p):
         return True, "option"
@@ -137,15 +138,22 @@ def _unread_pred(p: str, g: str, raw: str, why: str, options: Options) -> Verdic
         return True, "words"
     if (letter := option_letter(g)) and letter == option_letter(p):
         return True, "option"
-    parts = [m[1] or m[2] for m in _MATH_PART.finditer(latinise(raw))]
-    if (
-        parts
-        and len(set(parts)) == 1
-        and not _DENIAL.search(raw)
-        and not re.search(r"\d", _MATH_PART.sub("", raw))
-    ):
-        verdict, step = equal(parts[0], g, options)
+    if formula := _formula_in_prose(latinise(raw)):
+        verdict, step = equal(formula, g, options)
         return verdict, f"{step}, in prose"
-    if is_prose(p):
+    if is_prose(p) or HEDGES & set(words(p).split()):
         return False, "prose"
     return symbolic.decide(p, g, options.digits)
+
+
+def _formula_in_prose(text: str) -> str:
+    """From the first formula to the last, where the words around them neither deny nor count anything; else ''."""
+    parts = list(_MATH_PART.finditer(text))
+    if not parts:
+        return ""
+    around = text[: parts[0].start()] + " " + text[parts[-1].end() :]
+    if not around.strip(" .,*") or _DENIAL.search(around) or any(c.isdigit() for c in around):
+        return ""
+    if len({part.group() for part in parts}) == 1:
+        return parts[0][1] or parts[0][2]
+    return text[parts[0].start() : parts[-1].end()]
