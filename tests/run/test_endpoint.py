@@ -4,6 +4,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from typing import Literal
 
 import pytest
 from tests.conftest import FakeServerFactory
@@ -99,6 +100,22 @@ def test_the_last_request_of_a_run_is_given_up_as_well(fake_server: FakeServerFa
 
     on = session(server.base_url, work)
     assert on.endpoint.fatal is None
+
+
+@pytest.mark.parametrize("kind", ["status", "reset"])
+def test_the_only_request_of_a_run_is_given_up(
+    fake_server: FakeServerFactory, kind: Literal["status", "reset"]
+) -> None:
+    """No request is known to be good: a greeting proves that the endpoint is alive."""
+    server = fake_server(Script(answer=Answer(kind="echo"), faults=(Fault(kind=kind, marker="poison"),)))
+
+    async def work(on: Session) -> None:
+        with pytest.raises(ModelError):
+            await on.endpoint.complete(ask("poison"))
+
+    on = session(server.base_url, work)
+    assert on.endpoint.fatal is None
+    assert "Hello" in {record.prompt for record in server.records}
 
 
 def test_an_endpoint_that_is_down_is_waited_for(fake_server: FakeServerFactory) -> None:

@@ -67,7 +67,6 @@ class Gate:
         self.active = 0
         self._limit = limit
         self._shut = False
-        self._ticket = False
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @property
@@ -87,14 +86,9 @@ class Gate:
         self._shut = False
         self._admit()
 
-    def admit_one(self) -> None:
-        """The next in line, or the next to come, gets in although the gate is shut or full."""
-        self._ticket = True
-        self._admit()
-
     async def acquire(self) -> None:
         if self._room() and not self._waiting:
-            self._enter()
+            self.active += 1
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
@@ -110,15 +104,11 @@ class Gate:
         self._admit()
 
     def _room(self) -> bool:
-        return self._ticket or (not self._shut and self.active + 1 <= self._limit)
-
-    def _enter(self) -> None:
-        self.active += 1
-        self._ticket = False
+        return not self._shut and self.active + 1 <= self._limit
 
     def _admit(self) -> None:
         while self._waiting and self._room():
             turn = self._waiting.popleft()
             if not turn.done():
-                self._enter()
+                self.active += 1
                 turn.set_result(None)

@@ -3,8 +3,8 @@
 
 Who is to blame for a failed request?
 - The endpoint, while nobody's request succeeds: the breaker opens, all wait, one probe at a time goes out; no
-  tries are used up. The probe is the last request that is known to be good, cut to one token, so that a
-  poisonous request can not keep the breaker open.
+  tries are used up. The probe is the last request that is known to be good (a greeting before there is one), cut
+  to one token, so that a poisonous request can not keep the breaker open.
 - The load, for 429, 503 and time-outs: the limit of requests in flight shrinks (at once by a third; it
   grows again by a twentieth with each windowful of replies), and Retry-After stops all until it has passed.
 - The request, if others succeeded after it had failed: after `max_retries` such retries it is given up.
@@ -33,7 +33,7 @@ from newskills.base.errors import (
     ServerError,
 )
 from newskills.base.protocols import Model
-from newskills.base.records import Reply, Request
+from newskills.base.records import Message, Reply, Request
 
 ALIKE = 8
 STREAK = 16
@@ -81,6 +81,7 @@ class Endpoint:
         self._gate = Gate(policy.concurrency)
         self._proven = proven
         self._good: Request | None = None
+        self._asked = Request()
         self._last_success = 0.0
         self._streak = 0
         self._refused = 0
@@ -90,7 +91,6 @@ class Endpoint:
         self._outage: asyncio.Task[None] | None = None
         self._pause_until = 0.0
         self._draining = False
-        self._news = asyncio.Event()
 
     @property
     def concurrency(self) -> int:
@@ -108,6 +108,7 @@ class Endpoint:
         while True:
             await self._gate.acquire()
             started = time.monotonic()
+            self._asked = request
             try:
                 reply = await self.model.complete(request)
             except ContextLimitError as error:
@@ -162,7 +163,6 @@ class Endpoint:
     def _alive(self) -> None:
         self._streak = 0
         self._trouble_since = None
-        self._news.set()
 
     def _judge(self, error: ModelError, started: float) -> None:
         """Raises `error` if retrying is pointless; else adapts to it."""
@@ -174,7 +174,6 @@ class Endpoint:
             self._count_refusal(error)
             raise error
         now = time.monotonic()
-        self._news.set()
         self._trouble_since = self._trouble_since or now
         overloaded = isinstance(error, RateLimitError | RequestTimeoutError) or error.status == 503
         if overloaded and started >= self._shrunk:
@@ -264,21 +263,23 @@ class Endpoint:
             self._reopen()
 
     async def _probe(self) -> bool:
-        """Whether the endpoint is alive: it is if it answers the known-good request, with a refusal even."""
-        started = time.monotonic()
-        if self._good is None:
-            self._news.clear()
-            self._gate.admit_one()
-            await self._news.wait()
-            return self._last_success > started
-        inference = msgspec.structs.replace(self._good.inference, tokens_to_generate=1, timeout=60.0)
+        """Whether the endpoint is alive: it is if it answers a request above suspicion, with a refusal even."""
+        request = self._good or _greeting(self._asked)
+        inference = msgspec.structs.replace(request.inference, tokens_to_generate=1, timeout=60.0)
         try:
-            await self.model.complete(msgspec.structs.replace(self._good, inference=inference))
+            await self.model.complete(msgspec.structs.replace(request, inference=inference))
         except ModelError as error:
             if error.retryable:
                 return False
         self._last_success = time.monotonic()
         return True
+
+
+def _greeting(request: Request) -> Request:
+    """`request` with nothing of a row in it."""
+    text = request.prompt[:1] if isinstance(request.prompt, list) else "Hello"
+    said = {"prompt": text} if request.messages is None else {"messages": [Message(role="user", content="Hello")]}
+    return msgspec.structs.replace(request, tools=None, response_format=None, **said)
 
 
 def _gave_up(name: str, error: ModelError, waited: float) -> ModelError:
