@@ -40,6 +40,7 @@ def wrap_arguments(text: str) -> Arguments:
 def _function(name: str) -> Callable[..., Any]:
     def call(ctx: Arguments | None = None, **options: Any) -> Any:
         command = load(name)
+        options = {command.aliases.get(key, key): value for key, value in options.items()}
         check_keywords(command.options, options, name)
         values = {key: value for key, value in options.items() if value is not None}
         overrides = dict(ctx.overrides) if ctx else {}

@@ -308,7 +308,7 @@ def test_the_oldest_lines_with_what_still_exists(here, fake_server):
     """Their server type and their prompts are gone; every other word of them counts."""
     server = fake_server(SCRIPT)
     oldest = filled(after_ns(OLDEST, "eval")).replace("--server_type nemo", "--server_type vllm")
-    oldest = oldest.replace("openmathinstruct/sft", "generic/math")
+    oldest = oldest.replace("openmathinstruct/sft", "generic/math").replace("--num_gpus 1 ", "")
     done = words(f"{oldest} --server_address={server.url}", here)
     assert done.returncode == 0, done.stderr
     assert scores(here / "test-results/metrics.json") == {"gsm8k": 100.0}

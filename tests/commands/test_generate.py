@@ -223,3 +223,69 @@ def test_chunks_are_merged_by_hand(tmp_path):
     assert rows_of(tmp_path / "all.jsonl") == [{"n": 0}, {"n": 1}]
     again = ns("ns merge_chunks all.jsonl c0.jsonl", cwd=tmp_path)
     assert again.returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "files"),
+    [
+        ("--random_seeds=1,3", ["output-rs1.jsonl", "output-rs3.jsonl"]),
+        ("--random_seeds 0..2", ["output-rs0.jsonl", "output-rs1.jsonl", "output-rs2.jsonl"]),
+        ("--num_chunks=4 --chunk_ids=0,2", ["output_chunk_0.jsonl", "output_chunk_2.jsonl"]),
+        ("--num_chunks=4 --chunk_ids 1..2", ["output_chunk_1.jsonl", "output_chunk_2.jsonl"]),
+        ("--num_chunks=20", ["output.jsonl"]),
+    ],
+)
+def test_seeds_and_chunks_as_people_write_them(here, fake_server, option, files):
+    server = fake_server(TABLE)
+    done = ns(line(server, option), cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (here / "out").glob("output*.jsonl")) == files
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["++server.api_key=SECRET9", "'++server={api_key: SECRET9}'", "--server_address=http://me:SECRET9@HOST"],
+)
+def test_a_key_on_the_command_line_is_never_written_or_said(here, fake_server, secret):
+    server = fake_server(Script(api_key="another"))
+    address = "" if "address" in secret else f"--server_address={server.url}"
+    done = ns(
+        f"ns generate --server_type=vllm --model=fake {address} --output_dir=out --input_file=in.jsonl "
+        f"++prompt_config=math {secret.replace('HOST', server.url.removeprefix('http://'))}",
+        cwd=here,
+    )
+    assert done.returncode != 0
+    written = "".join(path.read_text() for path in here.rglob("*") if path.is_file())
+    assert "SECRET9" not in written + done.stdout + done.stderr
+
+
+def test_a_dry_run_by_key_and_from_python_sends_nothing(here, fake_server, monkeypatch, capsys):
+    import newskills
+
+    server = fake_server(TABLE)
+    assert ns(line(server, "++dry_run=true"), cwd=here).returncode == 0
+    monkeypatch.chdir(here)
+    common = {"model": "fake", "server_type": "vllm", "server_address": server.base_url, "input_file": "in.jsonl"}
+    ctx = newskills.wrap_arguments("++prompt_config=generic/math")
+    assert newskills.generate(ctx=ctx, output_dir="out", dry_run=True, **common) is None
+    assert "What is 0 + 0?" in capsys.readouterr().out
+    assert server.records == []
+    assert not (here / "out").exists()
+
+
+def test_the_users_command_runs_once_per_merged_seed(here, fake_server):
+    server = fake_server(TABLE)
+    options = "--num_random_seeds=2 --num_chunks=3 --postprocess_cmd 'echo x >> after'"
+    for _ in range(2):
+        assert ns(line(server, options), cwd=here).returncode == 0
+    assert (here / "after").read_text() == "x\nx\n"
+
+
+@pytest.mark.parametrize(
+    "option", ["--with_sandbox", "--judge_model=gpt", "++code_execution=true", "++tool_modules=[a]"]
+)
+def test_what_comes_later_is_said_so(here, fake_server, option):
+    server = fake_server(TABLE)
+    done = ns(line(server, option), cwd=here)
+    assert done.returncode == 2
+    assert "not part of this version" in done.stderr

@@ -14,6 +14,23 @@ from newskills.config.command_line import Parsed, parse
 from newskills.config.fields import leaves
 from newskills.config.help import command_help
 
+LATER = {
+    "with_sandbox": "running code in a sandbox is",
+    "keep_mounts_for_sandbox": "running code in a sandbox is",
+    "sandbox_": "running code in a sandbox is",
+    "judge_": "LLM judges are",
+    "extra_judge_args": "LLM judges are",
+    "generation_module": "custom generation modules are",
+    "create_tunnel": "ssh tunnels are",
+    "server_tunnel_port": "ssh tunnels are",
+    "launch_chat_interface": "the chat interface is",
+    "extra_chat_args": "the chat interface is",
+    "remote_tar_dir": "clusters are",
+    "num_nodes": "clusters are",
+    "summarize_sbatch_kwargs": "clusters are",
+}
+"""Options of the reference system that later versions bring."""
+
 O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
 
 
@@ -38,7 +55,9 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
     def main(self, argv: Sequence[str]) -> int:
         """Parses `argv`, shows help where asked, runs. Raises NewskillsError."""
         keys = tuple(leaves(self.config)) if self.config else ()
-        parsed: Parsed[O] = parse(self.options, argv, command=self.name, aliases=self.aliases, keys=keys)
+        parsed: Parsed[O] = parse(
+            self.options, argv, command=self.name, aliases=self.aliases, keys=keys, later=LATER
+        )
         if parsed.help:
             sys.stdout.write(self.help())
             return 0

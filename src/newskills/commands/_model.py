@@ -34,12 +34,17 @@ def choose_model(options: ModelOptions, overrides: Mapping[str, Text]) -> ModelC
     """Raises ConfigError where model or server type are missing or several are given."""
     _check_single(options)
     model = _first(options.model) or _text(overrides, "server.model")
-    kind = _server_type(_first(options.server_type) or _text(overrides, "server.server_type"))
+    custom = "custom" if "server.model_class" in overrides else None
+    kind = _server_type(_first(options.server_type) or _text(overrides, "server.server_type") or custom)
     address = _first(options.server_address) or _text(overrides, "server.base_url")
     if model is None:
         raise ConfigError("Which model? Give --model (a name that the server knows, or a path).")
     values: dict[str, Any] = {"server.server_type": kind, "server.model": model}
     if address is not None:
+        if options.server_gpus:
+            raise ConfigError(
+                "--server_gpus hosts a model here, --server_address uses one that runs: give one of them."
+            )
         values["server.base_url"] = address
     host = _host(options, overrides, kind, model) if address is None else None
     return ModelChoice(layer=Layer("--model, --server_*", values), host=host)
@@ -72,7 +77,7 @@ def _server_type(kind: str | None) -> str:
         )
     if (instead := REMOVED.get(fold(kind))) is not None:
         raise ConfigError(f"The server type '{kind}' no longer exists.", hint=instead)
-    return kind if "::" in kind else MODELS.resolve(kind)
+    return MODELS.resolve(kind)
 
 
 def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model: str) -> ServeSpec | None:

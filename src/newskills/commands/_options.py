@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
@@ -56,6 +56,10 @@ class PlacementOptions(Struct, frozen=True, kw_only=True):
     dependent_jobs: Annotated[int, doc("copies that continue after the time limit", JOB)] = 0
     reuse_code: Annotated[bool, doc("reuse the code package of this session", JOB)] = True
     reuse_code_exp: Annotated[str | None, doc("reuse the code package of that experiment", JOB)] = None
+    main_container: Annotated[str | None, doc("container image of the client", JOB)] = None
+    single_node_mode: Annotated[
+        Literal["parallel", "sequential"] | None, doc("units inside one job: parallel or sequential", JOB)
+    ] = None
     installation_command: Annotated[str | None, doc("command run once per node first", JOB)] = None
     skip_hf_home_check: Annotated[bool | None, doc("do not insist on HF_HOME", JOB)] = None
 

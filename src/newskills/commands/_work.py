@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,15 +11,16 @@ from functools import cache
 from pathlib import Path
 
 from newskills.base.errors import ConfigError
-from newskills.base.records import Request
+from newskills.base.records import Ledger, Request
 from newskills.commands._columns import print_table
-from newskills.commands._options import PlacementOptions
+from newskills.commands._options import PlacementOptions, WorkOptions
 from newskills.config.fields import leaves
 from newskills.config.layers import Layer, explain
 from newskills.config.values import Text
 from newskills.run.execute import preview
 from newskills.run.plan import PlannedUnit
 
+_CREDENTIALS = re.compile(r"(https?://)[^/@\s]+@")
 HERE = (None, "none", "local")
 OLD_TEMPLATES = "prompt_template"
 SANDBOX = "sandbox."
@@ -36,20 +38,47 @@ def user_layer(overrides: Mapping[str, Text], *, consumed: Sequence[str] = ()) -
 
 def check_place(options: PlacementOptions, given: frozenset[str]) -> None:
     """This version runs on this machine. Raises ConfigError for another cluster; says which options do nothing."""
-    if options.cluster not in HERE:
-        raise ConfigError(
-            f"--cluster={options.cluster}: clusters are not part of this version.",
-            hint="Leave it out (or give --cluster=none) to run on this machine.",
-        )
+    check_cluster(options.cluster)
     idle = [f"--{name}" for name in leaves(PlacementOptions) if name in given and name != "cluster"]
     if idle:
         notice(f"{', '.join(idle)} matter on clusters only and have no effect here")
 
 
+def check_cluster(cluster: str | None) -> None:
+    """Raises ConfigError for any place but this machine."""
+    if cluster not in HERE:
+        raise ConfigError(
+            f"--cluster={cluster}: clusters are not part of this version.",
+            hint="Leave it out (or give --cluster=none) to work on this machine.",
+        )
+
+
 def command_line(command: str) -> str:
-    """What to type to go on: this process's own words, quoted."""
+    """What to type to go on: this process's own words, quoted, without any key or password in them."""
     words = sys.argv[1:]
-    return shlex.join(["ns", *words]) if words[:1] and words[0].replace("-", "_") == command else f"ns {command} …"
+    if not words or words[0].replace("-", "_") != command:
+        return f"ns {command} …"
+    return shlex.join(["ns", *(_masked(word) for word in words)])
+
+
+def _masked(word: str) -> str:
+    if "api_key" in word.partition("api_key_env_var")[0]:
+        return f"{word.partition('=')[0]}=***"
+    return _CREDENTIALS.sub(r"\1***@", word)
+
+
+def dry_run(options: WorkOptions, planned: Sequence[PlannedUnit]) -> bool:
+    """`--dry_run` and `++dry_run=true` are one thing."""
+    return options.dry_run or any(unit.unit.config.dry_run for unit in planned)
+
+
+def ledger_line(ledger: Ledger) -> str:
+    """Counts by outcome, and the causes of what is neither right nor plainly wrong."""
+    causes = ", ".join(f"{cause} {n}" for cause, n in sorted(ledger.causes.items()) if cause != "model")
+    return (
+        f"{ledger.correct} correct, {ledger.wrong} wrong, {ledger.no_answer} without answer, "
+        f"{ledger.unscored} unscored{f' ({causes})' if causes else ''}"
+    )
 
 
 def show_explained(planned: Sequence[PlannedUnit]) -> None:

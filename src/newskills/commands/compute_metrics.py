@@ -32,7 +32,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
-    reports = result(parsed)
+    reports = computed(parsed)
     sys.stdout.write(render(reports, parsed.options.accept_lost / 100))
     if message := lost_too_much(reports, parsed.options.accept_lost):
         raise NewskillsError(message)
@@ -40,6 +40,15 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def result(parsed: Parsed[Options]) -> list[Report]:
+    """For Python: raises NewskillsError where the numbers cannot be trusted."""
+    reports = computed(parsed)
+    if message := lost_too_much(reports, parsed.options.accept_lost):
+        raise NewskillsError(message)
+    return reports
+
+
+def computed(parsed: Parsed[Options]) -> list[Report]:
+    """Raises NewskillsError for what cannot be read."""
     options = parsed.options
     files = [Path(name) for name in options.prediction_jsonl_files]
     for file in files:

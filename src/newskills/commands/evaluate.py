@@ -15,6 +15,8 @@ from newskills.commands._work import (
     check_place,
     command_line,
     default_output,
+    dry_run,
+    notice,
     read_json,
     show_explained,
     show_plan,
@@ -25,7 +27,7 @@ from newskills.config.ids import parse_ids
 from newskills.run.config import GenerationConfig
 from newskills.run.evaluate import Evaluation, EvaluationSpec, Say, evaluate, plan_evaluation
 from newskills.run.hosting import Hosting
-from newskills.run.plan import parse_benchmarks
+from newskills.run.plan import RESULTS, parse_benchmarks
 from newskills.run.tracking import log_reports
 
 SPLIT = "split"
@@ -46,19 +48,28 @@ class Options(WorkOptions, frozen=True, kw_only=True):
 
 def run(parsed: Parsed[Options]) -> int:
     spec = specification(parsed)
-    if parsed.explain or parsed.options.dry_run:
-        planned = plan_evaluation(spec)
+    planned = plan_evaluation(spec)
+    if parsed.explain or dry_run(parsed.options, planned):
         (show_explained if parsed.explain else show_plan)(planned)
         return 0
     evaluation = work(parsed, spec, say=lambda text: print(text, flush=True))
+    sys.stdout.write(f"results: {spec.output_dir / RESULTS}\n")
+    for unit in evaluation.result.units:
+        if unit.note and not evaluation.message:
+            notice(f"{unit.output}: {unit.note}")
     if evaluation.message:
         sys.stderr.write(f"{evaluation.message}\n")
     return evaluation.exit_code
 
 
-def result(parsed: Parsed[Options]) -> Evaluation:
-    """For Python: raises NewskillsError where work is left or the numbers cannot be trusted."""
-    evaluation = work(parsed, specification(parsed), say=lambda text: None)
+def result(parsed: Parsed[Options]) -> Evaluation | None:
+    """For Python: None for a dry run; raises NewskillsError where work is left or the numbers cannot be trusted."""
+    spec = specification(parsed)
+    planned = plan_evaluation(spec)
+    if dry_run(parsed.options, planned):
+        show_plan(planned)
+        return None
+    evaluation = work(parsed, spec, say=lambda text: None)
     if evaluation.exit_code:
         raise NewskillsError(evaluation.message)
     return evaluation

@@ -19,6 +19,8 @@ from newskills.commands._work import (
     check_place,
     command_line,
     default_output,
+    dry_run,
+    ledger_line,
     show_explained,
     show_plan,
     user_layer,
@@ -29,6 +31,7 @@ from newskills.config.layers import Layer
 from newskills.run.config import GenerationConfig
 from newskills.run.execute import execute
 from newskills.run.hosting import Hosting, address_of, check_units, hosted
+from newskills.run.paths import done_path
 from newskills.run.plan import Pieces, PlannedUnit, file_units, folder_units
 from newskills.run.spec import RunResult, RunSpec
 from newskills.run.tracking import log_reports
@@ -40,7 +43,9 @@ class Options(WorkOptions, frozen=True, kw_only=True):
     output_dir: Annotated[str | None, doc("folder of the results (default: results/<expname>)")] = None
     input_file: Annotated[str | None, doc("JSONL file of rows")] = None
     input_dir: Annotated[str | None, doc("folder whose output-rs{seed}.jsonl are the inputs, seed by seed")] = None
-    generation_type: Annotated[Literal["generate"] | None, doc("kind of generation")] = None
+    generation_type: Annotated[
+        Literal["generate"] | None, doc("kind of generation (judges and contamination checks come later)")
+    ] = None
     num_random_seeds: Annotated[
         AtLeastOne | None, doc("samples of each row, at temperature 0.7 unless told", SEEDS)
     ] = None
@@ -55,22 +60,26 @@ def run(parsed: Parsed[Options]) -> int:
     if parsed.explain:
         show_explained(planned)
         return 0
-    if options.dry_run:
+    if dry_run(options, planned):
         show_plan(planned)
         return 0
     result = work(parsed, planned)
     for unit in result.units:
-        sys.stdout.write(
-            f"{unit.output}: {unit.status}, {unit.rows} rows{f' ({unit.note})' if unit.note else ''}\n"
-        )
+        counts = f"; {ledger_line(unit.ledger)}" if unit.ledger.total else ""
+        note = f" ({unit.note})" if unit.note and not result.message else ""
+        sys.stdout.write(f"{unit.output}: {unit.status}, {unit.rows} rows{counts}{note}\n")
     if result.message:
         sys.stderr.write(f"{result.message}\n")
     return result.exit_code
 
 
-def result(parsed: Parsed[Options]) -> RunResult:
-    """For Python: raises NewskillsError where anything is left undone."""
-    done = work(parsed, plan(parsed))
+def result(parsed: Parsed[Options]) -> RunResult | None:
+    """For Python: None for a dry run; raises NewskillsError where anything is left undone."""
+    planned = plan(parsed)
+    if dry_run(parsed.options, planned):
+        show_plan(planned)
+        return None
+    done = work(parsed, planned)
     if done.exit_code:
         raise NewskillsError(done.message)
     return done
@@ -102,6 +111,8 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
         options.wandb_name, options.wandb_project, options.wandb_group, samples=options.log_samples
     )
     _shell(options.preprocess_cmd, "--preprocess_cmd")
+    files = dict.fromkeys(piece.unit.merged for piece in planned)
+    waiting = [file for file in files if options.rerun_done or not done_path(file).exists()]
     output_dir = planned[0].unit.merged.parent
     host = choose_model(options, parsed.overrides).host
     hosting = None
@@ -119,10 +130,8 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
                 resume_with=command_line("generate"),
             )
         )
-    if options.postprocess_cmd:
-        for _ in {
-            unit.output for unit in done.units if unit.merged or (unit.chunk is None and unit.status == "done")
-        }:
+    for file in waiting:
+        if done_path(file).exists():
             _shell(options.postprocess_cmd, "--postprocess_cmd")
     if tracking is not None and done.exit_code == 0:
         log_reports(tracking, [], {"generate": Path(done.units[0].output)})

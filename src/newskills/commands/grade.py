@@ -16,6 +16,7 @@ from newskills.base.records import Ledger, Row
 from newskills.base.store import atomic_write, decode_row, encode_line, read_rows
 from newskills.commands._command import Command
 from newskills.commands._options import AcceptLost, doc
+from newskills.commands._work import ledger_line
 from newskills.config.command_line import Parsed
 from newskills.config.values import parse_value
 from newskills.run.grade import grade_rows
@@ -46,17 +47,8 @@ def run(parsed: Parsed[Options]) -> int:
     if ledger.total == 0:
         raise DataError("There are no rows to grade.")
     sys.stdout.flush()
-    sys.stderr.write(summary(ledger))
+    sys.stderr.write(f"{ledger.total} rows: {ledger_line(ledger)}\n")
     return 1 if 100 * ledger.unscored > options.accept_lost * ledger.total else 0
-
-
-def summary(ledger: Ledger) -> str:
-    """One line: counts by outcome, and the causes of what was lost."""
-    causes = ", ".join(f"{cause} {n}" for cause, n in sorted(ledger.causes.items()) if cause != "model")
-    return (
-        f"{ledger.total} rows: {ledger.correct} correct, {ledger.wrong} wrong, {ledger.no_answer} without answer, "
-        f"{ledger.unscored} unscored{f' ({causes})' if causes else ''}\n"
-    )
 
 
 def _rows(files: list[str]) -> Iterator[Row]:

@@ -16,6 +16,7 @@ from newskills.benchmarks.data import PreparedData, data_dir, prepare_many
 from newskills.benchmarks.fetch import FetchOptions
 from newskills.commands._command import Command
 from newskills.commands._options import doc
+from newskills.commands._work import check_cluster
 from newskills.config.command_line import Parsed
 
 
@@ -32,11 +33,13 @@ class Options(Struct, frozen=True, kw_only=True):
     offline: Annotated[bool | None, doc("never use the network")] = None
     extra_benchmark_map: Annotated[str | None, doc("JSON file name → folder of further benchmarks")] = None
     parallelism: Annotated[int, Meta(ge=1, description="benchmarks prepared at the same time")] = 20
+    cluster: Annotated[str | None, doc("where to prepare; none or local = this machine")] = None
     retries: Annotated[int, Meta(ge=0, description="further attempts after a failed download")] = 3
 
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
+    check_cluster(options.cluster)
     names = [*options.benchmarks, *([options.dataset] if options.dataset else [])]
     if not names:
         raise ConfigError("Which benchmarks? Give their names, or all.", hint="See: ns list benchmarks")

@@ -22,6 +22,8 @@ from newskills.run.servers import serve_foreground
 
 class Options(ModelOptions, frozen=True, kw_only=True):
     port: Annotated[int, doc("port to serve on; 0 = a free one")] = 0
+    get_random_port: Annotated[bool, doc("a free port, which is the default")] = False
+    expname: Annotated[str | None, doc("name of the experiment, for logs")] = None
     host: Annotated[str | None, doc("interface to bind (llamacpp: this machine only; engines for GPUs: all)")] = (
         None
     )

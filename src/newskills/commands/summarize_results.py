@@ -21,7 +21,7 @@ from newskills.commands._options import (
     doc,
     tracking_of,
 )
-from newskills.commands._work import notice, read_json
+from newskills.commands._work import check_cluster, notice, read_json
 from newskills.config.command_line import Parsed
 from newskills.run.evaluate import lost_too_much
 from newskills.run.summarize import Summary, SummaryOptions, summarize
@@ -43,6 +43,7 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
     accept_lost: AcceptLost = 1.0
     verbose: Annotated[bool, doc("print the tables")] = True
+    cluster: Annotated[str | None, doc("where the results lie; none or local = this machine")] = None
     wandb_name: WandbName = None
     wandb_group: WandbGroup = None
     wandb_project: WandbProject = DEFAULT_PROJECT
@@ -56,7 +57,7 @@ def metric_for(name: str) -> tuple[str, dict[str, Any]]:
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
-    summary = result(parsed)
+    summary = summarized(parsed)
     for note in summary.notes:
         notice(note)
     if options.verbose:
@@ -68,7 +69,17 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def result(parsed: Parsed[Options]) -> Summary:
+    """For Python: raises NewskillsError where the numbers cannot be trusted."""
+    summary = summarized(parsed)
+    if message := lost_too_much(summary.reports, parsed.options.accept_lost):
+        raise NewskillsError(message)
+    return summary
+
+
+def summarized(parsed: Parsed[Options]) -> Summary:
+    """Raises NewskillsError for what cannot be read."""
     options = parsed.options
+    check_cluster(options.cluster)
     folder = Path(options.results_dir)
     if not folder.is_dir():
         raise DataError(f"There is no folder {folder}.")

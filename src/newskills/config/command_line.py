@@ -40,12 +40,14 @@ def parse(
     command: str,
     aliases: Mapping[str, str] | None = None,
     keys: Iterable[str] = (),
+    later: Mapping[str, str] | None = None,
 ) -> Parsed[S]:
-    """Reads `argv`. `aliases`: other names of options; `keys`: `++` keys, for better suggestions.
+    """Reads `argv`. `aliases`: other names of options; `keys`: `++` keys, for better suggestions; `later`: options
+    (or their common beginning, ending in `_`) that this version does not have, and what they belong to.
 
     Raises ConfigError (a value is missing or of the wrong type), UnknownNameError (option).
     """
-    reader = _Reader(leaves(cls), dict(aliases or {}), command, tuple(keys))
+    reader = _Reader(leaves(cls), dict(aliases or {}), command, tuple(keys), dict(later or {}))
     reader.read(list(argv))
     if reader.help:
         return Parsed(_blank(cls), reader.overrides, frozenset(), help=True)
@@ -62,10 +64,10 @@ def build(cls: type[S], values: Mapping[str, Any], *, command: str) -> S:
         texts = value if isinstance(value, list) else [value]
         if leaf.is_list and all(isinstance(text, Text) for text in texts):
             done[name] = _list_value([str(text) for text in texts], leaf)
-        elif leaf.is_list and str not in alternatives(leaf.type):
+        elif leaf.is_list:
             done[name] = convert(texts, leaf, f"--{name} {_plain(value)}")
         else:
-            done[name] = convert(value, leaf, f"--{name} {_plain(value)}")
+            done[name] = convert(_as_text(value, leaf), leaf, f"--{name} {_plain(value)}")
     missing = [name for name, leaf in known.items() if leaf.required and name not in done]
     if missing:
         first = known[missing[0]]
@@ -78,9 +80,14 @@ def build(cls: type[S], values: Mapping[str, Any], *, command: str) -> S:
 
 class _Reader:
     def __init__(
-        self, known: dict[str, Leaf], aliases: dict[str, str], command: str, keys: tuple[str, ...]
+        self,
+        known: dict[str, Leaf],
+        aliases: dict[str, str],
+        command: str,
+        keys: tuple[str, ...],
+        later: dict[str, str],
     ) -> None:
-        self.known, self.aliases, self.command, self.keys = known, aliases, command, keys
+        self.known, self.aliases, self.command, self.keys, self.later = known, aliases, command, keys, later
         self.values: dict[str, Any] = {}
         self.overrides: dict[str, Text] = {}
         self.help = self.explain = False
@@ -161,7 +168,7 @@ class _Reader:
             return False
         try:
             self.name_of(word[2:].partition("=")[0])
-        except UnknownNameError:
+        except (UnknownNameError, ConfigError):
             return False
         return True
 
@@ -172,6 +179,9 @@ class _Reader:
             return name, False
         if name.startswith("no_") and name[3:] in self.known and self.known[name[3:]].is_bool:
             return name[3:], True
+        for beginning, what in self.later.items():
+            if name == beginning or (beginning.endswith("_") and name.startswith(beginning)):
+                raise ConfigError(f"--{flag}: {what} not part of this version.", hint=self.see())
         if name in _HYDRA_FLAGS:
             raise UnknownNameError(
                 "option",
@@ -197,6 +207,16 @@ def check_keywords(cls: type[Struct], names: Iterable[str], command: str) -> Non
     for name, leaf in known.items():
         if leaf.required and name not in given:
             raise TypeError(f"Missing required argument: '{name}'")
+
+
+def _as_text(value: Any, leaf: Leaf) -> Any:
+    """A list or dictionary given from Python where the command line has a text: `a,b` or JSON."""
+    kinds = alternatives(leaf.type)
+    if str not in kinds or len([kind for kind in kinds if kind is not type(None)]) > 1:
+        return value
+    if isinstance(value, list | tuple):
+        return ",".join(str(item) for item in value)
+    return msgspec.json.encode(value).decode() if isinstance(value, dict) else value
 
 
 def _list_value(texts: list[str], leaf: Leaf) -> Any:

@@ -35,7 +35,9 @@ class Leaf(Struct, frozen=True, kw_only=True):
 
     @property
     def is_list(self) -> bool:
-        return any(get_origin(t) in (list, tuple) or t in (list, tuple) for t in alternatives(self.type))
+        """Several words make one value. Where a text is allowed too, the text is the value (`1,2,5`)."""
+        kinds = alternatives(self.type)
+        return str not in kinds and any(get_origin(t) in (list, tuple) or t in (list, tuple) for t in kinds)
 
     @property
     def type_name(self) -> str:

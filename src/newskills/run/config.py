@@ -29,11 +29,21 @@ ALIASES: dict[str, str] = {
 """Other spellings of keys (older documents) → where they live now."""
 
 DEPRECATED: dict[str, str] = {
+    **dict.fromkeys(
+        ("code_execution", "total_code_executions_in_prompt", "override_max_code_executions", "wait_for_sandbox"),
+        "running code is not part of this version.",
+    ),
+    **dict.fromkeys(
+        ("tool_modules", "tool_overrides", "schema_overrides", "max_tool_calls"),
+        "tools are not part of this version.",
+    ),
+    **dict.fromkeys(("enable_audio", "enable_audio_chunking"), "audio is not part of this version."),
+    "parallel_thinking": "selecting among several solutions is not part of this version.",
     "use_completions_api": "write ++inference.endpoint_type=text instead.",
     "prompt_template": "the tokenizer's own chat template is used; leave the key out, or set ++tokenizer=NAME.",
     "offset": "chunks replace it: ++num_chunks=N ++chunk_id=K.",
 }
-"""Keys that are gone → what to do instead."""
+"""Keys that are gone, or not there yet → what to do instead."""
 
 
 class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -18,6 +18,9 @@ from newskills.run.config import ALIASES, DEPRECATED, GenerationConfig
 from newskills.run.paths import output_name
 from newskills.run.spec import Unit
 
+RESULTS = "eval-results"
+"""Folder of an evaluation's records, below its output folder."""
+
 SEED_DEFAULTS: dict[str, Any] = {"temperature": 0.7, "top_k": -1, "top_p": 0.95}
 """What a run with a seed samples with, unless something later says otherwise."""
 
@@ -102,7 +105,7 @@ def benchmark_units(
             **benchmark.defaults,
         },
     )
-    folder = output_dir / "eval-results" / Path(*run.name.split("."))
+    folder = output_dir / RESULTS / Path(*run.name.split("."))
     return _units(run.name, run.input_file, folder, pieces, [task, *layers])
 
 
