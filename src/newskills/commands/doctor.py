@@ -97,7 +97,7 @@ def _folders() -> list[Finding]:
         while not there.exists():
             there = there.parent
         free = shutil.disk_usage(there).free / 2**30
-        writable = os.access(there, os.W_OK)
+        writable = there.is_dir() and os.access(there, os.W_OK)
         state: State = "ok" if writable and free > 1 else "wrong"
         findings.append(
             Finding(name, state, f"{folder} ({free:.1f} GiB free{'' if writable else ', not writable'})")

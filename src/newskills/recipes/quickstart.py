@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,7 +36,7 @@ READING = """3/3 done. What the table says:
   metrics   {out}/eval-results/<benchmark>/metrics.json
 
 Next:
-  ns prepare_data gsm8k math-500
+{activate}  ns prepare_data gsm8k math-500
   ns eval --benchmarks=gsm8k:4,math-500:2 --server_type=llamacpp --model={model} --output_dir=out ++max_samples=50
   ns eval --benchmarks=gsm8k:4 --server_type=vllm --server_address=http://HOST:8000/v1 --model=NAME
   ns list benchmarks        what there is to evaluate
@@ -126,4 +128,14 @@ def _reading(evaluation: Evaluation, parts: list[Part], spec: QuickstartSpec) ->
     what = "\n".join(f"  {part.name}: {part.why} ({part.samples} samples of each problem)" for part in parts)
     if evaluation.exit_code:
         return f"3/3 not finished: {evaluation.message}"
-    return READING.format(what=what, out=spec.output_dir, model=spec.model)
+    return READING.format(what=what, out=spec.output_dir, model=spec.model, activate=_activate())
+
+
+def _activate() -> str:
+    """The line to type first where a shell would not find this `ns`."""
+    script = Path(sys.prefix) / "bin" / "activate"
+    found = shutil.which("ns")
+    if not script.is_file() or (found is not None and Path(found).parent == script.parent):
+        return ""
+    here = Path.cwd()
+    return f"  source {script.relative_to(here) if script.is_relative_to(here) else script}\n"

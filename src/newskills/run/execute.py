@@ -69,8 +69,7 @@ def check(unit: Unit, *, rendered: bool = True, environ: Mapping[str, str] | Non
 
 
 def _title(work: Sequence[Prepared]) -> str:
-    first = work[0].run.unit.label
-    return first if len(work) == 1 else f"{first} and {len(work) - 1} more"
+    return work[0].run.unit.label if len(work) == 1 else f"{len(work)} runs"
 
 
 def _result(spec: RunSpec, engine: Engine, units: Sequence[Prepared | UnitResult]) -> RunResult:

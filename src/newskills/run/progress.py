@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 PLAIN_EVERY = 10.0
+BAR_WIDTH = 16
+"""Characters; a title, the bar and a line of `describe` fit into 100 columns."""
 
 
 class Snapshot(Struct, kw_only=True):
@@ -46,7 +48,7 @@ class Progress:
 
             columns = (
                 TextColumn("{task.description}", markup=False),
-                BarColumn(),
+                BarColumn(bar_width=BAR_WIDTH),
                 TextColumn("{task.fields[state]}"),
             )
             self._bar = Progress(*columns, console=self._console, refresh_per_second=4)
