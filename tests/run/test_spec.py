@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.conftest import FakeServerFactory
-from tests.run.support import make_unit, records, write_input
-from tests.server import Answer, Script
+from tests.run.support import make_unit, records, run_and_listen, write_input
+from tests.server import Answer, Fault, Script
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.config.fields import leaves
 from newskills.run.config import ALIASES, DEPRECATED, GenerationConfig
-from newskills.run.spec import RunSpec, load_spec
+from newskills.run.spec import RunSpec, load_spec, masked
 
 
 def test_every_key_says_what_it_means_and_aliases_lead_somewhere() -> None:
@@ -54,6 +54,27 @@ def test_no_secret_is_written(tmp_path: Path, fake_server: FakeServerFactory) ->
     assert len(records(tmp_path / "o1.jsonl")) == 2
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"sk-secret" not in written
+
+
+def test_the_command_line_is_not_kept_and_passwords_are_masked(
+    tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
+    server = fake_server(Script(faults=(Fault(kind="status", status=400, message="see http://joe:pw-1@h/x"),)))
+    write_input(tmp_path, 2)
+    unit = make_unit(tmp_path, server.base_url)
+    result, said = run_and_listen(unit, resume_with="ns generate ++server.api_key=sk-secret")
+    assert (result.exit_code, "sk-secret" in result.message) == (1, True)
+    state = unit.paths.state.read_text()
+    assert "http://***@h/x" in state
+    for text in ("sk-secret", "pw-1", "Go on with"):
+        assert text not in state
+    assert "pw-1" not in result.message + said
+    named = make_unit(tmp_path, "http://joe:p@w@host/v1")
+    RunSpec(units=(named,), output_dir="", resume_with="ns x ++server.base_url=http://joe:p@w@host/v1").save(
+        tmp_path
+    )
+    assert (tmp_path / "run.json").read_text().count("http://***@host/v1") == 2
+    assert masked("mail a@b.c at http://h/x?u=a@b") == "mail a@b.c at http://h/x?u=a@b"
 
 
 def test_bad_specs(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from newskills.run.build import Recipe
 from newskills.run.engine import Engine
 from newskills.run.prepare import Prepared, first_request, prepare
 from newskills.run.progress import Progress
-from newskills.run.spec import RunResult, RunSpec, Status, Unit, UnitResult
+from newskills.run.spec import RunResult, RunSpec, Status, Unit, UnitResult, masked
 from newskills.run.unit import UnitRun
 
 if TYPE_CHECKING:
@@ -74,26 +74,28 @@ def _title(work: Sequence[Prepared]) -> str:
 
 def _result(spec: RunSpec, engine: Engine, units: Sequence[Prepared | UnitResult]) -> RunResult:
     runs = [unit.run for unit in units if isinstance(unit, Prepared)]
-    exit_code, message = _verdict(spec, engine, runs)
+    exit_code, why = _verdict(engine, runs)
+    why = masked(why)
     for run in runs:
         if run.status is None:
             status: Status = "interrupted" if engine.signal else "failed" if run.complete else "stopped"
             with suppress(*([StorageError] if engine.fatal else [])):  # a full disk takes no exit record either
-                run.end(status, exit_code=exit_code, error=message)
+                run.end(status, exit_code=exit_code, error=why)
     results = [unit.run.result() if isinstance(unit, Prepared) else unit for unit in units]
+    again = f"Go on with: {spec.resume_with}" if spec.resume_with else "The same command goes on from here."
+    message = f"{why} {again}" if exit_code else ""
     return RunResult(units=results, exit_code=exit_code, message=message, retries=engine.retries)
 
 
-def _verdict(spec: RunSpec, engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:
-    """(exit code, the sentence to print)."""
-    again = f" Go on with: {spec.resume_with}" if spec.resume_with else " The same command goes on from here."
+def _verdict(engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:
+    """(exit code, what went wrong)."""
     if engine.fatal is not None:
-        return engine.fatal.exit_code, f"{engine.fatal}{again}"
+        return engine.fatal.exit_code, str(engine.fatal)
     if all(run.status == "done" for run in runs):
         return 0, ""
     if engine.signal is not None:
-        return 128 + engine.signal, f"Stopped by {engine.signal.name}; finished rows are saved.{again}"
-    return 1, " ".join(_failed(run) for run in runs if run.failures) + again
+        return 128 + engine.signal, f"Stopped by {engine.signal.name}; finished rows are saved."
+    return 1, " ".join(_failed(run) for run in runs if run.failures)
 
 
 def _failed(run: UnitRun) -> str:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from newskills.run.spec import masked
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bar
@@ -108,5 +110,5 @@ def duration(seconds: float) -> str:
 
 
 def printable(text: str) -> str:
-    """`text` without control characters (no escape sequence of a model or server reaches the terminal)."""
-    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
+    """`text` without passwords and control characters (no escape sequence of a server reaches the terminal)."""
+    return "".join(c if c.isprintable() or c == "\n" else "�" for c in masked(text))

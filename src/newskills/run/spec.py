@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +19,7 @@ from newskills.run.paths import Paths, chunk_path
 
 RUN_FILE = "run.json"
 SECRET = "NEWSKILLS_SERVER_KEY"  # noqa: S105 - the name of a variable
+_CREDENTIALS = re.compile(r"://[^/\s]*@")
 
 
 class Unit(Struct, frozen=True, kw_only=True):
@@ -67,7 +69,8 @@ class RunSpec(Struct, frozen=True, kw_only=True):
         """
         secrets: dict[str, str] = {}
         units = tuple(_sealed(unit, secrets) for unit in self.units)
-        write_json(folder / RUN_FILE, msgspec.structs.replace(self, units=units))
+        resume_with = masked(self.resume_with)
+        write_json(folder / RUN_FILE, msgspec.structs.replace(self, units=units, resume_with=resume_with))
         return secrets
 
 
@@ -82,15 +85,21 @@ def load_spec(folder: Path) -> RunSpec:
         raise ConfigError(f"{path} does not describe a run: {error}.") from error
 
 
+def masked(text: str) -> str:
+    """`text` without the user names and passwords of the addresses in it."""
+    return _CREDENTIALS.sub("://***@", text)
+
+
 def _sealed(unit: Unit, secrets: dict[str, str]) -> Unit:
     server = unit.config.server
-    if server.api_key is None:
-        return unit
-    key, _ = key_of(server, {})
-    names = {value: name for name, value in secrets.items()}
-    name = names.get(key or "") or f"{SECRET}_{len(secrets)}"
-    secrets[name] = key or ""
-    server = msgspec.structs.replace(server, api_key=None, api_key_env_var=name)
+    if server.base_url is not None:
+        server = msgspec.structs.replace(server, base_url=masked(server.base_url))
+    if server.api_key is not None:
+        key, _ = key_of(server, {})
+        names = {value: name for name, value in secrets.items()}
+        name = names.get(key or "") or f"{SECRET}_{len(secrets)}"
+        secrets[name] = key or ""
+        server = msgspec.structs.replace(server, api_key=None, api_key_env_var=name)
     return msgspec.structs.replace(unit, config=msgspec.structs.replace(unit.config, server=server))
 
 
