@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from newskills.base.aio import run
 from newskills.base.errors import DataError, StorageError
 from newskills.base.records import Score
 from newskills.base.store import encode_line
-from newskills.run.log import GradeLine, GroupLog, Index, Reader, content_key, decode_record, lines, log_line
+from newskills.run.log import Disk, GradeLine, GroupLog, Index, Reader, content_key, decode_record, lines, log_line
 
 POSITION = "_async_position"
 
@@ -25,8 +24,8 @@ def write_log(path: Path, positions: list[int]) -> None:
 
 def test_lines_arrive_in_order_at_the_offsets_that_were_told(tmp_path: Path) -> None:
     async def main() -> list[int]:
-        with ThreadPoolExecutor(1) as writer:
-            log = GroupLog(tmp_path / "log", writer, lambda error: None)
+        with Disk() as disk:
+            log = GroupLog(tmp_path / "log", disk, lambda error: None)
             offsets = []
             for n in range(500):
                 offsets.append(log.append(encode_line({"n": n, "pad": "x" * (n % 50)})))
@@ -46,8 +45,8 @@ def test_lines_arrive_in_order_at_the_offsets_that_were_told(tmp_path: Path) -> 
 
 def test_a_line_is_with_the_kernel_soon_without_being_asked(tmp_path: Path) -> None:
     async def main() -> None:
-        with ThreadPoolExecutor(1) as writer:
-            log = GroupLog(tmp_path / "log", writer, lambda error: None)
+        with Disk() as disk:
+            log = GroupLog(tmp_path / "log", disk, lambda error: None)
             log.append(b"{}\n")
             for _ in range(100):
                 await asyncio.sleep(0.01)
@@ -62,8 +61,8 @@ def test_a_line_is_with_the_kernel_soon_without_being_asked(tmp_path: Path) -> N
 def test_a_disk_that_refuses_is_told_once(tmp_path: Path) -> None:
     async def main() -> list[StorageError]:
         told: list[StorageError] = []
-        with ThreadPoolExecutor(1) as writer:
-            log = GroupLog(tmp_path / "log", writer, told.append)
+        with Disk() as disk:
+            log = GroupLog(tmp_path / "log", disk, told.append)
             for _ in range(3):
                 log.append(b"{}\n" * 30)
                 await log.flush()

@@ -71,8 +71,8 @@ def open_for_reading(path: Path) -> IO[bytes]:
 class AppendLog:
     """An append-only JSON-lines file. `append` returns the byte offset of its line.
 
-    Lines reach the disk on `sync`; the caller decides how many share one fsync (group commit). Opening truncates a
-    torn last line.
+    Lines reach the kernel on `write` and the disk on `fsync`; the caller decides how many share one. Opening
+    truncates a torn last line.
     """
 
     def __init__(self, path: Path) -> None:
@@ -87,7 +87,6 @@ class AppendLog:
             raise storage_error(error, path) from error
         self._buffer: list[bytes] = []
         self._pending = 0
-        self._volatile = False
 
     @property
     def end(self) -> int:
@@ -104,20 +103,18 @@ class AppendLog:
         self._pending += len(line)
         return offset
 
-    def sync(self, *, durable: bool = True) -> None:
-        """Writes what was appended, and fsyncs it unless `durable` is off (then only a kill is survived).
+    def sync(self) -> None:
+        """Writes and fsyncs what was appended. Raises as `write` and `fsync`."""
+        self.write()
+        self.fsync()
 
-        Raises StorageError; the file then still ends on a whole line.
-        """
+    def write(self) -> None:
+        """Hands what was appended to the kernel: it survives a kill. Raises StorageError; whole lines stay whole."""
         data = memoryview(b"".join(self._buffer))
         try:
             written = 0
             while written < len(data):
                 written += os.write(self._fd, data[written:])
-            self._volatile = self._volatile or written > 0
-            if durable and self._volatile:
-                os.fdatasync(self._fd)
-                self._volatile = False
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, self._end)
@@ -126,6 +123,13 @@ class AppendLog:
         self._end += self._pending
         self._buffer.clear()
         self._pending = 0
+
+    def fsync(self) -> None:
+        """Waits until what was written is on the disk: it survives a power cut. Any thread. Raises StorageError."""
+        try:
+            os.fdatasync(self._fd)
+        except OSError as error:
+            raise storage_error(error, self.path) from error
 
     def close(self) -> None:
         try:

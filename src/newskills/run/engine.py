@@ -12,7 +12,6 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
 
 from newskills.base.aio import guarded
 from newskills.base.errors import NewskillsError
@@ -23,6 +22,7 @@ from newskills.run.build import Recipe, grader_id, grader_label
 from newskills.run.config import GenerationConfig
 from newskills.run.endpoint import Endpoint, Policy
 from newskills.run.grading import Grading
+from newskills.run.log import Disk
 from newskills.run.prepare import Prepared
 from newskills.run.progress import Progress, Snapshot
 from newskills.run.unit import Job, UnitRun
@@ -42,8 +42,8 @@ class Lane:
         self.finish: asyncio.Task[None] | None = None
         self._endpoint, self._grading = endpoint, grading
 
-    def open(self, writer: Executor, on_error: Callable[[NewskillsError], None]) -> None:
-        self.run.open(self.solver, writer, on_error, self._grading)
+    def open(self, disk: Disk, on_error: Callable[[NewskillsError], None]) -> None:
+        self.run.open(self.solver, disk, on_error, self._grading)
         self.kit = Kit(models={MAIN: self.run.cached(self._endpoint)})
 
 
@@ -66,11 +66,11 @@ class Engine:
 
     async def run(self) -> None:
         """Trouble with the work ends in `fatal`; anything that is raised is a defect of this program."""
-        with ThreadPoolExecutor(1, "newskills-log") as writer, self._signals():
+        with Disk() as disk, self._signals():
             ticker = asyncio.create_task(self._tick())
             try:
                 self._lanes = [self._lane(prepared) for prepared in self._prepared]
-                await self._generate(writer)
+                await self._generate(disk)
                 await self._finished()
             except NewskillsError as error:
                 self._stop(error)
@@ -110,8 +110,8 @@ class Engine:
             self._gradings[name] = Grading(self._recipe.pool(config), grader_label(config))
         return self._gradings[name]
 
-    async def _generate(self, writer: Executor) -> None:
-        turns = self._turns(writer)
+    async def _generate(self, disk: Disk) -> None:
+        turns = self._turns(disk)
         todo = sum(lane.run.index.rows - lane.run.index.done for lane in self._lanes)
         at_once = sum(endpoint.policy.concurrency for endpoint in self._endpoints.values())
         self._workers = [asyncio.create_task(self._worker(turns)) for _ in range(max(1, min(at_once, todo)))]
@@ -122,9 +122,9 @@ class Engine:
             if not worker.cancelled() and (error := worker.exception()) is not None:
                 raise error
 
-    def _turns(self, writer: Executor) -> Iterator[tuple[Lane, Job | None]]:
+    def _turns(self, disk: Disk) -> Iterator[tuple[Lane, Job | None]]:
         for lane in self._lanes:
-            lane.open(writer, self._stop)
+            lane.open(disk, self._stop)
             for job in lane.run.jobs():
                 yield lane, job
             self._finish_if_complete(lane)

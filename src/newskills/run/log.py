@@ -2,7 +2,7 @@
 """Append logs that never stall the event loop, and the index of what they hold.
 
 A line is handed to the kernel within milliseconds (it then survives `kill -9`) and fsynced with its neighbours
-within `FSYNC_EVERY` seconds (it then survives a power cut). One thread writes for all logs of a run.
+within `FSYNC_EVERY` seconds and the time of an fsync (it then survives a power cut).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 import zlib
 from array import array
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -36,6 +36,23 @@ NOT_GRADED = -2
 _record = msgspec.json.Decoder(Row)
 
 
+class Disk:
+    """The threads that write and fsync for all logs of a run. Apart, so that no line waits behind an fsync."""
+
+    def __init__(self) -> None:
+        self.writes = ThreadPoolExecutor(1, "newskills-log")
+        self.syncs = ThreadPoolExecutor(1, "newskills-fsync")
+
+    def __enter__(self) -> Disk:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self.writes.shutdown()
+        self.syncs.shutdown()
+
+
 class GroupLog:
     """An AppendLog with group commit: `append` is called on the event loop and returns at once.
 
@@ -43,17 +60,18 @@ class GroupLog:
     to stop and its work up to the last whole line is safe.
     """
 
-    def __init__(self, path: Path, writer: Executor, on_error: Callable[[StorageError], None]) -> None:
+    def __init__(self, path: Path, disk: Disk, on_error: Callable[[StorageError], None]) -> None:
         self._log = AppendLog(path)
-        self._writer = writer
+        self._disk = disk
         self._on_error = on_error
         self._end = self._log.end
         self._lines: list[bytes] = []
         self._backlog = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._commit: asyncio.Future[bool] | None = None
-        self._volatile = False
-        self._broken = self._closed = False
+        self._write: asyncio.Future[None] | None = None
+        self._sync_timer: asyncio.TimerHandle | None = None
+        self._sync: asyncio.Future[None] | None = None
+        self._volatile = self._broken = self._closed = False
         self._synced = 0.0
 
     @property
@@ -68,18 +86,19 @@ class GroupLog:
             self._end += len(line)
             self._backlog += len(line)
             self._lines.append(line)
-            if self._timer is None and self._commit is None:
-                self._timer = asyncio.get_running_loop().call_later(WRITE_EVERY, self._start)
+            if self._timer is None and self._write is None:
+                self._timer = asyncio.get_running_loop().call_later(WRITE_EVERY, self._start_write)
         return offset
 
     async def flush(self) -> None:
         """Returns when everything appended so far is on the disk, or the disk has refused."""
-        while not self._broken and (self._commit is not None or self._lines or self._volatile):
-            if self._commit is None:
-                self._start(durable=True)
-            if self._commit is not None:
-                await asyncio.wait([self._commit])
-                await asyncio.sleep(0)
+        while not self._broken and (self._lines or self._write or self._volatile or self._sync):
+            if self._lines and self._write is None:
+                self._start_write()
+            elif self._volatile and self._write is None and self._sync is None:
+                self._start_sync()
+            await asyncio.wait([task for task in (self._write, self._sync) if task is not None])
+            await asyncio.sleep(0)
 
     async def close(self) -> None:
         """May be called twice."""
@@ -87,43 +106,63 @@ class GroupLog:
         if self._closed:
             return
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._sync_timer):
+            if timer is not None:
+                timer.cancel()
+        if running := [task for task in (self._write, self._sync) if task is not None]:
+            await asyncio.wait(running)
         with contextlib.suppress(StorageError):
             self._log.close()
 
-    def _start(self, durable: bool = False) -> None:
+    def _start_write(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._commit is not None or self._broken:
+        if self._write is not None or self._broken or not self._lines:
             return
         lines, self._lines = self._lines, []
-        durable = durable or time.monotonic() - self._synced >= FSYNC_EVERY
-        self._volatile = True
-        self._commit = asyncio.get_running_loop().run_in_executor(self._writer, self._write, lines, durable)
-        self._commit.add_done_callback(self._written)
+        self._write = asyncio.get_running_loop().run_in_executor(self._disk.writes, self._put, lines)
+        self._write.add_done_callback(self._written)
 
-    def _write(self, lines: list[bytes], durable: bool) -> bool:
+    def _put(self, lines: list[bytes]) -> None:
         for line in lines:
             self._log.append_line(line)
-        self._log.sync(durable=durable)
-        return durable
+        self._log.write()
 
-    def _written(self, commit: asyncio.Future[bool]) -> None:
-        self._commit = None
-        error = commit.exception()
-        if isinstance(error, StorageError):
+    def _written(self, write: asyncio.Future[None]) -> None:
+        self._write = None
+        if self._failed(write):
+            return
+        self._volatile = True
+        self._backlog = sum(map(len, self._lines))
+        loop = asyncio.get_running_loop()
+        if self._lines:
+            self._timer = loop.call_later(WRITE_EVERY, self._start_write)
+        if self._sync is None and self._sync_timer is None:
+            self._sync_timer = loop.call_later(self._synced + FSYNC_EVERY - time.monotonic(), self._start_sync)
+
+    def _start_sync(self) -> None:
+        if self._sync_timer is not None:
+            self._sync_timer.cancel()
+            self._sync_timer = None
+        if self._sync is not None or self._broken or self._closed or not self._volatile:
+            return
+        self._volatile = False
+        self._sync = asyncio.get_running_loop().run_in_executor(self._disk.syncs, self._log.fsync)
+        self._sync.add_done_callback(self._after_sync)
+
+    def _after_sync(self, sync: asyncio.Future[None]) -> None:
+        self._sync = None
+        self._synced = time.monotonic()
+        if not self._failed(sync) and self._volatile and self._sync_timer is None:
+            self._sync_timer = asyncio.get_running_loop().call_later(FSYNC_EVERY, self._start_sync)
+
+    def _failed(self, done: asyncio.Future[None]) -> bool:
+        error = done.exception()
+        if isinstance(error, StorageError) and not self._broken:
             self._broken = True
             self._on_error(error)
-            return
-        if commit.result():
-            self._volatile = False
-            self._synced = time.monotonic()
-        self._backlog = sum(map(len, self._lines))
-        if self._lines or self._volatile:
-            delay = WRITE_EVERY if self._lines else FSYNC_EVERY
-            self._timer = asyncio.get_running_loop().call_later(delay, self._start)
+        return error is not None
 
 
 class Reader:

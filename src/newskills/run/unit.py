@@ -8,7 +8,6 @@ import contextlib
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from newskills.base.store import atomic_write, encode_line
 from newskills.run.cache import CachedModel
 from newskills.run.chunks import merge_if_complete
 from newskills.run.grading import Grading, verdict_fields
-from newskills.run.log import GradeLine, GroupLog, Index, Reader, content_key, decode_record, log_line
+from newskills.run.log import Disk, GradeLine, GroupLog, Index, Reader, content_key, decode_record, log_line
 from newskills.run.paths import done_path
 from newskills.run.rows import Input
 from newskills.run.spec import Status, Unit, UnitResult, count
@@ -79,11 +78,11 @@ class UnitRun:
         return self.exhausted and self.open_jobs == 0
 
     def open(
-        self, solver: Solver, writer: Executor, on_error: Callable[[StorageError], None], grading: Grading | None
+        self, solver: Solver, disk: Disk, on_error: Callable[[StorageError], None], grading: Grading | None
     ) -> None:
         """Opens the logs. Raises StorageError."""
         self.solver, self._grading = solver, grading
-        self._writer, self._on_error = writer, on_error
+        self._disk, self._on_error = disk, on_error
         self._log = self._new_log(self.paths.log)
         self._grades = self._new_log(self.paths.grades) if grading else None
 
@@ -172,7 +171,7 @@ class UnitRun:
         return unit_result(self.unit, self.state, self.status or "stopped", kept=self.kept, merged=self.merged)
 
     def _new_log(self, path: Path) -> GroupLog:
-        log = GroupLog(path, self._writer, self._on_error)
+        log = GroupLog(path, self._disk, self._on_error)
         self._logs.append(log)
         return log
 
