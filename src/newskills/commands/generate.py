@@ -120,7 +120,7 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
         log = Path(options.log_dir or output_dir / "generation-logs") / "server.log"
         hosting = Hosting(spec=host, log=log, timeout=options.server_timeout)
     check_units(planned, hosting)
-    with hosted(hosting) as server:
+    with hosted(hosting, planned, rerun_done=options.rerun_done) as server:
         units = tuple(p.unit for p in (plan(parsed, address_of(server)) if server else planned))
         done = execute(
             RunSpec(

@@ -69,9 +69,10 @@ def evaluate(spec: EvaluationSpec, *, say: Say) -> Evaluation:
 
     Raises NewskillsError for what can be refused before the first request; later trouble is in the result.
     """
-    check_units(plan_evaluation(spec), spec.hosting)
-    with hosted(spec.hosting) as server:
-        units = tuple(planned.unit for planned in plan_evaluation(spec, address_of(server)))
+    planned = plan_evaluation(spec)
+    check_units(planned, spec.hosting)
+    with hosted(spec.hosting, planned, rerun_done=spec.rerun_done) as server:
+        units = tuple(piece.unit for piece in plan_evaluation(spec, address_of(server)))
         result = execute(
             RunSpec(
                 units=units,

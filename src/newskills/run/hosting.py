@@ -13,6 +13,7 @@ from newskills.config.layers import Layer
 from newskills.models.serving import ServeSpec
 from newskills.run.execute import check
 from newskills.run.plan import PlannedUnit
+from newskills.run.prepare import is_finished
 from newskills.run.servers import RunningServer, running_server
 
 
@@ -24,9 +25,14 @@ class Hosting(Struct, frozen=True, kw_only=True):
     timeout: float
 
 
-def hosted(hosting: Hosting | None) -> AbstractContextManager[RunningServer | None]:
-    """The server of `hosting`, running inside the `with`; None where the endpoint is somebody else's."""
-    if hosting is None:
+def hosted(
+    hosting: Hosting | None, planned: Sequence[PlannedUnit], *, rerun_done: bool
+) -> AbstractContextManager[RunningServer | None]:
+    """The server of `hosting`, running inside the `with`; None where it is not needed.
+
+    It is not needed where the endpoint is somebody else's, or all units are finished.
+    """
+    if hosting is None or (not rerun_done and all(is_finished(piece.unit) for piece in planned)):
         return nullcontext()
     return running_server(hosting.spec, log_path=hosting.log, timeout=hosting.timeout)
 
