@@ -10,7 +10,8 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.models._loopback import Heard, Play, always, events, loopback, replies, response, run
+from tests.models._loopback import always, loopback, replies, response, run
+from tests.models._openai_wire import CHAT, QUESTION, ask, chat, choice, model_for
 
 from newskills.base.errors import (
     AuthError,
@@ -21,49 +22,10 @@ from newskills.base.errors import (
     ModelNotFoundError,
     RateLimitError,
     ServerError,
-    TransportError,
 )
 from newskills.base.protocols import Model
-from newskills.base.records import Inference, Message, Reply, Request, Row, Usage
-from newskills.models import make_model
-from newskills.models.config import ServerConfig
-from newskills.models.openai import OpenAIModel
+from newskills.base.records import Inference, Message, Request, Row, Usage
 from newskills.models.parameters import DIALECTS, check, constant, is_reasoning_model
-
-CHAT = {
-    "model": "m-1",
-    "choices": [{"index": 0, "message": {"role": "assistant", "content": "hello"}, "finish_reason": "stop"}],
-    "usage": {"prompt_tokens": 5, "completion_tokens": 2},
-}
-QUESTION = [Message(role="system", content="be brief"), Message(role="user", content="2+2?")]
-
-
-def model_for(url: str, server_type: str = "vllm", **config: Any) -> OpenAIModel:
-    model = make_model(
-        ServerConfig(**{"server_type": server_type, "model": "m", "base_url": url, **config}),
-        concurrency=8,
-        environ={},
-    )
-    assert isinstance(model, OpenAIModel)
-    return model
-
-
-async def ask(play: Play, request: Request, server_type: str = "vllm", **config: Any) -> tuple[Reply, Heard]:
-    async with loopback(play) as place:
-        model = model_for(place.url, server_type, **config)
-        try:
-            return await model.complete(request), place.heard[-1]
-        finally:
-            await model.close()
-
-
-def chat(*, endpoint: str = "chat", **fields: Any) -> Request:
-    inference = Inference(**{"endpoint_type": endpoint, **fields})
-    return Request(messages=QUESTION, inference=inference)
-
-
-def choice(**fields: Any) -> Row:
-    return {"choices": [fields]}
 
 
 def test_a_chat_request_and_its_reply() -> None:
@@ -401,134 +363,6 @@ def test_a_model_that_is_not_served_is_told_what_is() -> None:
         run(ask(always(missing, response(b'{"data":[{"id":"m"}]}')), chat()))
     with pytest.raises(ModelNotFoundError, match="end in /v1"):
         run(ask(always(missing), chat()))
-
-
-def delta(**fields: Any) -> Row:
-    return {"model": "m-1", "choices": [{"index": 0, "delta": fields, "finish_reason": None}]}
-
-
-def test_a_streamed_chat_is_put_together() -> None:
-    call = {"index": 0, "id": "c", "function": {"name": "f", "arguments": '{"x"'}}
-    logprobs = {"content": [{"token": "he", "logprob": -1.0}]}
-    first = delta(role="assistant", content="he")
-    first["choices"][0]["logprobs"] = logprobs
-    last = delta()
-    last["choices"][0]["finish_reason"] = "stop"
-    stream = events(
-        delta(reasoning="think"),
-        delta(reasoning="ing"),
-        first,
-        delta(content="llo"),
-        delta(tool_calls=[call]),
-        delta(tool_calls=[{"index": 0, "function": {"arguments": ":1}"}}]),
-        last,
-        {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}},
-    )
-    reply, heard = run(ask(always(stream), chat(stream=True)))
-    assert heard.json["stream"] is True
-    assert heard.json["stream_options"] == {"include_usage": True}
-    assert (reply.text, reply.reasoning, reply.finish_reason) == ("hello", "thinking", "stop")
-    assert reply.tool_calls == [{"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x":1}'}}]
-    assert reply.usage == Usage(input_tokens=3, output_tokens=4)
-    assert reply.logprobs is not None
-    assert reply.logprobs.tokens == ["he"]
-
-
-def test_a_streamed_text_is_put_together() -> None:
-    pieces = [choice(text="a", index=0), choice(text="b", index=0, finish_reason="length", stop_reason=None)]
-    request = Request(prompt="p", inference=Inference(endpoint_type="text", tokens_to_generate=2, stream=True))
-    reply, _ = run(ask(always(events(*pieces)), request))
-    assert (reply.text, reply.finish_reason) == ("ab", "length")
-
-
-@pytest.mark.parametrize(
-    ("stream", "kind"),
-    [
-        (events(delta(content="half"), done=False), TransportError),
-        (events(done=False), TransportError),
-        (events(delta(content="half"), {"error": {"message": "died", "code": 503}}), ServerError),
-        (events(delta(content="half"), {"error": {"message": "slow", "code": 429}}), RateLimitError),
-        (events(b"{oops"), ServerError),
-    ],
-)
-def test_streams_that_end_badly_are_no_answers(stream: bytes, kind: type[ModelError]) -> None:
-    with pytest.raises(kind):
-        run(ask(always(stream), chat(stream=True)))
-
-
-RESPONSE = {
-    "model": "m-1",
-    "status": "completed",
-    "output": [
-        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "think"}]},
-        {"type": "message", "content": [{"type": "output_text", "text": "four"}]},
-        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
-    ],
-    "usage": {"input_tokens": 3, "output_tokens": 9, "output_tokens_details": {"reasoning_tokens": 6}},
-}
-
-
-def test_the_responses_endpoint() -> None:
-    messages = [
-        *QUESTION,
-        Message(
-            role="assistant", content="hm", tool_calls=[{"id": "c0", "function": {"name": "f", "arguments": "{}"}}]
-        ),
-        Message(role="tool", content="result", tool_call_id="c0"),
-        Message(
-            role="user",
-            content=[{"type": "text", "text": "see"}, {"type": "image_url", "image_url": {"url": "data:x"}}],
-        ),
-    ]
-    request = Request(
-        messages=messages,
-        inference=Inference(endpoint_type="responses", tokens_to_generate=9, reasoning_effort="low"),
-        tools=[{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
-        response_format={"type": "json_schema", "json_schema": {"name": "n", "schema": {}}},
-    )
-    reply, heard = run(ask(replies(RESPONSE), request, "openai", model="o3"))
-    assert heard.path == "/v1/responses"
-    body = heard.json
-    assert body["input"][:2] == [{"role": "developer", "content": "be brief"}, {"role": "user", "content": "2+2?"}]
-    assert body["input"][3] == {"type": "function_call", "call_id": "c0", "name": "f", "arguments": "{}"}
-    assert body["input"][4] == {"type": "function_call_output", "call_id": "c0", "output": "result"}
-    assert body["input"][5]["content"][1] == {"type": "input_image", "image_url": "data:x"}
-    assert body["tools"] == [{"type": "function", "name": "f", "parameters": {"type": "object"}}]
-    assert body["text"] == {"format": {"type": "json_schema", "name": "n", "schema": {}}}
-    assert (body["max_output_tokens"], body["reasoning"], body["store"]) == (9, {"effort": "low"}, False)
-    assert "seed" not in body
-    assert (reply.text, reply.reasoning, reply.finish_reason) == ("four", "think", "tool_calls")
-    assert reply.usage == Usage(input_tokens=3, output_tokens=9, reasoning_tokens=6)
-    assert reply.tool_calls == [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
-
-
-def test_responses_that_are_cut_or_fail() -> None:
-    cut = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "output": []}
-    reply, _ = run(ask(replies(cut), chat(endpoint="responses")))
-    assert (reply.text, reply.finish_reason) == ("", "length")
-    for bad in ({"status": "completed", "output": []}, {"status": "failed", "error": {"message": "x"}}, {}):
-        with pytest.raises(ServerError):
-            run(ask(replies(bad), chat(endpoint="responses")))
-
-
-def test_a_response_cut_at_the_limit_is_no_finished_one() -> None:
-    message = {"type": "message", "content": [{"type": "output_text", "text": "half"}]}
-    answer = {"status": "completed", "output": [message], "usage": {"output_tokens": 9}}
-    reply, _ = run(ask(replies(answer), chat(endpoint="responses", tokens_to_generate=9), "llamacpp"))
-    assert reply.finish_reason == "length"
-    reply, _ = run(ask(replies(answer), chat(endpoint="responses", tokens_to_generate=10), "llamacpp"))
-    assert reply.finish_reason == "stop"
-
-
-def test_streamed_responses() -> None:
-    stream = events({"type": "response.output_text.delta"}, {"type": "response.completed", "response": RESPONSE})
-    reply, heard = run(ask(always(stream), chat(endpoint="responses", stream=True)))
-    assert "stream_options" not in heard.json
-    assert reply.text == "four"
-    with pytest.raises(TransportError):
-        run(ask(always(events({"type": "response.created"})), chat(endpoint="responses", stream=True)))
-    with pytest.raises(ServerError, match="boom"):
-        run(ask(always(events({"type": "error", "message": "boom"})), chat(endpoint="responses", stream=True)))
 
 
 def test_many_requests_at_once_share_the_pool() -> None:
