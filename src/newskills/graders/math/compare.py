@@ -28,6 +28,8 @@ def same(gold: Node, pred: Node, options: Options) -> bool | None:
         return _same_text(gold, pred)
     if has(gold, "pm") or has(pred, "pm"):
         return same(_spread(gold), _spread(pred), options)
+    if _and_against_or(gold, pred):
+        return False
     if (verdict := _without_labels(gold, pred, options)) is not None:
         return verdict
     if looks_like_one(gold) or looks_like_one(pred):
@@ -43,6 +45,13 @@ def same(gold: Node, pred: Node, options: Options) -> bool | None:
     if gold.kind == "rel" or pred.kind == "rel":
         return same_relation(gold, pred, lambda a, b: same(a, b, options))
     return same_expression(gold, pred, options)
+
+
+def _and_against_or(gold: Node, pred: Node) -> bool:
+    """`p and q` against `p or q`; between values and `x = …` both words only list."""
+    if gold.kind != "list" or pred.kind != "list" or {gold.name, pred.name} != {"and", "or"}:
+        return False
+    return any(a.kind == "sym" or (a.kind == "rel" and a.name != "=") for a in (*gold.args, *pred.args))
 
 
 def _settle(node: Node) -> Node:

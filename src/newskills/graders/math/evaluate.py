@@ -178,13 +178,13 @@ def _exact_big(node: Node, point: Exact) -> Fraction:
     return sum(values, Fraction(0)) if node.name == "sum" else math.prod(values, start=Fraction(1))
 
 
-@lru_cache(maxsize=1)
-def context() -> Any:
+@lru_cache(maxsize=2)
+def context(digits: int = DIGITS) -> Any:
     """Our own mpmath context: nobody else's precision matters here, nor ours to them."""
     from mpmath.ctx_mp import MPContext
 
     mp = MPContext()
-    mp.dps = DIGITS
+    mp.dps = digits
     return mp
 
 
@@ -195,8 +195,8 @@ class Numeric:
     that only equality, not difference, may be concluded.
     """
 
-    def __init__(self, point: Mapping[str, Any], *, natural_log: bool = True) -> None:
-        self._mp = context()
+    def __init__(self, point: Mapping[str, Any], *, natural_log: bool = True, digits: int = DIGITS) -> None:
+        self._mp = context(digits)
         self._point = dict(point)
         self._natural_log = natural_log
         self.truncated = False

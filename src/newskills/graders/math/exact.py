@@ -10,7 +10,7 @@ from typing import NamedTuple
 _INTEGER = re.compile(r"[+-]?\d{1,300}")
 _NUMBER = re.compile(
     r"""(?P<sign>[+-]?)\s*
-    (?:(?P<whole>\d{1,3}(?:(?:,|\{,\}|,\\!|\\,|\\!|,\s\\!)\d{3})+|\d{1,300})(?P<tail>\.\d{0,300})?|(?P<only>\.\d{1,300}))
+    (?:(?P<whole>\d{1,3}(?:(?:\\!,\\!|,|\{,\}|\{\\,\}|,\\!|\\,|\\!|,\s\\!)\d{3})+|\d{1,300})(?P<tail>\.\d{0,300})?|(?P<only>\.\d{1,300}))
     (?:[eE](?P<exp>[+-]?\d{1,3})|\s*(?:\\times|\\cdot|x|\*)\s*10\^(?:\{(?P<ten>[+-]?\d{1,3})\}|(?P<ten1>\d)))?
     (?P<percent>\s*\\?%)?""",
     re.VERBOSE,

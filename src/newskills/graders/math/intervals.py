@@ -170,6 +170,10 @@ def _half(relation: str, value: Any, mp: Any) -> tuple[Piece, ...]:
 
 def _listed(node: Node) -> RealSet:
     """Conditions one after another: together, unless `or` stands between or together they exclude each other."""
+    first = node.args[0]
+    if first.kind == "rel" and first.name == "≠" and len(node.args) > 1 and node.args[1].kind != "rel":
+        excluded = [Node("rel", (first.args[0], a), name="≠") if a.kind != "rel" else a for a in node.args[1:]]
+        node = Node("list", (first, *excluded), name="and")
     parts = [real_set(a) for a in node.args]
     variable = next((p.variable for p in parts if p.variable), "")
     if any(p.variable not in ("", variable) for p in parts):

@@ -26,7 +26,7 @@ _SCANNER = re.compile(
         |left|right|middle|[bB]igg?[lrm]?|noindent|hfill|strut|mathstrut|nonumber|notag|rm|bf|it)(?![a-zA-Z])
         |\\(?:hspace|vspace|phantom|hphantom|label|tag)\*?\{[^{}]*\})+)
   | (?P<based>(?:\d[0-9A-F]*(?:\.\d+)?|[A-F][0-9A-F]+)_(?:\{\s*\d{1,2}\s*\}|\d{1,2}|\{?\\text\{\s*\w+\s*\}\}?))
-  | (?P<grouped>\d{1,3}(?:(?:\{,\}|,\s?\\!\s?|\\,|\\!|\\\s|\{,\}\\!)\d{3})+(?!\d)(?:\.\d+)?
+  | (?P<grouped>\d{1,3}(?:(?:\\!,\\!|\{,\}|\{\\,\}|,\s?\\!\s?|\\,|\\!|\\\s|\{,\}\\!)\d{3})+(?!\d)(?:\.\d+)?
         |\d{1,3}(?:\ \d{3})+(?![\d.,/]))
   | (?P<comma>\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?)
   | (?P<num>(?:\d+(?:\.\d+|\.(?=[/*+\-^)]|\\(?:overline|dot|bar)))?|\.\d+)(?:[eE][+-]?\d{1,6}(?![\d.a-zA-Z]))?)

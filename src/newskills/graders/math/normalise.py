@@ -17,6 +17,7 @@ _WRAPPERS = tuple(
     for name in [
         "boxed",
         "fbox",
+        "framebox",
         "text",
         "mbox",
         "textbf",
@@ -34,9 +35,18 @@ _WRAPPERS = tuple(
 _BLANKS = re.compile(
     r"\s+|\\[,;:!> ]|~|\\(?:left|right|displaystyle|limits|q?quad|[bB]igg?[lrm]?)(?![a-zA-Z])|\$|\\[()]"
 )
+_GAP = r"(?:\s|\\[,;:!> ]|~|\\q?quad(?![a-zA-Z]))+"
+_SPLIT = re.compile(rf"(?<=\d){_GAP}(?=[\d.])|(?<=\d\.){_GAP}(?=\d)")
+_THOUSANDS = re.compile(r"(?<![\d.])\d{1,3}(?:(?: |~|\\[,! ])\d{3})+(?![\d.,/]|\s?\d)")
 _MODULES = re.compile(r"\b(?:np|numpy|math|sympy)\.(?=[a-z])")
 _FRACTIONS = re.compile(r"\\[dtc]frac(?![a-zA-Z])")
 _REPEATING = re.compile(r"^([+-]?\d*\.\d*)\((\d{1,60})\)$")
+_LEADING = re.compile(
+    r"(?:\\(?:therefore|because|Rightarrow|implies|Longrightarrow|iff|left\s*\.|(?:math|text)rm\{[~ ]*\})(?![a-zA-Z])|&|\s)+"
+)
+_RESULT = re.compile(r"(?:=|\\(?:approx|simeq|doteq)(?![a-zA-Z]))\s*(?!$)")
+_TRAILING = re.compile(r"(?:\\(?:qed|blacksquare|square|Box|checkmark|quad|qquad|right\s*\.)(?![a-zA-Z])|\s)+$")
+_COLOR = re.compile(r"\\(?:text)?color\s*\{\w{1,20}\}\s*(?=\{)|\\color\s*\{\w{1,20}\}")
 _MARKDOWN = re.compile(r"^(\*\*|__|`+|\*)(.+)\1$", re.DOTALL)
 _LABEL = re.compile(
     r"^(?:(?:the\s+)?(?:final\s+|correct\s+)?answer(?:\s+is)?|ans|答案(?:是|为)?)\s*[:：=]?\s*(?=[^a-zA-Z\s])",
@@ -56,7 +66,7 @@ def tidy(text: str) -> str:
             text = text[2:-2]
         if text.startswith(("*", "`", "_")) and (match := _MARKDOWN.match(text)) is not None:
             text = match.group(2)
-        text = _unwrap(text)
+        text = _unwrap(_undecorated(text) if "\\" in text or text[:1] in ("=", "&") else text)
         if text == before:
             break
     if "." in text and _MODULES.search(text) is not None:
@@ -64,6 +74,20 @@ def tidy(text: str) -> str:
     if text.endswith(")") and (match := _REPEATING.match(text)) is not None:
         text = f"{match[1]}\\overline{{{match[2]}}}"
     return _LABEL.sub("", text)
+
+
+def _undecorated(text: str) -> str:
+    """Without colours, signs of conclusion before and marks of an end of proof behind."""
+    if "color" in text:
+        text = _COLOR.sub("", text)
+    text = text[found.end() :] if (found := _LEADING.match(text)) is not None else text
+    text = text[found.end() :] if (found := _RESULT.match(text)) is not None else text
+    if (
+        text.endswith((" ", ".", "d", "e", "k", "x"))
+        and (end := _TRAILING.search(text, max(len(text) - 80, 0))) is not None
+    ):
+        text = text[: end.start()]
+    return text
 
 
 def latinise(text: str) -> str:
@@ -77,7 +101,12 @@ def latinise(text: str) -> str:
 
 
 def key(text: str) -> str:
-    """The form in which two texts are the same answer whatever it means: no blanks, no decoration."""
+    """The form in which two texts are the same answer whatever it means: no blanks, no decoration.
+
+    Blanks between two digits go only where they part groups of three; elsewhere they stay as a mark.
+    """
+    if _SPLIT.search(text) is not None:
+        text = _SPLIT.sub("\0", _THOUSANDS.sub(lambda m: _BLANKS.sub("", m.group()), text))
     return _FRACTIONS.sub(r"\\frac", _BLANKS.sub("", text))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from newskills.graders.math.evaluate import context
-from newskills.graders.math.nodes import Node, replace, symbols
+from newskills.graders.math.nodes import Node, has, replace, symbols
 from newskills.graders.math.tables import FLIPPED
 from newskills.graders.math.values import agree, ratio, real_value
 
@@ -40,7 +40,7 @@ def labelled(node: Node) -> Labelled | None:
         return Labelled(first.name, rest[0]) if first.kind == "sym" else None
     if "∈" in node.name:
         return None
-    if not any(symbols(a) for a in node.args):
+    if not any(symbols(a) for a in node.args) and not has(first, "app"):
         return _constant_chain(node)
     label = _label(first)
     if not label or (symbols(first) & frozenset().union(*(symbols(r) for r in rest)) and first.kind != "app"):
@@ -48,7 +48,8 @@ def labelled(node: Node) -> Labelled | None:
     if len(rest) > 1 and not _consistent(rest):
         return None
     if first.kind == "app":
-        return Labelled(f"{label}/{len(first.args)}", rest[0], rest[1:], _by_place(rest[0], first.args))
+        places = ",".join(str(a.value) if a.kind == "num" else "" for a in first.args)
+        return Labelled(f"{label}({places})", rest[0], rest[1:], _by_place(rest[0], first.args))
     return Labelled(label, rest[0], rest[1:], rest[0])
 
 
@@ -127,14 +128,14 @@ def _same_chain(gold: Node, pred: Node, same: Same) -> bool:
 
 
 def _backwards(names: str) -> str:
-    return "".join(FLIPPED.get(n, n) for n in reversed(names))
+    return "".join(FLIPPED.get(n, " ") for n in reversed(names))
 
 
 def _same_up_to_factor(gold: Node, pred: Node) -> bool | None:
     """`lhs - rhs` of one is a constant times that of the other; the sign of an inequality turns with it."""
     first = Node("add", (gold.args[0], Node("neg", (gold.args[1],))))
     second = Node("add", (pred.args[0], Node("neg", (pred.args[1],))))
-    if symbols(first) != symbols(second):
+    if symbols(first) != symbols(second) or not symbols(first):
         return False
     factor = ratio(first, second)
     if factor is None:

@@ -19,6 +19,7 @@ _SEPARATORS = re.compile(r"[,;，；、]|\\\\|\b(?:and|or)\b")
 _SPACING = re.compile(r"\\[,;:! ]")
 _BASES = re.compile(r"[0-9A-F]_\{?(\d+)\}?")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
+_SIDE_BY_SIDE = re.compile(r"(?<![\^_\d.])\d+\s+\d")
 _ENVIRONMENT = re.compile(r"\\begin\{")
 _TOWER = re.compile(r"\^[^^]{0,20}\^[^^]{0,20}\^|\d{4,}!|!{3,}|\^\{?\d{5,}")
 
@@ -82,6 +83,8 @@ def _doubt(pred: str, gold: str) -> str:
     pred, gold = _SPACING.sub(" ", pred), _SPACING.sub(" ", gold)
     if len(_SEPARATORS.findall(pred)) != len(_SEPARATORS.findall(gold)):
         return "not as many elements"
+    if bool(_SIDE_BY_SIDE.search(pred)) != bool(_SIDE_BY_SIDE.search(gold)):
+        return "numbers side by side"
     if _BASES.findall(pred) != _BASES.findall(gold):
         return "another base"
     if _DECIMAL.fullmatch(pred) and _DECIMAL.fullmatch(gold):

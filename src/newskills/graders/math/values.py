@@ -17,11 +17,13 @@ from zlib import crc32
 from msgspec import Struct
 
 from newskills.graders.math import exact as fast
-from newskills.graders.math.evaluate import NotExact, Numeric, Undefined, context, exact
+from newskills.graders.math import modular
+from newskills.graders.math.evaluate import DIGITS, NotExact, Numeric, Undefined, context, exact
 from newskills.graders.math.nodes import Node, TooBig, Unreadable, has, replace, symbols, walk
 
+_INDICES = frozenset("nkmNKMijlpqrstabcd")
 _AGREE = -30
-_WHOLE_FUNCTIONS = frozenset({"floor", "ceil", "factorial", "binom", "gcd", "lcm"})
+_WHOLE_FUNCTIONS = frozenset({"factorial", "binom", "gcd", "lcm"})
 
 
 class Options(Struct, frozen=True):
@@ -46,6 +48,8 @@ def _same_constant(gold: Node, pred: Node, options: Options) -> bool | None:
     a, b = _exact(gold), _exact(pred)
     if a is not None and b is not None:
         return a == b or fast.close(a, b, _places(gold), _places(pred), options.digits)
+    if max(_places(gold), _places(pred)) < 0 and modular.is_rational(gold) and modular.is_rational(pred):
+        return modular.same_number(gold, pred)
     verdict = _numerically(gold, pred, options, natural=True)
     if verdict is False and (_bare_log(gold) or _bare_log(pred)):
         return _numerically(gold, pred, options, natural=False)
@@ -67,7 +71,7 @@ def _numerically(gold: Node, pred: Node, options: Options, *, natural: bool) -> 
     if a is None or b is None:
         return None
     if agree(a, b):
-        return True
+        return not _tiny(gold, pred, a, b, natural)
     places = [p for p in (_places(gold), _places(pred)) if p >= 0]
     return bool(places) and _rounds_to(a, b, min(places), options.digits)
 
@@ -105,6 +109,17 @@ def agree(a: Any, b: Any) -> bool:
     return bool(difference < size * mp.mpf(10) ** _AGREE)
 
 
+def _tiny(gold: Node, pred: Node, a: Any, b: Any, natural: bool) -> bool:
+    """Whether what looks like a rounding remainder beside zero is a value: then it stays with more digits."""
+    node, value, other = (gold, a, b) if abs(a) >= abs(b) else (pred, b, a)
+    if value == other or abs(value - other) != abs(value):
+        return False
+    numeric = Numeric({}, natural_log=natural, digits=3 * DIGITS)
+    with suppress(TooBig, Undefined, Unreadable):
+        return bool(abs(numeric.value(node)) * 2 > abs(value))
+    return False
+
+
 def _rounds_to(a: Any, b: Any, places: int, digits: int) -> bool:
     """A decimal against an irrational value: at least six places and six significant digits, correctly rounded."""
     mp = context()
@@ -140,6 +155,10 @@ def _bare_log(node: Node) -> bool:
 
 def _whole_number_talk(node: Node) -> bool:
     for n in walk(node):
+        if n.kind == "fn" and n.name in ("floor", "ceil") and symbols(n):
+            if symbols(n) <= _INDICES and not _is_whole(n.args[0]):
+                return True
+            continue
         if n.kind == "fn" and n.name in _WHOLE_FUNCTIONS and symbols(n):
             return True
         if n.kind == "big" and symbols(n):
@@ -155,6 +174,13 @@ def _whole_number_talk(node: Node) -> bool:
         ):
             return True
     return False
+
+
+def _is_whole(node: Node) -> bool:
+    """Whether it is a whole number wherever its variables are: then they cannot be meant to be whole."""
+    if node.kind in ("add", "mul", "neg"):
+        return all(_is_whole(a) for a in node.args)
+    return node.kind == "sym" or (node.kind == "num" and node.value.denominator == 1)
 
 
 def _seed(name: str) -> int:

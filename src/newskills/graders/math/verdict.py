@@ -9,6 +9,7 @@ from functools import lru_cache
 from newskills.graders.math import symbolic
 from newskills.graders.math.compare import same
 from newskills.graders.math.exact import Plain, close, plain
+from newskills.graders.math.modular import beyond
 from newskills.graders.math.nodes import Node, TooBig, Unreadable, has
 from newskills.graders.math.normalise import key, latinise, tidy
 from newskills.graders.math.parser import parse
@@ -95,6 +96,8 @@ def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
     verdict = _compared(gold, pred, options)
     if not verdict and (_GROUPS.search(g) or _GROUPS.search(p)):
         verdict = _other_commas(p, g, options) or verdict
+    if verdict is None and (beyond(gold) or beyond(pred)):
+        return None if beyond(gold) else False, "too big to compare symbolically"
     if verdict is None:
         return symbolic.decide(p, g, options.digits)
     if not verdict and has(gold, "text") and same_words(g, p):

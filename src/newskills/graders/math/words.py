@@ -15,11 +15,19 @@ _ARTICLES = frozenset({"a", "an", "the"})
 _OPTION = re.compile(
     r"(?:\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{\s*)?\(?\s*(?:\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{\s*)?\(?([A-Ja-j])\)?\s*\}?\s*\)?\s*\}?[.:]?"
 )
-_OPTION_WITH_TEXT = re.compile(
-    r"(?:(?:the\s+)?(?:correct\s+)?(?:option|choice|answer)\s*(?:is)?\s*:?\s*)?(?:\(([A-J])\)|\{?\(?([A-J])\s*[.):]\}?)\s*(.*)",
-    re.DOTALL | re.IGNORECASE,
+_OPTION_WITH_TEXT = re.compile(r"(?:\(([A-J])\)|\(?([A-J])\s*[.):])\s*(.*)", re.DOTALL)
+_OPTION_LEAD = re.compile(
+    r"(?:the\s+)?(?:correct\s+)?(?:final\s+)?(?:option|choice|answer)\s*(?:is)?\s*:?\s*\(?([A-J])\)?[.:]?",
+    re.IGNORECASE,
+)
+_OPTION_DRESS = re.compile(
+    r"\\(?:text|textbf|textrm|mathrm|mathbf|mbox|boxed)\s*\{|\\[,;:! ]|\\q?quad(?![a-zA-Z])|[{}~$*]"
+)
+_SECOND_OPTION = re.compile(
+    r"\([A-J]\)|(?<![A-Za-z(\\])[A-J](?:[).:/](?!\d)|\s*$)|\b(?:or|and|but|not|maybe|wrong|incorrect|either|neither)\b"
 )
 _NAMED_OPTION = re.compile(r"(?:option|choice)\s*\(?([A-J])\)?", re.IGNORECASE)
+_JOINT = re.compile(r"(?<!\d) | (?!\d)")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -36,7 +44,7 @@ def same_words(gold: str, pred: str) -> bool:
     a, b = words(gold), words(pred)
     if not any(c.isalpha() for c in a):
         return False
-    if a == b or a.replace(" ", "") == b.replace(" ", ""):
+    if a == b or _JOINT.sub("", a) == _JOINT.sub("", b):
         return True
     return any(c.isdigit() for c in a) and bool(_LETTERS.search(a)) and sorted(a.split()) == sorted(b.split())
 
@@ -55,12 +63,15 @@ def option(text: str) -> str:
 
 
 def option_letter(text: str) -> str:
-    """The option letter of `C`, `(C)`, `C) 12`, `Option C`; upper case; else ''."""
+    """The option letter of `C`, `(C)`, `C) 12`, `Option C`; upper case; '' also where another option is named too."""
     text = text.strip()
     if letter := option(text):
         return letter.upper()
     if (match := _NAMED_OPTION.fullmatch(text.strip(" .*"))) is not None:
         return match[1].upper()
-    if (match := _OPTION_WITH_TEXT.fullmatch(text)) is not None:
-        return (match[1] or match[2]).upper()
+    plain = _OPTION_DRESS.sub(" ", text).strip()
+    if (match := _OPTION_LEAD.fullmatch(plain.strip(" ."))) is not None:
+        return match[1].upper()
+    if (match := _OPTION_WITH_TEXT.fullmatch(plain)) is not None and _SECOND_OPTION.search(match[3]) is None:
+        return match[1] or match[2]
     return ""
