@@ -121,3 +121,12 @@ def test_a_closed_pipe_is_no_error(tmp_path):
     script = f"{sys.executable} -m newskills list prompts | head -1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert "Traceback" not in done.stderr
+
+
+def test_benchmarks_of_installed_packages_are_listed(tmp_path):
+    package = tmp_path / "plug-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: plug\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[newskills.benchmarks]\nep-sums = plug.sums:BENCHMARK\n")
+    done = ns("ns list", cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
+    assert any(row.split() == ["ep-sums", "plug-in", "plug.sums:BENCHMARK"] for row in done.stdout.splitlines())
