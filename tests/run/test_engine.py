@@ -304,9 +304,7 @@ def test_context_overflow_is_shortened_once(tmp_path: Path, fake_server: FakeSer
     assert {(r["finish_reason"], r["num_generated_tokens"]) for r in found} == {("length", 135)}
 
 
-def test_context_overflow_without_a_strategy_is_unscored(
-    tmp_path: Path, fake_server: FakeServerFactory
-) -> None:
+def test_context_overflow_without_a_strategy_is_unscored(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(context_tokens=150))
     write_input(tmp_path, 3)
     unit = make_unit(
@@ -458,3 +456,23 @@ def test_a_disk_that_is_really_full(tmp_path: Path, fake_server: FakeServerFacto
         assert len(records(unit.merged)) == 400
     finally:
         subprocess.run(["umount", str(tmp_path / "out")], check=True)
+
+
+def test_examples_of_the_development_split(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(ECHO)
+    for name, count, kind in (("input", 2, "test"), ("dev", 5, "shot")):
+        rows = [
+            {"problem": f"{subject} {kind} {n}", "expected_answer": "B", "subtopic": subject}
+            for subject in ("law", "art")
+            for n in range(count)
+        ]
+        lines = [json.dumps({**row, "examples_type": f"mmlu_few_shot_{row['subtopic']}"}) for row in rows]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    unit = make_unit(tmp_path, server.base_url, prompt_config="generic/mcq-base", examples_type="{examples_type}")
+    assert run(unit).exit_code == 0
+    asked = [record["generation"] for record in records(unit.merged)]
+    for text, subject, other in zip(
+        asked, ("law", "law", "art", "art"), ("art", "art", "law", "law"), strict=True
+    ):
+        assert [f"{subject} shot {n}\nAnswer: B" in text for n in range(5)] == [True] * 5
+        assert other not in text.removeprefix("Choice questions, each followed by the letter of the right option.")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,6 +12,7 @@ from newskills.base.errors import BadRequestError, ConfigError, ContextLimitErro
 from newskills.base.pool import WorkerPool
 from newskills.base.protocols import Model, Solver, Tokenizer
 from newskills.base.records import Message, Request, Row, Score
+from newskills.benchmarks.few_shot import few_shot_rows
 from newskills.graders import make_grader
 from newskills.models import check_inference, make_model
 from newskills.models.config import ServerConfig
@@ -33,7 +34,11 @@ class Recipe:
 
     def prompt(self, config: GenerationConfig) -> Prompt:
         """Raises ConfigError, UnknownNameError, DataError."""
-        return load_prompt(config.prompt_config, prompt_overrides(config))
+
+        def examples(name: str) -> Sequence[Row] | None:
+            return few_shot_rows(name, None, config.input_file)
+
+        return load_prompt(config.prompt_config, prompt_overrides(config), examples)
 
     def solver(self, config: GenerationConfig, prompt: Prompt) -> Solver:
         """Raises ConfigError (no tokenizer), and what a server's tokenizer raises."""
