@@ -14,7 +14,7 @@ pytestmark = pytest.mark.local_model
 def test_the_first_command_of_a_newcomer(tmp_path, local_model):
     """Without a network for gsm8k: the generated benchmark is evaluated for real, and the page says what to do."""
     line = "ns quickstart --share 0.04 --data_dir data"
-    done = ns(line, cwd=tmp_path, env={"NEWSKILLS_OFFLINE": "1"}, timeout=280)
+    done = ns(line, cwd=tmp_path, env={"NEWSKILLS_OFFLINE": "1", "NEWSKILLS_MIRROR": ""}, timeout=280)
     assert done.returncode == 0, done.stderr
     assert "note: gsm8k is left out" in done.stdout
     assert "pass@1[avg-of-4]" in done.stdout
@@ -24,7 +24,7 @@ def test_the_first_command_of_a_newcomer(tmp_path, local_model):
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["reasoning-gym.easy-sum"]["pass@4"]["num_entries"] == 2
     served = (tmp_path / "results/quickstart/server.log").stat().st_mtime_ns
-    again = ns(line, cwd=tmp_path, env={"NEWSKILLS_OFFLINE": "1"}, timeout=280)
+    again = ns(line, cwd=tmp_path, env={"NEWSKILLS_OFFLINE": "1", "NEWSKILLS_MIRROR": ""}, timeout=280)
     assert again.returncode == 0
     assert (tmp_path / "results/quickstart/server.log").stat().st_mtime_ns == served
     assert done.stdout.splitlines()[-15:] == again.stdout.splitlines()[-15:]

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns generate` does. Apart from its options, so that help and completion load no engine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from newskills.base.errors import ConfigError, NewskillsError
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import load_rows
+from newskills.commands._model import choose_model
+from newskills.commands._options import tracking_of
+from newskills.commands._work import (
+    check_place,
+    command_line,
+    default_output,
+    dry_run,
+    ledger_line,
+    show_explained,
+    show_plan,
+    user_layer,
+)
+from newskills.commands.generate import Options
+from newskills.config.command_line import Parsed
+from newskills.config.ids import parse_ids
+from newskills.config.layers import Layer
+from newskills.run.execute import execute
+from newskills.run.hosting import Hosting, address_of, check_units, hosted
+from newskills.run.paths import done_path
+from newskills.run.plan import Pieces, PlannedUnit, file_units, folder_units
+from newskills.run.spec import RunResult, RunSpec
+from newskills.run.tracking import log_reports
+
+BENCHMARK_KEYS = ("dataset", "split")
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    planned = plan(parsed)
+    if parsed.explain:
+        show_explained(planned)
+        return 0
+    if dry_run(options, planned):
+        show_plan(planned)
+        return 0
+    result = work(parsed, planned)
+    for unit in result.units:
+        counts = f"; {ledger_line(unit.ledger)}" if unit.ledger.total else ""
+        note = f" ({unit.note})" if unit.note and not result.message else ""
+        sys.stdout.write(f"{unit.output}: {unit.status}, {unit.rows} rows{counts}{note}\n")
+    if result.message:
+        sys.stderr.write(f"{result.message}\n")
+    return result.exit_code
+
+
+def result(parsed: Parsed[Options]) -> RunResult | None:
+    """For Python: None for a dry run; raises NewskillsError where anything is left undone."""
+    planned = plan(parsed)
+    if dry_run(parsed.options, planned):
+        show_plan(planned)
+        return None
+    done = work(parsed, planned)
+    if done.exit_code:
+        raise NewskillsError(done.message)
+    return done
+
+
+def plan(parsed: Parsed[Options], address: Layer | None = None) -> list[PlannedUnit]:
+    """All units, resolved. Raises NewskillsError for anything that does not fit."""
+    options = parsed.options
+    check_place(options, parsed.given)
+    choice = choose_model(options, parsed.overrides)
+    layers = [choice.layer, *([address] if address else []), user_layer(parsed.overrides, consumed=BENCHMARK_KEYS)]
+    pieces = Pieces(
+        seeds=_seeds(options),
+        num_chunks=options.num_chunks,
+        chunk_ids=tuple(parse_ids(options.chunk_ids, "--chunk_ids")) if options.chunk_ids is not None else (),
+    )
+    folder = _output_dir(parsed)
+    if options.input_dir:
+        if options.input_file:
+            raise ConfigError("Give --input_file or --input_dir, not both.")
+        return folder_units(Path(options.input_dir), output_dir=folder, pieces=pieces, layers=layers)
+    return file_units(_input(parsed), output_dir=folder, pieces=pieces, layers=layers)
+
+
+def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
+    """Checks every first prompt, starts the server if one is to be hosted, runs."""
+    options = parsed.options
+    tracking = tracking_of(
+        options.wandb_name, options.wandb_project, options.wandb_group, samples=options.log_samples
+    )
+    _shell(options.preprocess_cmd, "--preprocess_cmd")
+    files = dict.fromkeys(piece.unit.merged for piece in planned)
+    waiting = [file for file in files if options.rerun_done or not done_path(file).exists()]
+    output_dir = planned[0].unit.merged.parent
+    host = choose_model(options, parsed.overrides).host
+    hosting = None
+    if host is not None:
+        log = Path(options.log_dir or output_dir / "generation-logs") / "server.log"
+        hosting = Hosting(spec=host, log=log, timeout=options.server_timeout)
+    check_units(planned, hosting)
+    with hosted(hosting, planned, rerun_done=options.rerun_done) as server:
+        units = tuple(p.unit for p in (plan(parsed, address_of(server)) if server else planned))
+        done = execute(
+            RunSpec(
+                units=units,
+                output_dir=str(output_dir),
+                rerun_done=options.rerun_done,
+                resume_with=command_line("generate"),
+            )
+        )
+    for file in waiting:
+        if done_path(file).exists():
+            _shell(options.postprocess_cmd, "--postprocess_cmd")
+    if tracking is not None and done.exit_code == 0:
+        log_reports(tracking, [], {"generate": Path(done.units[0].output)})
+    return done
+
+
+def _output_dir(parsed: Parsed[Options]) -> Path:
+    if parsed.options.output_dir:
+        return Path(parsed.options.output_dir)
+    if output := parsed.overrides.get("output_file"):
+        return Path(output).parent
+    return default_output(parsed.options.expname or "generate")
+
+
+def _seeds(options: Options) -> tuple[int, ...] | None:
+    if options.random_seeds is not None:
+        if options.num_random_seeds is not None:
+            raise ConfigError("Give --random_seeds or --num_random_seeds, not both.")
+        return tuple(parse_ids(options.random_seeds, "--random_seeds"))
+    if options.num_random_seeds is None:
+        return None
+    return tuple(range(options.starting_seed, options.starting_seed + options.num_random_seeds))
+
+
+def _input(parsed: Parsed[Options]) -> Path:
+    given = parsed.options.input_file or parsed.overrides.get("input_file")
+    if given:
+        return Path(given)
+    if name := parsed.overrides.get("dataset"):
+        return load_rows(get_benchmark(str(name)), str(parsed.overrides.get("split", "")))
+    raise ConfigError(
+        "Which input? Give --input_file, --input_dir or ++dataset=BENCHMARK.", hint="See: ns generate --help"
+    )
+
+
+def _shell(command: str | None, option: str) -> None:
+    """Runs the user's own words; no text of a model or of data is ever in them."""
+    if command and (code := subprocess.run(["/bin/sh", "-c", command], check=False).returncode):
+        raise NewskillsError(f"{option} ended with exit code {code}: {command}")
