@@ -12,6 +12,7 @@ from tests.server import Answer, Script
 
 from newskills.base.errors import DataError, LockedError
 from newskills.run.chunks import merge_chunks, merge_if_complete
+from newskills.run.execute import check, preview
 from newskills.run.paths import chunk_path, done_path, output_name
 from newskills.run.spec import RunSpec
 
@@ -50,6 +51,22 @@ def test_more_chunks_than_rows(tmp_path: Path, fake_server: FakeServerFactory) -
     write_input(tmp_path, 2)
     run(*(make_unit(tmp_path, server.base_url, num_chunks=4, chunk_id=k) for k in range(4)))
     assert len(records(tmp_path / "out" / "output.jsonl")) == 2
+
+
+def test_an_empty_chunk_is_a_chunk(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(ECHO)
+    write_input(tmp_path, 1)
+    empty, full = (make_unit(tmp_path, server.base_url, num_chunks=2, chunk_id=k) for k in (1, 0))
+    check(empty, environ={})
+    assert preview(empty, environ={}).messages == preview(full, environ={}).messages
+    assert run(empty).exit_code == 0
+    assert empty.paths.output.read_bytes() == b""
+    assert empty.paths.done.exists()
+    assert run(full).units[0].merged
+    assert len(records(full.merged)) == 1
+    (tmp_path / "input.jsonl").write_text("")
+    with pytest.raises(DataError, match="is empty"):
+        check(empty, environ={})
 
 
 def test_processes_that_finish_together_merge_once(tmp_path: Path, fake_server: FakeServerFactory) -> None:

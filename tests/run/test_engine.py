@@ -152,6 +152,19 @@ def test_changed_settings_are_refused_before_any_request(
     assert len(server.records) == sent
 
 
+def test_a_start_that_failed_does_not_bind_its_settings(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(Script(faults=(Fault(kind="status", status=400, message="bad top_p"),)))
+    write_input(tmp_path, 5)
+    unit = make_unit(tmp_path, server.base_url, inference={"top_p": 0.5})
+    assert run(unit).exit_code == 1
+    server.script = ECHO
+    mended = make_unit(tmp_path, server.base_url, inference={"top_p": 0.9})
+    assert run(mended).exit_code == 0
+    assert {record.body["top_p"] for record in server.records[-5:]} == {0.9}
+    with pytest.raises(DataError, match="top_p"):
+        run(unit)
+
+
 def test_changed_input_is_refused(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(faults=(Fault(kind="status", status=400, after=3),)))
     path = write_input(tmp_path, 5)
@@ -417,8 +430,7 @@ def test_the_first_prompt_can_be_seen_without_asking(tmp_path: Path, fake_server
     request = preview(unit, environ={})
     assert request.messages is not None
     assert request.messages[0].content == "What is 0 + 1?"
-    with pytest.raises(DataError, match="no rows"):
-        preview(changed(unit, max_samples=0), environ={})
+    assert preview(changed(unit, max_samples=0), environ={}) == request
     assert server.records == []
     assert not (tmp_path / "out").exists()
 

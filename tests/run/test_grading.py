@@ -69,10 +69,8 @@ def test_a_finished_file_is_graded_again_without_generation(
     run(unit)
     asked = len(server.records)
     relaxed = changed(unit, eval_config={"always": True})
-    noted = run(relaxed)
-    assert "grade again" in noted.units[0].note
     before = records(unit.merged)
-    result = run(relaxed, regrade=True)
+    result = run(relaxed)
     after = records(unit.merged)
     assert len(server.records) == asked
     assert (result.exit_code, result.units[0].generated) == (0, 0)
@@ -80,6 +78,22 @@ def test_a_finished_file_is_graded_again_without_generation(
     assert [r["outcome"] for r in before] == ["wrong"] * 6 + ["correct", "wrong"]
     assert all(r["outcome"] == "correct" and "outcome_cause" not in r for r in after)
     assert names(tmp_path / "out") == ["output.jsonl", "output.jsonl.done", "output.jsonl.run.json"]
+
+
+def test_merged_chunks_are_not_graded_again_and_the_run_says_what_to_type(
+    tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
+    server = fake_server(Script(answer=Answer(text="the answer is 7")))
+    write_input(tmp_path, 4)
+    units = [make_unit(tmp_path, server.base_url, eval_type=NAME, num_chunks=2, chunk_id=k) for k in range(2)]
+    run(*units)
+    before = units[0].merged.read_bytes()
+    result = run(*(changed(unit, eval_config={"always": True}) for unit in units))
+    for found in result.units:
+        assert found.note.startswith('graded by toy@1 {}, asked for toy@1 {"always":true}')
+        assert f"ns grade --grader={NAME} --input_files={units[0].merged} --output_file=FILE" in found.note
+    assert units[0].merged.read_bytes() == before
+    assert [found.note for found in run(*(changed(unit, eval_type=None) for unit in units)).units] == ["", ""]
 
 
 def test_a_file_without_its_marker_is_only_graded(tmp_path: Path, fake_server: FakeServerFactory) -> None:

@@ -17,7 +17,7 @@ from newskills.base.store import locked
 from newskills.prompts.renderer import Prompt
 from newskills.run.build import Recipe, grader_id
 from newskills.run.chunks import count_lines, merge_if_complete
-from newskills.run.log import Index, restore_log
+from newskills.run.log import Index, lines, restore_log
 from newskills.run.paths import done_path
 from newskills.run.rows import Input, bounds, scan
 from newskills.run.spec import RunSpec, Unit, UnitResult
@@ -48,7 +48,7 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
     source, rows = _input(unit)
     prompt = recipe.prompt(unit.config)
     wanted = settings(unit.config, input_digest=source.digest, prompt=f"{prompt.name} {prompt.hash}")
-    changed = changes(state.settings, wanted) if state is not None else []
+    changed = changes(state.settings, wanted) if state is not None and _binds(unit, state) else []
     fresh = State(
         status="running",
         settings=wanted,
@@ -64,7 +64,7 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
         return Prepared(UnitRun(unit, source, rows, fresh, Index(len(rows))), solver)
     if changed:
         raise changed_settings(unit, changed)
-    if finished and not (spec.regrade and paths.output.exists()):
+    if finished and not (state is not None and paths.output.exists() and _graded_otherwise(unit, state)):
         return _finished(unit, state)
     solver = _checked_solver(unit, recipe, prompt, source, rows)
     return Prepared(_resume(unit, source, rows, state, fresh), solver)
@@ -77,30 +77,41 @@ def is_finished(unit: Unit) -> bool:
 
 
 def first_request(unit: Unit, recipe: Recipe) -> Request:
-    """What the first row asks the model (dry run). Raises DataError."""
+    """What the first row asks the model (dry run); for an empty chunk, the first row of all. Raises DataError."""
     source, rows = _input(unit)
     solver = recipe.solver(unit.config, recipe.prompt(unit.config))
-    request = _first_request(solver, source, rows)
-    if request is None:
-        raise DataError(f"{unit.label} has no rows, so there is no prompt to show.")
+    request = _first_request(solver, source, rows or range(source.rows))
+    assert request is not None
     return request
+
+
+def _binds(unit: Unit, state: State) -> bool:
+    """Whether there is a row that was made with the settings of `state`."""
+    return state.status == "done" or next(lines(unit.paths.log), None) is not None
+
+
+def _graded_otherwise(unit: Unit, state: State) -> bool:
+    """Whether another grader is asked for now. A run without a grader leaves verdicts as they are."""
+    return unit.config.eval_type is not None and state.grader != grader_id(unit.config)
 
 
 def _finished(unit: Unit, state: State | None) -> UnitResult:
     """The result of an earlier process; what a kill left undone behind its marker is done now."""
     unit.paths.remove_logs()
-    merged = False
+    merged, note = False, ""
     if unit.config.num_chunks is not None:
         expected = state.merged_rows if state is not None else None
         merged = merge_if_complete(unit.merged, unit.config.num_chunks, expected)
     if state is None:
         rows = count_lines(unit.paths.output) if unit.paths.output.exists() else 0
         state = State(status="done", settings={}, rows=rows, done=rows)
-    elif state.grader != (now := grader_id(unit.config)):
-        state.error = (
-            f"graded by {state.grader or 'nothing'}, asked for {now or 'nothing'}: grade again to change it"
+    elif _graded_otherwise(unit, state):
+        note = (
+            f"graded by {state.grader or 'nothing'}, asked for {grader_id(unit.config)}; for verdicts of this one type:"
+            f" ns grade --grader={unit.config.eval_type} --input_files={unit.merged} --output_file=FILE"
+            " (or start over with --rerun_done)"
         )
-    return unit_result(unit, state, "done", kept=state.rows, merged=merged)
+    return unit_result(unit, state, "done", kept=state.rows, merged=merged, note=note)
 
 
 def _resume(unit: Unit, source: Input, rows: range, before: State | None, state: State) -> UnitRun:

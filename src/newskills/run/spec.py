@@ -52,14 +52,12 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     """Units that share one process, one event loop and the concurrency of each server.
 
     rerun_done   do finished units, and units whose settings changed, again from the start
-    regrade      grade finished units again (no generation)
     resume_with  the command to show to someone who wants to go on after a stop
     """
 
     units: tuple[Unit, ...]
     output_dir: str
     rerun_done: bool = False
-    regrade: bool = False
     resume_with: str = ""
 
     def save(self, folder: Path) -> dict[str, str]:

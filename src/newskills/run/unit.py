@@ -304,7 +304,9 @@ def mark_done(output: Path) -> None:
         raise storage_error(error, done_path(output)) from error
 
 
-def unit_result(unit: Unit, state: State, status: Status, *, kept: int, merged: bool = False) -> UnitResult:
+def unit_result(
+    unit: Unit, state: State, status: Status, *, kept: int, merged: bool = False, note: str = ""
+) -> UnitResult:
     """What the exit record says, for the caller."""
     return UnitResult(
         name=unit.name,
@@ -322,5 +324,5 @@ def unit_result(unit: Unit, state: State, status: Status, *, kept: int, merged: 
         seconds=(state.ended or time.time()) - state.started,
         ledger=state.ledger,
         merged=merged,
-        note=state.error,
+        note=note,
     )
