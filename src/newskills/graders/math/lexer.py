@@ -142,6 +142,7 @@ _RENAMED = {
     r"\euro": r"\$",
     r"\pounds": r"\$",
     r"\yen": r"\$",
+    r"\rupee": r"\$",
     r"\textdollar": r"\$",
     r"\smallsetminus": r"\setminus",
     r"\union": r"\cup",

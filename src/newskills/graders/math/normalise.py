@@ -46,6 +46,7 @@ _LEADING = re.compile(
 )
 _RESULT = re.compile(r"(?:=|\\(?:approx|simeq|doteq)(?![a-zA-Z]))\s*(?!$)")
 _TRAILING = re.compile(r"(?:\\(?:qed|blacksquare|square|Box|checkmark|quad|qquad|right\s*\.)(?![a-zA-Z])|\s)+$")
+_TEXT_CURRENCY = re.compile(r"\\text\{\s*(\\(?:euro|pounds|yen|rupee|\$))\s*\}")
 _COLOR = re.compile(r"\\(?:text)?color\s*\{\w{1,20}\}\s*(?=\{)|\\color\s*\{\w{1,20}\}")
 _MARKDOWN = re.compile(r"^(\*\*|__|`+|\*)(.+)\1$", re.DOTALL)
 _LABEL = re.compile(
@@ -80,6 +81,7 @@ def _undecorated(text: str) -> str:
     """Without colours, signs of conclusion before and marks of an end of proof behind."""
     if "color" in text:
         text = _COLOR.sub("", text)
+    text = _TEXT_CURRENCY.sub(r"\1 ", text)
     text = text[found.end() :] if (found := _LEADING.match(text)) is not None else text
     text = text[found.end() :] if (found := _RESULT.match(text)) is not None else text
     if (

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from newskills.graders.math.nodes import Node, number
-from newskills.graders.math.tables import UNITS
+from newskills.graders.math.tables import FILLERS, LAST_WORDS, UNITS, VALUE_WORDS
 
 _POWER = re.compile(r"(square|sq|cubic|cu)?\s*([a-z$¢°/]+?)\s*(?:\^(\d))?$")
 _EXPONENT_WORDS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
@@ -64,7 +64,7 @@ def _letter_as_unit(loose: Quantity, other: Quantity) -> Quantity:
 
 
 def unit(text: str) -> tuple[str, Fraction]:
-    """(dimension, factor to its base) of a unit's name; ('?', 1) for any other word."""
+    """(dimension, factor to its base) of a unit's name; for any other words they themselves behind a `?`."""
     name = text.lower().strip(" .").replace(" per ", "/")
     for candidate in (name.replace(" ", ""), name):
         if (found := _lookup(candidate)) is not None:
@@ -73,7 +73,7 @@ def unit(text: str) -> tuple[str, Fraction]:
         exponent = int(match[3] or _EXPONENT_WORDS.get(match[1] or "", 1))
         if found[0] == "length" or exponent == 1:
             return f"{found[0]}^{exponent}" if exponent > 1 else found[0], Fraction(found[1]) ** exponent
-    return "?", Fraction(1)
+    return "?" + name, Fraction(1)
 
 
 def _lookup(name: str) -> tuple[str, str] | None:
@@ -84,9 +84,23 @@ def _lookup(name: str) -> tuple[str, str] | None:
 
 
 def comparable(gold: Quantity, pred: Quantity) -> bool:
-    """Two known units must measure the same thing."""
-    known = [q.dimension for q in (gold, pred) if q.dimension not in ("", "?")]
-    return len(set(known)) <= 1
+    """Two known units must measure the same thing; other words must be the same, or say nothing about the value."""
+    g, p = gold.dimension, pred.dimension
+    if not g.startswith("?") and not p.startswith("?"):
+        return not g or not p or g == p
+    if (not g or not p) and "sym" in (gold.value.kind, pred.value.kind):
+        return False
+    mine, other = _content(g), _content(p)
+    if mine and other and not (mine <= other or other <= mine):
+        return False
+    return not any(word in VALUE_WORDS for word in mine ^ other)
+
+
+def _content(words: str) -> frozenset[str]:
+    """The words that say something, in the singular; where a noun follows, `even` and its like do not."""
+    found = [w.strip("().,:;") for w in words.lstrip("?").replace("/", " ").split()]
+    kept = [w for i, w in enumerate(found) if w not in FILLERS and not (w in LAST_WORDS and i + 1 < len(found))]
+    return frozenset(w.removesuffix("s") if len(w) > 3 else w for w in kept if w)
 
 
 def readings(gold: Quantity, pred: Quantity) -> Iterator[tuple[Node, Node]]:
@@ -95,8 +109,11 @@ def readings(gold: Quantity, pred: Quantity) -> Iterator[tuple[Node, Node]]:
     A percentage is its number or a hundredth of it, an angle in degrees its number or its value in radians, a
     quantity its number in its own unit, or in the other's.
     """
-    if gold.dimension == pred.dimension not in ("", "?") and gold.factor != pred.factor:
+    if gold.dimension == pred.dimension != "" and gold.factor != pred.factor:
         yield Node("mul", (number(gold.factor), gold.value)), Node("mul", (number(pred.factor), pred.value))
+        return
+    if {(gold.dimension, gold.mark), (pred.dimension, pred.mark)} == {("angle", ""), ("", "deg")}:
+        yield _radians(gold), _radians(pred)
         return
     yield gold.value, pred.value
     if gold.mark == pred.mark:
@@ -106,3 +123,7 @@ def readings(gold: Quantity, pred: Quantity) -> Iterator[tuple[Node, Node]]:
             other = pred.value if not swapped else gold.value
             value = Node(marked.mark, (marked.value,))
             yield (other, value) if swapped else (value, other)
+
+
+def _radians(angle: Quantity) -> Node:
+    return Node("deg", (angle.value,)) if angle.mark == "deg" else angle.value

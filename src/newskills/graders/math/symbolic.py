@@ -13,12 +13,15 @@ from typing import Any
 
 from newskills.base.errors import guard
 from newskills.base.records import Failure
+from newskills.graders.math.tables import VALUE_WORDS
 
 HINT = "pip install 'newskills[math]'"
 _SEPARATORS = re.compile(r"[,;，；、]|\\\\|\b(?:and|or)\b")
 _SPACING = re.compile(r"\\[,;:! ]")
 _BASES = re.compile(r"[0-9A-F]_\{?(\d+)\}?")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
+_WORD = re.compile(r"[a-z]{3,}")
+_COMMAND = re.compile(r"\\[a-zA-Z]+")
 _SIDE_BY_SIDE = re.compile(r"(?<![\^_\d.])\d+\s+\d")
 _ENVIRONMENT = re.compile(r"\\begin\{")
 _TOWER = re.compile(r"\^[^^]{0,20}\^[^^]{0,20}\^|\d{4,}!|!{3,}|\^\{?\d{5,}")
@@ -83,6 +86,8 @@ def _doubt(pred: str, gold: str) -> str:
     pred, gold = _SPACING.sub(" ", pred), _SPACING.sub(" ", gold)
     if len(_SEPARATORS.findall(pred)) != len(_SEPARATORS.findall(gold)):
         return "not as many elements"
+    if (set(_WORD.findall(_COMMAND.sub(" ", pred))) ^ set(_WORD.findall(_COMMAND.sub(" ", gold)))) & VALUE_WORDS:
+        return "other words"
     if bool(_SIDE_BY_SIDE.search(pred)) != bool(_SIDE_BY_SIDE.search(gold)):
         return "numbers side by side"
     if _BASES.findall(pred) != _BASES.findall(gold):

@@ -96,6 +96,7 @@ UNICODE: dict[int, str] = str.maketrans(
         "€": r"\euro ",
         "£": r"\pounds ",
         "¥": r"\yen ",
+        "₹": r"\rupee ",
         "￥": r"\yen ",
         "，": ",",
         "、": ",",
@@ -315,6 +316,7 @@ NUMBER_WORDS: dict[str, int] = {
 }
 
 MULTIPLIERS: dict[str, int] = {
+    "hundred": 100,
     "thousand": 10**3,
     "million": 10**6,
     "billion": 10**9,
@@ -411,6 +413,23 @@ HEDGES = frozenset(
     {"or", "more", "less", "fewer", "least", "most", "to", "not", "maybe", "perhaps", "if", "only", "except"}
 )
 """Words behind a value that make it another statement."""
+
+FILLERS = frozenset(
+    {"the", "a", "an", "of", "in", "to", "is", "are", "be", "total", "different", "distinct", "altogether"}
+)
+"""Words behind a value that say nothing."""
+
+LAST_WORDS = frozenset(
+    {"even", "odd", "prime", "composite", "positive", "negative", "square", "squared", "right", "left"}
+)
+"""Words that speak of the value only where no noun follows (`5 odd numbers` are 5)."""
+
+VALUE_WORDS = frozenset(
+    "even odd prime composite positive negative square squared cubed factorial hundred half third quarter dozen base minus"
+    " plus north south east west left right up down upward downward am pm a.m p.m bc ad bce ce ago later before after"
+    " clockwise counterclockwise anticlockwise modulo mod not inverse reciprocal below above short".split()
+) | frozenset("01234567")
+"""Words behind a value that make it another one."""
 
 LEAD_INS = (
     "the final answer is",

@@ -9,8 +9,9 @@ from functools import lru_cache
 from newskills.graders.math import symbolic
 from newskills.graders.math.compare import same
 from newskills.graders.math.exact import Plain, close, plain
+from newskills.graders.math.measures import is_value, measure
 from newskills.graders.math.modular import beyond
-from newskills.graders.math.nodes import Node, TooBig, Unreadable, has
+from newskills.graders.math.nodes import Node, TooBig, Unreadable, has, number
 from newskills.graders.math.normalise import key, latinise, tidy
 from newskills.graders.math.parser import parse
 from newskills.graders.math.tables import HEDGES
@@ -62,7 +63,31 @@ def _decide(pred: str, gold: str, options: Options) -> Verdict:
                 return False, "option"
         elif len(g) > 1 or len(p) > 1:
             return False, "option"
+    if (measured := _measured(p, g, options)) is not None:
+        return measured
     return _read(p, g, pred, options)
+
+
+def _measured(p: str, g: str, options: Options) -> Verdict | None:
+    """Where units of measurement are known, they decide; a unit that only one side states is forgiven."""
+    gold, pred = measure(g), measure(p)
+    if gold is None or pred is None:
+        one = gold or pred
+        if one is None or not one.certain or not is_value(p if gold is not None else g):
+            return None
+        return equal(p, one.value, options) if gold is not None else equal(one.value, g, options)
+    if not (gold.certain or pred.certain):
+        return None
+    if gold.base != pred.base:
+        bare = (("unit", 1),)
+        return None if bare in (gold.base, pred.base) else (False, "another unit")
+    if gold.factor == pred.factor:
+        return equal(pred.value, gold.value, options)
+    left, right = _tree(gold.value, True), _tree(pred.value, True)
+    if isinstance(left, str) or isinstance(right, str):
+        return None
+    scaled = [Node("mul", (number(m.factor), tree)) for m, tree in ((gold, left), (pred, right))]
+    return _compared(scaled[0], scaled[1], options), "value"
 
 
 def _same_plain(a: Plain, b: Plain, options: Options) -> bool:

@@ -46,7 +46,12 @@ def same_words(gold: str, pred: str) -> bool:
         return False
     if a == b or _JOINT.sub("", a) == _JOINT.sub("", b):
         return True
-    return any(c.isdigit() for c in a) and bool(_LETTERS.search(a)) and sorted(a.split()) == sorted(b.split())
+    return (
+        any(c.isdigit() for c in a)
+        and bool(_LETTERS.search(a))
+        and a.count(" ") <= 3
+        and sorted(a.split()) == sorted(b.split())
+    )
 
 
 def is_prose(text: str) -> bool:
