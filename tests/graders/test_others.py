@@ -11,7 +11,7 @@ import pytest
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.protocols import Grader
 from newskills.base.records import Score
-from newskills.graders import GRADERS, make_grader
+from newskills.graders import GRADERS, cpu_seconds, make_grader
 
 FOUR = {"A": "1", "B": "2", "C": "3", "D": "4"}
 
@@ -187,3 +187,54 @@ def test_a_verifier_that_accepts_everything_is_refused() -> None:
 def test_a_record_that_is_no_entry_is_refused() -> None:
     with pytest.raises(DataError, match="source_dataset"):
         make_grader("reasoning_gym", {}).grade({"generation": "x"})
+
+
+CUSTOM = """
+from newskills.base.records import Score
+
+def fn(record) -> Score:
+    return Score(outcome="correct" if record["generation"] == "42" else "wrong", fields={}, grader="fn@1")
+
+def careless(record):
+    return True
+
+class Broken:
+    def __init__(self):
+        raise RuntimeError("no licence")
+
+class Empty:
+    pass
+"""
+
+
+def test_a_plain_function_is_a_grader(tmp_path: Any) -> None:
+    (tmp_path / "g.py").write_text(CUSTOM)
+    grader = make_grader(f"{tmp_path}/g.py::fn", {})
+    assert isinstance(grader, Grader)
+    assert (grader.name, grader.version) == ("fn", "1")
+    assert [grader.grade({"generation": text}).outcome for text in ("42", "41")] == ["correct", "wrong"]
+    with pytest.raises(ConfigError, match="no settings"):
+        make_grader(f"{tmp_path}/g.py::fn", {"timeout": 3})
+    with pytest.raises(ConfigError, match="bool, not a Score"):
+        make_grader(f"{tmp_path}/g.py::careless", {}).grade({})
+
+
+@pytest.mark.parametrize(("name", "says"), [("Broken", "RuntimeError: no licence"), ("Empty", "is no grader")])
+def test_a_class_that_cannot_be_made_is_told(tmp_path: Any, name: str, says: str) -> None:
+    (tmp_path / "g.py").write_text(CUSTOM)
+    with pytest.raises(ConfigError, match=says):
+        make_grader(f"{tmp_path}/g.py::{name}", {})
+
+
+def test_the_time_limit_is_a_setting() -> None:
+    assert cpu_seconds(make_grader("math", {"timeout": 2.5})) == 2.5
+    assert cpu_seconds(make_grader("exact", {})) == 10
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_reasoning_gym_forgives_dress() -> None:
+    gold = entry("leg_counting")["answer"]
+    for dressed in (f"{gold}.", f"**{gold}**", f'"{gold}"', f"**{gold}.**"):
+        score = solve("leg_counting", f"<answer>{dressed}</answer>")
+        assert (score.outcome, score.fields["predicted_answer"]) == ("correct", gold), dressed
+    assert solve("leg_counting", f"<answer>{gold}1.</answer>").outcome == "wrong"

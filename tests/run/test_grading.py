@@ -155,6 +155,8 @@ def test_a_pool_failure_is_never_a_verdict() -> None:
     assert (late.outcome, late.cause) == ("unscored", "timeout")
     broken = as_score(Failure(kind="Crash", cause="harness", message="died"), "g@1")
     assert verdict_fields({}, broken) == {
+        "predicted_answer": None,
+        "symbolic_correct": None,
         "outcome": "unscored",
         "outcome_cause": "grader",
         "grader": "g@1",

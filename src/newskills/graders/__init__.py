@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import isfunction, signature
 from typing import Any
 
 import msgspec
 
-from newskills.base.errors import ConfigError, suggest
+from newskills.base.errors import ConfigError, guard, suggest
 from newskills.base.protocols import Grader
-from newskills.base.records import Row
+from newskills.base.records import Failure, Row, Score
 from newskills.base.registry import Registry
 
 GRADERS = Registry(
@@ -24,21 +26,46 @@ GRADERS = Registry(
 )
 
 
+class FunctionGrader:
+    """A plain function `(record) → Score` as a grader; its attribute `version`, where it has one, is the version."""
+
+    def __init__(self, function: Callable[[Row], Score]) -> None:
+        self.name = function.__name__
+        self.version = str(getattr(function, "version", "1"))
+        self._function = function
+
+    def grade(self, record: Row) -> Score:
+        score = self._function(record)
+        if not isinstance(score, Score):
+            raise ConfigError(f"Grader '{self.name}' gave {type(score).__name__}, not a Score.")
+        return score
+
+
 def make_grader(name: str, config: Row) -> Grader:
     """The grader called `name` with its settings.
 
-    A grader is a class with a frozen struct `Config` beside it, made with that struct; a class or function without
-    one takes no settings. Raises UnknownNameError, ConfigError for a key or a value that does not fit.
+    A grader is a class with a frozen struct `Config` beside it, made with that struct, a class without one, or a
+    plain function of a record; those take no settings. Raises UnknownNameError, ConfigError for a key or a value that
+    does not fit and for a class that fails when it is made.
     """
     found = GRADERS.get(name)
     settings = getattr(found, "Config", None)
-    if settings is None:
-        if config:
-            raise ConfigError(f"Grader '{name}' has no settings, but {', '.join(sorted(config))} was given.")
-        grader: Grader = found()
-        return grader
-    made: Grader = found(read_config(settings, config, f"eval_config of grader '{name}'"))
+    if settings is None and config:
+        raise ConfigError(f"Grader '{name}' has no settings, but {', '.join(sorted(config))} was given.")
+    if isfunction(found) and signature(found).parameters:
+        return FunctionGrader(found)
+    arguments = [] if settings is None else [read_config(settings, config, f"eval_config of grader '{name}'")]
+    made = guard(lambda: found(*arguments))
+    if isinstance(made, Failure):
+        raise ConfigError(f"Grader '{name}' cannot be made: {made.message}")
+    if not isinstance(made, Grader):
+        raise ConfigError(f"Grader '{name}' is no grader: it needs `name`, `version` and `grade(record)`.")
     return made
+
+
+def cpu_seconds(grader: Grader) -> float:
+    """CPU time that one record may take: the grader's setting `timeout`, where it has one."""
+    return float(getattr(getattr(grader, "config", None), "timeout", 10.0))
 
 
 def read_config(kind: type[Any], config: Row, where: str) -> Any:

@@ -24,6 +24,7 @@ _PARSED = frozenset(
     {"simple_integration", "intermediate_integration", "polynomial_multiplication", "puzzle24", "countdown"}
 )
 _RAISES_ON_BAD_ANSWER = {"prime_factorization": "ValueError"}
+_QUOTES = frozenset({"''", '""', "“”", "‘’"})
 _ARITHMETIC = re.compile(
     r"(?:\d+(?:\.\d+)?|\.\d+|(?:asin|acos|atan|sinh|cosh|tanh|sin|cos|tan|sec|csc|cot|exp|log|ln|sqrt|pi|Abs|[a-zA-Z])(?![a-zA-Z_])"
     r"|\*\*|[-+*/^()=]|\s)*"
@@ -49,7 +50,7 @@ class ReasoningGymGrader:
     """
 
     name = "reasoning_gym"
-    version = "1"
+    version = "2"
     Config = ReasoningGymConfig
 
     def __init__(self, config: ReasoningGymConfig = ReasoningGymConfig()) -> None:  # noqa: B008 - frozen
@@ -84,6 +85,10 @@ class ReasoningGymGrader:
         value = self._value(task, answer, {"question": question, "answer": gold, "metadata": metadata})
         if isinstance(value, Failure):
             return self._score("unscored", answer, None, f"{task}: {value.message}")
+        if value < self.config.threshold and (plain := _cleaned(answer)) not in (answer, ""):
+            again = self._value(task, plain, {"question": question, "answer": gold, "metadata": metadata})
+            if not isinstance(again, Failure) and again >= self.config.threshold:
+                answer, value = plain, again
         correct = value >= self.config.threshold
         return self._score("correct" if correct else "wrong", answer, value, f"{task} ({how})")
 
@@ -129,6 +134,19 @@ class ReasoningGymGrader:
             cause={"unscored": "grader", "wrong": "model"}.get(outcome),  # type: ignore[arg-type]
             value=value,
         )
+
+
+def _cleaned(answer: str) -> str:
+    """Without markdown emphasis and quotes around it, and without a full stop at its end."""
+    for _ in range(4):
+        before = answer
+        answer = answer.strip().strip("*`").strip()
+        answer = answer.removesuffix(".")
+        if len(answer) > 1 and answer[0] + answer[-1] in _QUOTES:
+            answer = answer[1:-1]
+        if answer == before:
+            break
+    return answer
 
 
 def _last_box(text: str) -> str | None:

@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 
 from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError
-from newskills.base.pool import WorkerPool
+from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.protocols import Model, Solver, Tokenizer
 from newskills.base.records import Message, Request, Row, Score
 from newskills.benchmarks.few_shot import few_shot_rows
-from newskills.graders import make_grader
+from newskills.graders import cpu_seconds, make_grader
 from newskills.models import check_inference, make_model
 from newskills.models.config import ServerConfig
 from newskills.models.context import shortened
@@ -71,7 +71,8 @@ class Recipe:
     def pool(self, config: GenerationConfig) -> Pool:
         """Worker processes for the grader of `config`."""
         target = {"name": config.eval_type, "config": config.eval_config}
-        return WorkerPool("newskills.graders.worker:make", target, result_type=Score)
+        limits = PoolOptions(cpu_seconds=cpu_seconds(make_grader(config.eval_type or "", config.eval_config)))
+        return WorkerPool("newskills.graders.worker:make", target, result_type=Score, options=limits)
 
     def _tokenizer(self, config: GenerationConfig, *, needed: bool) -> Tokenizer | None:
         try:

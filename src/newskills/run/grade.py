@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 
-from newskills.base.pool import WorkerPool
+from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.records import Row, Score
-from newskills.graders import make_grader
+from newskills.graders import cpu_seconds, make_grader
 from newskills.run.grading import as_score, verdict_fields
 
 
@@ -18,10 +18,11 @@ def grade_rows(rows: Iterable[Row], grader: str, config: Row) -> Iterator[Row]:
     Raises UnknownNameError, ConfigError (grader or its settings) at once, and what `rows` raises.
     """
     made = make_grader(grader, config)
-    return _graded(rows, f"{made.name}@{made.version}", {"name": grader, "config": config})
+    limits = PoolOptions(cpu_seconds=cpu_seconds(made))
+    return _graded(rows, f"{made.name}@{made.version}", {"name": grader, "config": config}, limits)
 
 
-def _graded(rows: Iterable[Row], label: str, target: Row) -> Iterator[Row]:
+def _graded(rows: Iterable[Row], label: str, target: Row, limits: PoolOptions) -> Iterator[Row]:
     waiting: deque[Row] = deque()
 
     def feed() -> Iterator[Row]:
@@ -29,7 +30,7 @@ def _graded(rows: Iterable[Row], label: str, target: Row) -> Iterator[Row]:
             waiting.append(row)
             yield row
 
-    with WorkerPool("newskills.graders.worker:make", target, result_type=Score) as pool:
+    with WorkerPool("newskills.graders.worker:make", target, result_type=Score, options=limits) as pool:
         for result in pool.map(feed()):
             row = waiting.popleft()
             for stale in ("outcome_cause", "why"):

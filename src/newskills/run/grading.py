@@ -100,7 +100,8 @@ def as_score(result: Score | Failure, grader: str) -> Score:
     if isinstance(result, Score):
         return result
     cause: Cause = "timeout" if result.cause == "timeout" else "grader"
-    return Score(outcome="unscored", fields={}, grader=grader, why=result.message, cause=cause)
+    fields: Row = {"predicted_answer": None, "symbolic_correct": None}
+    return Score(outcome="unscored", fields=fields, grader=grader, why=result.message, cause=cause)
 
 
 def verdict_fields(record: Row, score: Score) -> Row:

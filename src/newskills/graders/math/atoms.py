@@ -290,7 +290,8 @@ class Atoms(Cursor):
         self._expect(r"\end")
         self._raw_group()
         if name in _CASES:
-            return Node("list", tuple(row[0] for row in rows), name=",")
+            cases = tuple(Node("tuple", row, name="<>") if len(row) > 1 else row[0] for row in rows)
+            return Node("list", cases, name=",")
         matrix = Node("matrix", tuple(Node("tuple", row, name="[]") for row in rows))
         return Node("fn", (matrix,), name="det") if name == "vmatrix" else matrix
 
@@ -299,8 +300,8 @@ class Atoms(Cursor):
             self._take()
         cells = [self._statement()]
         while self._accept("&"):
-            if is_case:
-                raise Unreadable("cases with conditions")
+            if is_case and self._now.kind == "text" and self._now.text.lower() in ("if", "for", "when"):
+                self._take()
             cells.append(self._statement())
         return tuple(cells)
 

@@ -37,8 +37,9 @@ _BETWEEN = re.compile(
     re.IGNORECASE,
 )
 _PHRASE = re.compile(
-    r"(?:answer\s*(?:is|are|=|:|would be)|antwort\s*(?:ist|lautet|:)|réponse\s*(?:est|:)|respuesta\s*(?:es|:)"
-    r"|risposta\s*(?:è|:)|resposta\s*(?:é|:)|ответ\s*[:—-]?|答案\s*(?:是|为|：|:)|答え\s*(?:は|：|:)|정답은|답은)"
+    r"(?:answer\s*(?:is|are|=|:|would be)|antwort\s*(?:ist|lautet|:)|réponse\s*(?:finale\s*)?(?:est|:)"
+    r"|respuesta\s*(?:final\s*)?(?:es|:)"
+    r"|risposta\s*(?:finale\s*)?(?:è|:)|resposta\s*(?:final\s*)?(?:é|:)|ответ\s*[:—-]?|答案\s*(?:是|为|：|:)|答え\s*(?:は|：|:)|정답은|답은)"
     r"[ \t*_:：]*\n?[ \t*_]*",
     re.IGNORECASE,
 )

@@ -14,7 +14,7 @@ from newskills.graders.math.normalise import tidy
 from newskills.graders.math.values import Options
 from newskills.graders.math.verdict import equal
 
-VERSION = "1"
+VERSION = "2"
 
 
 class MathGrader:

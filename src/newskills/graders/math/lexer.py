@@ -259,6 +259,8 @@ def _text(match: re.Match[str], spaced: bool) -> list[Token]:
 def _command(raw: str, spaced: bool) -> list[Token]:
     raw = _RENAMED.get(raw, raw)
     name = raw[1:]
+    if raw in (r"\{", r"\}", "\\\\"):
+        return [Token("op", raw, spaced)]
     if raw in _IGNORED_COMMANDS:
         return []
     if raw in tables.RELATIONS:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from newskills.graders.math.units import CURRENCIES, NAMES, PREFIXES, PREFIXED, SYMBOLS, UNPREFIXED
+from newskills.graders.math.units import CURRENCIES, NAMES, PREFIXED, PREFIXES, SYMBOLS, UNPREFIXED
 
 _DIGITS = r"(?:\d{1,3}(?:(?:,|\{,\}|\\,|\\!|,\\!)\d{3})+|\d+)(?:\.\d+)?|\.\d+"
 _FACTOR = (
@@ -28,10 +28,8 @@ _DRESS = [
     (re.compile(r"\\Omega|\\ohm"), "Ω"),
     (re.compile(r"\\mu(?![a-zA-Z])\s*|μ"), "µ"),
     (re.compile(r"\\AA(?![a-zA-Z])|\\r(?:ing)?\s*A|\\mathring\s*\{?A\}?"), "Å"),
-    (
-        re.compile(r"\\(?:cdot|times|quad|qquad)(?![a-zA-Z])|\\[,;:!> ]|[~*]|\bper\b"),
-        lambda m: "/" if m[0] == "per" else " ",
-    ),
+    (re.compile(r"\bper\b"), "/"),
+    (re.compile(r"\\(?:cdot|times|quad|qquad)(?![a-zA-Z])|\\[,;:!> ]|[~*]"), " "),
     (re.compile(r"\\\$"), "$"),
     (re.compile(r"[{}]"), ""),
 ]
@@ -88,7 +86,7 @@ def _units(text: str) -> tuple[Fraction, tuple[tuple[str, int], ...], tuple[str,
     """(factor, powers of base units, the spellings met)."""
     text = _WRAPPED.sub("", text)
     for pattern, plain in _DRESS:
-        text = pattern.sub(plain, text)  # type: ignore[arg-type]
+        text = pattern.sub(plain, text)
     text = _TRAILER.sub("", text.strip(" ."))
     factor, powers, spellings = Fraction(1), Counter[str](), []
     at, sign, inside = 0, 1, False

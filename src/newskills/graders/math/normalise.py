@@ -42,22 +42,37 @@ _MODULES = re.compile(r"\b(?:np|numpy|math|sympy)\.(?=[a-z])")
 _FRACTIONS = re.compile(r"\\[dtc]frac(?![a-zA-Z])")
 _REPEATING = re.compile(r"^([+-]?\d*\.\d*)\((\d{1,60})\)$")
 _LEADING = re.compile(
-    r"(?:\\(?:therefore|because|Rightarrow|implies|Longrightarrow|iff|left\s*\.|(?:math|text)rm\{[~ ]*\})(?![a-zA-Z])|&|\s)+"
+    r"(?:\\(?:therefore|because|Rightarrow|implies|Longrightarrow|iff"
+    r"|left\s*\.|(?:math|text)rm\{[~ ]*\})(?![a-zA-Z])|&|\s)+"
 )
 _RESULT = re.compile(r"(?:=|\\(?:approx|simeq|doteq)(?![a-zA-Z]))\s*(?!$)")
 _TRAILING = re.compile(r"(?:\\(?:qed|blacksquare|square|Box|checkmark|quad|qquad|right\s*\.)(?![a-zA-Z])|\s)+$")
+_ENDLESS = re.compile(r"([+-]?\d{0,20}\.\d{0,8}?)(\d{1,6}?)\2{2,20}(?:\.\.\.+|\\[lcd]?dots[cb]?)")
+_FRENCH = re.compile(r"([\[\]])([^\[\](){}]{1,60})([\[\]])")
+_NOTATIONS = (
+    ("\\choose", re.compile(r"\{([^{}]{1,40})\\choose([^{}]{1,40})\}"), r"\\binom{\1}{\2}"),
+    ("\\\\[", re.compile(r"\\\\\[-?[\d.]{1,5}(?:pt|em|ex|mm|cm)\]"), r"\\\\"),
+    ("^", re.compile(r"^([a-zA-Z])\s?\^\s?\{?-1\}?\s?(?=\([a-z]\)\s*=)"), r"\1_{inverse}"),
+    (
+        "for ",
+        re.compile(
+            r"^([a-zA-Z]\([a-z]\)\s*=[^=]{1,80}?)[\s,]*(?:\\text\s*\{)?[\s,]*for (?:all|any|every|each) [^=<>\d]{0,40}$"
+        ),
+        r"\1",
+    ),
+)
 _TEXT_CURRENCY = re.compile(r"\\text\{\s*(\\(?:euro|pounds|yen|rupee|\$))\s*\}")
 _COLOR = re.compile(r"\\(?:text)?color\s*\{\w{1,20}\}\s*(?=\{)|\\color\s*\{\w{1,20}\}")
 _MARKDOWN = re.compile(r"^(\*\*|__|`+|\*)(.+)\1$", re.DOTALL)
 _LABEL = re.compile(
-    r"^(?:(?:the\s+)?(?:final\s+|correct\s+)?answer(?:\s+is)?|ans|答案(?:是|为)?)\s*[:：=]?\s*(?=[^a-zA-Z\s])",
+    r"^(?:(?:the\s+)?(?:final\s+|correct\s+)?answer(?:\s+is)?|the\s+value(?:\s+of\s+[a-zA-Z])?\s+is|ans|答案(?:是|为)?)\s*[:：=]?\s*(?=[^a-zA-Z\s])",
     re.IGNORECASE,
 )
 
 
 def tidy(text: str) -> str:
     """The answer without what is around it: dollars, boxes, one `\\text{…}` around all, markdown, end punctuation."""
-    text = latinise(text).strip()
+    text = _usual(latinise(text).strip())
     for _ in range(8):
         before = text
         text = text.strip(_STRIP)
@@ -75,6 +90,18 @@ def tidy(text: str) -> str:
     if text.endswith(")") and (match := _REPEATING.match(text)) is not None:
         text = f"{match[1]}\\overline{{{match[2]}}}"
     return _LABEL.sub("", text)
+
+
+def _usual(text: str) -> str:
+    """Rare notations in their usual form: `n \\choose k`, `]0,1[`, `0.333…`, line breaks with a height, inverses."""
+    if len(text) < 80 and text.endswith((".", "dots")) and (match := _ENDLESS.fullmatch(text)) is not None:
+        return f"{match[1]}\\overline{{{match[2]}}}"
+    if text[:1] in ("[", "]") and (match := _FRENCH.fullmatch(text)) is not None:
+        return ("(" if match[1] == "]" else "[") + match[2] + (")" if match[3] == "[" else "]")
+    for mark, pattern, usual in _NOTATIONS:
+        if mark in text:
+            text = pattern.sub(usual, text)
+    return text
 
 
 def _undecorated(text: str) -> str:

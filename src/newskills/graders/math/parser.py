@@ -205,6 +205,8 @@ class _Parser(Atoms):
             return self._mixed_slash(node)
         mixed = node.kind == "num" and node.places < 0 and self._is(r"\frac")
         factor = self._power()
+        if mixed and factor.kind == "percent" and factor.args[0].kind == "div":
+            return Node("percent", (Node("add", (node, factor.args[0])),))
         if mixed and factor.kind == "div" and all(a.kind == "num" and a.places < 0 for a in factor.args):
             return Node("add", (node, factor))
         return Node("mul", (node, factor))

@@ -37,7 +37,7 @@ def labelled(node: Node) -> Labelled | None:
         return None
     first, rest = node.args[0], node.args[1:]
     if node.name == "∈":
-        return Labelled(first.name, rest[0]) if first.kind == "sym" else None
+        return Labelled(_label(first), rest[0]) if first.kind in ("sym", "tuple") and _label(first) else None
     if "∈" in node.name:
         return None
     if not any(symbols(a) for a in node.args) and not has(first, "app"):

@@ -424,11 +424,13 @@ LAST_WORDS = frozenset(
 )
 """Words that speak of the value only where no noun follows (`5 odd numbers` are 5)."""
 
-VALUE_WORDS = frozenset(
-    "even odd prime composite positive negative square squared cubed factorial hundred half third quarter dozen base minus"
-    " plus north south east west left right up down upward downward am pm a.m p.m bc ad bce ce ago later before after"
-    " clockwise counterclockwise anticlockwise modulo mod not inverse reciprocal below above short".split()
-) | frozenset("01234567")
+_VALUE_WORDS = """
+even odd prime composite positive negative square squared cubed factorial hundred half third quarter dozen base minus
+plus north south east west left right up down upward downward am pm a.m p.m bc ad bce ce ago later before after clockwise
+counterclockwise anticlockwise modulo mod not inverse reciprocal below above short
+"""
+
+VALUE_WORDS = frozenset(_VALUE_WORDS.split())
 """Words behind a value that make it another one."""
 
 LEAD_INS = (
@@ -495,7 +497,4 @@ SYNONYMS: dict[str, str] = {
     "all real": "ℝ",
     "real numbers": "ℝ",
     "all real number": "ℝ",
-    "true": "true",
-    "yes": "yes",
-    "monday": "monday",
 }

@@ -141,39 +141,12 @@ PREFIXES: dict[str, str] = {
     "p": "1/1000000000000",
 }
 
-PREFIXED = frozenset(SYMBOLS) & frozenset(
-    "m g s A K mol Hz N Pa J W C V F Ω H T Wb L l eV cal bar Bq Gy Sv pc".split()
-)
+_PREFIXED = "m g s A K mol Hz N Pa J W C V F Ω H T Wb L l eV cal bar Bq Gy Sv pc"
+_ELSE = "pm cd hm dm ds hs cs dg hg ps pg mC PT dT dV dA dN dC dF dW dK ns pl nl hl"
 
-UNPREFIXED = frozenset(
-    [
-        "pm",
-        "cd",
-        "hm",
-        "dm",
-        "ds",
-        "hs",
-        "cs",
-        "dg",
-        "hg",
-        "ps",
-        "pg",
-        "mC",
-        "PT",
-        "dT",
-        "dV",
-        "dA",
-        "dN",
-        "dC",
-        "dF",
-        "dW",
-        "dK",
-        "ns",
-        "pl",
-        "nl",
-        "hl",
-    ]
-)
+PREFIXED = frozenset(_PREFIXED.split())
+
+UNPREFIXED = frozenset(_ELSE.split())
 """Not read as a prefix and a unit: as letters they are more often something else (`pm`, `dV`)."""
 
 CURRENCIES = {
