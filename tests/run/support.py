@@ -54,7 +54,7 @@ def run(*units: Unit, **settings: Any) -> RunResult:
 def run_and_listen(*units: Unit, **settings: Any) -> tuple[RunResult, str]:
     """The result, and what the run said."""
     said = io.StringIO()
-    spec = RunSpec(units=units, output_dir=str(units[0].merged.parent), **settings)
+    spec = RunSpec(units=units, output_dir=str(units[0].merged.parent.parent), **settings)
     result = execute(spec, console=Console(file=said, width=200), environ={})
     return result, said.getvalue()
 

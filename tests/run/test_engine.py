@@ -228,6 +228,10 @@ def test_a_row_without_the_field_of_the_prompt(tmp_path: Path, fake_server: Fake
     assert (found["outcome"], found["outcome_cause"]) == ("unscored", "data")
     assert "problem" in found["detailed_error"]
     assert result.exit_code == 0
+    strict = make_unit(tmp_path, server.base_url, output_file=str(tmp_path / "strict" / "output.jsonl"))
+    message = run(strict).message
+    assert "1 of them do not fit the prompt" in message
+    assert "Another run retries" not in message
 
 
 def test_a_field_missing_in_the_first_row_stops_at_once(tmp_path: Path, fake_server: FakeServerFactory) -> None:

@@ -37,7 +37,7 @@ def spec(folder: Path, base_url: str, *, graded: bool = True, **settings: object
         )
         for seed in range(2)
     )
-    found = RunSpec(units=units, output_dir=str(folder / "out"))
+    found = RunSpec(units=units, output_dir=str(folder))
     found.save(folder)
     return found
 
@@ -119,7 +119,7 @@ def test_kill_while_finishing(tmp_path: Path, fake_server: FakeServerFactory, wh
         found = records(tmp_path / "out" / f"output-rs{seed}.jsonl")
         assert [r["problem"] for r in found] == [f"What is {i} + 1?" for i in range(9)]
         assert all(r["outcome"] in ("correct", "wrong") for r in found)
-    assert sorted(n for n in names(tmp_path / "out") if not n.endswith(".run.json")) == [
+    assert sorted(n for n in names(tmp_path / "out") if not n.endswith("run.json")) == [
         "output-rs0.jsonl",
         "output-rs0.jsonl.done",
         "output-rs0_chunk_0.jsonl.done",

@@ -5,7 +5,8 @@ import io
 
 from rich.console import Console
 
-from newskills.run.progress import Progress, Snapshot, describe, duration, printable
+from newskills.run.progress import Progress, Snapshot, describe, duration
+from newskills.run.spec import printable
 
 
 def test_the_line_says_what_is_known_and_nothing_else() -> None:

@@ -15,6 +15,7 @@ from tests.server import Answer, Fault, Script
 from newskills.base.errors import ConfigError, DataError
 from newskills.config.fields import leaves
 from newskills.run.config import ALIASES, DEPRECATED, GenerationConfig
+from newskills.run.execute import execute
 from newskills.run.spec import RunSpec, load_spec, masked
 
 
@@ -75,6 +76,42 @@ def test_the_command_line_is_not_kept_and_passwords_are_masked(
     )
     assert (tmp_path / "run.json").read_text().count("http://***@host/v1") == 2
     assert masked("mail a@b.c at http://h/x?u=a@b") == "mail a@b.c at http://h/x?u=a@b"
+
+
+def test_any_run_can_be_taken_up_from_its_folder(
+    tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = fake_server(Script(faults=(Fault(kind="status", status=400, after=3),)))
+    write_input(tmp_path, 6)
+    monkeypatch.chdir(tmp_path)
+    unit = make_unit(
+        tmp_path,
+        server.base_url,
+        input_file="input.jsonl",
+        output_file="out/output.jsonl",
+        max_concurrent_requests=1,
+    )
+    spec = RunSpec(units=(unit,), output_dir="out", resume_with="ns generate …", log_dir="out/generation-logs")
+    assert execute(spec, environ={}).exit_code == 1
+    server.script = Script(answer=Answer(kind="echo"))
+    monkeypatch.chdir("/")
+    command = [sys.executable, "-m", "newskills.run", str(tmp_path / "out")]
+    assert subprocess.run(command, timeout=60).returncode == 0
+    assert len(records(tmp_path / "out" / "output.jsonl")) == 6
+    log = (tmp_path / "out" / "generation-logs" / "run.log").read_text()
+    assert [text in log for text in ("to do: generate", "failed: BadRequestError (provider, HTTP 400)")] == [
+        True
+    ] * 2
+    assert "6 rows, 3 kept, 3 generated, 0 failed" in log
+    assert log.count("ends with exit code") == 2
+    assert "Go on with" not in log
+    assert "What is" not in log
+    text = (tmp_path / "out" / "run.json").read_text()
+    (tmp_path / "out" / "run.json").write_text(text.replace(server.base_url, "http://127.0.0.1:9/v1"))
+    gone = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert gone.returncode == 2
+    assert "No server answers at http://127.0.0.1:9/v1" in gone.stderr
+    assert "ns generate …" in gone.stderr
 
 
 def test_bad_specs(tmp_path: Path) -> None:

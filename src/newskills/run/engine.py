@@ -144,15 +144,19 @@ class Engine:
     async def _attempt(self, lane: Lane, job: Job) -> None:
         run = lane.run
         if isinstance(job.request, Failure):
-            run.failed(job, job.request)
+            self._failed(run, job, job.request)
             return
         result = await guarded(lane.solver.solve(job.sample, job.request, lane.kit))
         if not isinstance(result, Failure):
             run.answered(job.sample, result)
         elif self.fatal is None:
-            run.failed(job, result)
+            self._failed(run, job, result)
         if run.disk_is_slow:
             await run.flush()
+
+    def _failed(self, run: UnitRun, job: Job, failure: Failure) -> None:
+        self._progress.journal.failed(run.unit.label, job.sample.id, failure)
+        run.failed(job, failure)
 
     def _finish_if_complete(self, lane: Lane) -> None:
         if lane.run.complete and not lane.run.failures and lane.finish is None:

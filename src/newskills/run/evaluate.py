@@ -42,6 +42,7 @@ class EvaluationSpec(Struct, frozen=True, kw_only=True):
     metrics_kwargs: dict[str, Any] = {}
     accept_lost: float = 1.0
     resume_with: str = ""
+    log_dir: str = ""
 
 
 class Evaluation(Struct, kw_only=True):
@@ -79,6 +80,7 @@ def evaluate(spec: EvaluationSpec, *, say: Say) -> Evaluation:
                 output_dir=str(spec.output_dir),
                 rerun_done=spec.rerun_done,
                 resume_with=spec.resume_with,
+                log_dir=spec.log_dir,
             )
         )
     evaluation = Evaluation(result=result, exit_code=result.exit_code, message=result.message)

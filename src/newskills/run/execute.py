@@ -7,13 +7,17 @@ import os
 import resource
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from newskills.base import aio
 from newskills.base.errors import StorageError
 from newskills.base.records import Request
 from newskills.run.build import Recipe
 from newskills.run.engine import Engine
+from newskills.run.journal import Journal
 from newskills.run.prepare import Prepared, first_request, prepare
 from newskills.run.progress import Progress
 from newskills.run.spec import RunResult, RunSpec, Status, Unit, UnitResult, masked
@@ -42,15 +46,26 @@ def execute(
         if not work:
             return RunResult(units=[unit for unit in units if isinstance(unit, UnitResult)])
         quiet = work[0].run.config.log_level in ("warning", "error")
-        with Progress(console, _title(work), quiet=quiet) as progress:
+        _save(spec)
+        journal = Journal(spec.log_dir)
+        journal.begin(spec, [unit.run.unit.label for unit in work])
+        with Progress(console, _title(work), quiet=quiet, journal=journal) as progress:
             engine = Engine(work, recipe, progress)
             aio.run(engine.run)
-        return _result(spec, engine, units)
+        return _result(spec, engine, units, journal)
 
 
 def preview(unit: Unit, *, environ: Mapping[str, str] | None = None) -> Request:
     """The first request of a unit, as it would be sent (dry run). Raises NewskillsError."""
     return first_request(unit, Recipe(os.environ if environ is None else environ))
+
+
+def _save(spec: RunSpec) -> None:
+    """Leaves `run.json`, so that `python -m newskills.run DIR` can go on. Of two runs in one folder, the last wins."""
+    if spec.output_dir:
+        with suppress(StorageError):  # what matters meets the same trouble and says so
+            here = msgspec.structs.replace(spec, working_dir=spec.working_dir or str(Path.cwd()))
+            here.save(Path(spec.output_dir))
 
 
 def _allow_many_files() -> None:
@@ -72,7 +87,7 @@ def _title(work: Sequence[Prepared]) -> str:
     return work[0].run.unit.label if len(work) == 1 else f"{len(work)} runs"
 
 
-def _result(spec: RunSpec, engine: Engine, units: Sequence[Prepared | UnitResult]) -> RunResult:
+def _result(spec: RunSpec, engine: Engine, units: Sequence[Prepared | UnitResult], journal: Journal) -> RunResult:
     runs = [unit.run for unit in units if isinstance(unit, Prepared)]
     exit_code, why = _verdict(engine, runs)
     why = masked(why)
@@ -82,6 +97,7 @@ def _result(spec: RunSpec, engine: Engine, units: Sequence[Prepared | UnitResult
             with suppress(*([StorageError] if engine.fatal else [])):  # a full disk takes no exit record either
                 run.end(status, exit_code=exit_code, error=why)
     results = [unit.run.result() if isinstance(unit, Prepared) else unit for unit in units]
+    journal.end(results, exit_code, engine.retries, why)
     again = f"Go on with: {spec.resume_with}" if spec.resume_with else "The same command goes on from here."
     message = f"{why} {again}" if exit_code else ""
     return RunResult(units=results, exit_code=exit_code, message=message, retries=engine.retries)
@@ -100,7 +116,12 @@ def _verdict(engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:
 
 def _failed(run: UnitRun) -> str:
     first = f"{run.first_failure.kind}: {run.first_failure.message}" if run.first_failure else ""
-    return (
+    text = (
         f"{run.unit.label}: {run.failures} of {run.index.rows} rows got no answer; the first: {first} See"
-        f" {run.paths.failed}. Another run retries them; ++server.enable_soft_fail=true records them as unscored."
+        f" {run.paths.failed}."
     )
+    if run.unfit:
+        text += f" {run.unfit} of them do not fit the prompt: mend them or the prompt, and use --rerun_done."
+    if run.failures > run.unfit:
+        text += " Another run retries them; ++server.enable_soft_fail=true records them as unscored."
+    return text

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from newskills.run.spec import masked
+from newskills.run.journal import Journal
+from newskills.run.spec import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,7 +38,10 @@ class Snapshot(Struct, kw_only=True):
 class Progress:
     """Shows snapshots; `say` prints a sentence above the bar. Text of models and servers can do no harm."""
 
-    def __init__(self, console: Console, title: str, *, quiet: bool = False) -> None:
+    def __init__(
+        self, console: Console, title: str, *, quiet: bool = False, journal: Journal | None = None
+    ) -> None:
+        self.journal = journal or Journal("")
         self._console, self._title, self._quiet = console, title, quiet
         self._began = self._shown = time.monotonic()
         self._bar: Bar | None = None
@@ -66,19 +70,26 @@ class Progress:
 
     def say(self, text: str) -> None:
         """One sentence, at once."""
+        self.journal.write(text)
+        self._print(text)
+
+    def _print(self, text: str) -> None:
         self._console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
     def show(self, snapshot: Snapshot, *, last: bool = False) -> None:
         """Called often; prints as often as is useful."""
-        if self._quiet or not snapshot.rows:
+        if not snapshot.rows:
             return
         now = time.monotonic()
         text = describe(snapshot, now - self._began)
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, total=snapshot.rows, completed=snapshot.done, state=text)
-        elif (last or now - self._shown >= PLAIN_EVERY) and text != self._last_line:
+        if (last or now - self._shown >= PLAIN_EVERY) and text != self._last_line:
             self._shown, self._last_line = now, text
-            self.say(f"{self._title}: {text}")
+            line = f"{self._title}: {text}"
+            self.journal.write(line)
+            if self._bar is None and not self._quiet:
+                self._print(line)
 
 
 def describe(snapshot: Snapshot, seconds: float) -> str:
@@ -107,8 +118,3 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def printable(text: str) -> str:
-    """`text` without passwords and control characters (no escape sequence of a server reaches the terminal)."""
-    return "".join(c if c.isprintable() or c == "\n" else "�" for c in masked(text))

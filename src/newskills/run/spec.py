@@ -53,12 +53,16 @@ class RunSpec(Struct, frozen=True, kw_only=True):
 
     rerun_done   do finished units, and units whose settings changed, again from the start
     resume_with  the command to show to someone who wants to go on after a stop
+    log_dir      folder of the log that people read; empty = none
+    working_dir  folder that relative paths start from, where the run is taken up from its file
     """
 
     units: tuple[Unit, ...]
     output_dir: str
     rerun_done: bool = False
     resume_with: str = ""
+    log_dir: str = ""
+    working_dir: str = ""
 
     def save(self, folder: Path) -> dict[str, str]:
         """Writes `folder/run.json`; returns the environment variables that the run needs besides.
@@ -86,6 +90,11 @@ def load_spec(folder: Path) -> RunSpec:
 def masked(text: str) -> str:
     """`text` without the user names and passwords of the addresses in it."""
     return _CREDENTIALS.sub("://***@", text)
+
+
+def printable(text: str) -> str:
+    """`text` without passwords and control characters (no escape sequence of a server reaches the terminal)."""
+    return "".join(c if c.isprintable() or c == "\n" else "�" for c in masked(text))
 
 
 def _sealed(unit: Unit, secrets: dict[str, str]) -> Unit:

@@ -48,7 +48,7 @@ class UnitRun:
         self.kept = index.done
         self.open_jobs = 0
         self.exhausted = False
-        self.failures = 0
+        self.failures = self.unfit = 0
         self.unscored = 0
         self._in_grading = 0
         self.first_failure: Failure | None = None
@@ -145,6 +145,7 @@ class UnitRun:
             return
         self.open_jobs -= 1
         self.failures += 1
+        self.unfit += failure.cause == "data"
         self.first_failure = self.first_failure or failure
         self._failed = self._failed or self._new_log(self.paths.failed)
         self._failed.append(encode_line({"id": job.sample.id, "position": job.sample.position, **fields}))
