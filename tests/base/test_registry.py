@@ -45,6 +45,19 @@ def test_objects_from_files_and_modules(tmp_path):
         load_attr(f"{tmp_path}/broken.py::x")
 
 
+def test_a_module_that_raises_is_named_with_its_line_and_forgotten(tmp_path):
+    plug = tmp_path / "plugin.py"
+    plug.write_text("value = 1\nvalue = 1 / 0\n")
+    for _ in range(2):
+        with pytest.raises(ConfigError, match=r"ZeroDivisionError: division by zero \(.*plugin\.py, line 2\)"):
+            load_attr(f"{plug}::value")
+    plug.write_text("import no_such_thing\n")
+    with pytest.raises(ConfigError, match=r"No module named 'no_such_thing' \(.*plugin\.py, line 1\)"):
+        load_attr(f"{plug}::value")
+    plug.write_text("value = 2\n")
+    assert load_attr(f"{plug}::value") == 2
+
+
 def test_the_boundary_attributes():
     assert guard(lambda: 3) == 3
     failure = guard(lambda: 1 / 0)

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import errno
 import os
 import resource
 import signal
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from newskills.base.errors import DataError, LockedError, StorageError
+from newskills.base.errors import DataError, LockedError, StorageError, storage_error
 from newskills.base.store import AppendLog, atomic_write, encode_line, locked, read_rows, write_json, write_rows
 
 JSON = st.recursive(
@@ -156,3 +157,15 @@ def test_a_lock_is_exclusive_and_dies_with_its_process(tmp_path):
 
 def test_limits_of_this_process_are_untouched():
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
+
+
+def test_what_is_in_the_way_is_named(tmp_path):
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StorageError, match=r"/file is in the way: it is no folder; cannot write .*/file/x/out"):
+        write_json(tmp_path / "file" / "x" / "out", {})
+    with pytest.raises(StorageError, match="There is a folder of that name"):
+        write_json(tmp_path / "folder", {})
+    gone = storage_error(FileNotFoundError(errno.ENOENT, "x"), tmp_path / "folder" / "a" / "b")
+    assert f"The folder below {tmp_path}/folder is gone" in gone.message
+    assert "free some space" in storage_error(OSError(errno.ENOSPC, "x"), "b").hint

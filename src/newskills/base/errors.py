@@ -186,13 +186,22 @@ def guard(work: Callable[[], T]) -> T | Failure:
 def storage_error(error: OSError, path: object) -> StorageError:
     """The sentence for an `OSError` on writing `path`."""
     import errno
+    from pathlib import Path
 
+    place = Path(str(path))
+    if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EISDIR):
+        blocking = next((p for p in (place, *place.parents) if p.is_symlink() or p.exists()), place)
+        if blocking.is_dir():
+            why = "There is a folder of that name" if blocking == place else f"The folder below {blocking} is gone"
+        else:
+            why = f"{blocking} is in the way: it is no folder"
+        return StorageError(f"{why}; cannot write {path}.", hint="Move it away, or choose another place.")
     what = {
         errno.ENOSPC: "No space is left on the disk",
         errno.EDQUOT: "The disk quota is used up",
         errno.EACCES: "Writing is not permitted",
         errno.EROFS: "The file system is read-only",
     }.get(error.errno or 0, error.strerror or str(error))
-    return StorageError(
-        f"{what}: cannot write {path}.", hint="Finished work is safe; free the place, then run again."
-    )
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    hint = f"Finished work is safe; {'free some space' if full else 'mend that'}, then run again."
+    return StorageError(f"{what}: cannot write {path}.", hint=hint)

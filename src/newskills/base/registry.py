@@ -9,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
 
 
 def fold(name: str) -> str:
@@ -87,27 +87,47 @@ def load_attr(spec: str, kind: str = "object") -> Any:
 
 
 def load_module(where: str, kind: str = "module") -> ModuleType:
-    """Imports a dotted module name or a `.py` file. Raises ConfigError."""
+    """Imports a dotted module name or a `.py` file. Raises ConfigError, whatever the module raises."""
     try:
-        if not where.endswith(".py"):
-            return import_module(where)
-        from hashlib import blake2b
-        from importlib.util import module_from_spec, spec_from_file_location
-        from pathlib import Path
+        return _load_file(where, kind) if where.endswith(".py") else import_module(where)
+    except NewskillsError:
+        raise
+    except Exception as error:
+        what = str(error) if isinstance(error, ImportError | SyntaxError) else f"{type(error).__name__}: {error}"
+        raise ConfigError(f"Cannot load the {kind} from {where}: {what}{_line(error)}.") from error
 
-        path = Path(where).expanduser().resolve()
-        if not path.is_file():
-            raise ConfigError(f"There is no file {path} to load the {kind} from.")
-        name = f"newskills_ext_{path.stem}_{blake2b(str(path).encode(), digest_size=4).hexdigest()}"
-        if name in sys.modules:
-            return sys.modules[name]
-        spec = spec_from_file_location(name, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = module_from_spec(spec)
-        sys.modules[name] = module
+
+def _load_file(where: str, kind: str) -> ModuleType:
+    from hashlib import blake2b
+    from importlib.util import module_from_spec, spec_from_file_location
+    from pathlib import Path
+
+    path = Path(where).expanduser().resolve()
+    if not path.is_file():
+        raise ConfigError(f"There is no file {path} to load the {kind} from.")
+    name = f"newskills_ext_{path.stem}_{blake2b(str(path).encode(), digest_size=4).hexdigest()}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
         spec.loader.exec_module(module)
-        return module
-    except (ImportError, SyntaxError) as error:
-        sys.modules.pop(locals().get("name", ""), None)
-        raise ConfigError(f"Cannot load the {kind} from {where}: {error}.") from error
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _line(error: Exception) -> str:
+    """Where it was raised; a syntax error says that itself, a missing module is raised by the import system."""
+    if isinstance(error, SyntaxError):
+        return ""
+    from traceback import extract_tb
+
+    frames = [
+        f for f in extract_tb(error.__traceback__) if f.filename != __file__ and "importlib" not in f.filename
+    ]
+    return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
