@@ -23,10 +23,10 @@ def test_the_first_command_of_a_newcomer(tmp_path, local_model):
     folder = tmp_path / "results/quickstart/eval-results/reasoning-gym/easy-sum"
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["reasoning-gym.easy-sum"]["pass@4"]["num_entries"] == 2
-    served = (tmp_path / "results/quickstart/server.log").stat().st_mtime_ns
+    served = (tmp_path / "results/quickstart/eval-logs/server.log").stat().st_mtime_ns
     again = ns(line, cwd=tmp_path, env={"NEWSKILLS_OFFLINE": "1", "NEWSKILLS_MIRROR": ""}, timeout=280)
     assert again.returncode == 0
-    assert (tmp_path / "results/quickstart/server.log").stat().st_mtime_ns == served
+    assert (tmp_path / "results/quickstart/eval-logs/server.log").stat().st_mtime_ns == served
     assert done.stdout.splitlines()[-15:] == again.stdout.splitlines()[-15:]
 
 

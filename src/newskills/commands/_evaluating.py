@@ -72,10 +72,10 @@ def specification(parsed: Parsed[Options]) -> EvaluationSpec:
         extra=options.extra_benchmark_map,
     )
     folder = Path(options.output_dir) if options.output_dir else default_output(options.expname or "eval")
+    logs = Path(options.log_dir or folder / "eval-logs")
     hosting = None
     if choice.host is not None:
-        log = Path(options.log_dir or folder / "eval-logs") / "server.log"
-        hosting = Hosting(spec=choice.host, log=log, timeout=options.server_timeout)
+        hosting = Hosting(spec=choice.host, log=logs / "server.log", timeout=options.server_timeout)
     return EvaluationSpec(
         runs=runs,
         output_dir=folder,
@@ -84,6 +84,7 @@ def specification(parsed: Parsed[Options]) -> EvaluationSpec:
         num_chunks=options.num_chunks,
         chunk_ids=tuple(parse_ids(options.chunk_ids, "--chunk_ids")) if options.chunk_ids is not None else (),
         hosting=hosting,
+        log_dir=str(logs),
         rerun_done=options.rerun_done,
         summarize=options.auto_summarize_results,
         metric_type=options.metric_type,

@@ -98,10 +98,10 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
     waiting = [file for file in files if options.rerun_done or not done_path(file).exists()]
     output_dir = planned[0].unit.merged.parent
     host = choose_model(options, parsed.overrides).host
+    logs = Path(options.log_dir or output_dir / "generation-logs")
     hosting = None
     if host is not None:
-        log = Path(options.log_dir or output_dir / "generation-logs") / "server.log"
-        hosting = Hosting(spec=host, log=log, timeout=options.server_timeout)
+        hosting = Hosting(spec=host, log=logs / "server.log", timeout=options.server_timeout)
     check_units(planned, hosting)
     with hosted(hosting, planned, rerun_done=options.rerun_done) as server:
         units = tuple(p.unit for p in (plan(parsed, address_of(server)) if server else planned))
@@ -110,6 +110,7 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
                 units=units,
                 output_dir=str(output_dir),
                 rerun_done=options.rerun_done,
+                log_dir=str(logs),
                 resume_with=command_line("generate"),
             )
         )

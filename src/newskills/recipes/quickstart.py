@@ -85,7 +85,7 @@ def quickstart(spec: QuickstartSpec, *, say: Say) -> Evaluation:
     )
     hosting = Hosting(
         spec=ServeSpec(model=spec.model, server_type="llamacpp"),
-        log=spec.output_dir / "server.log",
+        log=spec.output_dir / "eval-logs/server.log",
         timeout=spec.timeout,
     )
     evaluation = evaluate(
@@ -96,6 +96,7 @@ def quickstart(spec: QuickstartSpec, *, say: Say) -> Evaluation:
                 Layer("quickstart", {"server.server_type": "llamacpp", "server.model": spec.model, **SERVING})
             ],
             hosting=hosting,
+            log_dir=str(spec.output_dir / "eval-logs"),
             resume_with="ns quickstart",
         ),
         say=say,
