@@ -149,6 +149,22 @@ def test_the_printed_tables(tmp_path):
     assert "51.85%" in accepted
 
 
+@pytest.mark.parametrize(("accept_lost", "withheld"), [(0.01, True), (0.4, False)])
+def test_the_file_has_no_headline_where_the_table_withholds_it(tmp_path, accept_lost, withheld):
+    lost = [row(i, None, None, outcome="unscored", outcome_cause="provider") for i in range(3)]
+    good = [row(i, True, outcome="correct") for i in range(3, 10)]
+    write(tmp_path / "lossy", [*lost, *good], names=["output.jsonl"])
+    summarize(tmp_path, known, SummaryOptions(accept_lost=accept_lost))
+    for folder in (tmp_path, tmp_path / "lossy"):
+        modes = json.loads((folder / "metrics.json").read_text())["lossy"]
+        extended = json.loads((folder / "metrics_extended.json").read_text())["lossy"]
+        assert modes["pass@1"]["unscored"] == 30.0
+        assert modes["pass@1"]["num_entries"] == 10
+        assert ("symbolic_correct" not in modes["pass@1"]) is withheld
+        assert extended["withheld"] is withheld
+        assert extended["numbers"]["pass@1"]["symbolic_correct"]["value"] == 100.0
+
+
 def test_a_table_without_wishes_shows_all_numbers(tmp_path):
     report = Report(
         benchmark="b", modes={"pass@1": {"n": 3, "text": "x", "f": 1.5, "list": [1], "dict": {"a": 1}}}

@@ -94,6 +94,7 @@ def _report(spec: EvaluationSpec, evaluation: Evaluation, say: Say) -> None:
         benchmarks=tuple(run.name for run in spec.runs),
         metric_type=spec.metric_type,
         metrics_kwargs=spec.metrics_kwargs,
+        accept_lost=spec.accept_lost / 100,
     )
     summary = summarize(spec.output_dir, metric_of(spec.runs), options)
     for note in summary.notes:

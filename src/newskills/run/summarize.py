@@ -21,6 +21,7 @@ from newskills.metrics import make_metric
 from newskills.run.predictions import read_problems
 from newskills.run.results import discover
 from newskills.run.spec import add_ledger
+from newskills.run.tables import ACCEPT_LOST
 
 MetricFor = Callable[[str], tuple[str, dict[str, Any]]]
 """Benchmark → registered metric and its options. Raises UnknownNameError for a benchmark that it does not know."""
@@ -28,6 +29,8 @@ MetricFor = Callable[[str], tuple[str, dict[str, Any]]]
 METRICS_FILE = "metrics.json"
 EXTENDED_FILE = "metrics_extended.json"
 ALL = "_all_"
+NOT_SCORES = ("num_entries", "num_benchmarks_in_group", "avg_tokens", "gen_seconds", "unscored")
+"""What metrics.json still says of a mode whose scores are withheld."""
 OWN_FIELDS: Mapping[str, Any] = {
     "subset_for_metrics": Any,
     "num_generated_tokens": int | float | None,
@@ -43,6 +46,7 @@ class SummaryOptions(Struct, frozen=True, kw_only=True):
     max_seq_len         longer generations (tokens) count as wrong
     metric_type         another metric than the benchmark's, with `metrics_kwargs` for its constructor
     save_metrics_path   default: metrics.json in the folder
+    accept_lost         share (0-1) of attempts that the instrument may lose before scores are withheld
     """
 
     benchmarks: tuple[str, ...] = ()
@@ -51,6 +55,7 @@ class SummaryOptions(Struct, frozen=True, kw_only=True):
     metric_type: str | None = None
     metrics_kwargs: dict[str, Any] = {}
     save_metrics_path: Path | None = None
+    accept_lost: float = ACCEPT_LOST
 
     @property
     def partial(self) -> bool:
@@ -89,9 +94,9 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
     groups = average_groups([reports[0] for reports in by_benchmark.values()])
     everything = groups + [report for reports in by_benchmark.values() for report in reports]
     path = options.save_metrics_path or results_dir / METRICS_FILE
-    write_metrics(path, everything)
+    write_metrics(path, everything, options.accept_lost)
     if not options.partial:
-        notes += _write_beside_outputs(by_benchmark, folders, groups)
+        notes += _write_beside_outputs(by_benchmark, folders, groups, options.accept_lost)
     return Summary(reports=everything, notes=notes, path=path)
 
 
@@ -135,15 +140,31 @@ def average_groups(reports: Sequence[Report]) -> list[Report]:
     return [_average(name, members) for name, members in groups.items() if len(members) > 1 and name not in taken]
 
 
-def write_metrics(path: Path, reports: Sequence[Report]) -> None:
-    """metrics.json and, beside it, intervals, ledgers and versions. Raises StorageError."""
-    write_json(path, {report.benchmark: report.modes for report in reports})
+def write_metrics(path: Path, reports: Sequence[Report], accept_lost: float = ACCEPT_LOST) -> None:
+    """metrics.json and, beside it, intervals, ledgers and versions. Raises StorageError.
+
+    Where more than the share `accept_lost` was lost, metrics.json has no scores; the other file has them, marked.
+    """
+    withheld = {report.benchmark: lost_share([report]) > accept_lost for report in reports}
+    write_json(path, {r.benchmark: _unscored_modes(r) if withheld[r.benchmark] else r.modes for r in reports})
     extended = {
-        report.benchmark: {"numbers": report.numbers, "ledger": report.ledger, "versions": report.versions}
+        report.benchmark: {
+            "withheld": withheld[report.benchmark],
+            "numbers": report.numbers,
+            "ledger": report.ledger,
+            "versions": report.versions,
+        }
         for report in reports
     }
     name = EXTENDED_FILE if path.name == METRICS_FILE else f"{path.stem}_extended{path.suffix}"
     write_json(path.with_name(name), extended)
+
+
+def _unscored_modes(report: Report) -> dict[str, Row]:
+    return {
+        mode: {name: value for name, value in metrics.items() if name in NOT_SCORES}
+        for mode, metrics in report.modes.items()
+    }
 
 
 def lost_share(reports: Sequence[Report]) -> float:
@@ -154,7 +175,10 @@ def lost_share(reports: Sequence[Report]) -> float:
 
 
 def _write_beside_outputs(
-    by_benchmark: Mapping[str, Sequence[Report]], folders: Mapping[str, Path], groups: Sequence[Report]
+    by_benchmark: Mapping[str, Sequence[Report]],
+    folders: Mapping[str, Path],
+    groups: Sequence[Report],
+    accept_lost: float,
 ) -> list[str]:
     """Returns notes on folders that cannot be written."""
     files = [(folders[benchmark], reports) for benchmark, reports in by_benchmark.items()]
@@ -165,7 +189,7 @@ def _write_beside_outputs(
     notes = []
     for folder, reports in files:
         try:
-            write_metrics(folder / METRICS_FILE, reports)
+            write_metrics(folder / METRICS_FILE, reports, accept_lost)
         except StorageError as error:
             notes.append(error.message)
     return notes
