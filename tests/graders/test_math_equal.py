@@ -259,3 +259,18 @@ def test_order_counts_in_tuples_only(items: list[int]) -> None:
     assert equal(rf"\{{{other}\}}", text)[0] is True
     assert equal(f"({other})", f"({text})")[0] is False
     assert equal(text + ", 100", text)[0] is False
+
+
+@pytest.mark.parametrize(
+    "tower", ["2^{2^{200}}", "10^{10^{100}}", "3^{3^{3^{3}}}", "9^{9^{9^{9}}}", "88888888888!"]
+)
+def test_towers_are_decided_without_computing_them(tower: str) -> None:
+    assert equal(f"{tower}+1", tower)[0] is False
+    assert equal(f"1+{tower}", f"{tower}+1")[0] is True
+    assert equal(rf"\frac{{2\cdot {tower}}}{{2}}", tower)[0] is True
+
+
+@settings(max_examples=60, deadline=5000)
+@given(st.integers(2, 30), st.integers(5_000, 10**9), st.integers(-3, 3))
+def test_huge_powers_are_compared_exactly(base: int, power: int, more: int) -> None:
+    assert equal(f"{base}^{{{power}}}+{more}", f"{base}\\cdot {base}^{{{power - 1}}}")[0] is (more == 0)

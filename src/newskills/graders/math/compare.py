@@ -167,7 +167,8 @@ def _same_set_of_reals(gold: Node, pred: Node) -> bool | None:
 def _same_operation(gold: Node, pred: Node, options: Options) -> bool | None:
     """Sets that are not known numerically: the same operation on the same sets, or they cannot be told apart."""
     if gold.kind == pred.kind:
-        return _in_order(gold.args, pred.args, options) or None
+        swapped = pred.args[::-1] if gold.kind != "minus" and gold.kind != "builder" else pred.args
+        return _in_order(gold.args, pred.args, options) or _in_order(gold.args, swapped, options) or None
     other = pred if gold.kind in _SET_OPERATIONS else gold
     return None if other.kind in _COLLECTIONS | _SET_OPERATIONS | {"rel", "const", "sym"} else False
 

@@ -25,6 +25,8 @@ _CURRENCY = re.compile(r"([+-]?)\s*\\(euro|pounds|yen|rupee|textdollar|\$)(?![a-
 _WRAPPED = re.compile(r"\\(?:text|textrm|mathrm|mbox|rm|operatorname|unit|si|textup|textnormal|mathit)\b\s*")
 _DRESS = [
     (re.compile(r"\^\s*\{?\s*\\circ\s*\}?|\\degree(?:Celsius)?|\\textdegree"), "°"),
+    (re.compile(r"(?i)\bdegrees?\s*(?:celsius|centigrade|C\b)"), "°C"),
+    (re.compile(r"(?i)\bdegrees?\s*(?:fahrenheit|F\b)"), "°F"),
     (re.compile(r"\\Omega|\\ohm"), "Ω"),
     (re.compile(r"\\mu(?![a-zA-Z])\s*|μ"), "µ"),
     (re.compile(r"\\AA(?![a-zA-Z])|\\r(?:ing)?\s*A|\\mathring\s*\{?A\}?"), "Å"),

@@ -50,6 +50,8 @@ _TRAILING = re.compile(r"(?:\\(?:qed|blacksquare|square|Box|checkmark|quad|qquad
 _ENDLESS = re.compile(r"([+-]?\d{0,20}\.\d{0,8}?)(\d{1,6}?)\2{2,20}(?:\.\.\.+|\\[lcd]?dots[cb]?)")
 _FRENCH = re.compile(r"([\[\]])([^\[\](){}]{1,60})([\[\]])")
 _NOTATIONS = (
+    ("times", re.compile(r"^([\d.,/]{1,20})\s*(?:\\text\s*\{\s*)?times\s*\}?$"), r"\1"),
+    ("cup", re.compile(r"^([\d.,/]{1,20})\s*(?:\\text\s*\{\s*)?cups?\s*\}?$"), r"\1"),
     ("\\choose", re.compile(r"\{([^{}]{1,40})\\choose([^{}]{1,40})\}"), r"\\binom{\1}{\2}"),
     ("\\\\[", re.compile(r"\\\\\[-?[\d.]{1,5}(?:pt|em|ex|mm|cm)\]"), r"\\\\"),
     ("^", re.compile(r"^([a-zA-Z])\s?\^\s?\{?-1\}?\s?(?=\([a-z]\)\s*=)"), r"\1_{inverse}"),

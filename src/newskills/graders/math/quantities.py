@@ -12,6 +12,7 @@ from newskills.graders.math.nodes import Node, number
 from newskills.graders.math.tables import FILLERS, LAST_WORDS, UNITS, VALUE_WORDS
 
 _POWER = re.compile(r"(square|sq|cubic|cu)?\s*([a-z$¢°/]+?)\s*(?:\^(\d))?$")
+_LEFT_OVER = re.compile(r"(?<=[a-z])(?<!\bthe)(?<!\bto) left\b")
 _EXPONENT_WORDS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
 
 
@@ -98,7 +99,8 @@ def comparable(gold: Quantity, pred: Quantity) -> bool:
 
 def _content(words: str) -> frozenset[str]:
     """The words that say something, in the singular; where a noun follows, `even` and its like do not."""
-    found = [w.strip("().,:;") for w in words.lstrip("?").replace("/", " ").split()]
+    plain = _LEFT_OVER.sub("", words.lstrip("?")).replace("/", " ").replace(".", "")
+    found = [w.strip("(),:;") for w in plain.split()]
     kept = [w for i, w in enumerate(found) if w not in FILLERS and not (w in LAST_WORDS and i + 1 < len(found))]
     return frozenset(w.removesuffix("s") if len(w) > 3 else w for w in kept if w)
 

@@ -426,8 +426,8 @@ LAST_WORDS = frozenset(
 
 _VALUE_WORDS = """
 even odd prime composite positive negative square squared cubed factorial hundred half third quarter dozen base minus
-plus north south east west left right up down upward downward am pm a.m p.m bc ad bce ce ago later before after clockwise
-counterclockwise anticlockwise modulo mod not inverse reciprocal below above short
+plus north south east west left right up down upward downward am pm bc ad bce ce ago later before after
+clockwise counterclockwise anticlockwise modulo mod not inverse reciprocal below above short
 """
 
 VALUE_WORDS = frozenset(_VALUE_WORDS.split())

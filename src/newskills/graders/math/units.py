@@ -149,6 +149,15 @@ PREFIXED = frozenset(_PREFIXED.split())
 UNPREFIXED = frozenset(_ELSE.split())
 """Not read as a prefix and a unit: as letters they are more often something else (`pm`, `dV`)."""
 
+SAME_NAME = frozenset(
+    [
+        frozenset([(("A", 1), ("s", 1)), (("celsius", 1),)]),
+        frozenset([(("A", 2), ("kg", -1), ("m", -2), ("s", 4)), (("fahrenheit", 1),)]),
+        frozenset([(("kg", 1),), (("sterling", 1),)]),
+    ]
+)
+"""Base units that share a spelling: `100 C`, `77 F`, `5 pounds`."""
+
 CURRENCIES = {
     "euro": "euro",
     "pounds": "sterling",

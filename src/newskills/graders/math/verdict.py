@@ -15,6 +15,7 @@ from newskills.graders.math.nodes import Node, TooBig, Unreadable, has, number
 from newskills.graders.math.normalise import key, latinise, tidy
 from newskills.graders.math.parser import parse
 from newskills.graders.math.tables import HEDGES
+from newskills.graders.math.units import SAME_NAME
 from newskills.graders.math.values import Options
 from newskills.graders.math.words import is_prose, option, option_letter, same_words, words
 
@@ -24,6 +25,7 @@ _CACHED_LENGTH = 2_000
 DEFAULT = Options()
 _MATH_PART = re.compile(r"\$([^$]+)\$|\\\((.+?)\\\)")
 _DENIAL = re.compile(r"\b(?:not?|never|isn't|or|either|neither|except|between)\b|≠|\\neq?\b", re.IGNORECASE)
+_VARIABLE = re.compile(r"[a-zA-Z](?:_\{?\w{1,8}\}?)?\s*=\s*")
 _GROUPS = re.compile(r"\d,\d{3}(?!\d)")
 
 
@@ -70,6 +72,11 @@ def _decide(pred: str, gold: str, options: Options) -> Verdict:
 
 def _measured(p: str, g: str, options: Options) -> Verdict | None:
     """Where units of measurement are known, they decide; a unit that only one side states is forgiven."""
+    said_g, said_p = _VARIABLE.match(g), _VARIABLE.match(p)
+    if said_g is not None and (said_p is None or said_p.group() == said_g.group()):
+        g = g[said_g.end() :]
+    if said_p is not None and (said_g is None or said_p.group() == said_g.group()):
+        p = p[said_p.end() :]
     gold, pred = measure(g), measure(p)
     if gold is None or pred is None:
         one = gold or pred
@@ -78,6 +85,8 @@ def _measured(p: str, g: str, options: Options) -> Verdict | None:
         return equal(p, one.value, options) if gold is not None else equal(one.value, g, options)
     if not (gold.certain or pred.certain):
         return None
+    if frozenset([gold.base, pred.base]) in SAME_NAME:
+        return equal(pred.value, gold.value, options)
     if gold.base != pred.base:
         bare = (("unit", 1),)
         return None if bare in (gold.base, pred.base) else (False, "another unit")

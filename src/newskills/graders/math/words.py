@@ -24,7 +24,8 @@ _OPTION_DRESS = re.compile(
     r"\\(?:text|textbf|textrm|mathrm|mathbf|mbox|boxed)\s*\{|\\[,;:! ]|\\q?quad(?![a-zA-Z])|[{}~$*]"
 )
 _SECOND_OPTION = re.compile(
-    r"\([A-J]\)|(?<![A-Za-z(\\])[A-J](?:[).:/](?!\d)|\s*$)|\b(?:or|and|but|not|maybe|wrong|incorrect|either|neither)\b"
+    r"\([A-J]\)|(?<![A-Za-z(\\])[A-J][).:/](?!\d)|\b(?:not|maybe|perhaps|wrong|incorrect|either|neither)\b"
+    r"|^[,/]?\s*(?:or|and|&|but)\b"
 )
 _NAMED_OPTION = re.compile(r"(?:option|choice)\s*\(?([A-J])\)?", re.IGNORECASE)
 _JOINT = re.compile(r"(?<!\d) | (?!\d)")
