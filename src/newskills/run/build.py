@@ -27,10 +27,11 @@ from newskills.solve.structured import RESPONSE_FORMATS
 
 
 class Recipe:
-    """Builds what a run needs; `environ` is where keys are looked up."""
+    """Builds what a run needs; `environ` is where keys are looked up. `notes`: what the user should be told, once."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
+        self.notes: dict[str, None] = {}
 
     def prompt(self, config: GenerationConfig) -> Prompt:
         """Raises ConfigError, UnknownNameError, DataError."""
@@ -83,15 +84,28 @@ class Recipe:
             return None
 
     def _template_tokenizer(self, config: GenerationConfig) -> Tokenizer | None:
-        """The tokenizer that renders prompts for the text endpoint; None for a model without a chat template."""
+        """The tokenizer that renders prompts for the text endpoint; None for a model without a chat template.
+
+        Raises ConfigError for arguments of a template that is not there.
+        """
         tokenizer = self._tokenizer(config, needed=False)
-        if tokenizer is None:
-            return None
-        try:
-            tokenizer.render([Message(role="user", content="x")], **config.chat_template_kwargs)
-        except (ConfigError, BadRequestError):
-            return None
-        return tokenizer
+        if tokenizer is not None:
+            try:
+                tokenizer.render([Message(role="user", content="x")], **config.chat_template_kwargs)
+                return tokenizer
+            except (ConfigError, BadRequestError) as error:
+                why = str(error)
+        else:
+            why = f"No tokenizer is known for {config.server.model}, so there is no chat template."
+            self.notes[
+                f"{why} The text endpoint gets the bare text of each prompt (++tokenizer=NAME names one)."
+            ] = None
+        if config.chat_template_kwargs:
+            raise ConfigError(
+                f"++chat_template_kwargs cannot be honoured. {why}",
+                hint="Set ++tokenizer=NAME, or leave them out.",
+            )
+        return None
 
 
 def prompt_overrides(config: GenerationConfig) -> PromptOverrides:

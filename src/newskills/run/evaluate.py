@@ -3,23 +3,33 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from newskills.base.errors import UnknownNameError
+from newskills._version import __version__
+from newskills.base.errors import DataError, UnknownNameError
 from newskills.base.records import Report
+from newskills.base.store import write_json
+from newskills.benchmarks.data import read_provenance
 from newskills.config.layers import Layer
+from newskills.run.build import Recipe, grader_id
 from newskills.run.execute import execute
 from newskills.run.hosting import Hosting, address_of, check_units, hosted
 from newskills.run.plan import BenchmarkRun, Pieces, PlannedUnit, benchmark_units
-from newskills.run.spec import RunResult, RunSpec
+from newskills.run.results import SEEDED, SEEDLESS
+from newskills.run.spec import RunResult, RunSpec, Unit
 from newskills.run.summarize import MetricFor, SummaryOptions, lost_share, summarize
 from newskills.run.tables import render
 
 Say = Callable[[str], None]
+
+BENCHMARK_FILE = "benchmark.json"
+"""Beside the records of a benchmark: which version of it, prompt, grader and data they were made with."""
 
 
 class EvaluationSpec(Struct, frozen=True, kw_only=True):
@@ -71,6 +81,7 @@ def evaluate(spec: EvaluationSpec, *, say: Say) -> Evaluation:
     Raises NewskillsError for what can be refused before the first request; later trouble is in the result.
     """
     planned = plan_evaluation(spec)
+    check_kinds([piece.unit for piece in planned])
     check_units(planned, spec.hosting)
     with hosted(spec.hosting, planned, rerun_done=spec.rerun_done) as server:
         units = tuple(piece.unit for piece in plan_evaluation(spec, address_of(server)))
@@ -81,12 +92,50 @@ def evaluate(spec: EvaluationSpec, *, say: Say) -> Evaluation:
                 rerun_done=spec.rerun_done,
                 resume_with=spec.resume_with,
                 log_dir=spec.log_dir,
-            )
+            ),
+            begin=partial(describe_benchmarks, spec.runs, units),
         )
     evaluation = Evaluation(result=result, exit_code=result.exit_code, message=result.message)
     if spec.summarize and all(unit.status == "done" for unit in result.units) and not spec.chunk_ids:
         _report(spec, evaluation, say)
     return evaluation
+
+
+def check_kinds(units: Sequence[Unit]) -> None:
+    """Refuses to put seeded and seedless outputs into one folder. Raises DataError."""
+    for unit in units:
+        folder = unit.merged.parent
+        names = sorted(path.name.removesuffix("-async") for path in folder.iterdir()) if folder.is_dir() else []
+        others = [
+            name for name in names if (name in SEEDLESS if unit.seed is not None else SEEDED.fullmatch(name))
+        ]
+        if others:
+            raise DataError(
+                f"{folder} has {others[0]}, which is another kind of run than {unit.merged.name}: one is seeded, one"
+                " is not, and they cannot be summarised together.",
+                hint="Use another output folder, or move that file away.",
+            )
+
+
+def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> None:
+    """Writes `benchmark.json` of each benchmark. Raises StorageError."""
+    recipe = Recipe(os.environ)
+    for run in runs:
+        unit = next(unit for unit in units if unit.name == run.name)
+        prompt = recipe.prompt(unit.config)
+        found = {
+            "benchmark": run.benchmark.name,
+            "version": run.benchmark.version,
+            "split": str(run.split),
+            "prompt": str(prompt.name),
+            "prompt_hash": prompt.hash,
+            "grader": grader_id(unit.config),
+            "metric": run.benchmark.metric,
+            "newskills": __version__,
+            "input_file": str(run.input_file),
+            "data": read_provenance(run.input_file),
+        }
+        write_json(unit.merged.parent / BENCHMARK_FILE, found)
 
 
 def _report(spec: EvaluationSpec, evaluation: Evaluation, say: Say) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import resource
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,9 +28,15 @@ if TYPE_CHECKING:
 
 
 def execute(
-    spec: RunSpec, *, console: Console | None = None, environ: Mapping[str, str] | None = None
+    spec: RunSpec,
+    *,
+    console: Console | None = None,
+    environ: Mapping[str, str] | None = None,
+    begin: Callable[[], None] | None = None,
 ) -> RunResult:
     """Generates, grades and writes every unit; finished units cost nothing.
+
+    `begin` is called once nothing can be refused any more and there is work to do.
 
     Raises NewskillsError for what can be refused before the first request (input, settings, locks, prompts).
     Later trouble is in the result: what is finished is on disk, and the same spec goes on from there.
@@ -47,9 +53,13 @@ def execute(
             return RunResult(units=[unit for unit in units if isinstance(unit, UnitResult)])
         quiet = work[0].run.config.log_level in ("warning", "error")
         _save(spec)
+        if begin is not None:
+            begin()
         journal = Journal(spec.log_dir)
         journal.begin(spec, [unit.run.unit.label for unit in work])
         with Progress(console, _title(work), quiet=quiet, journal=journal) as progress:
+            for note in recipe.notes:
+                progress.say(note)
             engine = Engine(work, recipe, progress)
             aio.run(engine.run)
         return _result(spec, engine, units, journal)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from newskills.base.errors import DataError
 from newskills.base.protocols import Kit, Tokenizer
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
 from newskills.solve.reasoning import split_reasoning, trim_at_stop
@@ -63,7 +64,15 @@ class ChatSolver:
         self._counter = counter
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError for a row that the prompt does not fit."""
+        """Raises DataError, with the record's id, for a row that the prompt does not fit."""
+        try:
+            return self._request(sample)
+        except DataError as error:
+            if str(sample.row.get("id")) == sample.id:
+                raise
+            raise DataError(f"Record {sample.id}: {error.message}", hint=error.hint) from error
+
+    def _request(self, sample: Sample) -> Request:
         options = self._options
         request = Request(
             inference=options.inference,
