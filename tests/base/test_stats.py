@@ -79,15 +79,6 @@ def test_an_interval_covers_the_truth_about_as_often_as_it_says():
     assert 0.92 < hits / 400 < 0.98
 
 
-def test_samples_of_one_problem_do_not_pass_for_independent_ones():
-    problems = [[1, 1, 1, 1], [0, 0, 0, 0], [1, 1, 0, 1], [0, 0, 0, 1]]
-    by_hand = math.sqrt(sum((sum(p) / 4 - 0.5) ** 2 for p in problems) / 3 / 4)
-    assert stats.clustered_standard_error(problems) == pytest.approx(by_hand)
-    single = [[score] for problem in problems for score in problem]
-    assert stats.clustered_standard_error(single) < by_hand
-    assert math.isnan(stats.clustered_standard_error([[1, 0]]))
-
-
 def test_the_bootstrap_repeats_itself_and_agrees_with_theory():
     values = [float(i % 10) for i in range(200)]
     found = stats.bootstrap(values, lambda drawn: sum(drawn) / len(drawn))

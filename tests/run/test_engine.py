@@ -205,6 +205,20 @@ def test_failed_rows_keep_the_run_unfinished_and_are_tried_again(
     assert len(records(tmp_path / "out" / "output.jsonl")) == 6
 
 
+def test_a_lone_row_that_keeps_failing_under_a_resume_is_given_up(
+    tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
+    """Nothing that this process has seen is known to be good, and the endpoint is fine."""
+    poison = Fault(kind="status", status=500, marker="is 3 +")
+    server = fake_server(Script(answer=Answer(kind="echo"), faults=(poison,)))
+    write_input(tmp_path, 5)
+    settings = {"max_concurrent_requests": 1, "server": {"max_retries": 1}, "endpoint_patience": 60.0}
+    assert run(make_unit(tmp_path, server.base_url, **settings)).units[0].failures == 1
+    result = run(make_unit(tmp_path, server.base_url, **settings))
+    assert (result.exit_code, result.units[0].status, result.units[0].kept) == (1, "failed", 4)
+    assert result.units[0].failures == 1
+
+
 def test_accepted_failures_are_unscored_never_wrong(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(ODD_ONE)
     write_input(tmp_path, 6)

@@ -83,19 +83,6 @@ def mean_interval(values: Mapping[float, int]) -> Interval:
     return Interval(mean - half, mean + half, "cluster")
 
 
-def clustered_standard_error(clusters: Sequence[Sequence[float]]) -> float:
-    """Of the mean over all values, where values of one cluster (one source text, say) depend on each other.
-
-    Sandwich estimator (Miller 2024, section 2.2) with the correction C/(C - 1) for few clusters. NaN for one.
-    """
-    n = sum(map(len, clusters))
-    if len(clusters) < 2:
-        return math.nan
-    mean = math.fsum(math.fsum(cluster) for cluster in clusters) / n
-    squares = math.fsum(math.fsum(value - mean for value in cluster) ** 2 for cluster in clusters)
-    return math.sqrt(squares * len(clusters) / (len(clusters) - 1)) / n
-
-
 def bootstrap(
     problems: Sequence[T], statistic: Callable[[Sequence[T]], float], *, resamples: int = 1000, seed: int = 0
 ) -> tuple[float, float]:

@@ -251,9 +251,10 @@ class Endpoint:
                 if not self._check_patience(error):
                     return
                 if tries == 1:
+                    waited = time.monotonic() - (self._trouble_since or since)
                     self._say(
                         f"{self.name} does not answer ({error}) The run waits for it, up to"
-                        f" {self.policy.patience:.0f} s, and goes on by itself."
+                        f" {max(0.0, self.policy.patience - waited):.1f} s more, and goes on by itself."
                     )
             self._alive()
             if tries > 1:
@@ -284,5 +285,5 @@ def _greeting(request: Request) -> Request:
 
 def _gave_up(name: str, error: ModelError, waited: float) -> ModelError:
     return type(error)(
-        f"{name} has not answered for {waited:.0f} s ({error}) The run stops; finished work is saved."
+        f"{name} has not answered for {waited:.1f} s ({error}) The run stops; finished work is saved."
     )

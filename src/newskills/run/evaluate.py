@@ -162,7 +162,7 @@ def lost_too_much(reports: Sequence[Report], accept_lost: float) -> str:
         return ""
     return (
         f"{lost:.1f} % of the samples were lost to the instrument (more than {accept_lost:g} %), so there is no "
-        "headline. --rerun_done tries them again; --accept_lost PERCENT accepts them."
+        "headline. --rerun_done does those files over from the start; --accept_lost PERCENT accepts them."
     )
 
 
