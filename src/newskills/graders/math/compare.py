@@ -308,7 +308,7 @@ def _in_any_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) 
     unsure = False
     for g in open_gold:
         for i, p in enumerate(open_pred):
-            one = same(g, p, options)
+            one = _same_member(g, p, options)
             if one:
                 del open_pred[i]
                 break
@@ -316,6 +316,11 @@ def _in_any_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) 
         else:
             return None if unsure else False
     return True
+
+
+def _same_member(gold: Node, pred: Node, options: Options) -> bool | None:
+    """As `same`, but `{1}` in a collection is not 1."""
+    return False if (gold.kind == "set") != (pred.kind == "set") else same(gold, pred, options)
 
 
 def _without_twins(gold: Sequence[Node], pred: Sequence[Node]) -> tuple[list[Node], list[Node]]:
@@ -351,6 +356,8 @@ def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
         return _same_numeral(gold, pred)
     if (infinite := _same_infinity(gold, pred)) is not None:
         return infinite
+    if gold.kind == pred.kind == "add" and has(gold, "unit") and has(pred, "unit") and not quantities.is_sum(gold):
+        return _in_any_order(_terms(gold), _terms(pred), options)
     g, p = quantities.pair(gold, pred)
     if not quantities.comparable(g, p):
         return False
@@ -364,6 +371,10 @@ def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
         if one is None:
             verdict = None
     return verdict
+
+
+def _terms(node: Node) -> list[Node]:
+    return [t for a in node.args for t in _terms(a)] if node.kind == "add" else [node]
 
 
 def _same_numeral(gold: Node, pred: Node) -> bool:

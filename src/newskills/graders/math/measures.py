@@ -130,14 +130,14 @@ def _known(name: str) -> tuple[Fraction, tuple[tuple[str, int], ...]] | None:
     name = name.replace(" ", "")
     if name in SYMBOLS:
         return _meaning(SYMBOLS[name])
-    lower = name.lower()
-    for form in (lower, lower.removesuffix("s"), lower.removesuffix("es")):
-        if len(form) > 1 and form in NAMES:
-            return _meaning(NAMES[form])
     prefix, symbol = name[:1], name[1:]
     if prefix in PREFIXES and symbol in PREFIXED and name not in UNPREFIXED:
         factor, base = _meaning(SYMBOLS[symbol])
         return factor * Fraction(PREFIXES[prefix]), base
+    lower = name.lower()
+    for form in (lower, lower.removesuffix("s"), lower.removesuffix("es")):
+        if len(form) > 1 and form in NAMES:
+            return _meaning(NAMES[form])
     return None
 
 

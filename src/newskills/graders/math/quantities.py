@@ -45,6 +45,11 @@ def quantity(node: Node) -> Quantity:
     return Quantity(node)
 
 
+def is_sum(node: Node) -> bool:
+    """Whether the terms of a sum are all of one known kind (`5 ft + 3 in`), so that they add up."""
+    return quantity(node).dimension != ""
+
+
 def pair(gold: Node, pred: Node) -> tuple[Quantity, Quantity]:
     """Both as quantities; a letter such as the m of `5 m` is a unit where the other side has one of that kind."""
     g, p = quantity(gold), quantity(pred)
@@ -116,6 +121,8 @@ def readings(gold: Quantity, pred: Quantity) -> Iterator[tuple[Node, Node]]:
         return
     if {(gold.dimension, gold.mark), (pred.dimension, pred.mark)} == {("angle", ""), ("", "deg")}:
         yield _radians(gold), _radians(pred)
+        return
+    if gold.mark and pred.mark and gold.mark != pred.mark:
         return
     yield gold.value, pred.value
     if gold.mark == pred.mark:

@@ -17,11 +17,12 @@ from newskills.graders.math.tables import VALUE_WORDS
 
 HINT = "pip install 'newskills[math]'"
 _SEPARATORS = re.compile(r"[,;，；、]|\\\\|\b(?:and|or)\b")
-_SPACING = re.compile(r"\\[,;:! ]")
+_SPACING = re.compile(r"\\[,;:! ]|\\q?quad(?![a-zA-Z])")
 _BASES = re.compile(r"[0-9A-F]_\{?(\d+)\}?")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
 _WORD = re.compile(r"[a-z]{3,}")
 _COMMAND = re.compile(r"\\[a-zA-Z]+")
+_ROW = re.compile(r"-?[\d.]+(?:\s+-?[\d.]+)+")
 _SIDE_BY_SIDE = re.compile(r"(?<![\^_\d.])\d+\s+\d")
 _ENVIRONMENT = re.compile(r"\\begin\{")
 _TOWER = re.compile(r"\^[^^]{0,20}\^[^^]{0,20}\^|\d{4,}!|!{3,}|\^\{?\d{5,}")
@@ -50,6 +51,8 @@ def decide(pred: str, gold: str, digits: int) -> tuple[bool | None, str]:
     """(verdict, step). Undecided where the library is missing or fails."""
     if not balanced(pred):
         return False, "unbalanced"
+    if (_row(pred) is None) != (_row(gold) is None):
+        return False, "numbers side by side"
     if _TOWER.search(pred) is not None or _TOWER.search(gold) is not None:
         return None if _TOWER.search(gold) is not None else False, "too big to compare symbolically"
     if library() is None:
@@ -75,6 +78,11 @@ def _verify(gold: str, pred: str, digits: int) -> bool:
 def _wrapped(text: str) -> str:
     text = text.replace("$", "")
     return text if _ENVIRONMENT.match(text) else f"${text}$"
+
+
+def _row(text: str) -> re.Match[str] | None:
+    """A text that is nothing but numbers with blanks between: no product, whatever LaTeX's grammar says."""
+    return _ROW.fullmatch(_SPACING.sub(" ", text).replace("~", " "))
 
 
 def balanced(text: str) -> bool:

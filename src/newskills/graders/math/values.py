@@ -23,6 +23,7 @@ from newskills.graders.math.nodes import Node, TooBig, Unreadable, has, replace,
 
 _INDICES = frozenset("nkmNKMijlpqrstabcd")
 _AGREE = -30
+_MANY_DIGITS = 700
 _WHOLE_FUNCTIONS = frozenset({"factorial", "binom", "gcd", "lcm"})
 
 
@@ -71,7 +72,7 @@ def _numerically(gold: Node, pred: Node, options: Options, *, natural: bool) -> 
     if a is None or b is None:
         return None
     if agree(a, b):
-        return not _tiny(gold, pred, a, b, natural)
+        return max(_places(gold), _places(pred)) >= 0 or _stays_equal(gold, pred, a, b, natural)
     places = [p for p in (_places(gold), _places(pred)) if p >= 0]
     return bool(places) and _rounds_to(a, b, min(places), options.digits)
 
@@ -109,15 +110,22 @@ def agree(a: Any, b: Any) -> bool:
     return bool(difference < size * mp.mpf(10) ** _AGREE)
 
 
-def _tiny(gold: Node, pred: Node, a: Any, b: Any, natural: bool) -> bool:
-    """Whether what looks like a rounding remainder beside zero is a value: then it stays with more digits."""
-    node, value, other = (gold, a, b) if abs(a) >= abs(b) else (pred, b, a)
-    if value == other or abs(value - other) != abs(value):
-        return False
-    numeric = Numeric({}, natural_log=natural, digits=3 * DIGITS)
+def _stays_equal(gold: Node, pred: Node, a: Any, b: Any, natural: bool) -> bool:
+    """Whether values that agree to 30 digits still do with hundreds: `1+e^{-1000}` is not 1, nor `e^{-1000}` 0.
+
+    What stands beside zero is a rounding remainder if it shrinks with more digits.
+    """
+    mp = context(_MANY_DIGITS)
+    first, second = (Numeric({}, natural_log=natural, digits=_MANY_DIGITS) for _ in range(2))
     with suppress(TooBig, Undefined, Unreadable):
-        return bool(abs(numeric.value(node)) * 2 > abs(value))
-    return False
+        more_a, more_b = first.value(gold), second.value(pred)
+        if first.truncated or second.truncated:
+            return True
+        size = max(abs(more_a), abs(more_b))
+        if a != b and abs(a - b) == max(abs(a), abs(b)):
+            return bool(size * 2 <= abs(a - b))
+        return bool(abs(more_a - more_b) <= size * mp.mpf(10) ** (DIGITS - _MANY_DIGITS))
+    return True
 
 
 def _rounds_to(a: Any, b: Any, places: int, digits: int) -> bool:

@@ -47,12 +47,8 @@ def same_words(gold: str, pred: str) -> bool:
         return False
     if a == b or _JOINT.sub("", a) == _JOINT.sub("", b):
         return True
-    return (
-        any(c.isdigit() for c in a)
-        and bool(_LETTERS.search(a))
-        and a.count(" ") <= 3
-        and sorted(a.split()) == sorted(b.split())
-    )
+    one_word = sum(w.isalpha() for w in a.split()) == 1 and bool(_LETTERS.search(a))
+    return one_word and any(c.isdigit() for c in a) and sorted(a.split()) == sorted(b.split())
 
 
 def is_prose(text: str) -> bool:
