@@ -361,6 +361,7 @@ class Loop:
             self._broken = Failure(
                 kind="WorkerStart", cause="grader", message=f"workers cannot start: {notice.broken}"
             )
+            self._template_died()
         elif notice.forked >= 0:
             worker = self._workers[notice.forked]
             worker.pid = notice.pid

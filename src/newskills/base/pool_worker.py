@@ -76,6 +76,10 @@ def main(control_fd: int, setup_json: bytes) -> None:
     loaded = guard(lambda: _load(setup.factory))
     if isinstance(loaded, Failure):
         control.send(msgspec.json.encode(Notice(broken=loaded.message)))
+        while control.recv(
+            PACKET
+        ):  # leaving with orders unread would reset the socket, and the notice could be lost
+            pass
         return
     make, preload = loaded
     gc.freeze()

@@ -58,12 +58,13 @@ def computed(parsed: Parsed[Options]) -> list[Report]:
         max_samples=options.max_samples,
         metric_type=options.metric_type,
         metrics_kwargs=read_json(options.metrics_kwargs, "--metrics_kwargs"),
+        accept_lost=options.accept_lost / 100,
     )
     reports, notes = summarize_files(options.benchmark, files, metric_for, summary)
     for note in notes:
         notice(note)
     if options.save_metrics_path:
-        write_metrics(Path(options.save_metrics_path), reports)
+        write_metrics(Path(options.save_metrics_path), reports, options.accept_lost / 100)
     return reports
 
 

@@ -93,6 +93,7 @@ def summarized(parsed: Parsed[Options]) -> Summary:
             max_seq_len=options.max_seq_len,
             metric_type=options.metric_type,
             metrics_kwargs=read_json(options.metrics_kwargs, "--metrics_kwargs"),
+            accept_lost=options.accept_lost / 100,
             save_metrics_path=Path(options.save_metrics_path) if options.save_metrics_path else None,
         ),
     )
