@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 from newskills.base.errors import NewskillsError
-from newskills.commands._model import choose_model
+from newskills.commands._model import choose_model, hosting_of
 from newskills.commands._options import tracking_of
 from newskills.commands._work import (
     check_place,
+    chunk_ids,
     command_line,
     default_output,
     dry_run,
@@ -22,9 +23,7 @@ from newskills.commands._work import (
 )
 from newskills.commands.evaluate import Options
 from newskills.config.command_line import Parsed
-from newskills.config.ids import parse_ids
 from newskills.run.evaluate import Evaluation, EvaluationSpec, Say, evaluate, plan_evaluation
-from newskills.run.hosting import Hosting
 from newskills.run.plan import RESULTS, parse_benchmarks
 from newskills.run.tracking import log_reports
 
@@ -73,17 +72,14 @@ def specification(parsed: Parsed[Options]) -> EvaluationSpec:
     )
     folder = Path(options.output_dir) if options.output_dir else default_output(options.expname or "eval")
     logs = Path(options.log_dir or folder / "eval-logs")
-    hosting = None
-    if choice.host is not None:
-        hosting = Hosting(spec=choice.host, log=logs / "server.log", timeout=options.server_timeout)
     return EvaluationSpec(
         runs=runs,
         output_dir=folder,
         layers=[choice.layer, user_layer(parsed.overrides, consumed=(SPLIT,))],
         starting_seed=options.starting_seed,
         num_chunks=options.num_chunks,
-        chunk_ids=tuple(parse_ids(options.chunk_ids, "--chunk_ids")) if options.chunk_ids is not None else (),
-        hosting=hosting,
+        chunk_ids=chunk_ids(options),
+        hosting=hosting_of(choice, options, logs),
         log_dir=str(logs),
         rerun_done=options.rerun_done,
         summarize=options.auto_summarize_results,

@@ -11,10 +11,11 @@ from pathlib import Path
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
-from newskills.commands._model import choose_model
+from newskills.commands._model import choose_model, hosting_of
 from newskills.commands._options import tracking_of
 from newskills.commands._work import (
     check_place,
+    chunk_ids,
     command_line,
     default_output,
     dry_run,
@@ -28,7 +29,7 @@ from newskills.config.command_line import Parsed
 from newskills.config.ids import parse_ids
 from newskills.config.layers import Layer
 from newskills.run.execute import execute
-from newskills.run.hosting import Hosting, address_of, check_units, hosted
+from newskills.run.hosting import address_of, check_units, hosted
 from newskills.run.paths import done_path
 from newskills.run.plan import Pieces, PlannedUnit, file_units, folder_units
 from newskills.run.spec import RunResult, RunSpec
@@ -77,7 +78,7 @@ def plan(parsed: Parsed[Options], address: Layer | None = None) -> list[PlannedU
     pieces = Pieces(
         seeds=_seeds(options),
         num_chunks=options.num_chunks,
-        chunk_ids=tuple(parse_ids(options.chunk_ids, "--chunk_ids")) if options.chunk_ids is not None else (),
+        chunk_ids=chunk_ids(options),
     )
     folder = _output_dir(parsed)
     if options.input_dir:
@@ -97,11 +98,8 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
     files = dict.fromkeys(piece.unit.merged for piece in planned)
     waiting = [file for file in files if options.rerun_done or not done_path(file).exists()]
     output_dir = planned[0].unit.merged.parent
-    host = choose_model(options, parsed.overrides).host
     logs = Path(options.log_dir or output_dir / "generation-logs")
-    hosting = None
-    if host is not None:
-        hosting = Hosting(spec=host, log=logs / "server.log", timeout=options.server_timeout)
+    hosting = hosting_of(choose_model(options, parsed.overrides), options, logs)
     check_units(planned, hosting)
     with hosted(hosting, planned, rerun_done=options.rerun_done) as server:
         units = tuple(p.unit for p in (plan(parsed, address_of(server)) if server else planned))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from newskills.models import MODELS, REMOVED
 from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT
 from newskills.models.serving import SERVERS, ServeSpec
 from newskills.models.serving.gpus import visible_gpus
+from newskills.run.hosting import Hosting
 
 CPU_SERVERS = frozenset({"llamacpp"})
 REMOTE = frozenset({"openai", "azureopenai", "gemini", "anthropic", "nim", "litellm", "custom"})
@@ -48,6 +50,13 @@ def choose_model(options: ModelOptions, overrides: Mapping[str, Text]) -> ModelC
         values["server.base_url"] = address
     host = _host(options, overrides, kind, model) if address is None else None
     return ModelChoice(layer=Layer("--model, --server_*", values), host=host)
+
+
+def hosting_of(choice: ModelChoice, options: ModelOptions, logs: Path) -> Hosting | None:
+    """The server to start for a run, with its log in `logs`; None where none is to be started."""
+    if choice.host is None:
+        return None
+    return Hosting(spec=choice.host, log=logs / "server.log", timeout=options.server_timeout)
 
 
 def serve_spec(options: ModelOptions) -> ServeSpec:

@@ -15,6 +15,7 @@ from newskills.base.records import Ledger, Request
 from newskills.commands._columns import print_table
 from newskills.commands._options import PlacementOptions, WorkOptions
 from newskills.config.fields import leaves
+from newskills.config.ids import parse_ids
 from newskills.config.layers import Layer, explain
 from newskills.config.values import Text
 from newskills.run.execute import preview
@@ -65,6 +66,11 @@ def _masked(word: str) -> str:
     if "api_key" in word.partition("api_key_env_var")[0]:
         return f"{word.partition('=')[0]}=***"
     return _CREDENTIALS.sub(r"\1***@", word)
+
+
+def chunk_ids(options: WorkOptions) -> tuple[int, ...]:
+    """`--chunk_ids` as numbers; none = all. Raises ConfigError."""
+    return () if options.chunk_ids is None else tuple(parse_ids(options.chunk_ids, "--chunk_ids"))
 
 
 def dry_run(options: WorkOptions, planned: Sequence[PlannedUnit]) -> bool:

@@ -9,14 +9,14 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from newskills.base.errors import DataError, NewskillsError
+from newskills.base.errors import DataError
 from newskills.base.records import Report
 from newskills.commands._command import Command
 from newskills.commands._options import AcceptLost, doc
 from newskills.commands._work import notice, read_json
 from newskills.commands.summarize_results import metric_for
 from newskills.config.command_line import Parsed
-from newskills.run.evaluate import lost_too_much
+from newskills.run.evaluate import require_trust
 from newskills.run.summarize import SummaryOptions, summarize_files, write_metrics
 from newskills.run.tables import render
 
@@ -34,16 +34,14 @@ class Options(Struct, frozen=True, kw_only=True):
 def run(parsed: Parsed[Options]) -> int:
     reports = computed(parsed)
     sys.stdout.write(render(reports, parsed.options.accept_lost / 100))
-    if message := lost_too_much(reports, parsed.options.accept_lost):
-        raise NewskillsError(message)
+    require_trust(reports, parsed.options.accept_lost)
     return 0
 
 
 def result(parsed: Parsed[Options]) -> list[Report]:
     """For Python: raises NewskillsError where the numbers cannot be trusted."""
     reports = computed(parsed)
-    if message := lost_too_much(reports, parsed.options.accept_lost):
-        raise NewskillsError(message)
+    require_trust(reports, parsed.options.accept_lost)
     return reports
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from msgspec import Struct
 
-from newskills.base.errors import DataError, NewskillsError
+from newskills.base.errors import DataError
 from newskills.benchmarks import get_benchmark
 from newskills.commands._command import Command
 from newskills.commands._options import (
@@ -23,7 +23,7 @@ from newskills.commands._options import (
 )
 from newskills.commands._work import check_cluster, notice, read_json
 from newskills.config.command_line import Parsed
-from newskills.run.evaluate import lost_too_much
+from newskills.run.evaluate import require_trust
 from newskills.run.summarize import Summary, SummaryOptions, summarize
 from newskills.run.tables import render
 from newskills.run.tracking import log_reports
@@ -63,16 +63,14 @@ def run(parsed: Parsed[Options]) -> int:
     if options.verbose:
         sys.stdout.write(render(summary.reports, options.accept_lost / 100))
     sys.stdout.write(f"\nmetrics: {summary.path}\n")
-    if message := lost_too_much(summary.reports, options.accept_lost):
-        raise NewskillsError(message)
+    require_trust(summary.reports, options.accept_lost)
     return 0
 
 
 def result(parsed: Parsed[Options]) -> Summary:
     """For Python: raises NewskillsError where the numbers cannot be trusted."""
     summary = summarized(parsed)
-    if message := lost_too_much(summary.reports, parsed.options.accept_lost):
-        raise NewskillsError(message)
+    require_trust(summary.reports, parsed.options.accept_lost)
     return summary
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from newskills._version import __version__
-from newskills.base.errors import DataError, UnknownNameError
+from newskills.base.errors import DataError, NewskillsError, UnknownNameError
 from newskills.base.records import Report
 from newskills.base.store import write_json
 from newskills.benchmarks.data import read_provenance
@@ -84,7 +84,8 @@ def evaluate(spec: EvaluationSpec, *, say: Say) -> Evaluation:
     check_kinds([piece.unit for piece in planned])
     check_units(planned, spec.hosting)
     with hosted(spec.hosting, planned, rerun_done=spec.rerun_done) as server:
-        units = tuple(piece.unit for piece in plan_evaluation(spec, address_of(server)))
+        pieces = plan_evaluation(spec, address_of(server)) if server else planned
+        units = tuple(piece.unit for piece in pieces)
         result = execute(
             RunSpec(
                 units=units,
@@ -164,6 +165,12 @@ def lost_too_much(reports: Sequence[Report], accept_lost: float) -> str:
         f"{lost:.1f} % of the samples were lost to the instrument (more than {accept_lost:g} %), so there is no "
         "headline. --rerun_done does those files over from the start; --accept_lost PERCENT accepts them."
     )
+
+
+def require_trust(reports: Sequence[Report], accept_lost: float) -> None:
+    """Raises NewskillsError where `lost_too_much` has something to say."""
+    if message := lost_too_much(reports, accept_lost):
+        raise NewskillsError(message)
 
 
 def metric_of(runs: Sequence[BenchmarkRun]) -> MetricFor:
