@@ -18,6 +18,10 @@ NewskillsError                 every error a user may see; `str()` is the senten
 │   └── RequestTimeoutError    no reply within `inference.timeout`
 ├── ServerStartError           a server that we start did not come up
 ├── GraderError                a grader could not decide
+├── SandboxError               the sandbox itself failed; says nothing about the code
+│   └── ExecutionRefusedError  the request makes no sense (unknown language, bad time-out); never retried
+├── ToolError                  a tool call that failed; its text is told to the model
+│   └── FatalToolError         a tool that cannot be used at all: the sample ends unscored
 └── StorageError               disk full, not writable
 """
 
@@ -139,6 +143,23 @@ class ServerStartError(NewskillsError):
 
 class GraderError(NewskillsError):
     cause: Cause = "grader"
+
+
+class SandboxError(NewskillsError):
+    cause: Cause = "sandbox"
+    retryable = True
+
+
+class ExecutionRefusedError(SandboxError):
+    retryable = False
+
+
+class ToolError(NewskillsError):
+    cause: Cause = "tool"
+
+
+class FatalToolError(ToolError):
+    pass
 
 
 class StorageError(NewskillsError):

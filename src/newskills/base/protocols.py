@@ -89,11 +89,12 @@ class Metric(Protocol):
 
 
 class Kit(Struct, kw_only=True):
-    """What a solver is handed by `run`: models by role, tokenizer, sandbox. Leaf rooms never fetch these."""
+    """What a solver or an executing grader is handed by `run`. Leaf rooms never fetch these themselves."""
 
-    models: Mapping[str, Model]
+    models: Mapping[str, Model] = {}
     tokenizer: Tokenizer | None = None
     sandbox: Sandbox | None = None
+    tools: Toolbox | None = None
 
 
 @runtime_checkable
@@ -107,30 +108,95 @@ class Solver(Protocol):
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt: ...
 
 
+class Execution(Struct, frozen=True, kw_only=True):
+    """One piece of code to run. `timeout` in seconds of wall time; both outputs are cut at the character limit.
+
+    session_id  keeps the state of a stateful language from call to call; None = run once, leave nothing
+    database    for SQL: path of the SQLite file below the sandbox's data folder
+    """
+
+    code: str
+    language: str = "ipython"
+    timeout: float = 10.0
+    session_id: str | None = None
+    std_input: str = ""
+    max_output_characters: int = 1000
+    traceback_verbosity: str = "Plain"
+    database: str = ""
+
+
 class ExecutionResult(Struct, kw_only=True):
-    """What a piece of code did. `status`: completed, error, timeout, crashed, out_of_memory."""
+    """What a piece of code did.
+
+    status               completed, error, failed (Lean), timeout, crashed, out_of_memory
+    new_session_created  the state of earlier calls is not there (first call, or its process died)
+    exit_code            of a program; None where none ended by itself
+    rung                 what isolated it: a, b or none
+    """
 
     status: str
     stdout: str = ""
     stderr: str = ""
-    result: str | None = None
     session_id: str | None = None
     new_session_created: bool = False
+    exit_code: int | None = None
     rung: str = ""
     seconds: float = 0.0
 
 
 @runtime_checkable
 class Sandbox(Protocol):
-    """Where code written by a model runs, and nowhere else."""
+    """Where code written by a model runs, and nowhere else.
 
-    async def execute(
-        self, code: str, *, language: str = "ipython", timeout: float = 10.0, session_id: str | None = None
-    ) -> ExecutionResult: ...
+    Whatever the code does is an `ExecutionResult`. Raises ExecutionRefusedError for a request that makes no sense
+    and SandboxError when the sandbox itself failed, which says nothing about the code.
+    """
 
-    async def delete_session(self, session_id: str) -> None: ...
+    async def execute(self, execution: Execution) -> ExecutionResult: ...
+
+    async def delete_session(self, session_id: str) -> None:
+        """Ends the session and everything it started; an unknown id is no error."""
+        ...
 
     async def close(self) -> None: ...
+
+
+class ToolSpec(Struct, frozen=True, kw_only=True):
+    """What a model is told about a tool; `input_schema` is a JSON schema of the arguments."""
+
+    name: str
+    description: str
+    input_schema: Row
+
+
+@runtime_checkable
+class Toolbox(Protocol):
+    """All tools of a run, under the names and parameters that the model sees.
+
+    `request_id` names one solved sample: a tool may keep state for it until `release`.
+    """
+
+    def specs(self) -> Sequence[ToolSpec]: ...
+
+    async def execute(self, name: str, arguments: Row, request_id: str) -> str:
+        """The text for the model. Raises ToolError (told to the model), FatalToolError (ends the sample)."""
+        ...
+
+    async def release(self, request_id: str) -> Row:
+        """Forgets the state kept for the sample and returns what was measured for it."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@runtime_checkable
+class ExecutingGrader(Protocol):
+    """A grader that runs code or asks models: awaited on the event loop with the run's Kit."""
+
+    name: str
+    version: str
+
+    async def grade(self, record: Row, kit: Kit) -> Score: ...
 
 
 @runtime_checkable

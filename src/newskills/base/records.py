@@ -17,10 +17,14 @@ Row = dict[str, Any]
 """One JSON object: an input row, or a record (input fields + output fields + grader fields)."""
 
 Outcome = Literal["correct", "wrong", "no_answer", "unscored"]
-Cause = Literal["model", "truncation", "provider", "sandbox", "judge", "timeout", "grader", "harness", "data"]
+Cause = Literal[
+    "model", "truncation", "provider", "sandbox", "tool", "judge", "timeout", "grader", "harness", "data"
+]
 """Who is to blame for an outcome. All but `model` and `truncation` are the instrument."""
 
-INSTRUMENT: frozenset[str] = frozenset({"provider", "sandbox", "judge", "timeout", "grader", "harness", "data"})
+INSTRUMENT: frozenset[str] = frozenset(
+    {"provider", "sandbox", "tool", "judge", "timeout", "grader", "harness", "data"}
+)
 
 
 class Message(Struct, omit_defaults=True):

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the sandbox is, what its sessions may use, and how they are kept apart (`++sandbox.*`)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+HOST_VARIABLE = "NEMO_SKILLS_SANDBOX_HOST"
+PORT_VARIABLE = "NEMO_SKILLS_SANDBOX_PORT"
+BLOCK_NETWORK_VARIABLE = "NEMO_SKILLS_SANDBOX_BLOCK_NETWORK"
+SESSION_TIMEOUT_VARIABLE = "NEMO_SKILLS_SANDBOX_SESSION_TIMEOUT"
+DISABLE_RESTORE_VARIABLE = "NEMO_SKILLS_DISABLE_SESSION_RESTORE"
+TOKEN_VARIABLE = "NEWSKILLS_SANDBOX_TOKEN"  # noqa: S105 - the name of a variable
+DEFAULT_PORT = 6000
+
+
+class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What one session may use, with all its processes (`++sandbox.limits.*`)."""
+
+    memory_mb: Annotated[int, Meta(ge=64, description="memory of all processes and files together")] = 2048
+    disk_mb: Annotated[int, Meta(ge=1, description="files in /tmp, /work and /dev/shm together")] = 256
+    files: Annotated[int, Meta(ge=64, description="number of files there")] = 8192
+    processes: Annotated[int, Meta(ge=4, description="processes and threads")] = 64
+    open_files: Annotated[int, Meta(ge=32, description="open descriptors of a process")] = 256
+    timeout: Annotated[
+        float, Meta(gt=0, description="longest time-out that a request may ask for, in seconds")
+    ] = 3600.0
+
+
+class SandboxConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A running server (`host`, `port`), or one inside this process (all other keys)."""
+
+    type: Annotated[Literal["local"], Meta(description="kept for older scripts")] = "local"
+    host: Annotated[str, Meta(description="address of a running sandbox server; empty: run code here")] = ""
+    port: Annotated[int | None, Meta(ge=1, le=65535, description="its port (6000)")] = None
+    disable_session_restore: Annotated[
+        bool, Meta(description="do not replay the finished cells of a session whose state was lost")
+    ] = False
+    isolation: Annotated[
+        Literal["auto", "a", "b", "none"],
+        Meta(description="auto: the strongest rung here; none: no isolation at all, on your own risk"),
+    ] = "auto"
+    network: Annotated[bool, Meta(description="let the code reach the network")] = False
+    python: Annotated[str, Meta(description="interpreter whose packages the code may use; empty: this one")] = ""
+    preload: Annotated[tuple[str, ...], Meta(description="modules imported once and shared by all sessions")] = (
+        "numpy",
+        "sympy",
+    )
+    packages: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="distributions that the code may import (their dependencies come along); null = all"),
+    ] = None
+    data_dir: Annotated[str, Meta(description="folder that the code sees, read-only, as /data")] = ""
+    concurrency: Annotated[int, Meta(ge=0, description="cells that run at once; 0 = two per core")] = 0
+    max_sessions: Annotated[int, Meta(ge=1, description="sessions alive at once")] = 1000
+    session_timeout: Annotated[float, Meta(ge=0, description="seconds idle until a session ends; 0 = never")] = 0.0
+    limits: Limits = Limits()
