@@ -10,7 +10,7 @@ import msgspec
 
 from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError
 from newskills.base.pool import PoolOptions, WorkerPool
-from newskills.base.protocols import Model, Solver, Tokenizer
+from newskills.base.protocols import Model, Sandbox, Solver, Tokenizer
 from newskills.base.records import Message, Request, Row, Score
 from newskills.benchmarks.few_shot import few_shot_rows
 from newskills.graders import cpu_seconds, make_grader
@@ -22,6 +22,7 @@ from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
 from newskills.run.config import GenerationConfig
 from newskills.run.endpoint import ContextStrategy
 from newskills.run.grading import Pool
+from newskills.sandbox.config import SandboxConfig
 from newskills.solve.chat import ChatOptions, ChatSolver
 from newskills.solve.structured import RESPONSE_FORMATS
 
@@ -74,6 +75,12 @@ class Recipe:
         target = {"name": config.eval_type, "config": config.eval_config}
         limits = PoolOptions(cpu_seconds=cpu_seconds(make_grader(config.eval_type or "", config.eval_config)))
         return WorkerPool("newskills.graders.worker:make", target, result_type=Score, options=limits)
+
+    def sandbox(self, config: SandboxConfig) -> Sandbox:
+        """Not yet started. Raises ConfigError."""
+        from newskills.sandbox.make import make_sandbox
+
+        return make_sandbox(config, self._environ)
 
     def _tokenizer(self, config: GenerationConfig, *, needed: bool) -> Tokenizer | None:
         try:
