@@ -3,7 +3,7 @@
 
 raw        asyncio protocols that send prepared bytes and count reply bytes: what the event loop can do at most
 aiohttp    the usual client of this field, body decoded
-newskills  newskills.models.http, body decoded
+newskills  newskills.base.http.client, body decoded
 pipelined  many requests in one write, for what the endpoint itself can do
 Imports nothing of the bench, so that any virtual environment can run it.
 """
@@ -126,7 +126,7 @@ async def by_aiohttp(port: int, requests: int, connections: int) -> float:
 async def by_newskills(port: int, requests: int, connections: int) -> float:
     import msgspec
 
-    from newskills.models.http import HttpClient
+    from newskills.base.http.client import HttpClient
 
     client = HttpClient(f"http://127.0.0.1:{port}/v1", limit=connections)
 

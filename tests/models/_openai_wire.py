@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.models._loopback import Heard, Play, loopback
+from tests.base.http._loopback import Heard, Play, loopback
 
 from newskills.base.records import Inference, Message, Reply, Request, Row
 from newskills.models import make_model

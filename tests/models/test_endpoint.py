@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.models._loopback import run
+from tests.base.http._loopback import run
 from tests.server import CONTEXT_SHAPES, Answer, FakeServer, Fault, Script
 
 from newskills.base.errors import (

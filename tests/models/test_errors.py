@@ -20,7 +20,7 @@ from newskills.base.errors import (
     RateLimitError,
     ServerError,
 )
-from newskills.models.connection import HttpResponse
+from newskills.base.http.connection import HttpResponse
 from newskills.models.errors import Endpoint, context_numbers, error_from, is_context_limit
 
 ENDPOINT = Endpoint("http://h/v1", "m", "sk-secret-key", "MY_KEY")

@@ -7,7 +7,7 @@ import importlib.util
 from typing import Any
 
 import pytest
-from tests.models._loopback import Heard, Play, always, events, loopback, replies, response, run
+from tests.base.http._loopback import Heard, Play, always, events, loopback, replies, response, run
 
 from newskills.base.errors import (
     AuthError,

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.models._loopback import always, loopback, replies, response, run
+from tests.base.http._loopback import always, loopback, replies, response, run
 from tests.models._openai_wire import CHAT, QUESTION, ask, chat, choice, model_for
 
 from newskills.base.errors import (

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.models._loopback import always, events, replies, run
+from tests.base.http._loopback import always, events, replies, run
 from tests.models._openai_wire import QUESTION, ask, chat, choice
 
 from newskills.base.errors import (

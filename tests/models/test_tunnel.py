@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.models._loopback import loopback, replies, run
+from tests.base.http._loopback import loopback, replies, run
 
 from newskills.base.errors import ConfigError, TransportError
 from newskills.base.records import Message, Request

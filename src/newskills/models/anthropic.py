@@ -16,9 +16,9 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, ServerError, TransportError
+from newskills.base.http.connection import HttpResponse
 from newskills.base.records import Inference, Message, Reply, Request, Row, Usage
 from newskills.models.config import ServerConfig
-from newskills.models.connection import HttpResponse
 from newskills.models.decode import count, decode_body, tool_call
 from newskills.models.errors import Endpoint, error_for, refusal_of
 from newskills.models.wire import BodyCache, HttpModel, base_url_of, require_key, require_model

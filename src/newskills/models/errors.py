@@ -20,7 +20,7 @@ from newskills.base.errors import (
     RateLimitError,
     ServerError,
 )
-from newskills.models.connection import HttpResponse
+from newskills.base.http.connection import HttpResponse
 
 DETAIL = 2000
 """Signs of a server's message that are kept; patterns see no more than these."""

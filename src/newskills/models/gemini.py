@@ -18,9 +18,9 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import BadRequestError, ConfigError, ServerError, TransportError
+from newskills.base.http.connection import HttpResponse
 from newskills.base.records import Inference, Logprobs, Message, Reply, Request, Row, Usage
 from newskills.models.config import ServerConfig
-from newskills.models.connection import HttpResponse
 from newskills.models.decode import count, decode_body, tool_call
 from newskills.models.errors import Endpoint, error_for, refusal_of
 from newskills.models.wire import HttpModel, base_url_of, encode, require_key, require_model

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from newskills.base.errors import ModelError, ModelNotFoundError, NewskillsError
+from newskills.base.http.client import HeaderList
+from newskills.base.http.connection import HttpResponse
 from newskills.base.records import Inference, Reply, Request, Row
 from newskills.models import openai_chat, openai_responses, parameters
 from newskills.models.config import ServerConfig, key_of
-from newskills.models.connection import HttpResponse
 from newskills.models.decode import earliest_stop
 from newskills.models.errors import Endpoint, error_from, read_refusal
-from newskills.models.http import HeaderList
 from newskills.models.wire import PROBE_TIMEOUT, BodyCache, HttpModel, base_url_of, require_key, require_model
 
 OPENAI_URL = "https://api.openai.com/v1"

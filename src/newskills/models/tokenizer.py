@@ -17,14 +17,14 @@ import msgspec
 
 from newskills.base.chat_template import render_chat_template
 from newskills.base.errors import ConfigError, ServerError, TransportError
+from newskills.base.http.client import split_url
+from newskills.base.http.connection import HttpResponse
+from newskills.base.http.proxy import Proxy, proxy_for
 from newskills.base.protocols import Tokenizer
 from newskills.base.records import Message, Row
 from newskills.models.config import ServerConfig, key_of
-from newskills.models.connection import HttpResponse
 from newskills.models.errors import Endpoint, error_from
-from newskills.models.http import split_url
 from newskills.models.parameters import DIALECTS
-from newskills.models.proxy import Proxy, proxy_for
 from newskills.models.wire import base_url_of, encode, require_model
 
 TIMEOUT = 60.0

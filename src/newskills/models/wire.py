@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from newskills.base.errors import AuthError, ConfigError, ModelError
+from newskills.base.http.client import HeaderList, HttpClient, split_url
+from newskills.base.http.connection import HttpResponse
+from newskills.base.http.proxy import proxy_for
 from newskills.base.records import Inference, Request, Row
 from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT, ServerConfig, key_of
-from newskills.models.connection import HttpResponse
 from newskills.models.errors import Endpoint, error_from
-from newskills.models.http import HeaderList, HttpClient, split_url
-from newskills.models.proxy import proxy_for
 from newskills.models.tunnel import SshTunnel
 
 CONNECTIONS_FOR_PROBES = 2

@@ -6,12 +6,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.models._loopback import Loopback, always, events, loopback, run
+from tests.base.http._loopback import Loopback, always, events, loopback, run
 
 from newskills.base.errors import (
     TransportError,
 )
-from newskills.models.http import HttpClient
+from newskills.base.http.client import HttpClient
 
 Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
 

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
 from newskills.base.errors import ConfigError, ModelNotFoundError, TransportError
-from newskills.models.connection import (
+from newskills.base.http.connection import (
     Connection,
     Headers,
     HttpResponse,
@@ -25,7 +25,7 @@ from newskills.models.connection import (
     StreamedResponse,
     find_header,
 )
-from newskills.models.proxy import Proxy
+from newskills.base.http.proxy import Proxy
 
 HeaderList = tuple[tuple[str, str], ...]
 
@@ -42,7 +42,8 @@ class HttpClient:
 
     Belongs to the event loop of its first request. `proxy` as found by `proxy.proxy_for`; `tls` replaces the
     system's certificate store; `connect_to` is where to connect instead of the URL's host (a tunnel).
-    Errors: TransportError, RequestTimeoutError, ModelNotFoundError for a redirect.
+    Errors: TransportError, RequestTimeoutError, ModelNotFoundError for a redirect. They speak of a model's endpoint:
+    a room that talks to something else says so itself, with the `message` of what it caught.
     """
 
     def __init__(
@@ -71,11 +72,17 @@ class HttpClient:
 
     async def post(self, path: str, body: bytes, timeout: float, headers: HeaderList = ()) -> HttpResponse:
         """`path` is relative to the base URL; `timeout` in seconds from sending to the last byte of the reply."""
-        head = self._head("POST", path, headers)
-        return await self._exchange(b"%b%d\r\n\r\n%b" % (head, len(body), body), timeout)
+        return await self._exchange(self._with_body("POST", path, body, headers), timeout)
 
     async def get(self, path: str, timeout: float, headers: HeaderList = ()) -> HttpResponse:
-        return await self._exchange(self._head("GET", path, headers), timeout)
+        return await self._exchange(self._bare("GET", path, headers), timeout)
+
+    async def request(
+        self, method: str, path: str, timeout: float, *, body: bytes | None = None, headers: HeaderList = ()
+    ) -> HttpResponse:
+        """Any other method but HEAD and CONNECT, whose answers have another frame."""
+        data = self._bare(method, path, headers) if body is None else self._with_body(method, path, body, headers)
+        return await self._exchange(data, timeout)
 
     @contextlib.asynccontextmanager
     async def stream(
@@ -85,7 +92,7 @@ class HttpClient:
 
         Leaving the block before the end of the body closes the connection.
         """
-        data = b"%b%d\r\n\r\n%b" % (self._head("POST", path, headers), len(body), body)
+        data = self._with_body("POST", path, body, headers)
         connection = await self._acquire()
         try:
             try:
@@ -257,6 +264,13 @@ class HttpClient:
             self._tls = ssl.create_default_context()
         return self._tls if self._scheme == "https" else None
 
+    def _bare(self, method: str, path: str, headers: HeaderList) -> bytes:
+        return self._head(method, path, headers) + b"\r\n"
+
+    def _with_body(self, method: str, path: str, body: bytes, headers: HeaderList) -> bytes:
+        head = self._head(method, path, headers)
+        return b"%bContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (head, len(body), body)
+
     def _head(self, method: str, path: str, headers: HeaderList) -> bytes:
         key = (method, path, headers)
         if (known := self._heads.get(key)) is not None:
@@ -277,10 +291,7 @@ class HttpClient:
             if any(ord(sign) < 32 or ord(sign) > 255 for sign in value):
                 raise ConfigError(f"The value for the HTTP header {name} holds a sign that cannot be sent in one.")
             lines.append(f"{name}: {value}")
-        if method == "GET":
-            return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
-        lines.append("Content-Type: application/json")
-        return ("\r\n".join(lines) + "\r\nContent-Length: ").encode("latin-1")
+        return ("\r\n".join(lines) + "\r\n").encode("latin-1")
 
 
 class Tunnel(asyncio.Protocol):

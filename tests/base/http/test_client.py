@@ -9,7 +9,7 @@ import gzip
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.models._loopback import Loopback, always, loopback, response, run
+from tests.base.http._loopback import Heard, Loopback, always, loopback, response, run
 
 from newskills.base.errors import (
     ConfigError,
@@ -17,7 +17,7 @@ from newskills.base.errors import (
     RequestTimeoutError,
     TransportError,
 )
-from newskills.models.http import HttpClient, split_url
+from newskills.base.http.client import HttpClient, split_url
 
 Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
 
@@ -400,3 +400,18 @@ def test_a_key_with_a_line_break_is_refused() -> None:
     client = HttpClient("http://127.0.0.1:1", headers=(("Authorization", "Bearer a\r\nX: y"),))
     with pytest.raises(ConfigError, match="Authorization"):
         run(client.post("/", b"", 1))
+
+
+def test_other_methods_send_a_body_only_where_there_is_one() -> None:
+    async def play() -> list[Heard]:
+        async with loopback(always(response(b"{}"))) as server:
+            client = HttpClient(server.url)
+            await client.request("DELETE", "/sessions/a", 5)
+            await client.request("PUT", "/sessions/a", 5, body=b"[1]", headers=(("X-Session-ID", "a"),))
+            await client.close()
+            return server.heard
+
+    gone, put = run(play())
+    assert gone.line == "DELETE /sessions/a HTTP/1.1"
+    assert "content-length" not in gone.headers
+    assert (put.body, put.headers["x-session-id"]) == (b"[1]", "a")

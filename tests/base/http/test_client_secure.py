@@ -10,13 +10,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.models._loopback import Loopback, Play, always, loopback, response, run
+from tests.base.http._loopback import Loopback, Play, always, loopback, response, run
 
 from newskills.base.errors import (
     TransportError,
 )
-from newskills.models.http import HttpClient
-from newskills.models.proxy import Proxy
+from newskills.base.http.client import HttpClient
+from newskills.base.http.proxy import Proxy
 
 Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import pytest
 
 from newskills.base.errors import ConfigError
-from newskills.models.proxy import Proxy, is_loopback, proxy_for
+from newskills.base.http.proxy import Proxy, is_loopback, proxy_for
 
 BOTH = {"HTTP_PROXY": "http://plain:1", "HTTPS_PROXY": "http://safe:2"}
 

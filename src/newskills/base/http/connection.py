@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One HTTP/1.1 connection: a request out in one write, a response in through `httptools` (RFC 9112).
 
-The pool in `http.py` owns connections; nothing else should build one.
+The pool in `client.py` owns connections; nothing else should build one.
 """
 
 from __future__ import annotations
