@@ -64,7 +64,11 @@ class Inference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Request(Struct, kw_only=True):
-    """What is asked of a model: `messages` for chat and responses, `prompt` for text."""
+    """What is asked of a model: `messages` for chat and responses, `prompt` for text.
+
+    `solver` is never sent: what decides, beside the request, how a solver goes on from the reply (limits, tags). It
+    is part of the key, so that work done with other settings is not taken for the same.
+    """
 
     messages: list[Message] | None = None
     prompt: str | list[int] | None = None
@@ -73,6 +77,7 @@ class Request(Struct, kw_only=True):
     tools: list[Row] | None = None
     response_format: Row | None = None
     extra_body: Row = {}
+    solver: Row = {}
 
     def key(self, salt: str = "") -> str:
         """16 hex digits that change when anything the model would see changes (resume and cache key).

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
 
 from newskills.base.errors import DataError
-from newskills.base.protocols import Kit, Tokenizer
+from newskills.base.protocols import Kit, Model, Tokenizer
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
 from newskills.solve.reasoning import split_reasoning, trim_at_stop
 
@@ -87,18 +88,29 @@ class ChatSolver:
         return request
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        began = time.time()
-        reply = await kit.models[MAIN].complete(request)
-        fields = self._fields(reply)
+        reply = await ask(kit.models[MAIN], request)
+        return await self.attempt(sample, request, reply, self.text(reply))
+
+    def text(self, reply: Reply) -> str:
+        """What is kept of one reply: the part before the stop phrases, or up to their end."""
+        stop = self._options.stop
+        return trim_at_stop(with_stop(reply, stop), stop, keep_phrase=self._options.keep_stop)
+
+    async def attempt(self, sample: Sample, request: Request, reply: Reply, text: str) -> Attempt:
+        """The record fields of `text`, with what `reply` says about it."""
+        fields = self._fields(reply, text)
         if self._counter is not None and "num_input_tokens" not in fields:
             fields["num_input_tokens"] = await asyncio.to_thread(self._count, request, self._counter)
         if self._options.timing:
-            fields |= _times(reply, began)
+            fields |= {
+                "generation_start_time": reply.started,
+                "generation_end_time": reply.ended,
+                "generation_time": reply.ended - reply.started,
+            }
         return Attempt(sample_id=sample.id, key=request.key(), fields=fields)
 
-    def _fields(self, reply: Reply) -> Row:
+    def _fields(self, reply: Reply, text: str) -> Row:
         options = self._options
-        text = trim_at_stop(_with_stop(reply, options.stop), options.stop, keep_phrase=options.keep_stop)
         key = options.generation_key
         if options.parse_reasoning:
             fields = split_reasoning(text, key, options.end_reasoning, separate=bool(reply.reasoning))
@@ -133,13 +145,16 @@ class ChatSolver:
         return len(tokenizer.encode(request.prompt or ""))
 
 
-def _with_stop(reply: Reply, stop: tuple[str, ...]) -> str:
+async def ask(model: Model, request: Request) -> Reply:
+    """The model's reply, with its times. Raises what the model raises."""
+    began = time.time()
+    reply = await model.complete(request)
+    reply.started = reply.started or began
+    reply.ended = reply.ended or time.time()
+    return reply
+
+
+def with_stop(reply: Reply, stop: Sequence[str]) -> str:
     """The text with the stop phrase behind it that the server took off and named."""
     named = (reply.raw_message or {}).get("stop_reason")
     return reply.text + named if named in stop else reply.text
-
-
-def _times(reply: Reply, began: float) -> Row:
-    started = reply.started or began
-    ended = reply.ended or time.time()
-    return {"generation_start_time": started, "generation_end_time": ended, "generation_time": ended - started}

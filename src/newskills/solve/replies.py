@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The replies of one sample that took several requests, taken together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from newskills.base.records import Logprobs, Reply, Usage
+
+REPETITION = "repetition"
+
+
+def joined(replies: Sequence[Reply]) -> Reply:
+    """One reply for all: texts joined, tokens summed (as they are billed), the last finish reason.
+
+    A count that one of them lacks is unknown for all. Log-probabilities are those of the generated tokens, in order;
+    what was put between the replies has none.
+    """
+    first, last = replies[0], replies[-1]
+    thoughts = [reply.reasoning for reply in replies if reply.reasoning]
+    return Reply(
+        text="".join(reply.text for reply in replies),
+        reasoning="\n\n".join(thoughts) if thoughts else last.reasoning,
+        finish_reason=last.finish_reason,
+        usage=Usage(
+            input_tokens=_sum([reply.usage.input_tokens for reply in replies]),
+            output_tokens=_sum([reply.usage.output_tokens for reply in replies]),
+            reasoning_tokens=_sum([reply.usage.reasoning_tokens for reply in replies]),
+            cached_tokens=_sum([reply.usage.cached_tokens for reply in replies]),
+        ),
+        logprobs=_logprobs([reply.logprobs for reply in replies]),
+        model=last.model,
+        raw_message=last.raw_message,
+        started=first.started,
+        ended=last.ended,
+    )
+
+
+def stopped_on_repetition(reply: Reply) -> bool:
+    """Whether the server ended the text because it went round in circles (vLLM's `repetition_detection`)."""
+    told = (reply.raw_message or {}).get("stopped_on_repetition")
+    return reply.finish_reason == REPETITION or told is True
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _logprobs(parts: Sequence[Logprobs | None]) -> Logprobs | None:
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or not known:
+        return None
+    tops = [part.top_logprobs for part in known if part.top_logprobs is not None]
+    return Logprobs(
+        tokens=[token for part in known for token in part.tokens],
+        logprobs=[value for part in known for value in part.logprobs],
+        top_logprobs=[row for rows in tops for row in rows] if len(tops) == len(known) else None,
+    )
