@@ -7,12 +7,11 @@ from collections.abc import Callable
 from inspect import isfunction, signature
 from typing import Any
 
-import msgspec
-
-from newskills.base.errors import ConfigError, guard, suggest
+from newskills.base.errors import ConfigError, guard
 from newskills.base.protocols import Grader
 from newskills.base.records import Failure, Row, Score
 from newskills.base.registry import Registry
+from newskills.config.settings import read_config
 
 GRADERS = Registry(
     "grader",
@@ -66,15 +65,3 @@ def make_grader(name: str, config: Row) -> Grader:
 def cpu_seconds(grader: Grader) -> float:
     """CPU time that one record may take: the grader's setting `timeout`, where it has one."""
     return float(getattr(getattr(grader, "config", None), "timeout", 10.0))
-
-
-def read_config(kind: type[Any], config: Row, where: str) -> Any:
-    """`config` as a struct of `kind`. Raises ConfigError with did-you-mean."""
-    known = [field.encode_name for field in msgspec.structs.fields(kind)]
-    for key in config:
-        if key not in known:
-            raise ConfigError(f"{where} has no key '{key}'{suggest(key, known)}")
-    try:
-        return msgspec.convert(config, kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"{where}: {error}.") from error

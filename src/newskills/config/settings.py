@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings that a part of the system declares itself: a dictionary of the user's → the part's own struct."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from newskills.base.errors import ConfigError, suggest
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+def read_config(kind: type[S], config: dict[str, Any], where: str) -> S:
+    """`config` as a struct of `kind`. Raises ConfigError with did-you-mean."""
+    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    for key in config:
+        if key not in known:
+            raise ConfigError(f"{where} has no key '{key}'{suggest(key, known)}")
+    try:
+        return msgspec.convert(config, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{where}: {error}.") from error
