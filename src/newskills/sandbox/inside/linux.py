@@ -78,9 +78,10 @@ def _failed(what: str) -> OSError:
     return OSError(number, f"{what}: {os.strerror(number)}")
 
 
-def syscall(number: int, *args: int) -> int:
-    """A raw system call with whole-number arguments."""
-    result: int = _libc.syscall(ctypes.c_long(number), *(ctypes.c_long(each) for each in args))
+def syscall(number: int, *args: int | bytes) -> int:
+    """A raw system call; bytes are passed by their address, for the kernel to read."""
+    whole = (each if isinstance(each, bytes) else ctypes.c_long(each) for each in args)
+    result: int = _libc.syscall(ctypes.c_long(number), *whole)
     if result == -1:
         raise _failed(f"system call {number}")
     return result
@@ -105,8 +106,7 @@ def umount(target: str, flags: int = 0) -> None:
 
 def pivot_root(new: str, old: str) -> None:
     """pivot_root(2); `pivot_root(".", ".")` followed by `umount(".", MNT_DETACH)` needs no folder for the old root."""
-    if _libc.syscall(ctypes.c_long(_NR_PIVOT_ROOT), os.fsencode(new), os.fsencode(old)):
-        raise _failed(f"pivot_root to {new}")
+    syscall(_NR_PIVOT_ROOT, os.fsencode(new), os.fsencode(old))
 
 
 def unshare(flags: int) -> None:
@@ -172,8 +172,7 @@ def drop_capabilities() -> None:
     prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL)
     header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
     nothing = struct.pack("=6I", 0, 0, 0, 0, 0, 0)
-    if _libc.syscall(ctypes.c_long(_NR_CAPSET), header, nothing):
-        raise _failed("capset")
+    syscall(_NR_CAPSET, header, nothing)
 
 
 def close_descriptors(keep: Collection[int]) -> None:
