@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which files, ports and processes code may reach where name spaces are refused: Landlock (linux/landlock.h).
 
-What each version of the interface can deny: 1 files, 2 moves between folders (denied altogether before), 3 truncation,
-4 TCP, 5 device ioctls, 6 abstract unix sockets and signals to outsiders, 9 unix sockets by path. UDP and, before 9, unix
-sockets are left to the system call filter.
+What each version of the interface can deny: 1 files, 2 moves between folders (denied altogether before),
+3 truncation, 4 TCP, 5 device ioctls, 6 abstract unix sockets and signals to outsiders, 9 unix sockets by path.
+UDP and, before 9, unix sockets are left to the system call filter.
 """
 
 from __future__ import annotations
@@ -60,10 +60,11 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
 
 
 def restrict(*, read: Sequence[str], write: Sequence[str], network: bool) -> None:
-    """Deny this process, and all it starts, everything that this kernel's Landlock can deny, except: to read and run what
-    lies in `read`, anything in `write` (paths of folders or files; missing ones are skipped), and TCP with `network`.
+    """Deny this process, and all it starts, everything that this kernel's Landlock can deny, except: to read and run
+    what lies in `read`, anything in `write` (folders or files; missing ones are skipped), and TCP with `network`.
 
-    Call it before the system call filter. Raises OSError, also where there is no Landlock.
+    Call it before the system call filter, and give up capabilities too: CAP_PERFMON reads the memory map and
+    environment of other processes past Landlock. Raises OSError, also where there is no Landlock.
     """
     version = abi()
     handled = _file_rights(version)
