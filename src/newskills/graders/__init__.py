@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import isfunction, signature
-from typing import Any
 
 from newskills.base.errors import ConfigError, guard
 from newskills.base.protocols import Grader
