@@ -14,6 +14,7 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import AsyncIterator
+from typing import cast
 from urllib.parse import urlsplit
 
 from newskills.base.errors import ConfigError, ModelNotFoundError, TransportError
@@ -315,8 +316,7 @@ class Tunnel(asyncio.Protocol):
             raise TransportError(f"The proxy {proxy.host}:{proxy.port} refuses a tunnel to {authority}: {status}.")
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods only
 
     def data_received(self, data: bytes) -> None:
         self._answer += data

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a server's handler gets and gives back, and the answers that every API needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+JSON = "application/json"
+
+
+class Request(Struct, frozen=True):
+    """One whole request. `path` and `query` as sent (not decoded); names of headers in lower case, values as
+    latin-1, several of one name joined by a comma."""
+
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Response(Struct, frozen=True):
+    """One whole answer; the server adds the length and, where it ends the connection, says so."""
+
+    status: int = 200
+    body: bytes = b""
+    content_type: str = JSON
+    headers: Sequence[tuple[str, str]] = ()
+
+
+def json_response(value: Any, status: int = 200) -> Response:
+    """Raises UnicodeEncodeError for a lone surrogate, which JSON in UTF-8 cannot hold."""
+    return Response(status, msgspec.json.encode(value))
+
+
+def error_response(status: int, sentence: str, headers: Sequence[tuple[str, str]] = ()) -> Response:
+    """`{"error": sentence}`."""
+    body = msgspec.json.encode({"error": sentence.encode("utf-8", "replace").decode()})
+    return Response(status, body, headers=headers)
+
+
+def not_found(request: Request) -> Response:
+    return error_response(404, f"There is nothing at {request.path[:200]}.")
+
+
+def wrong_method(request: Request, *allowed: str) -> Response | None:
+    """The answer 405 unless the method is one of `allowed`; where GET is, HEAD is too."""
+    if request.method in allowed or (request.method == "HEAD" and "GET" in allowed):
+        return None
+    sentence = f"{request.path[:200]} takes {' or '.join(allowed)}, not {request.method}."
+    return error_response(405, sentence, (("Allow", ", ".join(allowed)),))
+
+
+def encode_response(response: Response, *, close: bool, bodiless: bool) -> bytes:
+    """The bytes on the wire; `bodiless` for the answer to HEAD."""
+    head = b"%bContent-Length: %d\r\n" % (_opening(response.status, response.content_type), len(response.body))
+    for name, value in response.headers:
+        head += f"{name}: {value}\r\n".encode("latin-1")
+    return b"%b%b\r\n%b" % (head, b"Connection: close\r\n" if close else b"", b"" if bodiless else response.body)
+
+
+@cache
+def _opening(status: int, content_type: str) -> bytes:
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {content_type}\r\n".encode("latin-1")

@@ -1,0 +1,604 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server over real sockets: frames, limits, time-outs, clients that misbehave or leave, and the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.base.http._loopback import run
+
+from newskills.base import aio
+from newskills.base.errors import ConfigError, ServerStartError
+from newskills.base.http.client import HttpClient
+from newskills.base.http.messages import (
+    Request,
+    Response,
+    error_response,
+    json_response,
+    not_found,
+    wrong_method,
+)
+from newskills.base.http.server import Handler, Server, ServerLimits, serve
+
+SHORT = ServerLimits(receive=0.3, idle=0.3, linger=0.2, head=4000, body=100_000)
+
+
+async def echo(request: Request) -> Response:
+    """What the server understood."""
+    return json_response(
+        {
+            "method": request.method,
+            "path": request.path,
+            "query": request.query,
+            "headers": request.headers,
+            "body": request.body.decode("latin-1"),
+        }
+    )
+
+
+@contextlib.asynccontextmanager
+async def served(handler: Handler = echo, limits: ServerLimits | None = None) -> AsyncIterator[Server]:
+    server = await serve(handler, limits=limits)
+    try:
+        yield server
+    finally:
+        await server.close(1.0)
+        assert not server.connections
+
+
+class Wire:
+    """One raw connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    async def answer(self, *, head: bool = False) -> tuple[int, dict[str, str], bytes]:
+        raw = await self.reader.readuntil(b"\r\n\r\n")
+        line, *rest = raw[:-4].decode("latin-1").split("\r\n")
+        headers = {name.lower(): value for name, value in (one.split(": ", 1) for one in rest)}
+        length = 0 if head or line.split(" ")[1] == "100" else int(headers["content-length"])
+        return int(line.split(" ")[1]), headers, await self.reader.readexactly(length)
+
+    async def ends(self) -> bool:
+        try:
+            return await asyncio.wait_for(self.reader.read(), 10) == b""
+        except ConnectionError:
+            return True
+
+
+@contextlib.asynccontextmanager
+async def wired(server: Server) -> AsyncIterator[Wire]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    try:
+        yield Wire(reader, writer)
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
+
+
+async def said(data: bytes, limits: ServerLimits | None = None) -> tuple[int, Any, bool]:
+    """(status, JSON, whether the connection ended) of the one answer to `data`."""
+    async with served(limits=limits) as server, wired(server) as wire:
+        wire.writer.write(data)
+        status, headers, body = await wire.answer()
+        closing = headers.get("connection") == "close"
+        assert not closing or await wire.ends()
+        return status, msgspec.json.decode(body), closing
+
+
+def post(body: bytes, *headers: bytes, path: bytes = b"/x") -> bytes:
+    lines = [b"POST %b HTTP/1.1" % path, b"Host: h", b"Content-Length: %d" % len(body), *headers]
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+def test_a_request_is_understood_as_sent() -> None:
+    data = post(b"hi", b"X-Two: a", b"x-two: b", b"X-Latin: \xe9", path=b"/a%2Fb?q=1&r=?")
+    status, got, closing = run(said(data))
+    assert (status, closing) == (200, False)
+    assert (got["method"], got["path"], got["query"], got["body"]) == ("POST", "/a%2Fb", "q=1&r=?", "hi")
+    assert (got["headers"]["x-two"], got["headers"]["x-latin"]) == ("a, b", "é")
+
+
+def test_the_absolute_form_of_an_address_loses_its_host() -> None:
+    _, got, _ = run(said(b"GET http://h:1/a/b?c HTTP/1.1\r\nHost: h\r\n\r\n"))
+    assert (got["path"], got["query"]) == ("/a/b", "c")
+
+
+def test_chunked_bodies_with_extensions_and_trailers() -> None:
+    data = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n1\r\nd\r\n0\r\nX-Late: 1\r\n\r\n"
+    status, got, _ = run(said(data))
+    assert (status, got["body"]) == (200, "abcd")
+    assert "x-late" not in got["headers"]
+
+
+def test_ten_thousand_requests_over_one_connection() -> None:
+    async def play() -> int:
+        async with served() as server:
+            client = HttpClient(server.url, limit=1)
+            for number in range(10_000):
+                answer = await client.post("/n", b"%d" % number, 5)
+                assert msgspec.json.decode(answer.body)["body"] == str(number)
+            connections = len(server.connections)
+            await client.close()
+            return connections
+
+    assert run(play()) == 1
+
+
+def test_pipelined_requests_are_answered_in_order_whatever_they_take() -> None:
+    async def slow_first(request: Request) -> Response:
+        await asyncio.sleep(0.05 if request.path == "/0" else 0)
+        return Response(body=request.path.encode())
+
+    async def play() -> list[bytes]:
+        async with served(slow_first) as server, wired(server) as wire:
+            wire.writer.write(b"".join(post(b"x" * 50, path=b"/%d" % n) for n in range(500)))
+            return [(await wire.answer())[2] for _ in range(500)]
+
+    assert run(play()) == [b"/%d" % n for n in range(500)]
+
+
+def test_many_connections_at_once() -> None:
+    async def play() -> set[str]:
+        async with served() as server:
+            client = HttpClient(server.url, limit=200)
+            answers = await asyncio.gather(*(client.post("/", b"%d" % n, 10) for n in range(1000)))
+            await client.close()
+            return {msgspec.json.decode(answer.body)["body"] for answer in answers}
+
+    assert run(play()) == {str(n) for n in range(1000)}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    bodies=st.lists(st.binary(max_size=40), min_size=1, max_size=5),
+    chunked=st.booleans(),
+    cuts=st.lists(st.integers(0, 2000), max_size=12),
+)
+def test_requests_may_be_cut_anywhere(bodies: list[bytes], chunked: bool, cuts: list[int]) -> None:
+    def frame(body: bytes) -> bytes:
+        if not chunked:
+            return post(body)
+        size = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+        return b"POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n%b0\r\n\r\n" % size
+
+    async def play() -> list[bytes]:
+        data = b"".join(frame(body) for body in bodies)
+        edges = sorted({0, len(data), *(cut % len(data) for cut in cuts)})
+        async with served() as server, wired(server) as wire:
+            for start, end in pairwise(edges):
+                wire.writer.write(data[start:end])
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+            answers = [await wire.answer() for _ in bodies]
+            return [msgspec.json.decode(body)["body"].encode("latin-1") for _, _, body in answers]
+
+    assert run(play()) == bodies
+
+
+@settings(max_examples=60, deadline=None)
+@given(garbage=st.one_of(st.binary(min_size=1, max_size=300), st.just(b"\x16\x03\x01\x02\x00\x01")))
+def test_garbage_harms_nobody(garbage: bytes) -> None:
+    async def play() -> tuple[bytes, int]:
+        async with served(limits=SHORT) as server:
+            async with wired(server) as wire:
+                wire.writer.write(garbage)
+                wire.writer.write_eof()
+                with contextlib.suppress(ConnectionError):
+                    got = await wire.reader.read()
+            async with wired(server) as wire:
+                wire.writer.write(post(b"fine"))
+                return got, (await wire.answer())[0]
+
+    answer, status = run(play())
+    assert answer == b"" or answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 200 "))
+    assert status == 200
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x00\x01\x02",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"FETCH / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX: a\x01b\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nab",
+        b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\nab",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_told_so_and_ended(data: bytes) -> None:
+    status, got, closing = run(said(data))
+    assert (status, closing) == (400, True)
+    assert got["error"].startswith("This is no HTTP/1.1 request (")
+
+
+def test_a_bad_request_is_answered_after_the_good_ones_before_it() -> None:
+    async def play() -> list[int]:
+        async with served() as server, wired(server) as wire:
+            wire.writer.write(post(b"1") + post(b"2") + b"nonsense\r\n\r\n")
+            statuses = [(await wire.answer())[0] for _ in range(3)]
+            assert await wire.ends()
+            return statuses
+
+    assert run(play()) == [200, 200, 400]
+
+
+def test_a_body_at_the_limit_fits_and_one_above_does_not() -> None:
+    limits = ServerLimits(body=1000)
+    status, got, _ = run(said(post(b"x" * 1000), limits))
+    assert (status, len(got["body"])) == (200, 1000)
+    status, got, closing = run(said(post(b"x" * 1001), limits))
+    assert (status, closing) == (413, True)
+    assert got["error"] == "The body of a request may have 1,000 bytes."
+
+
+def test_a_chunked_body_above_the_limit_is_not_read_to_its_end() -> None:
+    endless = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + b"64\r\n" + b"x" * 100 + b"\r\n"
+    status, _, closing = run(said(endless + (b"64\r\n" + b"x" * 100 + b"\r\n") * 10, ServerLimits(body=1000)))
+    assert (status, closing) == (413, True)
+
+
+def test_the_answer_reaches_a_client_that_still_sends_ten_megabytes() -> None:
+    async def play() -> int:
+        async with served(limits=ServerLimits(body=1000, linger=10)) as server, wired(server) as wire:
+            wire.writer.write(post(b"x" * 10_000_000))
+            await wire.writer.drain()
+            return (await wire.answer())[0]
+
+    assert run(play()) == 413
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        b"".join(b"X-%d: %d\r\n" % (n, n) for n in range(5000)) + b"\r\n",
+        b"X: " + b"a" * 500_000,
+        b"X" * 500_000,
+    ],
+)
+def test_a_flood_of_headers_is_refused(flood: bytes) -> None:
+    async def play() -> tuple[int, str]:
+        async with served() as server, wired(server) as wire:
+            wire.writer.write(b"GET / HTTP/1.1\r\n" + flood)
+            status, _, body = await wire.answer()
+            return status, msgspec.json.decode(body)["error"]
+
+    status, error = run(play())
+    assert (status, error) == (431, "The headers of a request may have 65,536 bytes together.")
+
+
+def test_a_long_address_is_refused() -> None:
+    status, _, closing = run(said(b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n"))
+    assert (status, closing) == (414, True)
+
+
+@pytest.mark.parametrize("tail", [b"0\r\nX-Trailer: ", b"5;"])
+def test_an_endless_trailer_or_chunk_extension_is_refused(tail: bytes) -> None:
+    async def play() -> int:
+        async with served() as server, wired(server) as wire:
+            wire.writer.write(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + tail)
+            wire.writer.write(b"a" * 2_000_000)
+            return (await wire.answer())[0]
+
+    assert run(play()) == 431
+
+
+def test_expect_100_continue() -> None:
+    async def play() -> tuple[int, int, bytes]:
+        async with served() as server, wired(server) as wire:
+            head, body = post(b"x" * 2000, b"Expect: 100-continue").split(b"\r\n\r\n")
+            wire.writer.write(head + b"\r\n\r\n")
+            first = (await wire.answer())[0]
+            wire.writer.write(body)
+            return first, *(await wire.answer())[::2]
+
+    first, status, answer = run(play())
+    assert (first, status, len(msgspec.json.decode(answer)["body"])) == (100, 200, 2000)
+
+
+def test_expect_100_continue_is_refused_before_the_body_is_sent() -> None:
+    head = b"POST / HTTP/1.1\r\nContent-Length: 100000000\r\nExpect: 100-continue\r\n\r\n"
+    assert run(said(head))[0] == 413
+
+
+def test_continue_waits_for_the_answers_before_it() -> None:
+    async def play() -> list[int]:
+        async with served() as server, wired(server) as wire:
+            head = post(b"x" * 10, b"Expect: 100-continue").split(b"\r\n\r\n")[0]
+            wire.writer.write(post(b"1") + head + b"\r\n\r\n")
+            statuses = [(await wire.answer())[0] for _ in range(2)]
+            wire.writer.write(b"x" * 10)
+            return [*statuses, (await wire.answer())[0]]
+
+    assert run(play()) == [200, 100, 200]
+
+
+def test_head_gets_the_head_alone() -> None:
+    async def play() -> tuple[dict[str, str], int]:
+        async with served() as server, wired(server) as wire:
+            wire.writer.write(b"HEAD / HTTP/1.1\r\nHost: h\r\n\r\n" + post(b""))
+            _, headers, _ = await wire.answer(head=True)
+            return headers, (await wire.answer())[0]
+
+    headers, following = run(play())
+    assert int(headers["content-length"]) > 10
+    assert following == 200
+
+
+@pytest.mark.parametrize(
+    ("data", "closing"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", False),
+        (b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", True),
+        (b"GET / HTTP/1.1\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\n\r\n", True),
+        (b"GET / HTTP/1.0\r\n\r\n", True),
+        (b"GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", True),
+        (b"POST / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 1\r\n\r\nx", True),
+        (b"CONNECT h:80 HTTP/1.1\r\nHost: h\r\n\r\n", True),
+    ],
+)
+def test_whether_a_connection_is_kept(data: bytes, closing: bool) -> None:
+    assert run(said(data))[::2] == (200, closing)
+
+
+def test_an_exception_is_a_500_without_a_trace() -> None:
+    async def broken(request: Request) -> Response:
+        if request.path == "/own":
+            raise ServerStartError("No place left.")
+        raise KeyError("secret-free")
+
+    async def play() -> list[tuple[int, str]]:
+        async with served(broken) as server:
+            client = HttpClient(server.url, limit=1)
+            answers = [await client.get(path, 5) for path in ("/own", "/other", "/other")]
+            await client.close()
+            return [(answer.status, msgspec.json.decode(answer.body)["error"]) for answer in answers]
+
+    own, other, again = run(play())
+    assert own == (500, "The server failed on this request: No place left.")
+    assert other == again == (500, "The server failed on this request: KeyError: 'secret-free'")
+
+
+def test_helpers() -> None:
+    request = Request("PATCH", "/x", "", {}, b"")
+    refused = wrong_method(request, "GET", "POST")
+    assert refused is not None
+    assert (refused.status, refused.headers) == (405, (("Allow", "GET, POST"),))
+    assert wrong_method(Request("HEAD", "/x", "", {}, b""), "GET") is None
+    assert wrong_method(Request("HEAD", "/x", "", {}, b""), "POST") is not None
+    assert msgspec.json.decode(not_found(request).body) == {"error": "There is nothing at /x."}
+    assert msgspec.json.decode(error_response(400, "a\ud800b").body) == {"error": "a?b"}
+
+
+class Work:
+    """A handler that never ends, and what became of it."""
+
+    def __init__(self) -> None:
+        self.begun, self.cancelled = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, request: Request) -> Response:
+        self.begun.set()
+        try:
+            await asyncio.sleep(600)
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        return Response()
+
+
+@pytest.mark.parametrize("manner", ["close", "half", "reset"])
+def test_a_client_that_leaves_cancels_its_work(manner: str) -> None:
+    async def play() -> None:
+        work = Work()
+        async with served(work) as server:
+            async with wired(server) as wire:
+                wire.writer.write(post(b"x"))
+                await work.begun.wait()
+                if manner == "half":
+                    wire.writer.write_eof()
+                elif manner == "reset":
+                    wire.writer.transport.abort()
+                else:
+                    wire.writer.close()
+                await asyncio.wait_for(work.cancelled.wait(), 5)
+            assert all(connection.task is None for connection in server.connections)
+
+    run(play())
+
+
+def test_a_client_that_leaves_in_the_middle_of_its_body() -> None:
+    async def play() -> int:
+        async with served() as server:
+            for cut in (10, 60, 90):
+                async with wired(server) as wire:
+                    wire.writer.write(post(b"x" * 50)[:cut])
+            async with wired(server) as wire:
+                wire.writer.write(post(b"x"))
+                return (await wire.answer())[0]
+
+    assert run(play()) == 200
+
+
+@pytest.mark.parametrize(
+    "sent", [b"G", b"GET / HTTP/1.1\r\nX: ", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc"]
+)
+def test_a_request_that_never_ends_is_timed_out(sent: bytes) -> None:
+    async def play() -> tuple[int, bool]:
+        async with served(limits=SHORT) as server, wired(server) as wire:
+            wire.writer.write(sent)
+            return (await wire.answer())[0], await wire.ends()
+
+    assert run(play()) == (408, True)
+
+
+def test_a_request_that_drips_is_timed_out() -> None:
+    async def play() -> int:
+        async with served(limits=SHORT) as server, wired(server) as wire:
+
+            async def drip() -> None:
+                for _ in range(200):
+                    wire.writer.write(b"X-A: b\r\n")
+                    await asyncio.sleep(0.02)
+
+            wire.writer.write(b"GET / HTTP/1.1\r\n")
+            task = asyncio.create_task(drip())
+            status = (await wire.answer())[0]
+            task.cancel()
+            return status
+
+    assert run(play()) == 408
+
+
+def test_work_may_take_longer_than_a_request_may_take_to_arrive() -> None:
+    async def slow(request: Request) -> Response:
+        await asyncio.sleep(0.8)
+        return Response()
+
+    async def play() -> int:
+        async with served(slow, SHORT) as server, wired(server) as wire:
+            wire.writer.write(post(b"x"))
+            return (await wire.answer())[0]
+
+    assert run(play()) == 200
+
+
+def test_an_idle_connection_is_closed_without_a_word() -> None:
+    async def play() -> bool:
+        async with served(limits=SHORT) as server, wired(server) as wire:
+            wire.writer.write(post(b"x"))
+            await wire.answer()
+            return await wire.ends()
+
+    assert run(play())
+
+
+def test_a_client_that_takes_no_answers_is_cut_off() -> None:
+    async def large(request: Request) -> Response:
+        return Response(body=b"x" * 8_000_000)
+
+    async def play() -> None:
+        async with served(large, SHORT) as server:
+            sock = socket.create_connection(("127.0.0.1", server.port))
+            sock.sendall(post(b"x") * 3)
+            for _ in range(100):
+                await asyncio.sleep(0.05)
+                if not server.connections:
+                    break
+            sock.close()
+            assert not server.connections
+
+    run(play())
+
+
+def test_a_slow_client_gets_the_whole_of_a_large_last_answer() -> None:
+    async def large(request: Request) -> Response:
+        return Response(body=b"x" * 8_000_000)
+
+    async def play() -> int:
+        limits = ServerLimits(linger=0.1, receive=20)
+        async with served(large, limits) as server, wired(server) as wire:
+            wire.writer.write(post(b"x", b"Connection: close"))
+            await asyncio.sleep(0.6)
+            return len((await wire.answer())[2])
+
+    assert run(play()) == 8_000_000
+
+
+def test_too_many_connections_are_told_so() -> None:
+    async def play() -> tuple[int, int]:
+        async with served(limits=ServerLimits(connections=2)) as server:
+            async with wired(server), wired(server):
+                await asyncio.sleep(0.05)
+                async with wired(server) as third:
+                    refused = (await third.answer())[0]
+            await asyncio.sleep(0.05)
+            async with wired(server) as wire:
+                wire.writer.write(post(b"x"))
+                return refused, (await wire.answer())[0]
+
+    assert run(play()) == (503, 200)
+
+
+def test_a_stop_waits_for_requests_in_work_and_takes_no_more() -> None:
+    gate = asyncio.Event()
+
+    async def gated(request: Request) -> Response:
+        await gate.wait()
+        return Response(body=b"done")
+
+    async def play() -> None:
+        server = await serve(gated)
+        async with wired(server) as busy, wired(server) as idle:
+            busy.writer.write(post(b"x"))
+            await asyncio.sleep(0.05)
+            stop = asyncio.create_task(server.close(10))
+            assert await idle.ends()
+            with pytest.raises(ConnectionError):
+                await asyncio.open_connection("127.0.0.1", server.port)
+            gate.set()
+            _, headers, body = await busy.answer()
+            assert (headers["connection"], body) == ("close", b"done")
+            busy.writer.close()
+            await stop
+
+    run(play())
+
+
+def test_a_stop_cancels_what_outlives_its_grace() -> None:
+    async def play() -> None:
+        work = Work()
+        server = await serve(work)
+        async with wired(server) as wire:
+            wire.writer.write(post(b"x"))
+            await work.begun.wait()
+            await server.close(0.05)
+            assert work.cancelled.is_set()
+            assert await wire.ends()
+
+    run(play())
+
+
+def test_a_taken_port_is_named() -> None:
+    async def play() -> str:
+        async with served() as server:
+            with pytest.raises(ServerStartError) as caught:
+                await serve(echo, port=server.port)
+            assert str(server.port) in caught.value.message
+            return caught.value.message
+
+    assert "another program listens there" in run(play())
+
+
+@pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 65536), ("127.0.0.1", -1), ("no.such.host.invalid", 0)])
+def test_an_impossible_address_is_refused(host: str, port: int) -> None:
+    with pytest.raises(ConfigError):
+        run(serve(echo, host, port))
+
+
+def test_the_name_localhost_and_uvloop() -> None:
+    pytest.importorskip("uvloop")
+
+    async def play() -> tuple[str, int]:
+        server = await serve(echo, "localhost", limits=SHORT)
+        client = HttpClient(server.url)
+        answer = await client.post("/", b"x", 5)
+        refused = await client.post("/", b"x" * 200_000, 5)
+        await client.close()
+        await server.close()
+        assert refused.status == 413
+        return server.host, answer.status
+
+    assert aio.run(play) == ("127.0.0.1", 200)
