@@ -34,7 +34,7 @@ class SandboxConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     type: Annotated[Literal["local"], Meta(description="kept for older scripts")] = "local"
     host: Annotated[str, Meta(description="address of a running sandbox server; empty: run code here")] = ""
-    port: Annotated[int | None, Meta(ge=1, le=65535, description="its port (6000)")] = None
+    port: Annotated[Annotated[int, Meta(ge=1, le=65535)] | None, Meta(description="its port (6000)")] = None
     disable_session_restore: Annotated[
         bool, Meta(description="do not replay the finished cells of a session whose state was lost")
     ] = False

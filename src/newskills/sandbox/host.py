@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sandbox inside this process: sessions by name, a few made ahead of time, a bounded number of cells at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from newskills.base.errors import ExecutionRefusedError, SandboxError
+from newskills.base.protocols import Execution, ExecutionResult
+from newskills.sandbox.config import SandboxConfig
+from newskills.sandbox.languages import Language, language
+from newskills.sandbox.launch import Launched, launch
+from newskills.sandbox.zygote import Channel
+
+AHEAD = 4
+"""Sessions kept ready of each kind that was asked for."""
+SLACK = 20.0
+"""Seconds past the deadline and its grace after which a supervisor is given up."""
+
+
+class _Session:
+    """One session: its channel and one cell at a time."""
+
+    def __init__(self, channel: Channel, launched: Launched, backend: str) -> None:
+        self.channel, self.launched, self.backend = channel, launched, backend
+        self.lock = asyncio.Lock()
+        self.created = self.last_used = time.time()
+        self.waiting = 0
+
+
+class LocalSandbox:
+    """Implements `Sandbox` with processes of this machine. Belongs to the loop that starts it.
+
+    `rung` says what isolates the code once `start` has returned. Raises SandboxError where no rung can be had.
+    """
+
+    def __init__(self, config: SandboxConfig, environ: Mapping[str, str] | None = None) -> None:
+        self._config = config
+        self._environ = os.environ if environ is None else environ
+        self._launched: Launched | None = None
+        self._starting = asyncio.Lock()
+        self._sessions: dict[str, _Session] = {}
+        self._opening: dict[str, asyncio.Lock] = {}
+        self._ready: dict[bool, deque[asyncio.Task[Channel]]] = {True: deque(), False: deque()}
+        self._gate = asyncio.Semaphore(config.concurrency or 2 * (os.cpu_count() or 1))
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._closed = False
+        self.executions = self.timeouts = self.queued = 0
+
+    @property
+    def rung(self) -> str:
+        return self._launched.rung if self._launched else ""
+
+    async def start(self) -> None:
+        """Raises SandboxError."""
+        await self._live()
+
+    async def execute(self, execution: Execution) -> ExecutionResult:
+        """Raises ExecutionRefusedError, SandboxError."""
+        spoken = language(execution.language)
+        request = self._checked(spoken, execution)
+        launched = await self._live()
+        self.queued += 1
+        try:
+            if execution.session_id is None:
+                return await self._once(launched, spoken, execution, request)
+            return await self._in_session(execution.session_id, launched, spoken, execution, request)
+        finally:
+            self.queued -= 1
+
+    async def delete_session(self, session_id: str) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            await self._end(session.channel, session.launched)
+
+    def sessions(self) -> dict[str, dict[str, Any]]:
+        """id → backend, created and last_used (seconds since 1970), alive."""
+        return {
+            name: {
+                "backend": session.backend,
+                "created": session.created,
+                "last_used": session.last_used,
+                "alive": not session.channel.closed,
+            }
+            for name, session in self._sessions.items()
+        }
+
+    async def close(self) -> None:
+        """Ends all sessions and waits until their processes are gone."""
+        self._closed = True
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._sessions.clear()
+        if self._launched is not None:
+            await self._launched.close()
+
+    def _checked(self, spoken: Language, execution: Execution) -> dict[str, Any]:
+        longest = self._config.limits.timeout
+        if not (isinstance(execution.timeout, int | float) and 0 < execution.timeout <= longest):
+            raise ExecutionRefusedError(
+                f"The time-out must be above 0 and at most {longest:g} seconds, not {execution.timeout!r}."
+            )
+        if not 0 <= execution.max_output_characters <= 10_000_000:
+            raise ExecutionRefusedError(
+                f"max_output_characters must be from 0 to 10,000,000, not {execution.max_output_characters}."
+            )
+        try:
+            execution.code.encode()
+            execution.std_input.encode()
+        except UnicodeEncodeError as error:
+            raise ExecutionRefusedError("The code holds half of a surrogate pair, which is no text.") from error
+        if spoken.name in ("ipython", "python", "python3") and "\0" in execution.code:
+            raise ExecutionRefusedError("The code holds a NUL character, which no source text may.")
+        return {
+            **spoken.request(execution),
+            "stdin": execution.std_input,
+            "timeout": execution.timeout,
+            "characters": execution.max_output_characters,
+        }
+
+    async def _live(self) -> Launched:
+        async with self._starting:
+            if self._closed:
+                raise SandboxError("The sandbox is closed.")
+            if self._launched is None or self._launched.zygote.closed:
+                if self._launched is not None:
+                    await self._launched.close()
+                self._ready = {True: deque(), False: deque()}
+                self._launched = await launch(self._config, self._environ)
+                if self._config.session_timeout:
+                    self._keep(asyncio.create_task(self._expire()))
+            return self._launched
+
+    async def _once(
+        self, launched: Launched, spoken: Language, execution: Execution, request: dict[str, Any]
+    ) -> ExecutionResult:
+        async with self._gate:
+            channel = await self._take(launched, eager=spoken.stateful)
+            try:
+                outcome = await self._ask(launched, channel, execution, request)
+            finally:
+                self._keep(asyncio.create_task(self._end(channel, launched)))
+        return self._result(launched, spoken, execution, outcome)
+
+    async def _in_session(
+        self, name: str, launched: Launched, spoken: Language, execution: Execution, request: dict[str, Any]
+    ) -> ExecutionResult:
+        session, made = await self._session(name, launched, spoken)
+        await session.lock.acquire()
+        work = asyncio.create_task(self._locked(session, execution, request))
+        self._keep(work)
+        try:
+            outcome = await asyncio.shield(work)
+        except asyncio.CancelledError:
+            session.channel.interrupt()
+            raise
+        result = self._result(launched, spoken, execution, outcome)
+        result.session_id = name
+        result.new_session_created = made or bool(outcome and outcome["fresh"])
+        if outcome is None and self._sessions.get(name) is session:
+            await self.delete_session(name)
+        return result
+
+    async def _locked(
+        self, session: _Session, execution: Execution, request: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        """Goes on when its caller is cancelled: the answer must be read before the next question."""
+        try:
+            async with self._gate:
+                outcome = await self._ask(session.launched, session.channel, execution, request)
+            session.last_used = time.time()
+            return outcome
+        finally:
+            session.lock.release()
+
+    async def _session(self, name: str, launched: Launched, spoken: Language) -> tuple[_Session, bool]:
+        """The session of that name, and whether it was made just now."""
+        opening = self._opening.setdefault(name, asyncio.Lock())
+        try:
+            async with opening:
+                session = self._sessions.get(name)
+                if session is not None and not session.channel.closed and session.launched is launched:
+                    return session, False
+                if session is None and len(self._sessions) >= self._config.max_sessions:
+                    raise SandboxError(
+                        f"{len(self._sessions)} sessions are open, as many as there may be.",
+                        hint="Delete some, or start the server with a higher --max_sessions.",
+                    )
+                channel = await self._take(launched, eager=spoken.stateful)
+                session = self._sessions[name] = _Session(channel, launched, spoken.name)
+                return session, True
+        finally:
+            if not opening.locked():
+                self._opening.pop(name, None)
+
+    async def _take(self, launched: Launched, *, eager: bool) -> Channel:
+        """A session that is ready, or as soon as it is; others are made for those who come next."""
+        ready = self._ready[eager]
+        while ready and ready[0].done() and (ready[0].exception() or ready[0].result().closed):
+            ready.popleft()
+        task = ready.popleft() if ready else self._make(launched, eager)
+        while len(ready) < AHEAD and not self._closed:
+            ready.append(self._make(launched, eager))
+        return await asyncio.shield(task)
+
+    def _make(self, launched: Launched, eager: bool) -> asyncio.Task[Channel]:
+        task = asyncio.create_task(launched.session(eager=eager))
+        self._keep(task)
+        return task
+
+    async def _ask(
+        self, launched: Launched, channel: Channel, execution: Execution, request: dict[str, Any]
+    ) -> dict[str, Any] | None:
+        try:
+            async with asyncio.timeout(execution.timeout + SLACK):
+                return await channel.ask(request)
+        except TimeoutError:
+            await launched.zygote.kill(channel.number)
+            raise SandboxError("The sandbox did not keep a deadline; the session was ended.") from None
+
+    def _result(
+        self, launched: Launched, spoken: Language, execution: Execution, outcome: dict[str, Any] | None
+    ) -> ExecutionResult:
+        self.executions += 1
+        if outcome is None:
+            if launched.zygote.closed:
+                raise SandboxError("The sandbox ended while code was running in it.")
+            return ExecutionResult(
+                status="crashed", stderr="The session ended while the code was running.\n", rung=launched.rung
+            )
+        status = spoken.status(outcome)
+        self.timeouts += status == "timeout"
+        return ExecutionResult(
+            status=status,
+            stdout=outcome["out"],
+            stderr=outcome["err"] + _notice(status, execution, outcome),
+            exit_code=outcome["exit"],
+            rung=launched.rung,
+            seconds=outcome["seconds"],
+        )
+
+    async def _end(self, channel: Channel, launched: Launched) -> None:
+        channel.close()
+        await launched.zygote.ended(channel.number)
+        launched.forget(channel.number)
+
+    async def _expire(self) -> None:
+        patience = self._config.session_timeout
+        while True:
+            await asyncio.sleep(min(patience / 4, 30.0))
+            for name, session in tuple(self._sessions.items()):
+                if not session.lock.locked() and time.time() - session.last_used > patience:
+                    await self.delete_session(name)
+
+    def _keep(self, task: asyncio.Task[Any]) -> None:
+        """Holds a reference while the task runs, and takes note of its exception."""
+        self._tasks.add(task)
+        task.add_done_callback(self._forget_task)
+
+    def _forget_task(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            with contextlib.suppress(SandboxError):
+                task.exception()
+
+
+def _notice(status: str, execution: Execution, outcome: Mapping[str, Any]) -> str:
+    """What is said behind the code's own errors."""
+    if status == "timeout":
+        seconds = execution.timeout
+        whole = int(seconds) if math.isfinite(seconds) and seconds == int(seconds) else seconds
+        return f"Execution timed out after {whole if isinstance(seconds, int) else seconds} seconds\n"
+    if status == "out_of_memory":
+        return "The code used more memory than a session may have and was stopped.\n"
+    if status == "crashed":
+        code = outcome["exit"]
+        how = (
+            "was stopped"
+            if code is None
+            else f"ended by signal {-code}"
+            if code < 0
+            else f"exited with code {code}"
+        )
+        return f"The process {how} before the code was finished; its state is lost.\n"
+    return ""

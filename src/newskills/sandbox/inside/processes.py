@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finding, stopping, measuring and ending the processes below a supervisor, whatever they do to avoid it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from socket import socket
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+ROUNDS = 200
+STOP_PATIENCE = 0.5
+
+
+def in_namespace() -> list[int]:
+    """All processes of this pid name space but its first, zombies left out."""
+    own = os.getpid()
+    return [pid for name in os.listdir("/proc") if name.isdigit() and (pid := int(name)) != own and _alive(pid)]
+
+
+def below(skip: Collection[int] = ()) -> list[int]:
+    """All descendants of this process, zombies left out; `skip`: children whose descendants stay out, too."""
+    found: list[int] = []
+    heads = [pid for pid in _children(os.getpid()) if pid not in skip]
+    while heads:
+        pid = heads.pop()
+        if _alive(pid):
+            found.append(pid)
+        heads += _children(pid)
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    children: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                children += map(int, file.read().split())
+    except OSError:  # it has ended
+        pass
+    return children
+
+
+def _stat(pid: int) -> list[bytes]:
+    """Fields of /proc/PID/stat from the state on; empty for a process that is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            return file.read().rpartition(b") ")[2].split()
+    except OSError:
+        return []
+
+
+def _alive(pid: int) -> bool:
+    fields = _stat(pid)
+    return bool(fields) and fields[0] not in b"ZX"
+
+
+def send(pid: int, number: int) -> None:
+    with contextlib.suppress(OSError):  # it has ended
+        os.kill(pid, number)
+
+
+def end(listing: Callable[[], list[int]], keep: int = 0) -> bool:
+    """SIGKILL to everything that `listing` finds but `keep`, until nothing is left; False: it breeds too fast.
+
+    All are stopped before any is killed: what is stopped cannot fork a successor.
+    """
+    for turn in range(ROUNDS):
+        found = [pid for pid in listing() if pid != keep]
+        if not found:
+            return True
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in found:
+                send(pid, number)
+        if turn:
+            time.sleep(0.0005 * min(turn, 20))
+        reap()
+    return False
+
+
+def reap(on_end: Callable[[int, int], None] | None = None) -> None:
+    """Takes in all children that have ended or stopped; `on_end` gets (pid, status)."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        if on_end is not None:
+            on_end(pid, status)
+
+
+def memory(pids: Collection[int], enough: int) -> int:
+    """Bytes in use by `pids`. Shared pages are told apart only where the plain sum is above `enough`."""
+    plain = sum(_resident(pid) for pid in pids)
+    return plain if plain <= enough else sum(_proportional(pid) for pid in pids)
+
+
+def _resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", "rb", buffering=0) as file:
+            return int(file.read().split()[1]) * PAGE
+    except (OSError, IndexError):
+        return 0
+
+
+def _proportional(pid: int) -> int:
+    """Pages shared by n processes count a n-th; a process that hides them counts in full."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb", buffering=0) as file:
+            for line in file.read().splitlines():
+                if line.startswith(b"Pss:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return _resident(pid)
+
+
+def virtual_size() -> int:
+    """Bytes of address space of this process."""
+    with open("/proc/self/statm", "rb", buffering=0) as file:
+        return int(file.read().split()[0]) * PAGE
+
+
+def drain(wake: socket) -> None:
+    """Empties a non-blocking wake-up socket."""
+    try:
+        while len(wake.recv(4096)) == 4096:
+            pass
+    except BlockingIOError:
+        pass

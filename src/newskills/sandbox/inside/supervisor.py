@@ -1,0 +1,477 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One session's trusted half: process 1 of its name spaces, or the reaper of its processes.
+
+It runs one request at a time, reads outputs up to their limit, keeps deadlines, measures memory, and after each
+request leaves nothing running: the worker is stopped until the next cell, everything else is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import signal
+import socket
+import time
+
+from newskills.sandbox.inside import linux, processes, wire, worker
+from newskills.sandbox.inside.capture import Capture
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+GRACE = 1.0
+"""Seconds that a cell has to end by KeyboardInterrupt before it is killed and the state lost."""
+FIRST_LOOK, LOOK_EVERY = 0.02, 0.05
+NEVER = 1e6
+FREE_RESERVE = 256 << 20
+"""Memory that the machine keeps: below it, cells that use much are ended; below half of it, all."""
+PRIVATE_FOLDERS = {"tmp": "/tmp", "work": "/work", "shm": "/dev/shm"}  # noqa: S108 - of the session's own tree
+
+
+def main(settings: dict[str, Any], message: dict[str, Any], descriptors: list[int]) -> NoReturn:
+    """Becomes the supervisor of one session. `descriptors`: the host's socket, then control groups to enter."""
+    code = 70
+    try:
+        host = socket.socket(fileno=descriptors[0])
+        for group in descriptors[1:]:
+            os.write(group, b"0")
+        meminfo = os.open("/proc/meminfo", os.O_RDONLY | os.O_CLOEXEC)
+        linux.close_descriptors({0, 1, 2, descriptors[0], meminfo})
+        host.setblocking(True)
+        host.set_inheritable(False)
+        settings = settings | {"folder": message.get("folder", ""), "uid": message.get("uid", 0)}
+        try:
+            _settle(settings)
+        except OSError as error:
+            host.sendall(wire.pack({"failed": f"{error}"}))
+            raise
+        Supervisor(settings, host, meminfo, eager=message["eager"]).serve()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _settle(settings: dict[str, Any]) -> None:
+    """Moves into the session's own tree, hides from it, gives up all rights."""
+    limits = settings["limits"]
+    if settings["rung"] == "a":
+        linux.mount("none", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
+        options = f"size={limits['disk']},nr_inodes={limits['files']},mode=755"
+        linux.mount("tmpfs", "/.private", "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
+        for name, place in PRIVATE_FOLDERS.items():
+            os.mkdir(f"/.private/{name}", 0o777)
+            linux.mount(f"/.private/{name}", place, flags=linux.MS_BIND)
+        linux.umount("/.private", linux.MNT_DETACH)
+        _own_proc()
+        linux.set_hostname("sandbox")
+        if not settings["network"]:
+            linux.loopback_up()
+        linux.drop_capabilities()
+        os.chdir("/work")
+    else:
+        os.setsid()
+        linux.subreaper()
+        linux.die_with_parent()
+        os.chdir(settings["folder"])
+    os.environ.update(settings["environment"])
+    if settings["rung"] != "none":
+        linux.no_new_privileges()
+    linux.set_dumpable(False)
+
+
+def _own_proc() -> None:
+    flags = linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC
+    try:
+        linux.mount("proc", "/proc", "proc", flags, "subset=pid")
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        linux.mount("proc", "/proc", "proc", flags)  # Linux before 5.8
+
+
+class _Process:
+    """The worker, or a program under way: its id, pipes, and how it ended."""
+
+    def __init__(self, start: Callable[[int, int, socket.socket | None], None], *, talks: bool) -> None:
+        out, out_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        err, err_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        for end in (out_end, err_end):
+            os.set_blocking(end, True)
+        self.control: socket.socket | None = None
+        far: socket.socket | None = None
+        if talks:
+            self.control, far = socket.socketpair()
+        self.status: int | None = None
+        self.stopped = False
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                start(out_end, err_end, far)
+            finally:
+                os._exit(71)
+        for end in (out_end, err_end):
+            os.close(end)
+        if far is not None and self.control is not None:
+            far.close()
+            self.control.setblocking(False)
+        self.out, self.err = Capture(out), Capture(err)
+
+    def ended(self, status: int) -> None:
+        if os.WIFSTOPPED(status):
+            self.stopped = True
+        elif not os.WIFCONTINUED(status):
+            self.status = os.waitstatus_to_exitcode(status)
+
+    def close(self) -> None:
+        self.out.close()
+        self.err.close()
+        if self.control is not None:
+            self.control.close()
+
+
+class _Watch:
+    """What one request is waiting for, and what came of it."""
+
+    def __init__(self, process: _Process, message: dict[str, Any], nonce: bytes, request: bytes) -> None:
+        self.process = process
+        self.began = time.monotonic()
+        self.deadline = self.began + message["timeout"]
+        self.next_look = self.began + FIRST_LOOK
+        self.nonce, self.unsent, self.reply = nonce, memoryview(request), b""
+        self.timed_out = self.interrupted = self.out_of_memory = self.corrupt = False
+
+    @property
+    def answered(self) -> bool:
+        return bool(self.nonce) and len(self.reply) == worker.REPLY.size
+
+    @property
+    def over(self) -> bool:
+        return self.answered or self.corrupt or self.process.status is not None
+
+
+class Supervisor:
+    """Serves one session's host socket. Its own processes are all that it can see or signal."""
+
+    def __init__(self, settings: dict[str, Any], host: socket.socket, meminfo: int, *, eager: bool) -> None:
+        self._settings, self._host, self._meminfo = settings, host, meminfo
+        self._wake, wake = socket.socketpair()
+        self._wake.setblocking(False)
+        wake.setblocking(False)
+        self._wake_end = wake
+        for number in range(1, signal.NSIG):
+            if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, 32, 33):
+                signal.signal(number, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+        self._worker: _Process | None = None
+        self._fresh = True
+        self._cells = 0
+        self._process: _Process | None = None
+        self._namespaced = settings["rung"] == "a"
+        if eager:
+            self._start_worker()
+
+    def serve(self) -> None:
+        """Until the host closes the socket; then everything of the session is ended."""
+        self._host.sendall(wire.pack({"ready": True}))
+        while (message := wire.receive(self._host)) is not None:
+            if message["do"] == "cell":
+                result = self._cell(message)
+            elif message["do"] == "script":
+                result = self._script(message)
+            elif message["do"] == "program":
+                result = self._program(message)
+            else:
+                continue  # an interrupt that came too late
+            self._host.sendall(wire.pack(result))
+        self._end_everything()
+
+    def _cell(self, message: dict[str, Any]) -> dict[str, Any]:
+        if self._worker is not None and not self._usable(self._worker):
+            self._drop_worker()
+        if self._worker is None:
+            self._start_worker()
+        process = self._worker
+        assert process is not None
+        fresh, self._fresh = self._fresh, False
+        nonce = os.urandom(16)
+        self._cells += 1
+        code, stdin = message["code"].encode(), message["stdin"].encode()
+        style = worker.STYLES.index(message["style"])
+        head = worker.REQUEST.pack(nonce, style, self._cells, len(stdin), len(code))
+        watch = self._run(process, message, nonce, head + stdin + code)
+        result = self._result(watch, fresh=fresh)
+        if not watch.answered or watch.corrupt or not self._freeze(process):
+            self._drop_worker()
+            self._fresh = True
+            self._start_worker()
+        return result
+
+    def _usable(self, process: _Process) -> bool:
+        """Alive, and silent since its last cell."""
+        processes.reap(self._note)
+        if process.status is not None or process.control is None:
+            return False
+        processes.send(process.pid, signal.SIGCONT)
+        process.stopped = False
+        try:
+            process.control.recv(1)
+        except BlockingIOError:
+            return True
+        return False
+
+    def _script(self, message: dict[str, Any]) -> dict[str, Any]:
+        stdin = _file(message["stdin"])
+
+        def start(out: int, err: int, _: socket.socket | None) -> None:
+            worker.script(self._settings, message["code"], stdin, out, err)
+
+        return self._once(start, stdin, message)
+
+    def _program(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Steps one after the other, all under one deadline; the first that fails is the last."""
+        for name, text in message["files"].items():
+            _write(name, text)
+        deadline = time.monotonic() + message["timeout"]
+        result: dict[str, Any] = {}
+        settings = self._settings
+        if message["unlimited_addresses"]:
+            settings = settings | {"limits": settings["limits"] | {"address_space": False}}
+        settings = settings | {"environment": settings["environment"] | message["environment"]}
+        for step, argv in enumerate(message["steps"]):
+            last = step == len(message["steps"]) - 1
+            stdin = _file(message["stdin"] if last else "")
+
+            def start(out: int, err: int, _: object, argv: list[str] = argv, stdin: int = stdin) -> None:
+                worker.program(settings, argv, stdin, out, err)
+
+            result = self._once(start, stdin, message | {"timeout": deadline - time.monotonic()})
+            result["step"] = step
+            if result["status"] != "exited" or result["exit"] != 0:
+                break
+        return result
+
+    def _once(
+        self, start: Callable[[int, int, socket.socket | None], None], stdin: int, message: dict[str, Any]
+    ) -> dict[str, Any]:
+        process = _Process(start, talks=False)
+        os.close(stdin)
+        watch = self._run(process, message, b"", b"")
+        result = self._result(watch, fresh=False)
+        self._process = None
+        process.close()
+        return result
+
+    def _start_worker(self) -> None:
+        def start(out: int, err: int, control: socket.socket | None) -> None:
+            assert control is not None
+            worker.cells(self._settings, control, out, err)
+
+        self._worker = _Process(start, talks=True)
+
+    def _drop_worker(self) -> None:
+        self._end_everything()
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
+        self._fresh = True
+
+    def _run(self, process: _Process, message: dict[str, Any], nonce: bytes, request: bytes) -> _Watch:
+        """Until the request is answered, its process ended, or its deadline has passed; then nothing else runs."""
+        self._process = process
+        for capture in (process.out, process.err):
+            capture.start(message["characters"])
+        watch = _Watch(process, message, nonce, request)
+        poll = select.poll()
+        readers: dict[int, Callable[[], object]] = {
+            process.out.descriptor: process.out.read,
+            process.err.descriptor: process.err.read,
+            self._wake.fileno(): self._reap,
+            self._host.fileno(): lambda: self._interrupt(watch),
+        }
+        for descriptor in readers:
+            poll.register(descriptor, select.POLLIN)
+        self._close_ended(process, poll)
+        if process.control is not None:
+            control = process.control.fileno()
+            readers[control] = lambda: self._talk(watch, poll)
+            poll.register(control, select.POLLIN | select.POLLOUT)
+        while not watch.over:
+            self._keep_limits(watch)
+            wait = min(watch.deadline, watch.next_look) - time.monotonic()
+            for descriptor, _ in poll.poll(max(0.0, wait * 1000)):
+                readers[descriptor]()
+                if descriptor in (process.out.descriptor, process.err.descriptor):
+                    self._close_ended(process, poll)
+        return watch
+
+    def _close_ended(self, process: _Process, poll: select.poll) -> None:
+        for capture in (process.out, process.err):
+            if not capture.open:
+                with contextlib.suppress(KeyError):
+                    poll.unregister(capture.descriptor)
+
+    def _talk(self, watch: _Watch, poll: select.poll) -> None:
+        control = watch.process.control
+        assert control is not None
+        try:
+            if watch.unsent:
+                watch.unsent = watch.unsent[control.send(watch.unsent) :]
+                if not watch.unsent:
+                    poll.modify(control, select.POLLIN)
+                return
+            piece = control.recv(worker.REPLY.size + 1)
+        except BlockingIOError:
+            return
+        except OSError:
+            piece = b""
+        if not piece:
+            watch.corrupt = watch.process.status is None
+            return
+        watch.reply += piece
+        whole = len(watch.reply) >= worker.REPLY.size
+        watch.corrupt = not watch.nonce.startswith(watch.reply[:16]) or len(watch.reply) > worker.REPLY.size
+        if whole and not watch.corrupt:
+            watch.corrupt = watch.reply[16] > 1
+
+    def _interrupt(self, watch: _Watch) -> None:
+        """The host gives up on the request, or is gone."""
+        if wire.receive(self._host) is None:
+            self._end_everything()
+            os._exit(0)
+        watch.deadline = min(watch.deadline, time.monotonic())
+
+    def _keep_limits(self, watch: _Watch) -> None:
+        now = time.monotonic()
+        if now >= watch.deadline:
+            self._stop(watch, now)
+        elif now >= watch.next_look:
+            watch.next_look = now + LOOK_EVERY
+            if self._too_much_memory():
+                watch.out_of_memory = True
+                self._kill(watch)
+
+    def _stop(self, watch: _Watch, now: float) -> None:
+        watch.timed_out = True
+        if watch.nonce and not watch.interrupted:
+            watch.interrupted = True
+            watch.deadline = now + GRACE
+            processes.send(watch.process.pid, signal.SIGINT)
+        else:
+            self._kill(watch)
+
+    def _kill(self, watch: _Watch) -> None:
+        watch.deadline = watch.next_look = time.monotonic() + NEVER
+        if watch.nonce and self._namespaced:
+            processes.send(-1, signal.SIGKILL)
+        else:
+            processes.send(watch.process.pid, signal.SIGKILL)
+
+    def _too_much_memory(self) -> bool:
+        most = self._settings["limits"]["memory"]
+        used = processes.memory(self._listing(), most) + self._files()
+        free = self._free()
+        if free < FREE_RESERVE // 2:
+            return True
+        return used > most or (free < FREE_RESERVE and used > most // 4)
+
+    def _files(self) -> int:
+        if not self._namespaced:
+            return 0
+        files = os.statvfs("/work")
+        return (files.f_blocks - files.f_bfree) * files.f_frsize
+
+    def _free(self) -> int:
+        for line in os.pread(self._meminfo, 4096, 0).splitlines():
+            if line.startswith(b"MemAvailable:"):
+                return int(line.split()[1]) * 1024
+        return FREE_RESERVE
+
+    def _listing(self) -> list[int]:
+        return processes.in_namespace() if self._namespaced else processes.below()
+
+    def _reap(self) -> None:
+        processes.drain(self._wake)
+        processes.reap(self._note)
+
+    def _note(self, pid: int, status: int) -> None:
+        for process in (self._worker, self._process):
+            if process is not None and process.pid == pid:
+                process.ended(status)
+
+    def _freeze(self, process: _Process) -> bool:
+        """Stops the worker and ends everything else; False where that cannot be done and the worker must go."""
+        processes.send(process.pid, signal.SIGSTOP)
+        until = time.monotonic() + processes.STOP_PATIENCE
+        poll = select.poll()
+        poll.register(self._wake, select.POLLIN)
+        processes.reap(self._note)
+        while not process.stopped:
+            left = until - time.monotonic()
+            if left <= 0 or process.status is not None:
+                return False
+            poll.poll(left * 1000)
+            self._reap()
+        return processes.end(self._listing, keep=process.pid)
+
+    def _end_everything(self) -> None:
+        if self._namespaced:
+            try:
+                os.kill(-1, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+        processes.end(self._listing)
+        processes.reap(self._note)
+
+    def _result(self, watch: _Watch, *, fresh: bool) -> dict[str, Any]:
+        process = watch.process
+        seconds = time.monotonic() - watch.began
+        if not watch.nonce:
+            processes.end(self._listing, keep=self._worker.pid if self._worker else 0)
+        for capture in (process.out, process.err):
+            capture.read_all()
+        if process.status is None and not watch.answered:
+            self._end_everything()
+        return {
+            "status": _status(watch),
+            "exit": process.status,
+            "out": process.out.text(),
+            "err": process.err.text(),
+            "fresh": fresh,
+            "seconds": seconds,
+        }
+
+
+def _status(watch: _Watch) -> str:
+    if watch.timed_out:
+        return "timeout"
+    if watch.out_of_memory:
+        return "out_of_memory"
+    if watch.answered and not watch.corrupt:
+        return "error" if watch.reply[16] else "completed"
+    if watch.nonce or (watch.process.status or 0) < 0:
+        return "crashed"
+    return "exited"
+
+
+def _file(text: str) -> int:
+    """An unnamed file that holds `text`, at its beginning."""
+    descriptor = os.memfd_create("stdin")
+    data = memoryview(text.encode())
+    while data:
+        data = data[os.write(descriptor, data) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _write(name: str, text: str) -> None:
+    """Replaces what code of an earlier request may have put there, without following it."""
+    with contextlib.suppress(OSError):
+        os.unlink(name)
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)

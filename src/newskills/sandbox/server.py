@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sandbox over HTTP, as clients of the reference system know it.
+
+POST /execute          run code (see `wire.read_execution`); X-Session-ID names the session of stateful languages,
+                       X-Request-ID, where given, makes a repeated request return the first one's result
+GET /health            {"status": "healthy", "worker", "run_id", "rung"}
+GET /sessions          {"sessions": {id: {…}}}
+DELETE /sessions/<id>  ends a session; 404 for an unknown one
+GET /metrics           counters since the start
+"""
+
+from __future__ import annotations
+
+import hmac
+import uuid
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Protocol
+from urllib.parse import unquote
+
+from newskills.base.errors import ExecutionRefusedError, SandboxError
+from newskills.base.http.messages import (
+    Request,
+    Response,
+    error_response,
+    json_response,
+    not_found,
+    wrong_method,
+)
+from newskills.base.http.server import Server, serve
+from newskills.base.protocols import Execution, ExecutionResult, Sandbox
+from newskills.sandbox.once import Once
+from newskills.sandbox.wire import REQUEST_HEADER, SESSION_HEADER, check_name, read_execution, write_result
+
+SESSIONS = "/sessions"
+BROWSER_HEADERS = ("origin", "sec-fetch-site")
+
+
+class HostedSandbox(Sandbox, Protocol):
+    """A sandbox that can be served. `sessions`: id → what is known of it (backend, created, last_used, alive, …)."""
+
+    rung: str
+
+    async def start(self) -> None: ...
+
+    def sessions(self) -> Mapping[str, Mapping[str, Any]]: ...
+
+
+class SandboxServer:
+    """Answers requests with the sandbox it is given, whose life belongs to the caller."""
+
+    def __init__(self, sandbox: HostedSandbox, *, token: str = "", max_timeout: float = 3600.0) -> None:
+        self.run_id = uuid.uuid4().hex
+        self._sandbox, self._token, self._max_timeout = sandbox, token, max_timeout
+        self._once: Once[ExecutionResult] = Once(lambda result: len(result.stdout) + len(result.stderr) + 500)
+        self._statuses: Counter[str] = Counter()
+        self._failures = 0
+        self._in_flight = 0
+
+    async def serve(self, host: str, port: int) -> Server:
+        """Raises ConfigError, ServerStartError."""
+        return await serve(self.answer, host, port)
+
+    async def close(self) -> None:
+        await self._once.close()
+
+    async def answer(self, request: Request) -> Response:
+        if request.path == "/health":
+            return wrong_method(request, "GET") or json_response(self._health())
+        if (refused := self._stranger(request)) is not None:
+            return refused
+        if request.path == "/execute":
+            return wrong_method(request, "POST") or await self._execute(request)
+        if request.path == SESSIONS:
+            return wrong_method(request, "GET") or json_response({"sessions": self._sandbox.sessions()})
+        if request.path.startswith(f"{SESSIONS}/"):
+            return wrong_method(request, "DELETE") or await self._delete(request)
+        if request.path == "/metrics":
+            return wrong_method(request, "GET") or json_response(self._metrics())
+        return not_found(request)
+
+    def _stranger(self, request: Request) -> Response | None:
+        given = request.headers.get("authorization", "")
+        if self._token and not hmac.compare_digest(given.encode(), f"Bearer {self._token}".encode()):
+            return error_response(
+                401, "This sandbox wants a token: Authorization: Bearer …", (("WWW-Authenticate", "Bearer"),)
+            )
+        if any(name in request.headers for name in BROWSER_HEADERS):
+            # Any page that is open in a browser on this machine can post to its loopback addresses.
+            return error_response(403, "A web page may not use the sandbox.")
+        return None
+
+    async def _execute(self, request: Request) -> Response:
+        session_id, request_id = (request.headers.get(name.lower()) for name in (SESSION_HEADER, REQUEST_HEADER))
+        self._in_flight += 1
+        try:
+            execution = read_execution(request.body, session_id, self._max_timeout)
+            if request_id:
+                key = f"{check_name(request_id, f'The header {REQUEST_HEADER}')} {session_id or ''}"
+                result = await self._once.do(key, request.body, lambda: self._run(execution))
+            else:
+                result = await self._run(execution)
+        except ExecutionRefusedError as error:
+            return error_response(400, str(error))
+        except SandboxError as error:
+            self._failures += 1
+            return error_response(503, str(error))
+        finally:
+            self._in_flight -= 1
+        return Response(200, write_result(result, execution.language))
+
+    async def _run(self, execution: Execution) -> ExecutionResult:
+        result = await self._sandbox.execute(execution)
+        self._statuses[result.status] += 1
+        return result
+
+    async def _delete(self, request: Request) -> Response:
+        try:
+            session_id = check_name(unquote(request.path.removeprefix(f"{SESSIONS}/")), "The session id")
+            if session_id not in self._sandbox.sessions():
+                return error_response(404, f"There is no session {session_id}.")
+            await self._sandbox.delete_session(session_id)
+        except ExecutionRefusedError as error:
+            return error_response(400, str(error))
+        except SandboxError as error:
+            return error_response(503, str(error))
+        return json_response({"message": f"Session {session_id} is deleted."})
+
+    def _health(self) -> dict[str, Any]:
+        return {"status": "healthy", "worker": 0, "run_id": self.run_id, "rung": self._sandbox.rung}
+
+    def _metrics(self) -> dict[str, Any]:
+        return {
+            "in_flight": self._in_flight,
+            "executions": self._statuses.total(),
+            "timeouts": self._statuses["timeout"],
+            "statuses": dict(self._statuses),
+            "failures": self._failures,
+            "sessions": dict(self._sandbox.sessions()),
+        }
