@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model may call. One file per tool; names, and how the tools of a run are made from its settings.
+
+Add a tool: a file with a provider (`provider.ToolProvider`) and a row in `TOOLS`, the entry point `newskills.tools`
+of another distribution, or just a path: `++tool_modules=[./mine.py::roll]`.
+"""
+
+from __future__ import annotations
+
+from newskills.base.registry import Registry
+
+_SERVERS = "nemo_skills.mcp.servers"
+
+REFERENCE = {
+    f"{_SERVERS}.python_tool::PythonTool": "python",
+    f"{_SERVERS}.python_tool::DirectPythonTool": "python",
+    f"{_SERVERS}.tavily_search_tool::TavilySearchTool": "tavily",
+    f"{_SERVERS}.tavily_search_tool::DirectTavilySearchTool": "tavily",
+    f"{_SERVERS}.exa_tool::ExaTool": "exa",
+}
+"""How older commands name tools → what they are called here."""
+
+TOOLS = Registry(
+    "tool",
+    {
+        "python": "newskills.tools.python:PythonTool",
+        "mcp": "newskills.tools.mcp:McpTool",
+        "tavily": "newskills.tools.web_search:TavilySearchTool",
+        "exa": "newskills.tools.web_search:ExaTool",
+    },
+    group="newskills.tools",
+)

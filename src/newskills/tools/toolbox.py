@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All tools of a run: built from settings, opened when first needed, called by the names that the model sees."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from inspect import isfunction
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.aio import guarded
+from newskills.base.errors import (
+    ConfigError,
+    NewskillsError,
+    ToolError,
+    UnknownNameError,
+    guard,
+    suggest,
+)
+from newskills.base.protocols import ToolSpec
+from newskills.base.records import Failure, Row
+from newskills.base.registry import fold
+from newskills.config.settings import read_config
+from newskills.tools import REFERENCE, TOOLS
+from newskills.tools.arguments import check_arguments
+from newskills.tools.exposed import Exposed, expose
+from newskills.tools.provider import FunctionTool, ToolContext, ToolProvider
+
+MAX_RESULT = 100_000
+"""Characters of a result that the model is shown at most, whatever the tool itself allows."""
+CUT = "\n<output cut>"
+
+
+class ToolSettings(Struct, frozen=True, kw_only=True):
+    """Which tools, and how.
+
+    modules           built-in names, `module::Class`, `file.py::Class` or `::function`; `NAME=…` names it, so that
+                      one class may be used twice
+    overrides         {provider: {setting: value}}
+    schema_overrides  {provider: {tool: {name, description, parameters: {parameter: {name, …}}}}}
+    """
+
+    modules: tuple[str, ...]
+    overrides: Row = {}
+    schema_overrides: Row = {}
+
+
+class Measured(Struct):
+    """What the calls of one sample cost, whatever the tools were."""
+
+    num_tool_errors: int = 0
+    tool_time: float = 0.0
+
+
+class ProviderToolbox:
+    """A Toolbox over providers. `open` starts them; `execute` does so itself. `close` may be called at any time."""
+
+    def __init__(self, providers: Mapping[str, ToolProvider], schema_overrides: Row) -> None:
+        self._providers = dict(providers)
+        self._schema_overrides = schema_overrides
+        self._tools: dict[str, Exposed] | None = None
+        self._opening = asyncio.Lock()
+        self._measured: dict[str, Measured] = {}
+
+    async def open(self) -> None:
+        """Idempotent. Raises ConfigError (names), FatalToolError (a tool cannot be used)."""
+        async with self._opening:
+            if self._tools is None:
+                self._tools = await self._exposed()
+
+    def specs(self) -> Sequence[ToolSpec]:
+        """What the model is told; empty before `open`."""
+        return [tool.spec for tool in (self._tools or {}).values()]
+
+    async def execute(self, name: str, arguments: Row, request_id: str) -> str:
+        """Raises ToolError (told to the model), and what ends the sample: FatalToolError, SandboxError, …"""
+        await self.open()
+        assert self._tools is not None
+        measured = self._measured.setdefault(request_id, Measured())
+        began = time.perf_counter()
+        try:
+            tool = self._tools.get(name)
+            if tool is None:
+                raise ToolError(f"There is no tool '{name}'{suggest(name, self._tools)}")
+            return _cut(await self._call(tool, arguments, request_id))
+        except ToolError:
+            measured.num_tool_errors += 1
+            raise
+        finally:
+            measured.tool_time += time.perf_counter() - began
+
+    async def release(self, request_id: str) -> Row:
+        """`num_tool_errors`, `tool_time` (seconds, summed over calls) and, by provider, what it measured itself."""
+        found: Row = msgspec.to_builtins(self._measured.pop(request_id, Measured()))
+        trouble: NewskillsError | None = None
+        for key, provider in self._providers.items():
+            try:
+                own = await provider.release(request_id)
+            except NewskillsError as error:
+                trouble = error
+            else:
+                found |= {key: own} if own else {}
+        if trouble is not None:
+            raise trouble
+        return found
+
+    async def close(self) -> None:
+        """Closes every provider; the first trouble is raised once all were told."""
+        outcomes = await asyncio.gather(*(p.close() for p in self._providers.values()), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    async def _call(self, tool: Exposed, arguments: Row, request_id: str) -> str:
+        own = tool.own_arguments(check_arguments(tool.spec.input_schema, arguments))
+        provider = self._providers[tool.provider]
+
+        async def work() -> str | NewskillsError:
+            try:
+                return await provider.execute(tool.own_name, own, request_id)
+            except NewskillsError as error:
+                return error
+
+        outcome = await guarded(work())
+        if isinstance(outcome, Failure):
+            raise ToolError(f"{tool.spec.name} failed: {outcome.message}")
+        if isinstance(outcome, NewskillsError):
+            raise outcome
+        return outcome
+
+    async def _exposed(self) -> dict[str, Exposed]:
+        listed = await asyncio.gather(*(provider.specs() for provider in self._providers.values()))
+        found: dict[str, Exposed] = {}
+        for key, specs in zip(self._providers, listed, strict=True):
+            own = self._schema_overrides.get(key, {})
+            names = [spec.name for spec in specs]
+            for name in own:
+                if name not in names:
+                    raise ConfigError(f"schema_overrides.{key} has no tool '{name}'{suggest(name, names)}")
+            for spec in specs:
+                tool = expose(spec, key, own.get(spec.name))
+                if (other := found.get(tool.spec.name)) is not None:
+                    raise ConfigError(
+                        f"Two tools are called '{tool.spec.name}': {other.provider}.{other.own_name} and"
+                        f" {key}.{spec.name}.",
+                        hint=f"Rename one: ++schema_overrides.{key}.{spec.name}.name=NEW_NAME.",
+                    )
+                found[tool.spec.name] = tool
+        return found
+
+
+def make_toolbox(settings: ToolSettings, context: ToolContext) -> ProviderToolbox:
+    """The tools that `settings` name. Starts nothing.
+
+    Raises UnknownNameError, ConfigError: unknown tools, providers and settings, each with did-you-mean.
+    """
+    specs: dict[str, str] = {}
+    found: dict[str, Any] = {}
+    for module in settings.modules:
+        own_name, spec = _split(module)
+        thing = _lookup(spec)
+        key = own_name or thing.__name__
+        if key in found:
+            raise ConfigError(f"'{key}' is among the tools twice.", hint="Give one a name of its own: NAME=TOOL.")
+        found[key], specs[key] = thing, spec
+    overrides = _by_provider(settings.overrides, specs, "tool_overrides")
+    providers = {key: _make(key, thing, overrides.get(key, {}), context) for key, thing in found.items()}
+    return ProviderToolbox(providers, _by_provider(settings.schema_overrides, specs, "schema_overrides"))
+
+
+def _split(module: str) -> tuple[str, str]:
+    """`NAME=spec` → (NAME, spec)."""
+    name, mark, spec = module.partition("=")
+    return (name, spec) if mark and name.isidentifier() else ("", module)
+
+
+def _lookup(spec: str) -> Any:
+    canonical = REFERENCE.get(spec, spec)
+    if canonical.startswith("nemo_skills."):
+        raise UnknownNameError("tool", spec, [*TOOLS, *REFERENCE])
+    if "::" not in canonical and canonical.endswith(".py"):
+        raise ConfigError(f"Which tool of {spec}?", hint=f"Name it: {spec}::Class or {spec}::function.")
+    return TOOLS.get(canonical)
+
+
+def _by_provider(values: Row, specs: Mapping[str, str], option: str) -> dict[str, Row]:
+    """`values` under the providers' own names. Raises ConfigError."""
+    found: dict[str, Row] = {}
+    for name, inner in values.items():
+        key = _provider_key(name, specs, option)
+        if not isinstance(inner, dict):
+            raise ConfigError(f"{option}.{name} must be a mapping, not {inner!r}.")
+        found[key] = {**found.get(key, {}), **inner}
+    return found
+
+
+def _provider_key(name: str, specs: Mapping[str, str], option: str) -> str:
+    """The provider that a user calls `name`: its own name, or how it was asked for. Raises ConfigError."""
+    for key, spec in specs.items():
+        if fold(name) in map(fold, (key, spec, spec.rpartition("::")[2], *_reference_names(spec))):
+            return key
+    raise ConfigError(f"{option}: no provider is called '{name}'{suggest(name, specs)}")
+
+
+def _reference_names(spec: str) -> list[str]:
+    return [older.rpartition("::")[2] for older, ours in REFERENCE.items() if ours == REFERENCE.get(spec, spec)]
+
+
+def _make(key: str, thing: Any, overrides: Row, context: ToolContext) -> ToolProvider:
+    if isfunction(thing):
+        if overrides:
+            raise ConfigError(f"The tool {key} is a function and has no settings ({', '.join(overrides)}).")
+        return FunctionTool(thing)
+    kind = getattr(thing, "Config", None)
+    if kind is None:
+        if overrides:
+            raise ConfigError(f"The tool {key} has no settings ({', '.join(overrides)}).")
+        made = guard(thing)
+    else:
+        older: Mapping[str, str] = getattr(thing, "older_settings", {})
+        values = {older.get(name, name): value for name, value in overrides.items()}
+        config = read_config(kind, values, f"tool_overrides.{key}")
+        made = guard(lambda: thing(config, context))
+    if isinstance(made, Failure):
+        raise ConfigError(f"The tool {key} cannot be made: {made.message}")
+    if not isinstance(made, ToolProvider):
+        raise ConfigError(f"{key} is no tool: it needs `specs`, `execute`, `release` and `close`.")
+    return made
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_RESULT else text[:MAX_RESULT] + CUT

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`web_search`: one tool over the JSON APIs of search engines. The key comes from the environment only.
+
+Tavily: https://docs.tavily.com/documentation/api-reference/endpoint/search
+Exa: https://exa.ai/docs/reference/search
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Annotated, ClassVar
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta, Struct
+
+from newskills.base.aio import backoff
+from newskills.base.errors import ConfigError, FatalToolError, ModelError, ToolError
+from newskills.base.http.client import HttpClient
+from newskills.base.http.connection import HttpResponse
+from newskills.base.http.proxy import proxy_for
+from newskills.base.protocols import ToolSpec
+from newskills.base.records import Row
+from newskills.tools.provider import ToolContext, ToolProvider
+
+NAME = "web_search"
+AT_ONCE = 16
+LONGEST_PAUSE = 60.0
+
+
+class SearchConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++tool_overrides.TavilySearchTool.*`, `++tool_overrides.ExaTool.*`; empty texts: the engine's own."""
+
+    endpoint: Annotated[str, Meta(description="address of the search API")] = ""
+    key_variable: Annotated[str, Meta(description="environment variable with the key")] = ""
+    max_results: Annotated[int, Meta(ge=1, le=20, description="results of one search")] = 5
+    max_characters: Annotated[int, Meta(ge=1, description="characters of each result's text")] = 2000
+    exclude_domains: Annotated[tuple[str, ...], Meta(description="domains whose pages are never shown")] = ()
+    timeout: Annotated[float, Meta(gt=0, description="seconds allowed for one search")] = 30.0
+    max_retries: Annotated[int, Meta(ge=0, description="repetitions after 429, 5xx and lost connections")] = 4
+
+
+class Hit(Struct, kw_only=True):
+    """One result, whatever the engine calls its parts: `content` (Tavily), `text` or `highlights` (Exa)."""
+
+    url: str = ""
+    title: str | None = None
+    content: str | None = None
+    text: str | None = None
+    highlights: list[str] = []
+
+    @property
+    def excerpt(self) -> str:
+        return self.content or self.text or "\n".join(self.highlights)
+
+
+class Answer(Struct):
+    results: list[Hit]
+
+
+class Engine(Struct, frozen=True, kw_only=True):
+    """How a search API is asked: its address, its key, and the body for a query."""
+
+    endpoint: str
+    key_variable: str
+    key_header: str
+    key_prefix: str
+    body: Callable[[str, SearchConfig], Row]
+
+
+def _tavily(query: str, config: SearchConfig) -> Row:
+    body: Row = {"query": query, "max_results": config.max_results}
+    return body | ({"exclude_domains": list(config.exclude_domains)} if config.exclude_domains else {})
+
+
+def _exa(query: str, config: SearchConfig) -> Row:
+    text = {"maxCharacters": config.max_characters}
+    body: Row = {"query": query, "numResults": config.max_results, "contents": {"text": text}}
+    return body | ({"excludeDomains": list(config.exclude_domains)} if config.exclude_domains else {})
+
+
+class WebSearch(ToolProvider):
+    """Searches by one `engine`. A query that the API refuses is told to the model; an API that cannot be used
+    (key, quota, no answer after the retries) ends the sample unscored: it says nothing about the model.
+    """
+
+    Config = SearchConfig
+    engine: ClassVar[Engine]
+
+    def __init__(self, config: SearchConfig, context: ToolContext) -> None:
+        """Raises ConfigError for an address that is none."""
+        self._config = config
+        self._url = config.endpoint or self.engine.endpoint
+        if urlsplit(self._url).scheme not in ("http", "https"):
+            raise ConfigError(f"The search endpoint {self._url} is no http address.")
+        self._variable = config.key_variable or self.engine.key_variable
+        self._environ = context.environ
+        self._http: HttpClient | None = None
+        self._searches: dict[str, int] = {}
+        self._decoder = msgspec.json.Decoder(Answer)
+
+    async def specs(self) -> Sequence[ToolSpec]:
+        schema: Row = {
+            "type": "object",
+            "properties": {"query": {"type": "string", "description": "what to look for"}},
+            "required": ["query"],
+        }
+        description = "Searches the web; returns titles, addresses and excerpts of the best pages."
+        return [ToolSpec(name=NAME, description=description, input_schema=schema)]
+
+    async def execute(self, name: str, arguments: Row, request_id: str) -> str:
+        self._searches[request_id] = self._searches.get(request_id, 0) + 1
+        response = await self._ask(msgspec.json.encode(self.engine.body(arguments["query"], self._config)))
+        try:
+            hits = self._decoder.decode(response.body).results
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise FatalToolError(f"The search API answered with something else than results: {error}.") from error
+        shown = [hit for hit in hits if not _excluded(hit.url, self._config.exclude_domains)]
+        return "\n\n".join(map(self._shown, shown)) or "Nothing was found."
+
+    async def release(self, request_id: str) -> Row:
+        count = self._searches.pop(request_id, 0)
+        return {"num_searches": count} if count else {}
+
+    async def close(self) -> None:
+        if self._http is not None:
+            await self._http.close()
+
+    def _shown(self, hit: Hit) -> str:
+        return f"{hit.title or hit.url}\n{hit.url}\n{hit.excerpt[: self._config.max_characters]}".strip()
+
+    async def _ask(self, body: bytes) -> HttpResponse:
+        """An answer with status 200. Raises ToolError, FatalToolError."""
+        client, path = self._client()
+        tries = 0
+        while True:
+            tries += 1
+            wait, why = backoff(tries, cap=LONGEST_PAUSE), ""
+            try:
+                response = await client.post(path, body, self._config.timeout)
+            except ModelError as error:
+                why = error.message
+            else:
+                if response.status == 200:
+                    return response
+                wait = max(wait, self._judge(response))
+                why = f"status {response.status}"
+            if tries > self._config.max_retries:
+                raise FatalToolError(f"The search API gave no answer in {tries} tries ({why}).")
+            await asyncio.sleep(wait)
+
+    def _judge(self, response: HttpResponse) -> float:
+        """Seconds that the API asks to wait. Raises ToolError, FatalToolError where waiting does not help."""
+        status = response.status
+        if status in (400, 422):
+            raise ToolError(f"The search API refuses this query: {response.body[:300].decode(errors='replace')}")
+        if status in (401, 403):
+            raise FatalToolError(f"The search API refuses the key of {self._variable} (status {status}).")
+        if status != 429 and status < 500:
+            raise FatalToolError(f"The search API cannot be used: status {status} at {self._url}.")
+        told = response.header("retry-after") or ""
+        return min(float(told), LONGEST_PAUSE) if told.isdecimal() else 0.0
+
+    def _client(self) -> tuple[HttpClient, str]:
+        parts = urlsplit(self._url)
+        if self._http is None:
+            key = self._environ.get(self._variable)
+            if not key:
+                raise FatalToolError(
+                    f"The tool {NAME} needs a key, and {self._variable} is not set.",
+                    hint=f"Type: export {self._variable}=…",
+                )
+            base = f"{parts.scheme}://{parts.netloc}"
+            header = (self.engine.key_header, f"{self.engine.key_prefix}{key}")
+            self._http = HttpClient(base, limit=AT_ONCE, headers=(header,), proxy=proxy_for(base, self._environ))
+        return self._http, parts.path + (f"?{parts.query}" if parts.query else "")
+
+
+class TavilySearchTool(WebSearch):
+    """Tavily, or any API of its shape."""
+
+    engine = Engine(
+        endpoint="https://api.tavily.com/search",
+        key_variable="TAVILY_API_KEY",
+        key_header="Authorization",
+        key_prefix="Bearer ",
+        body=_tavily,
+    )
+
+
+class ExaTool(WebSearch):
+    """Exa, or any API of its shape."""
+
+    engine = Engine(
+        endpoint="https://api.exa.ai/search",
+        key_variable="EXA_API_KEY",
+        key_header="x-api-key",
+        key_prefix="",
+        body=_exa,
+    )
+
+
+def _excluded(url: str, domains: Sequence[str]) -> bool:
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return bool(domains)
+    return any(host == domain or host.endswith(f".{domain}") for domain in domains)
