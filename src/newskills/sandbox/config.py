@@ -20,7 +20,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What one session may use, with all its processes (`++sandbox.limits.*`)."""
 
     memory_mb: Annotated[int, Meta(ge=64, description="memory of all processes and files together")] = 2048
-    disk_mb: Annotated[int, Meta(ge=1, description="files in /tmp, /work and /dev/shm together")] = 256
+    disk_mb: Annotated[int, Meta(ge=1, description="files in /tmp, /sandbox and /dev/shm together")] = 256
     files: Annotated[int, Meta(ge=64, description="number of files there")] = 8192
     processes: Annotated[int, Meta(ge=4, description="processes and threads")] = 64
     open_files: Annotated[int, Meta(ge=32, description="open descriptors of a process")] = 256

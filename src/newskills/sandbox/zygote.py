@@ -242,7 +242,7 @@ def environment(extra: Mapping[str, str]) -> dict[str, str]:
     """All that the sandbox's processes know of an environment: nothing of ours."""
     return {
         "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        "HOME": "/work",
+        "HOME": "/sandbox",
         "LANG": "C.UTF-8",
         "USER": "sandbox",
         "TMPDIR": "/tmp",  # noqa: S108 - of the session's own tree

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 CONTEXT_LINES = 3
 LONGEST_VALUE = 200
+LONGEST_CHAIN = 100
 RECURSION_LIMIT = 1000
 _compile, _exec, _eval, _repr = builtins.compile, builtins.exec, builtins.eval, builtins.repr
 _FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -149,20 +150,25 @@ def render(error: BaseException, style: str) -> str:
     """The traceback in the style Plain, Context, Verbose or Minimal, without the frames of this file."""
     if style == "Minimal":
         return "".join(traceback.format_exception_only(error))
-    trace = _own_frames_cut(error.__traceback__)
+    trace = error.__traceback__
     if style == "Plain" or trace is None:
-        return "".join(traceback.format_exception(type(error), error, trace))
+        return "".join(_without_own_frames(traceback.TracebackException.from_exception(error)).format())
     pieces = ["Traceback (most recent call last):\n"]
     while trace is not None:
-        pieces += _frame(trace, verbose=style == "Verbose")
+        if trace.tb_frame.f_code.co_filename != __file__:
+            pieces += _frame(trace, verbose=style == "Verbose")
         trace = trace.tb_next
     return "".join([*pieces, *traceback.format_exception_only(error)])
 
 
-def _own_frames_cut(trace: TracebackType | None) -> TracebackType | None:
-    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
-        trace = trace.tb_next
-    return trace
+def _without_own_frames(summary: traceback.TracebackException) -> traceback.TracebackException:
+    link: traceback.TracebackException | None = summary
+    for _ in range(LONGEST_CHAIN):
+        if link is None:
+            break
+        link.stack = traceback.StackSummary.from_list([each for each in link.stack if each.filename != __file__])
+        link = link.__cause__ or link.__context__
+    return summary
 
 
 def _frame(trace: TracebackType, *, verbose: bool) -> list[str]:

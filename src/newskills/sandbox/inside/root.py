@@ -14,7 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-PRIVATE = ("/tmp", "/work", "/dev/shm")  # noqa: S108 - of the session's own tree
+HOME = "/sandbox"
+PRIVATE = {"tmp": "/tmp", "home": HOME, "shm": "/dev/shm"}  # noqa: S108 - of the session's own tree
+COVERED = "/.covered"
 STAGING = ("/mnt", "/srv", "/media", "/opt", "/run", "/var", "/home", "/tmp")  # noqa: S108
 LINKED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SYSTEM = ("/usr",)
@@ -32,44 +34,54 @@ _KEPT_FLAGS = (
 )
 
 
-def build(visible: Sequence[str], packages: Mapping[str, Sequence[str]], data_dir: str, *, network: bool) -> None:
-    """Makes the tree and moves this process into it. `visible`: further files and folders, read-only, same paths.
+def build(
+    visible: Sequence[str], packages: Mapping[str, Sequence[str]], data_dir: str, *, network: bool
+) -> list[tuple[str, str]]:
+    """Makes the tree and moves this process into it; returns (alias, path) of what private folders would cover.
 
-    `packages`: folders of which only the named entries are shown. Needs a mount and a pid name space of its own and
-    the right to mount in it.
+    `visible`: further files and folders, read-only, same paths. `packages`: folders of which only the named entries
+    are shown. Needs a mount and a pid name space of its own and the right to mount in it.
     """
     linux.mount("none", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
     shown = [*SYSTEM, *SETTINGS, *(NETWORK_SETTINGS if network else ()), *visible]
     sources = _outermost(os.path.realpath(path) for path in shown if os.path.exists(path))
-    if data_dir:
-        sources.append(os.path.realpath(data_dir))
-    root = _staging(sources)
+    root = _staging([*sources, *([data_dir] if data_dir else [])])
     linux.mount("tmpfs", root, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=4m,nr_inodes=4096,mode=755")
-    for source in sources[: -1 if data_dir else None]:
+    for source in sources:
         _bind(source, root + source)
     for folder, entries in packages.items():
         _show_only(folder, entries, root)
-    for path in shown:
-        _relink(path, root)
+    _relink(shown, root)
     if data_dir:
-        _bind(sources[-1], root + "/data")
-    for path in LINKED:
-        if os.path.islink(path):
-            os.symlink(os.readlink(path), root + path)
-        elif os.path.isdir(path):
-            _bind(path, root + path)
+        _bind(data_dir, root + "/data")
     _devices(root)
     _names(root)
-    for folder in (*PRIVATE, "/proc", "/.private"):
+    for folder in (*PRIVATE.values(), "/proc", "/.private"):
         os.makedirs(root + folder, exist_ok=True)
+    covered = _covered(sources, root)
     linux.mount("proc", root + "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
     os.chdir(root)
     linux.pivot_root(".", ".")
     linux.umount(".", linux.MNT_DETACH)
     os.chdir("/")
-    linux.mount(
-        "none", "/", flags=linux.MS_BIND | linux.MS_REMOUNT | linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV
-    )
+    _protect("/", linux.MS_NODEV)
+    return covered
+
+
+def _covered(sources: Sequence[str], root: str) -> list[tuple[str, str]]:
+    """Second names for sources in places where each session has folders of its own (an environment below /tmp)."""
+    inside = [path for path in sources if any(path.startswith(place + "/") for place in PRIVATE.values())]
+    aliases = [(f"{COVERED}/{number}", path) for number, path in enumerate(inside)]
+    for alias, path in aliases:
+        _bind(root + path, root + alias)
+    return aliases
+
+
+def uncover(aliases: Sequence[Sequence[str]]) -> None:
+    """Shows them again in the session's own folders."""
+    for alias, path in aliases:
+        _mount_point(path, folder=os.path.isdir(alias))
+        linux.mount(alias, path, flags=linux.MS_BIND | linux.MS_REC)
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:
@@ -92,14 +104,16 @@ def _staging(sources: Sequence[str]) -> str:
 
 def _bind(source: str, target: str) -> None:
     """Read-only, without devices and set-user-id programs, all mounts below included."""
-    if os.path.isdir(source):
-        os.makedirs(target, exist_ok=True)
-    else:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o444))
+    _mount_point(target, folder=os.path.isdir(source))
     linux.mount(source, target, flags=linux.MS_BIND | linux.MS_REC)
     for place in _mounts_below(target):
         _protect(place, linux.MS_NODEV)
+
+
+def _mount_point(path: str, *, folder: bool) -> None:
+    os.makedirs(path if folder else os.path.dirname(path), exist_ok=True)
+    if not folder:
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o444))
 
 
 def _show_only(folder: str, entries: Sequence[str], root: str) -> None:
@@ -128,13 +142,17 @@ def _mounts_below(target: str) -> list[str]:
     return places
 
 
-def _relink(path: str, root: str) -> None:
+def _relink(shown: Sequence[str], root: str) -> None:
     """Repeats the symbolic links that lead to a source, so that it is found under the name that was given, too."""
-    real = os.path.realpath(path)
-    if not os.path.exists(path) or real == path or os.path.lexists(root + path):
-        return
-    os.makedirs(os.path.dirname(root + path), exist_ok=True)
-    os.symlink(real, root + path)
+    for path in (*shown, *LINKED):
+        real = os.path.realpath(path)
+        if not os.path.exists(path) or os.path.lexists(root + path):
+            continue
+        if real == path:
+            _bind(path, root + path)
+        else:
+            os.makedirs(os.path.dirname(root + path), exist_ok=True)
+            os.symlink(real, root + path)
 
 
 def _devices(root: str) -> None:

@@ -15,7 +15,7 @@ import signal
 import socket
 import time
 
-from newskills.sandbox.inside import linux, processes, wire, worker
+from newskills.sandbox.inside import linux, processes, root, wire, worker
 from newskills.sandbox.inside.capture import Capture
 
 TYPE_CHECKING = False
@@ -29,7 +29,6 @@ FIRST_LOOK, LOOK_EVERY = 0.02, 0.05
 NEVER = 1e6
 FREE_RESERVE = 256 << 20
 """Memory that the machine keeps: below it, cells that use much are ended; below half of it, all."""
-PRIVATE_FOLDERS = {"tmp": "/tmp", "work": "/work", "shm": "/dev/shm"}  # noqa: S108 - of the session's own tree
 
 
 def main(settings: dict[str, Any], message: dict[str, Any], descriptors: list[int]) -> NoReturn:
@@ -62,22 +61,24 @@ def _settle(settings: dict[str, Any]) -> None:
         linux.mount("none", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
         options = f"size={limits['disk']},nr_inodes={limits['files']},mode=755"
         linux.mount("tmpfs", "/.private", "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
-        for name, place in PRIVATE_FOLDERS.items():
-            os.mkdir(f"/.private/{name}", 0o777)
+        for name, place in root.PRIVATE.items():
+            os.mkdir(f"/.private/{name}")
+            os.chmod(f"/.private/{name}", 0o700 if place == root.HOME else 0o1777)
             linux.mount(f"/.private/{name}", place, flags=linux.MS_BIND)
         linux.umount("/.private", linux.MNT_DETACH)
+        root.uncover(settings["covered"])
         _own_proc()
         linux.set_hostname("sandbox")
         if not settings["network"]:
             linux.loopback_up()
         linux.drop_capabilities()
-        os.chdir("/work")
+        os.chdir(root.HOME)
     else:
         os.setsid()
         linux.subreaper()
         linux.die_with_parent()
         os.chdir(settings["folder"])
-    os.environ.update(settings["environment"])
+        os.environ["HOME"] = os.environ["TMPDIR"] = settings["folder"]
     if settings["rung"] != "none":
         linux.no_new_privileges()
     linux.set_dumpable(False)
@@ -241,7 +242,7 @@ class Supervisor:
         settings = self._settings
         if message["unlimited_addresses"]:
             settings = settings | {"limits": settings["limits"] | {"address_space": False}}
-        settings = settings | {"environment": settings["environment"] | message["environment"]}
+        settings = settings | {"environment": {**os.environ, **message["environment"]}}
         for step, argv in enumerate(message["steps"]):
             last = step == len(message["steps"]) - 1
             stdin = _file(message["stdin"] if last else "")
@@ -382,7 +383,7 @@ class Supervisor:
     def _files(self) -> int:
         if not self._namespaced:
             return 0
-        files = os.statvfs("/work")
+        files = os.statvfs(root.HOME)
         return (files.f_blocks - files.f_bfree) * files.f_frsize
 
     def _free(self) -> int:

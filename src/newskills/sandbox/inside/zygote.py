@@ -61,7 +61,9 @@ def _enter_namespaces(settings: dict[str, Any]) -> None:
     linux.die_with_parent()
     if not privileged:
         map_user(user, group, user)
-    root.build(settings["visible"], settings["packages"], settings["data_dir"], network=settings["network"])
+    settings["covered"] = root.build(
+        settings["visible"], settings["packages"], settings["data_dir"], network=settings["network"]
+    )
     if privileged:
         nobody = settings["uid"]
         os.setgroups([])
