@@ -13,8 +13,7 @@ import msgspec
 from rich.console import Console
 
 from newskills.base.records import Inference, Row
-from newskills.models.config import ServerConfig
-from newskills.run.config import GenerationConfig
+from newskills.run.config import GenerationConfig, Server
 from newskills.run.execute import execute
 from newskills.run.spec import RunResult, RunSpec, Unit
 
@@ -42,7 +41,7 @@ def make_unit(folder: Path, base_url: str, **settings: Any) -> Unit:
         "max_concurrent_requests": 8,
         **settings,
     }
-    config = GenerationConfig(server=ServerConfig(**server), inference=Inference(**inference), **values)
+    config = GenerationConfig(server=Server(**server), inference=Inference(**inference), **values)
     return Unit(name="generate", seed=seed, config=config)
 
 

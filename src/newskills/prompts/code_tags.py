@@ -15,7 +15,10 @@ DEFAULT_CODE_TAGS = "qwen"
 
 
 class CodeTags(Struct, frozen=True, kw_only=True):
-    """`style`: qwen hands back the raw output, llama a status line and labelled blocks."""
+    """`style`: qwen hands back the raw output, llama a status line and labelled blocks.
+
+    `new_turn`: the output's end tag begins the model's next turn, so that nothing may stand behind it.
+    """
 
     name: str
     begin: str
@@ -23,24 +26,55 @@ class CodeTags(Struct, frozen=True, kw_only=True):
     output_begin: str
     output_end: str
     style: Literal["qwen", "llama"] = "qwen"
+    new_turn: bool = False
 
     def stop_phrases(self) -> list[str]:
         """What ends a generation that asks for code to be run."""
         return [self.end]
 
     def format_output(self, result: ExecutionResult) -> str:
-        """The text between the output tags."""
+        """The text between the output tags; code that ended badly and said nothing leaves its status."""
         if self.style == "qwen":
-            return result.stdout + result.stderr
+            silent = "" if result.status == "completed" else f"{result.status}\n"
+            return result.stdout + result.stderr or silent
         text = result.status
         for label, content in (("stdout", result.stdout), ("stderr", result.stderr)):
             if content:
                 text += f"\n[{label}]\n{content}[/{label}]"
         return text
 
-    def wrap_output(self, result: ExecutionResult) -> str:
-        """The output between its tags, as it is appended to the conversation."""
-        return self._between(self.format_output(result))
+    def wrap_output(self, result: ExecutionResult, note: str = "") -> str:
+        """The output between its tags, as it is appended to the conversation; `note` (lines) follows the output."""
+        output = self.format_output(result)
+        if not note:
+            return self._between(output)
+        if self.new_turn:
+            return self._between(f"{output.rstrip()}\n{note}" if output.strip() else note)
+        return f"{self._between(output)}{note}"
+
+    def closed(self, text: str, lead: str = "") -> str:
+        """`text` with the end tag of a block that it leaves open; `lead` is what it goes on from."""
+        whole = self._begun(lead, text) + text
+        if whole.count(self.begin) != whole.count(self.end) + 1:
+            return text
+        bare = self.end.rstrip()
+        return text + (self.end[len(bare) :] if text.endswith(bare) else self.end)
+
+    def last_block(self, text: str, lead: str = "") -> str | None:
+        """The code of the block that `text` ends with; None where it ends with something else."""
+        whole = self._begun(lead, text) + text
+        begin = whole.rfind(self.begin)
+        if begin < 0 or not whole.endswith(self.end) or begin < whole.rfind(self.end, 0, -len(self.end)):
+            return None
+        return whole[begin + len(self.begin) : -len(self.end)]
+
+    def _begun(self, lead: str, text: str) -> str:
+        """The part of a begin tag that stands at the end of `lead` and is completed by `text`."""
+        sizes = range(min(len(lead), len(self.begin)), 0, -1)
+        return next(
+            (self.begin[:n] for n in sizes if lead.endswith(self.begin[:n]) and text.startswith(self.begin[n:])),
+            "",
+        )
 
     def expand(self, text: str) -> str:
         """Puts these tags in the places `{code_begin}` … `{code_output_end}` of an example's solution.
@@ -86,6 +120,7 @@ _TABLE = (
         output_begin="<|start_header_id|>ipython<|end_header_id|>\n\n",
         output_end="<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
         style="llama",
+        new_turn=True,
     ),
     CodeTags(
         name="gpt-oss",
@@ -93,6 +128,7 @@ _TABLE = (
         end="<|call|>",
         output_begin="<|start|>python code to=assistant<|channel|>analysis<|message|>",
         output_end="<|end|><|start|>assistant",
+        new_turn=True,
     ),
 )
 CODE_TAGS: dict[str, CodeTags] = {tags.name: tags for tags in _TABLE}

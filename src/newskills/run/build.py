@@ -18,12 +18,16 @@ from newskills.models import check_inference, make_model
 from newskills.models.config import ServerConfig
 from newskills.models.context import shortened
 from newskills.models.tokenizer import make_tokenizer
+from newskills.prompts.code_tags import code_tags
 from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
-from newskills.run.config import GenerationConfig
+from newskills.run.config import CHAT, GenerationConfig
 from newskills.run.endpoint import ContextStrategy
 from newskills.run.grading import Pool
 from newskills.sandbox.config import SandboxConfig
+from newskills.solve import make_solver
 from newskills.solve.chat import ChatOptions, ChatSolver
+from newskills.solve.code_execution import CodeOptions
+from newskills.solve.parts import SolverParts
 from newskills.solve.structured import RESPONSE_FORMATS
 
 
@@ -43,11 +47,18 @@ class Recipe:
         return load_prompt(config.prompt_config, prompt_overrides(config), examples)
 
     def solver(self, config: GenerationConfig, prompt: Prompt) -> Solver:
-        """Raises ConfigError (no tokenizer), and what a server's tokenizer raises."""
+        """Raises ConfigError (no tokenizer, settings), UnknownNameError, and what a server's tokenizer raises."""
         text = config.inference.endpoint_type == "text"
         template = self._template_tokenizer(config) if text else None
         counter = self._tokenizer(config, needed=True) if config.count_prompt_tokens else None
-        return ChatSolver(prompt, chat_options(config), template=template, counter=counter)
+        chat = ChatSolver(prompt, chat_options(config), template=template, counter=counter)
+        counts = config.solved_by != CHAT and config.inference.tokens_to_generate is not None
+        parts = SolverParts(
+            chat=chat,
+            code=code_options(config),
+            counter=self._tokenizer(config, needed=False) if counts else None,
+        )
+        return make_solver(config.solved_by, parts, config.solver_config)
 
     def model(self, server: ServerConfig, concurrency: int) -> Model:
         """Raises ConfigError, UnknownNameError, AuthError (no key)."""
@@ -146,6 +157,20 @@ def chat_options(config: GenerationConfig) -> ChatOptions:
         timing=config.add_generation_stats,
         response_format=RESPONSE_FORMATS[config.structured_output] if config.structured_output else None,
         extra_body=extra,
+    )
+
+
+def code_options(config: GenerationConfig) -> CodeOptions | None:
+    """The part of the schema that says how code in the answer is run. Raises UnknownNameError for the code tags."""
+    if config.code_tags is None:
+        return None
+    stated = config.total_code_executions_in_prompt
+    return CodeOptions(
+        tags=code_tags(config.code_tags),
+        execution=config.server.code_execution,
+        stated=(stated[0], stated[-1]) if isinstance(stated, tuple) else stated,
+        stated_is_limit=config.override_max_code_executions,
+        seed=config.inference.random_seed,
     )
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import msgspec
 from msgspec import Meta, Struct
 
 from newskills.base.records import Inference, Row
+from newskills.base.registry import fold
 from newskills.models.config import ServerConfig
+from newskills.sandbox.config import SandboxConfig
+from newskills.solve.code_execution import CodeExecution
 
 ALIASES: dict[str, str] = {
     "prompt": "prompt_config",
@@ -25,14 +29,11 @@ ALIASES: dict[str, str] = {
     "top_logprobs": "inference.top_logprobs",
     "reasoning_effort": "inference.reasoning_effort",
     "extra_body": "inference.extra_body",
+    "sc_tir": "solver_config",
 }
 """Other spellings of keys (older documents) → where they live now."""
 
 DEPRECATED: dict[str, str] = {
-    **dict.fromkeys(
-        ("code_execution", "total_code_executions_in_prompt", "override_max_code_executions", "wait_for_sandbox"),
-        "running code is not part of this version.",
-    ),
     **dict.fromkeys(
         ("tool_modules", "tool_overrides", "schema_overrides", "max_tool_calls"),
         "tools are not part of this version.",
@@ -44,6 +45,20 @@ DEPRECATED: dict[str, str] = {
     "offset": "chunks replace it: ++num_chunks=N ++chunk_id=K.",
 }
 """Keys that are gone, or not there yet → what to do instead."""
+
+
+Executions = Annotated[int, Meta(ge=0)]
+CHAT, CODE_EXECUTION, SC_TIR = "chat", "code_execution", "sc_tir"
+
+
+class Server(ServerConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The endpoint, and what is done with code in its replies (`++server.*`)."""
+
+    code_execution: CodeExecution = CodeExecution()
+
+    def endpoint(self) -> Server:
+        """Equal for all that share an endpoint."""
+        return msgspec.structs.replace(self, code_execution=CodeExecution())
 
 
 class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,7 +79,10 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     few_shot_examples: Annotated[
         Row, Meta(description="replaces keys of the prompt's few_shot_examples section (prefix, template, …)")
     ] = {}
-    code_tags: Annotated[str | None, Meta(description="style of code blocks in few-shot examples")] = None
+    code_tags: Annotated[
+        str | None,
+        Meta(description="how code is marked, in few-shot examples and for code_execution: qwen, llama3, …"),
+    ] = None
     start_assistant_response_key: Annotated[
         str | None, Meta(description="field of the row that begins the assistant's answer")
     ] = None
@@ -72,7 +90,7 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str | None, Meta(description="tokenizer for templates and counting; default: the server's model")
     ] = None
     chat_template_kwargs: Annotated[Row, Meta(description="arguments of the chat template")] = {}
-    server: ServerConfig = ServerConfig()
+    server: Server = Server()
     inference: Inference = Inference()
     max_samples: Annotated[int, Meta(ge=-1, description="only the first n rows (of the chunk); -1 = all")] = -1
     skip_filled: Annotated[bool, Meta(description="keep finished work of an earlier run")] = False
@@ -90,6 +108,21 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str, Meta(min_length=1, description="field of the unfinished file that holds the row's position")
     ] = "_async_position"
     dry_run: Annotated[bool, Meta(description="print the first prompt and stop")] = False
+    solver: Annotated[
+        str,
+        Meta(min_length=1, description="how answers are produced: chat, code_execution, sc_tir, or module::maker"),
+    ] = CHAT
+    solver_config: Annotated[Row, Meta(description="settings of the solver (++sc_tir.* means the same)")] = {}
+    code_execution: Annotated[bool, Meta(description="run code blocks of the answer (needs code_tags)")] = False
+    total_code_executions_in_prompt: Annotated[
+        Executions | tuple[Executions, ...] | None,
+        Meta(description="code executions the prompt speaks of, or [min,max] to draw each sample's number from"),
+    ] = None
+    override_max_code_executions: Annotated[bool, Meta(description="that number is the limit, too")] = False
+    sandbox: SandboxConfig = SandboxConfig()
+    wait_for_sandbox: Annotated[
+        bool, Meta(description="wait for a sandbox server that is not up yet (at most endpoint_patience)")
+    ] = False
     stop_phrase: Annotated[str | None, Meta(description="text at which generation stops")] = None
     remove_stop_phrases: Annotated[bool, Meta(description="cut the stop phrase off the text")] = True
     parse_reasoning: Annotated[
@@ -123,3 +156,31 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError(f"chunk_id {self.chunk_id} is not below num_chunks {self.num_chunks}")
         if self.inference.endpoint_type == "text" and self.inference.tokens_to_generate is None:
             raise ValueError("inference.endpoint_type=text needs inference.tokens_to_generate")
+        self._check_code()
+
+    def _check_code(self) -> None:
+        stated = self.total_code_executions_in_prompt
+        if self.code_execution and not self.code_tags:
+            raise ValueError("code_execution needs code_tags, for example ++code_tags=qwen")
+        if self.code_execution and fold(self.solver) not in (CHAT, CODE_EXECUTION):
+            raise ValueError(f"code_execution is a solver of its own, not a part of solver={self.solver}")
+        if isinstance(stated, tuple) and (len(stated) not in (1, 2) or stated[0] > stated[-1]):
+            raise ValueError("total_code_executions_in_prompt is a number or [min,max]")
+        if self.override_max_code_executions and stated is None:
+            raise ValueError("override_max_code_executions needs total_code_executions_in_prompt")
+
+    @property
+    def solved_by(self) -> str:
+        """Name of the solver; `code_execution` is short for the one of that name."""
+        return (
+            CODE_EXECUTION
+            if self.code_execution
+            else fold(self.solver)
+            if "::" not in self.solver
+            else self.solver
+        )
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether code of the model is run for its answers."""
+        return self.solved_by in (CODE_EXECUTION, SC_TIR)

@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 from newskills.base.aio import guarded
 from newskills.base.errors import NewskillsError
-from newskills.base.protocols import Kit
+from newskills.base.protocols import Kit, Sandbox
 from newskills.base.records import Failure
-from newskills.models.config import ServerConfig
 from newskills.run.build import Recipe, grader_id, grader_label
-from newskills.run.config import GenerationConfig
+from newskills.run.config import GenerationConfig, Server
 from newskills.run.endpoint import Endpoint, Policy
 from newskills.run.grading import Grading
 from newskills.run.log import Disk
 from newskills.run.prepare import Prepared
 from newskills.run.progress import Progress, Snapshot
+from newskills.run.sandboxes import Sandboxes
 from newskills.run.unit import Job, UnitRun
 from newskills.solve.chat import MAIN
 
@@ -35,16 +35,16 @@ TICK = 0.25
 class Lane:
     """A unit with what it uses, and its finishing task once all rows are answered. Opened when its turn comes."""
 
-    def __init__(self, prepared: Prepared, endpoint: Endpoint, grading: Grading | None) -> None:
+    def __init__(self, prepared: Prepared, endpoint: Endpoint, sandbox: Sandbox, grading: Grading | None) -> None:
         self.run: UnitRun = prepared.run
         self.solver = prepared.solver
-        self.kit = Kit(models={MAIN: endpoint})
+        self.kit = Kit(models={MAIN: endpoint}, sandbox=sandbox)
         self.finish: asyncio.Task[None] | None = None
         self._endpoint, self._grading = endpoint, grading
 
     def open(self, disk: Disk, on_error: Callable[[NewskillsError], None]) -> None:
         self.run.open(self.solver, disk, on_error, self._grading)
-        self.kit = Kit(models={MAIN: self.run.cached(self._endpoint)})
+        self.kit.models = {MAIN: self.run.cached(self._endpoint)}
 
 
 class Engine:
@@ -54,7 +54,8 @@ class Engine:
         self._prepared, self._recipe, self._progress = prepared, recipe, progress
         self.fatal: NewskillsError | None = None
         self.signal: signal.Signals | None = None
-        self._endpoints: dict[ServerConfig, Endpoint] = {}
+        self._endpoints: dict[Server, Endpoint] = {}
+        self._sandboxes = Sandboxes(recipe, self._stop)
         self._gradings: dict[str, Grading] = {}
         self._lanes: list[Lane] = []
         self._workers: list[asyncio.Task[None]] = []
@@ -70,6 +71,7 @@ class Engine:
             ticker = asyncio.create_task(self._tick())
             try:
                 self._lanes = [self._lane(prepared) for prepared in self._prepared]
+                await self._start_sandboxes()
                 await self._generate(disk)
                 await self._finished()
             except NewskillsError as error:
@@ -81,10 +83,19 @@ class Engine:
 
     def _lane(self, prepared: Prepared) -> Lane:
         config = prepared.run.config
-        return Lane(prepared, self._endpoint(config, prepared.run.kept > 0), self._grading(config))
+        endpoint = self._endpoint(config, prepared.run.kept > 0)
+        return Lane(prepared, endpoint, self._sandboxes.get(config.sandbox), self._grading(config))
+
+    async def _start_sandboxes(self) -> None:
+        """Before the first request, so that no answer is lost to a sandbox that cannot be had."""
+        for lane in self._lanes:
+            config = lane.run.config
+            if config.runs_code and lane.run.index.done < lane.run.index.rows:
+                patience = config.endpoint_patience if config.wait_for_sandbox else 0.0
+                await self._sandboxes.get(config.sandbox).start(patience)
 
     def _endpoint(self, config: GenerationConfig, proven: bool) -> Endpoint:
-        server = config.server
+        server = config.server.endpoint()
         if server not in self._endpoints:
             policy = Policy(
                 concurrency=config.max_concurrent_requests,
@@ -177,6 +188,8 @@ class Engine:
             await lane.run.close()
         for endpoint in self._endpoints.values():
             await endpoint.close()
+        for failure in await self._sandboxes.close():
+            self._progress.say(f"A sandbox did not end as it should: {failure.message}")
 
     @property
     def _stopping(self) -> bool:

@@ -100,6 +100,7 @@ def benchmark_units(
         f"benchmark {run.name}",
         {
             "prompt_config": benchmark.prompt,
+            "solver": benchmark.solver,
             "eval_type": benchmark.grader,
             "eval_config": benchmark.grader_config,
             **benchmark.defaults,

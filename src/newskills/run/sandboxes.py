@@ -4,15 +4,20 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
+from newskills.base.aio import backoff, guarded
 from newskills.base.errors import ExecutionRefusedError, NewskillsError, SandboxError
 from newskills.base.protocols import Execution, ExecutionResult, Sandbox
+from newskills.base.records import Failure
 from newskills.sandbox.config import SandboxConfig
 
 ALIKE = 8
-"""So many failures of the sandbox in a row, and it is not coming back."""
+"""So many failures of the sandbox one after the other (those at the same time count once): it is not coming back."""
+
+OnFatal = Callable[[NewskillsError], None]
 
 
 class Maker(Protocol):
@@ -35,24 +40,40 @@ class SharedSandbox:
     going on would spend model calls on samples that can only end unscored.
     """
 
-    def __init__(self, make: Callable[[], Sandbox], on_fatal: Callable[[NewskillsError], None]) -> None:
+    def __init__(self, make: Callable[[], Sandbox], on_fatal: OnFatal) -> None:
         self._make, self._on_fatal = make, on_fatal
         self._sandbox: Sandbox | None = None
         self._starting = asyncio.Lock()
         self._failed = 0
+        self._failed_at = 0.0
 
-    async def start(self) -> None:
-        """Raises ConfigError, SandboxError."""
-        await self._started()
+    async def start(self, patience: float = 0.0) -> None:
+        """`patience`: seconds that it may take until a sandbox answers that is not up yet.
+
+        Raises ConfigError, SandboxError.
+        """
+        async with self._starting:
+            if self._sandbox is not None:
+                return
+            try:
+                self._sandbox = await self._patiently(patience)
+            except NewskillsError as error:
+                self._on_fatal(error)
+                raise
 
     async def execute(self, execution: Execution) -> ExecutionResult:
-        sandbox = await self._started()
+        if self._sandbox is None:
+            await self.start()
+        assert self._sandbox is not None
+        began = time.monotonic()
         try:
-            result = await sandbox.execute(execution)
+            result = await self._sandbox.execute(execution)
         except ExecutionRefusedError:
             raise
         except SandboxError as error:
-            self._failed += 1
+            if began > self._failed_at:
+                self._failed_at = time.monotonic()
+                self._failed += 1
             if self._failed >= ALIKE:
                 self._on_fatal(error)
             raise
@@ -69,31 +90,34 @@ class SharedSandbox:
         if sandbox is not None:
             await sandbox.close()
 
-    async def _started(self) -> Sandbox:
-        async with self._starting:
-            if self._sandbox is None:
-                self._sandbox = await self._start()
-            return self._sandbox
-
-    async def _start(self) -> Sandbox:
-        try:
-            sandbox = self._make()
-            if isinstance(sandbox, Startable):
-                try:
-                    await sandbox.start()
-                except BaseException:
-                    await sandbox.close()
+    async def _patiently(self, patience: float) -> Sandbox:
+        until = time.monotonic() + patience
+        tries = 0
+        while True:
+            try:
+                return await self._once()
+            except SandboxError as error:
+                tries += 1
+                wait = backoff(tries, cap=10.0)
+                if not error.retryable or time.monotonic() + wait > until:
                     raise
-        except NewskillsError as error:
-            self._on_fatal(error)
-            raise
+                await asyncio.sleep(wait)
+
+    async def _once(self) -> Sandbox:
+        sandbox = self._make()
+        if isinstance(sandbox, Startable):
+            try:
+                await sandbox.start()
+            except BaseException:
+                await sandbox.close()
+                raise
         return sandbox
 
 
 class Sandboxes:
     """Hands the same sandbox to everyone who asks for the same configuration."""
 
-    def __init__(self, maker: Maker, on_fatal: Callable[[NewskillsError], None] = lambda error: None) -> None:
+    def __init__(self, maker: Maker, on_fatal: OnFatal = lambda error: None) -> None:
         self._maker, self._on_fatal = maker, on_fatal
         self._shared: dict[SandboxConfig, SharedSandbox] = {}
 
@@ -103,10 +127,8 @@ class Sandboxes:
             self._shared[config] = SharedSandbox(lambda: self._maker.sandbox(config), self._on_fatal)
         return self._shared[config]
 
-    async def close(self) -> None:
-        """Ends all sandboxes with their sessions; the first trouble is raised once all were told."""
+    async def close(self) -> list[Failure]:
+        """Ends all sandboxes with their sessions; returns what went wrong with that."""
         shared, self._shared = list(self._shared.values()), {}
-        outcomes = await asyncio.gather(*(sandbox.close() for sandbox in shared), return_exceptions=True)
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
+        outcomes = await asyncio.gather(*(guarded(sandbox.close()) for sandbox in shared))
+        return [outcome for outcome in outcomes if outcome is not None]

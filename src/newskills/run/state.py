@@ -13,7 +13,7 @@ from msgspec import Struct
 from newskills.base.errors import DataError
 from newskills.base.records import Ledger
 from newskills.base.store import write_json
-from newskills.run.config import GenerationConfig
+from newskills.run.config import CHAT, GenerationConfig
 
 _PLAIN = (
     "prompt_format",
@@ -30,6 +30,7 @@ _PLAIN = (
     "start_assistant_response_key",
     "chat_template_kwargs",
 )
+_CODE = ("total_code_executions_in_prompt", "override_max_code_executions")
 _NOT_SAMPLING = {"timeout", "stream"}
 
 
@@ -81,6 +82,12 @@ def settings(config: GenerationConfig, *, input_digest: str, prompt: str) -> dic
     found |= {name: getattr(config, name) for name in _PLAIN}
     sampling = msgspec.to_builtins(config.inference)
     found |= {f"inference.{name}": value for name, value in sampling.items() if name not in _NOT_SAMPLING}
+    if config.solved_by != CHAT:
+        found |= {"solver": config.solved_by, "solver_config": config.solver_config, "code_tags": config.code_tags}
+    if config.runs_code:
+        found |= {name: _plain(getattr(config, name)) for name in _CODE}
+        code = _plain(config.server.code_execution)
+        found |= {f"server.code_execution.{name}": value for name, value in code.items()}
     return {name: value for name, value in found.items() if value not in (None, {}, "")}
 
 
@@ -98,6 +105,11 @@ def changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
         else:
             words.append(f"{name} ({_shown(old)} → {_shown(new)})")
     return words
+
+
+def _plain(value: Any) -> Any:
+    """As it comes back from the file."""
+    return msgspec.json.decode(msgspec.json.encode(value))
 
 
 def _shown(value: Any) -> str:

@@ -1,1 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
+"""How an answer is produced. Names of solvers, and how one is made from its parts and settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from newskills.base.errors import ConfigError, guard
+from newskills.base.registry import Registry
+
+if TYPE_CHECKING:
+    from newskills.base.protocols import Solver
+    from newskills.base.records import Row
+    from newskills.solve.parts import SolverParts
+
+SOLVERS = Registry(
+    "solver",
+    {
+        "chat": "newskills.solve.parts:chat",
+        "code_execution": "newskills.solve.parts:code_execution",
+        "sc_tir": "newskills.solve.sc_tir:ScTirSolver",
+    },
+    group="newskills.solvers",
+)
+
+
+def make_solver(name: str, parts: SolverParts, config: Row) -> Solver:
+    """The solver called `name` with its settings.
+
+    A maker is called with the parts, and with its struct `Config` where it has one. Raises UnknownNameError,
+    ConfigError for a key or a value that does not fit and for a maker that fails.
+    """
+    from newskills.base.protocols import Solver
+    from newskills.base.records import Failure
+    from newskills.config.settings import read_config
+
+    found = SOLVERS.get(name)
+    settings = getattr(found, "Config", None)
+    if settings is None and config:
+        raise ConfigError(f"Solver '{name}' has no settings, but {', '.join(sorted(config))} was given.")
+    arguments = [] if settings is None else [read_config(settings, config, f"solver_config of solver '{name}'")]
+    made = guard(lambda: found(parts, *arguments))
+    if isinstance(made, Failure):
+        raise ConfigError(f"Solver '{name}' cannot be made: {made.message}")
+    if not isinstance(made, Solver):
+        raise ConfigError(f"Solver '{name}' is no solver: it needs `request(sample)` and `solve(sample, …)`.")
+    return made

@@ -96,6 +96,12 @@ class ChatSolver:
         stop = self._options.stop
         return trim_at_stop(with_stop(reply, stop), stop, keep_phrase=self._options.keep_stop)
 
+    def stopped(self, reply: Reply) -> bool:
+        """Whether it ended at one of the stop phrases."""
+        stop = self._options.stop
+        text = with_stop(reply, stop)
+        return any(phrase in text for phrase in stop)
+
     async def attempt(self, sample: Sample, request: Request, reply: Reply, text: str) -> Attempt:
         """The record fields of `text`, with what `reply` says about it."""
         fields = self._fields(reply, text)
@@ -157,4 +163,4 @@ async def ask(model: Model, request: Request) -> Reply:
 def with_stop(reply: Reply, stop: Sequence[str]) -> str:
     """The text with the stop phrase behind it that the server took off and named."""
     named = (reply.raw_message or {}).get("stop_reason")
-    return reply.text + named if named in stop else reply.text
+    return reply.text + named if isinstance(named, str) and named in stop else reply.text

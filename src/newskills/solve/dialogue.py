@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Going on with an answer: what a model has said, and what it is shown of its code's output, in the next request."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+
+import msgspec
+
+from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.protocols import Tokenizer
+from newskills.base.records import Message, Reply, Request
+
+GO_ON = "Go on."
+"""The user turn between two turns of a chat model, which cannot go on with a turn of its own."""
+
+CHARACTERS_PER_TOKEN = 3
+"""Where nothing counts tokens: on the small side (prose has 4, code and digits 2 to 3), so that no budget is overrun
+by much."""
+
+
+def continued(request: Request, said: str, shown: str, reasoning: str | None = None) -> Request:
+    """`request` with `said` by the model and then `shown` to it.
+
+    Text endpoint: both go to the end of the prompt. Chat: they become the assistant's turn (or the end of one that
+    the prompt has begun), and a short user turn asks to go on, which every chat template and server takes.
+    """
+    if request.messages is None:
+        if not isinstance(request.prompt, str):
+            raise ConfigError("A prompt of token ids cannot be gone on with.")
+        return msgspec.structs.replace(request, prompt=f"{request.prompt}{said}{shown}")
+    messages = list(request.messages)
+    begun = lead(request)
+    if begun:
+        messages.pop()
+    turn = Message(role="assistant", content=f"{begun}{said}{shown}", reasoning_content=reasoning)
+    return msgspec.structs.replace(request, messages=[*messages, turn, Message(role="user", content=GO_ON)])
+
+
+def lead(request: Request) -> str:
+    """The text that the model goes on from: the prompt, or the turn that was begun for it."""
+    if request.messages is None:
+        return request.prompt if isinstance(request.prompt, str) else ""
+    last = request.messages[-1]
+    return last.content if last.role == "assistant" and isinstance(last.content, str) else ""
+
+
+def with_budget(request: Request, spent: int) -> Request | None:
+    """`request` with `spent` tokens less to generate; None where nothing is left of them."""
+    limit = request.inference.tokens_to_generate
+    if limit is None:
+        return request
+    if limit <= spent:
+        return None
+    inference = msgspec.structs.replace(request.inference, tokens_to_generate=limit - spent)
+    return msgspec.structs.replace(request, inference=inference)
+
+
+async def generated_tokens(reply: Reply, counter: Tokenizer | None) -> int:
+    """As the server reports them, else counted in what it sent."""
+    if reply.usage.output_tokens is not None:
+        return reply.usage.output_tokens
+    return await count_tokens((reply.reasoning or "") + reply.text, counter)
+
+
+async def count_tokens(text: str, counter: Tokenizer | None) -> int:
+    """With `counter`; without one, or where it fails, an estimate: a token for `CHARACTERS_PER_TOKEN` characters."""
+    if counter is not None:
+        with contextlib.suppress(NewskillsError):
+            return len(await asyncio.to_thread(counter.encode, text))
+    return math.ceil(len(text) / CHARACTERS_PER_TOKEN)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What solvers are made of: `run` builds the parts from a config, a solver takes those it needs."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.protocols import Tokenizer
+from newskills.solve.chat import ChatSolver
+from newskills.solve.code_execution import CodeExecutionSolver, CodeOptions
+
+
+class SolverParts(Struct, frozen=True, kw_only=True):
+    """`chat` renders rows and records replies; `counter` counts tokens of texts that no server has counted.
+
+    code  how code in the text is marked and run; None where no code tags are named
+    """
+
+    chat: ChatSolver
+    code: CodeOptions | None = None
+    counter: Tokenizer | None = None
+
+
+def chat(parts: SolverParts) -> ChatSolver:
+    """The solver `chat`."""
+    return parts.chat
+
+
+def code_execution(parts: SolverParts) -> CodeExecutionSolver:
+    """The solver `code_execution`. Raises ConfigError without code tags."""
+    return CodeExecutionSolver(parts.chat, code_of(parts), counter=parts.counter)
+
+
+def code_of(parts: SolverParts) -> CodeOptions:
+    """Raises ConfigError without code tags."""
+    if parts.code is None:
+        raise ConfigError(
+            "Running code needs code tags.", hint="Set ++code_tags=qwen, or what the model was taught."
+        )
+    return parts.code
