@@ -15,9 +15,7 @@ from newskills.config.fields import leaves
 from newskills.config.help import command_help
 
 LATER = {
-    "with_sandbox": "running code in a sandbox is",
-    "keep_mounts_for_sandbox": "running code in a sandbox is",
-    "sandbox_": "running code in a sandbox is",
+    "sandbox_tunnel_port": "ssh tunnels are",
     "judge_": "LLM judges are",
     "extra_judge_args": "LLM judges are",
     "generation_module": "custom generation modules are",

@@ -9,6 +9,7 @@ from pathlib import Path
 from newskills.base.errors import NewskillsError
 from newskills.commands._model import choose_model, hosting_of
 from newskills.commands._options import tracking_of
+from newskills.commands._sandbox import check_sandbox, sandbox_layer
 from newskills.commands._work import (
     check_place,
     chunk_ids,
@@ -33,6 +34,7 @@ SPLIT = "split"
 def run(parsed: Parsed[Options]) -> int:
     spec = specification(parsed)
     planned = plan_evaluation(spec)
+    check_sandbox(parsed.options, planned)
     if parsed.explain or dry_run(parsed.options, planned):
         (show_explained if parsed.explain else show_plan)(planned)
         return 0
@@ -50,6 +52,7 @@ def result(parsed: Parsed[Options]) -> Evaluation | None:
     """For Python: None for a dry run; raises NewskillsError where work is left or the numbers cannot be trusted."""
     spec = specification(parsed)
     planned = plan_evaluation(spec)
+    check_sandbox(parsed.options, planned)
     if dry_run(parsed.options, planned):
         show_plan(planned)
         return None
@@ -75,7 +78,7 @@ def specification(parsed: Parsed[Options]) -> EvaluationSpec:
     return EvaluationSpec(
         runs=runs,
         output_dir=folder,
-        layers=[choice.layer, user_layer(parsed.overrides, consumed=(SPLIT,))],
+        layers=[choice.layer, sandbox_layer(options), user_layer(parsed.overrides, consumed=(SPLIT,))],
         starting_seed=options.starting_seed,
         num_chunks=options.num_chunks,
         chunk_ids=chunk_ids(options),

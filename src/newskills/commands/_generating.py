@@ -13,6 +13,7 @@ from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.commands._model import choose_model, hosting_of
 from newskills.commands._options import tracking_of
+from newskills.commands._sandbox import check_sandbox, sandbox_layer
 from newskills.commands._work import (
     check_place,
     chunk_ids,
@@ -74,7 +75,8 @@ def plan(parsed: Parsed[Options], address: Layer | None = None) -> list[PlannedU
     options = parsed.options
     check_place(options, parsed.given)
     choice = choose_model(options, parsed.overrides)
-    layers = [choice.layer, *([address] if address else []), user_layer(parsed.overrides, consumed=BENCHMARK_KEYS)]
+    user = user_layer(parsed.overrides, consumed=BENCHMARK_KEYS)
+    layers = [choice.layer, *([address] if address else []), sandbox_layer(options), user]
     pieces = Pieces(
         seeds=_seeds(options),
         num_chunks=options.num_chunks,
@@ -84,8 +86,11 @@ def plan(parsed: Parsed[Options], address: Layer | None = None) -> list[PlannedU
     if options.input_dir:
         if options.input_file:
             raise ConfigError("Give --input_file or --input_dir, not both.")
-        return folder_units(Path(options.input_dir), output_dir=folder, pieces=pieces, layers=layers)
-    return file_units(_input(parsed), output_dir=folder, pieces=pieces, layers=layers)
+        planned = folder_units(Path(options.input_dir), output_dir=folder, pieces=pieces, layers=layers)
+    else:
+        planned = file_units(_input(parsed), output_dir=folder, pieces=pieces, layers=layers)
+    check_sandbox(options, planned)
+    return planned
 
 
 def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:

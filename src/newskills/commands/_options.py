@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 JOB = {"group": "placement (has an effect on clusters; none is in this version)"}
 SERVER = {"group": "model"}
 SEEDS = {"group": "seeds and chunks"}
+CODE = {"group": "sandbox"}
 REPORT = {"group": "Weights & Biases"}
 
 
@@ -62,6 +63,9 @@ class PlacementOptions(Struct, frozen=True, kw_only=True):
     ] = None
     installation_command: Annotated[str | None, doc("command run once per node first", JOB)] = None
     skip_hf_home_check: Annotated[bool | None, doc("do not insist on HF_HOME", JOB)] = None
+    keep_mounts_for_sandbox: Annotated[bool, doc("give the sandbox the mounts of the job", JOB)] = False
+    sandbox_mounts: Annotated[list[str], doc("mounts of the sandbox alone, src:dst[:ro|rw]", JOB)] = []
+    sandbox_container: Annotated[str | None, doc("container image of the sandbox", JOB)] = None
 
 
 class ModelOptions(PlacementOptions, frozen=True, kw_only=True):
@@ -87,6 +91,12 @@ class WorkOptions(ModelOptions, frozen=True, kw_only=True):
     expname: Annotated[str | None, doc("name of the experiment, for logs (default: the command)")] = None
     log_dir: Annotated[str | None, doc("folder of the logs (default: in the output folder)")] = None
     dry_run: Annotated[bool, doc("show the resolved run and the first prompt; do nothing")] = False
+    with_sandbox: Annotated[
+        bool, doc("run the model's code in a sandbox of this machine (or the one that ++sandbox.host names)", CODE)
+    ] = False
+    sandbox_env_overrides: Annotated[
+        list[str], doc("KEY=VALUE of the sandbox's own settings (NEMO_SKILLS_SANDBOX_…)", CODE)
+    ] = []
     starting_seed: Annotated[int, doc("first seed", SEEDS)] = 0
     num_chunks: Annotated[AtLeastOne | None, doc("split the input into so many pieces", SEEDS)] = None
     chunk_ids: Annotated[str | list[int] | None, doc("only these pieces: 1,2,5 or 0..4", SEEDS)] = None

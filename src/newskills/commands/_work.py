@@ -24,14 +24,11 @@ from newskills.run.plan import PlannedUnit
 _CREDENTIALS = re.compile(r"(https?://)[^/@\s]+@")
 HERE = (None, "none", "local")
 OLD_TEMPLATES = "prompt_template"
-SANDBOX = "sandbox."
 
 
 def user_layer(overrides: Mapping[str, Text], *, consumed: Sequence[str] = ()) -> Layer:
-    """The `++` keys as the last layer. What has no effect any more, or not yet, is dropped with a notice."""
+    """The `++` keys as the last layer. What has no effect any more is dropped with a notice."""
     values = {key: value for key, value in overrides.items() if key not in consumed}
-    for key in [key for key in values if key.startswith(SANDBOX)]:
-        notice(f"++{key}={values.pop(key)} has no effect: nothing here runs code")
     if template := values.pop(OLD_TEMPLATES, None):
         notice(f"++prompt_template={template} has no effect: the model's own chat template is used")
     return Layer("command line", values)
