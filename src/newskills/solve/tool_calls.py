@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calls of a reply, read without trust: whatever a model or its server sends becomes a call or a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.records import Reply, Row
+from newskills.tools.exposed import safe_name
+
+SHOWN = 500
+
+
+class Call(Struct, kw_only=True):
+    """`problem` says why it cannot be run. `raw_arguments` is the text as it came."""
+
+    id: str
+    name: str
+    arguments: Row = {}
+    raw_arguments: str = ""
+    problem: str = ""
+
+    @property
+    def shown_name(self) -> str:
+        """The name in the signs that every API takes back."""
+        return safe_name(self.name)
+
+    def row(self) -> Row:
+        """OpenAI's shape, fit to be sent back.
+
+        Arguments that are no JSON object become an empty one: servers parse them again when they render the
+        conversation, and would refuse the request for the model's mistake.
+        """
+        arguments = "{}" if self.problem else msgspec.json.encode(self.arguments).decode()
+        return {
+            "id": self.id,
+            "type": "function",
+            "function": {"name": self.shown_name, "arguments": arguments},
+        }
+
+
+def read_calls(reply: Reply, before: int) -> list[Call]:
+    """The calls that `reply` asks for; those without an id are numbered on from `before`."""
+    found: list[Call] = []
+    taken: set[str] = set()
+    for number, item in enumerate(reply.tool_calls or (), before):
+        call = _read(item)
+        if not call.id or call.id in taken:
+            call.id = f"call_{number}"
+        taken.add(call.id)
+        found.append(call)
+    return found
+
+
+def _read(item: Any) -> Call:
+    row = item if isinstance(item, dict) else {}
+    function = row.get("function")
+    function = function if isinstance(function, dict) else {}
+    name, arguments = function.get("name"), function.get("arguments")
+    identity = row.get("id")
+    call = Call(id=identity if isinstance(identity, str) else "", name=name if isinstance(name, str) else "")
+    if isinstance(arguments, dict):
+        call.arguments, call.raw_arguments = arguments, msgspec.json.encode(arguments).decode()
+        return call
+    call.raw_arguments = arguments if isinstance(arguments, str) else ""
+    if call.raw_arguments.strip():
+        call.arguments, call.problem = _parsed(call.raw_arguments)
+    if not call.name:
+        call.problem = "the call names no tool"
+    return call
+
+
+def _parsed(text: str) -> tuple[Row, str]:
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        return {}, f"the arguments are no valid JSON ({error}). They were: {_cut(text)}"
+    if not isinstance(value, dict):
+        return {}, f"the arguments must be a JSON object. They were: {_cut(text)}"
+    return value, ""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
