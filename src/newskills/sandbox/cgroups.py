@@ -43,16 +43,16 @@ class Group:
             raise
         return opened
 
-    def oom_killed(self) -> bool:
-        """Whether the kernel has killed a process of the group for want of memory."""
+    def oom_kills(self) -> int:
+        """How many processes of the group the kernel has killed for want of memory."""
         for folder in self._folders:
             for name in ("memory.events", "memory.oom_control"):
                 with contextlib.suppress(OSError, UnicodeDecodeError):
                     for line in (folder / name).read_text().splitlines():
                         key, _, value = line.partition(" ")
-                        if key == "oom_kill" and value.strip() != "0":
-                            return True
-        return False
+                        if key == "oom_kill":
+                            return int(value)
+        return 0
 
     def remove(self) -> bool:
         """Remove the group once its processes are gone, waiting up to a second for those that are dying.

@@ -117,8 +117,6 @@ class LocalSandbox:
             execution.std_input.encode()
         except UnicodeEncodeError as error:
             raise ExecutionRefusedError("The code holds half of a surrogate pair, which is no text.") from error
-        if spoken.name in ("ipython", "python", "python3") and "\0" in execution.code:
-            raise ExecutionRefusedError("The code holds a NUL character, which no source text may.")
         return {
             **spoken.request(execution),
             "stdin": execution.std_input,
@@ -146,9 +144,9 @@ class LocalSandbox:
             channel = await self._take(launched, eager=spoken.stateful)
             try:
                 outcome = await self._ask(launched, channel, execution, request)
+                return self._result(launched, channel, execution, outcome)
             finally:
                 self._keep(asyncio.create_task(self._end(channel, launched)))
-        return self._result(launched, spoken, execution, outcome)
 
     async def _in_session(
         self, name: str, launched: Launched, spoken: Language, execution: Execution, request: dict[str, Any]
@@ -162,11 +160,12 @@ class LocalSandbox:
         except asyncio.CancelledError:
             session.channel.interrupt()
             raise
-        result = self._result(launched, spoken, execution, outcome)
+        finally:
+            if session.channel.closed and self._sessions.get(name) is session:
+                await self.delete_session(name)
+        result = self._result(session.launched, session.channel, execution, outcome)
         result.session_id = name
         result.new_session_created = made or bool(outcome and outcome["fresh"])
-        if outcome is None and self._sessions.get(name) is session:
-            await self.delete_session(name)
         return result
 
     async def _locked(
@@ -223,20 +222,21 @@ class LocalSandbox:
             async with asyncio.timeout(execution.timeout + SLACK):
                 return await channel.ask(request)
         except TimeoutError:
+            channel.close()
             await launched.zygote.kill(channel.number)
             raise SandboxError("The sandbox did not keep a deadline; the session was ended.") from None
 
     def _result(
-        self, launched: Launched, spoken: Language, execution: Execution, outcome: dict[str, Any] | None
+        self, launched: Launched, channel: Channel, execution: Execution, outcome: dict[str, Any] | None
     ) -> ExecutionResult:
         self.executions += 1
         if outcome is None:
             if launched.zygote.closed:
                 raise SandboxError("The sandbox ended while code was running in it.")
-            return ExecutionResult(
-                status="crashed", stderr="The session ended while the code was running.\n", rung=launched.rung
-            )
-        status = spoken.status(outcome)
+            outcome = {"status": "crashed", "exit": None, "out": "", "err": "", "seconds": 0.0}
+        status = language(execution.language).status(outcome)
+        if status == "crashed" and launched.out_of_memory(channel.number):
+            status = "out_of_memory"
         self.timeouts += status == "timeout"
         return ExecutionResult(
             status=status,

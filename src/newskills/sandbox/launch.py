@@ -38,6 +38,7 @@ class Launched:
         self.zygote, self.rung = zygote, rung
         self._config, self._cgroups = config, cgroups
         self._groups: dict[int, Group] = {}
+        self._kills: dict[int, int] = {}
         self._folders: dict[int, str] = {}
         self._count = 0
 
@@ -77,6 +78,7 @@ class Launched:
 
     def forget(self, number: int) -> None:
         """Removes what session `number`, which has ended, left in files and control groups."""
+        self._kills.pop(number, None)
         group = self._groups.pop(number, None)
         if group is not None:
             group.remove()
@@ -85,9 +87,12 @@ class Launched:
             shutil.rmtree(folder, ignore_errors=True)
 
     def out_of_memory(self, number: int) -> bool:
-        """Whether the kernel ended something of the session for its memory."""
+        """Whether the kernel has ended something of the session for its memory since the last time this was asked."""
         group = self._groups.get(number)
-        return group is not None and group.oom_killed()
+        if group is None:
+            return False
+        before, self._kills[number] = self._kills.get(number, 0), group.oom_kills()
+        return self._kills[number] > before
 
     async def close(self) -> None:
         await self.zygote.close()

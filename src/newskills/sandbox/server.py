@@ -29,6 +29,7 @@ from newskills.base.http.messages import (
 )
 from newskills.base.http.server import Server, serve
 from newskills.base.protocols import Execution, ExecutionResult, Sandbox
+from newskills.sandbox.languages import language
 from newskills.sandbox.once import Once
 from newskills.sandbox.wire import REQUEST_HEADER, SESSION_HEADER, check_name, read_execution, write_result
 
@@ -37,9 +38,10 @@ BROWSER_HEADERS = ("origin", "sec-fetch-site")
 
 
 class HostedSandbox(Sandbox, Protocol):
-    """A sandbox that can be served. `sessions`: id → what is known of it (backend, created, last_used, alive, …)."""
+    """A sandbox that can be served. `sessions`: id → backend, created, last_used, alive."""
 
-    rung: str
+    @property
+    def rung(self) -> str: ...
 
     async def start(self) -> None: ...
 
@@ -49,9 +51,9 @@ class HostedSandbox(Sandbox, Protocol):
 class SandboxServer:
     """Answers requests with the sandbox it is given, whose life belongs to the caller."""
 
-    def __init__(self, sandbox: HostedSandbox, *, token: str = "", max_timeout: float = 3600.0) -> None:
+    def __init__(self, sandbox: HostedSandbox, *, token: str = "") -> None:
         self.run_id = uuid.uuid4().hex
-        self._sandbox, self._token, self._max_timeout = sandbox, token, max_timeout
+        self._sandbox, self._token = sandbox, token
         self._once: Once[ExecutionResult] = Once(lambda result: len(result.stdout) + len(result.stderr) + 500)
         self._statuses: Counter[str] = Counter()
         self._failures = 0
@@ -94,7 +96,7 @@ class SandboxServer:
         session_id, request_id = (request.headers.get(name.lower()) for name in (SESSION_HEADER, REQUEST_HEADER))
         self._in_flight += 1
         try:
-            execution = read_execution(request.body, session_id, self._max_timeout)
+            execution = read_execution(request.body, session_id)
             if request_id:
                 key = f"{check_name(request_id, f'The header {REQUEST_HEADER}')} {session_id or ''}"
                 result = await self._once.do(key, request.body, lambda: self._run(execution))
@@ -107,7 +109,8 @@ class SandboxServer:
             return error_response(503, str(error))
         finally:
             self._in_flight -= 1
-        return Response(200, write_result(result, execution.language))
+        stateful = language(execution.language).stateful
+        return Response(200, write_result(result, stateful=stateful, run_id=self.run_id))
 
     async def _run(self, execution: Execution) -> ExecutionResult:
         result = await self._sandbox.execute(execution)

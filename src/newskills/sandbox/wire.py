@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from newskills.base.errors import ExecutionRefusedError, suggest
+from newskills.base.errors import ExecutionRefusedError
 from newskills.base.protocols import Execution, ExecutionResult
+from newskills.sandbox.languages import language
 
 SESSION_HEADER = "X-Session-ID"
 REQUEST_HEADER = "X-Request-ID"
-STATEFUL = "ipython"
-LANGUAGES = ("ipython", "python", "python3", "pypy3", "shell", "cpp", "lean4", "sql")
-VERBOSITIES = ("Plain", "Context", "Verbose", "Minimal")
-MAX_OUTPUT_CHARACTERS = 10_000_000
 
 _NAME = re.compile(r"[A-Za-z0-9._:@+=,~-]{1,256}", re.ASCII)
 _DEFAULTS = Execution(code="")
@@ -36,10 +34,10 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def read_execution(body: bytes, session_id: str | None, max_timeout: float) -> Execution:
+def read_execution(body: bytes, session_id: str | None) -> Execution:
     """`session_id` is the header's value. Unknown keys are left alone; null means the default.
 
-    Raises ExecutionRefusedError with one sentence for whatever does not fit.
+    Raises ExecutionRefusedError with one sentence for a wrong type or name; what a number may be, the sandbox knows.
     """
     try:
         values = msgspec.json.decode(body)
@@ -49,18 +47,18 @@ def read_execution(body: bytes, session_id: str | None, max_timeout: float) -> E
         raise ExecutionRefusedError(f"The body must be a JSON object, not {_kind(values)}.")
     if not isinstance(values.get("generated_code"), str):
         raise ExecutionRefusedError(f"generated_code must be text, not {_kind(values.get('generated_code'))}.")
-    language = _choice(values, "language", _DEFAULTS.language, LANGUAGES)
-    if language == STATEFUL or session_id:
+    spoken = language(_text(values, "language", _DEFAULTS.language))
+    if spoken.stateful or session_id:
         check_name(session_id, f"The header {SESSION_HEADER}")
     return Execution(
         code=values["generated_code"],
-        language=language,
-        timeout=_timeout(values, max_timeout),
+        language=spoken.name,
+        timeout=_seconds(values, "timeout", _DEFAULTS.timeout),
         session_id=session_id,
-        std_input=_text(values, "std_input"),
+        std_input=_text(values, "std_input", ""),
         max_output_characters=_count(values, "max_output_characters", _DEFAULTS.max_output_characters),
-        traceback_verbosity=_choice(values, "traceback_verbosity", "Plain", VERBOSITIES),
-        database=_text(values, "database"),
+        traceback_verbosity=_text(values, "traceback_verbosity", _DEFAULTS.traceback_verbosity),
+        database=_text(values, "database", ""),
     )
 
 
@@ -79,16 +77,18 @@ def write_execution(execution: Execution) -> bytes:
     return encode(values)
 
 
-def write_result(result: ExecutionResult, language: str) -> bytes:
+def write_result(result: ExecutionResult, *, stateful: bool, run_id: str) -> bytes:
+    """The answer to `POST /execute`, with whether the session is new where it has a state."""
     values = {
         "process_status": result.status,
         "stdout": result.stdout,
         "stderr": result.stderr,
         "rung": result.rung,
+        "run_id": run_id,
         "exit_code": result.exit_code,
         "seconds": result.seconds,
     }
-    if language == STATEFUL:
+    if stateful:
         values["new_session_created"] = result.new_session_created
     return encode(values)
 
@@ -105,45 +105,33 @@ def _clean(value: Any) -> Any:
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
-def _text(values: dict[str, Any], key: str) -> str:
-    value = values.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise ExecutionRefusedError(f"{key} must be text, not {_kind(value)}.")
-    return value
-
-
-def _choice(values: dict[str, Any], key: str, default: str, choices: Collection[str]) -> str:
+def _text(values: Mapping[str, Any], key: str, default: str) -> str:
     value = values.get(key)
     if value is None:
         return default
     if not isinstance(value, str):
         raise ExecutionRefusedError(f"{key} must be text, not {_kind(value)}.")
-    if value not in choices:
-        raise ExecutionRefusedError(f"Unknown {key} '{value[:50]}'{suggest(value[:50], choices)}")
     return value
 
 
-def _timeout(values: dict[str, Any], max_timeout: float) -> float:
-    value = values.get("timeout")
+def _seconds(values: Mapping[str, Any], key: str, default: float) -> float:
+    value = values.get(key)
     if value is None:
-        return _DEFAULTS.timeout
+        return default
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ExecutionRefusedError(f"timeout must be a number of seconds, not {_kind(value)}.")
-    if not 0 < value <= max_timeout:
-        raise ExecutionRefusedError(f"timeout must be above 0 and at most {max_timeout:g} seconds.")
-    return float(value)
+        raise ExecutionRefusedError(f"{key} must be a number of seconds, not {_kind(value)}.")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
-def _count(values: dict[str, Any], key: str, default: int) -> int:
+def _count(values: Mapping[str, Any], key: str, default: int) -> int:
     value = values.get(key)
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int):
         raise ExecutionRefusedError(f"{key} must be a whole number, not {_kind(value)}.")
-    if not 0 <= value <= MAX_OUTPUT_CHARACTERS:
-        raise ExecutionRefusedError(f"{key} must be from 0 to {MAX_OUTPUT_CHARACTERS:,}.")
     return value
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 GRACE = 1.0
 """Seconds that a cell has to end by KeyboardInterrupt before it is killed and the state lost."""
 FIRST_LOOK, LOOK_EVERY = 0.02, 0.05
+HANG_UP_PATIENCE = 0.5
 NEVER = 1e6
 FREE_RESERVE = 256 << 20
 """Memory that the machine keeps: below it, cells that use much are ended; below half of it, all."""
@@ -143,7 +144,7 @@ class _Watch:
         self.deadline = self.began + message["timeout"]
         self.next_look = self.began + FIRST_LOOK
         self.nonce, self.unsent, self.reply = nonce, memoryview(request), b""
-        self.timed_out = self.interrupted = self.out_of_memory = self.corrupt = False
+        self.timed_out = self.interrupted = self.out_of_memory = self.corrupt = self.hung_up = False
 
     @property
     def answered(self) -> bool:
@@ -330,8 +331,10 @@ class Supervisor:
             return
         except OSError:
             piece = b""
-        if not piece:
-            watch.corrupt = watch.process.status is None
+        if not piece:  # it is ending, or has thrown the socket away
+            poll.unregister(control)
+            watch.deadline, watch.interrupted = min(watch.deadline, time.monotonic() + HANG_UP_PATIENCE), True
+            watch.hung_up = True
             return
         watch.reply += piece
         whole = len(watch.reply) >= worker.REPLY.size
@@ -357,7 +360,7 @@ class Supervisor:
                 self._kill(watch)
 
     def _stop(self, watch: _Watch, now: float) -> None:
-        watch.timed_out = True
+        watch.timed_out = watch.timed_out or not watch.hung_up
         if watch.nonce and not watch.interrupted:
             watch.interrupted = True
             watch.deadline = now + GRACE
