@@ -47,7 +47,7 @@ def read_execution(body: bytes, session_id: str | None) -> Execution:
         raise ExecutionRefusedError(f"The body must be a JSON object, not {_kind(values)}.")
     if not isinstance(values.get("generated_code"), str):
         raise ExecutionRefusedError(f"generated_code must be text, not {_kind(values.get('generated_code'))}.")
-    spoken = language(_text(values, "language", _DEFAULTS.language))
+    spoken = language(_text(values, "language", _DEFAULTS.language)[:64])
     if spoken.stateful or session_id:
         check_name(session_id, f"The header {SESSION_HEADER}")
     return Execution(
