@@ -57,7 +57,7 @@ def check_sandbox(options: WorkOptions, planned: Sequence[PlannedUnit]) -> None:
         return
     for unit in planned:
         config = unit.unit.config
-        if config.runs_code and not config.sandbox.host and config.sandbox.port is None:
+        if config.needs_sandbox and not config.sandbox.host and config.sandbox.port is None:
             raise ConfigError(
                 f"{unit.unit.label} runs code of the model, but no sandbox is named.",
                 hint="Give --with_sandbox to run it in an isolated process of this machine, or ++sandbox.host=HOST "

@@ -10,7 +10,7 @@ import msgspec
 
 from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError
 from newskills.base.pool import PoolOptions, WorkerPool
-from newskills.base.protocols import Model, Sandbox, Solver, Tokenizer
+from newskills.base.protocols import Model, Sandbox, Solver, Tokenizer, ToolSpec
 from newskills.base.records import Message, Request, Row, Score
 from newskills.benchmarks.few_shot import few_shot_rows
 from newskills.graders import cpu_seconds, make_grader
@@ -23,20 +23,23 @@ from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
 from newskills.run.config import CHAT, GenerationConfig
 from newskills.run.endpoint import ContextStrategy
 from newskills.run.grading import Pool
+from newskills.run.tools import list_tools, tool_settings
 from newskills.sandbox.config import SandboxConfig
 from newskills.solve import make_solver
 from newskills.solve.chat import ChatOptions, ChatSolver
 from newskills.solve.code_execution import CodeOptions
 from newskills.solve.parts import SolverParts
 from newskills.solve.structured import RESPONSE_FORMATS
+from newskills.solve.tool_loop import ToolOptions
 
 
 class Recipe:
     """Builds what a run needs; `environ` is where keys are looked up. `notes`: what the user should be told, once."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
+        self.environ = environ
         self.notes: dict[str, None] = {}
+        self._tool_specs: dict[bytes, tuple[ToolSpec, ...]] = {}
 
     def prompt(self, config: GenerationConfig) -> Prompt:
         """Raises ConfigError, UnknownNameError, DataError."""
@@ -56,17 +59,18 @@ class Recipe:
         parts = SolverParts(
             chat=chat,
             code=code_options(config),
+            tools=self._tool_options(config) if config.tool_modules else None,
             counter=self._tokenizer(config, needed=False) if counts else None,
         )
         return make_solver(config.solved_by, parts, config.solver_config)
 
     def model(self, server: ServerConfig, concurrency: int) -> Model:
         """Raises ConfigError, UnknownNameError, AuthError (no key)."""
-        return make_model(server, concurrency=concurrency, environ=self._environ)
+        return make_model(server, concurrency=concurrency, environ=self.environ)
 
     def check_model(self, config: GenerationConfig) -> None:
         """Raises ConfigError (a setting that the backend cannot honour), UnknownNameError, AuthError (no key)."""
-        check_inference(self.model(config.server, 1), config.inference)
+        check_inference(self.model(config.server, 1), config.inference, tools=bool(config.tool_modules))
 
     def context_strategy(self, config: GenerationConfig) -> ContextStrategy | None:
         """What to do about a request that is too long; None = nothing. Raises ConfigError (no tokenizer)."""
@@ -91,11 +95,24 @@ class Recipe:
         """Not yet started. Raises ConfigError."""
         from newskills.sandbox.make import make_sandbox
 
-        return make_sandbox(config, self._environ)
+        return make_sandbox(config, self.environ)
+
+    def _tool_options(self, config: GenerationConfig) -> ToolOptions:
+        """Raises ConfigError, UnknownNameError, FatalToolError (a tool that cannot be started)."""
+        settings = tool_settings(config)
+        key = msgspec.json.encode(settings)
+        if key not in self._tool_specs:
+            self._tool_specs[key] = list_tools(settings, self.environ)
+        return ToolOptions(
+            specs=self._tool_specs[key],
+            max_calls=config.max_tool_calls,
+            settings=msgspec.to_builtins(settings),
+            dropped_parts=frozenset(config.drop_content_types),
+        )
 
     def _tokenizer(self, config: GenerationConfig, *, needed: bool) -> Tokenizer | None:
         try:
-            return make_tokenizer(config.tokenizer, config.server, self._environ)
+            return make_tokenizer(config.tokenizer, config.server, self.environ)
         except ConfigError:
             if needed or config.tokenizer or config.server.tokenizer:
                 raise

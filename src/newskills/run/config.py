@@ -13,6 +13,7 @@ from newskills.base.registry import fold
 from newskills.models.config import ServerConfig
 from newskills.sandbox.config import SandboxConfig
 from newskills.solve.code_execution import CodeExecution
+from newskills.tools import runs_code
 
 ALIASES: dict[str, str] = {
     "prompt": "prompt_config",
@@ -34,10 +35,6 @@ ALIASES: dict[str, str] = {
 """Other spellings of keys (older documents) → where they live now."""
 
 DEPRECATED: dict[str, str] = {
-    **dict.fromkeys(
-        ("tool_modules", "tool_overrides", "schema_overrides", "max_tool_calls"),
-        "tools are not part of this version.",
-    ),
     **dict.fromkeys(("enable_audio", "enable_audio_chunking"), "audio is not part of this version."),
     "parallel_thinking": "selecting among several solutions is not part of this version.",
     "use_completions_api": "write ++inference.endpoint_type=text instead.",
@@ -48,7 +45,7 @@ DEPRECATED: dict[str, str] = {
 
 
 Executions = Annotated[int, Meta(ge=0)]
-CHAT, CODE_EXECUTION, SC_TIR = "chat", "code_execution", "sc_tir"
+CHAT, CODE_EXECUTION, SC_TIR, TOOLS = "chat", "code_execution", "sc_tir", "tools"
 
 
 class Server(ServerConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -119,6 +116,15 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(description="code executions the prompt speaks of, or [min,max] to draw each sample's number from"),
     ] = None
     override_max_code_executions: Annotated[bool, Meta(description="that number is the limit, too")] = False
+    tool_modules: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="what the model may call: python, mcp, tavily, exa, module::Class, file.py::function"),
+    ] = None
+    tool_overrides: Annotated[Row, Meta(description="settings of the tools: {Provider: {key: value}}")] = {}
+    schema_overrides: Annotated[
+        Row, Meta(description="other names and descriptions: {Provider: {tool: {name, description, parameters}}}")
+    ] = {}
+    max_tool_calls: Annotated[int, Meta(ge=-1, description="tool calls of one row; -1 = 1,000")] = -1
     sandbox: SandboxConfig = SandboxConfig()
     wait_for_sandbox: Annotated[
         bool, Meta(description="wait for a sandbox server that is not up yet (at most endpoint_patience)")
@@ -157,6 +163,7 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.inference.endpoint_type == "text" and self.inference.tokens_to_generate is None:
             raise ValueError("inference.endpoint_type=text needs inference.tokens_to_generate")
         self._check_code()
+        self._check_tools()
 
     def _check_code(self) -> None:
         stated = self.total_code_executions_in_prompt
@@ -169,9 +176,26 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.override_max_code_executions and stated is None:
             raise ValueError("override_max_code_executions needs total_code_executions_in_prompt")
 
+    def _check_tools(self) -> None:
+        if not self.tool_modules:
+            idle = [n for n in ("tool_overrides", "schema_overrides") if getattr(self, n)]
+            if idle or fold(self.solver) == TOOLS:
+                raise ValueError(
+                    f"{', '.join(idle) or 'solver=tools'} needs tool_modules, as ++tool_modules=[python]"
+                )
+            return
+        if self.code_execution:
+            raise ValueError("code_execution and tool_modules are two ways to run code: choose one of them")
+        if fold(self.solver) not in (CHAT, TOOLS):
+            raise ValueError(f"tool_modules belong to a solver of their own, not to solver={self.solver}")
+        if self.inference.endpoint_type == "text":
+            raise ValueError("tool_modules need inference.endpoint_type=chat or responses: text has no tool calls")
+
     @property
     def solved_by(self) -> str:
-        """Name of the solver; `code_execution` is short for the one of that name."""
+        """Name of the solver; `code_execution` and `tool_modules` name it, too."""
+        if self.tool_modules:
+            return TOOLS
         return (
             CODE_EXECUTION
             if self.code_execution
@@ -182,5 +206,10 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def runs_code(self) -> bool:
-        """Whether code of the model is run for its answers."""
+        """Whether code in the model's text is run for its answers."""
         return self.solved_by in (CODE_EXECUTION, SC_TIR)
+
+    @property
+    def needs_sandbox(self) -> bool:
+        """Whether code of the model is run, in its text or by a tool."""
+        return self.runs_code or runs_code(self.tool_modules or ())

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from newskills.base.aio import guarded
 from newskills.base.errors import NewskillsError
-from newskills.base.protocols import Kit, Sandbox
+from newskills.base.protocols import Kit
 from newskills.base.records import Failure
 from newskills.run.build import Recipe, grader_id, grader_label
 from newskills.run.config import GenerationConfig, Server
@@ -25,6 +25,7 @@ from newskills.run.log import Disk
 from newskills.run.prepare import Prepared
 from newskills.run.progress import Progress, Snapshot
 from newskills.run.sandboxes import Sandboxes
+from newskills.run.tools import Toolboxes
 from newskills.run.unit import Job, UnitRun
 from newskills.solve.chat import MAIN
 
@@ -35,12 +36,12 @@ TICK = 0.25
 class Lane:
     """A unit with what it uses, and its finishing task once all rows are answered. Opened when its turn comes."""
 
-    def __init__(self, prepared: Prepared, endpoint: Endpoint, sandbox: Sandbox, grading: Grading | None) -> None:
+    def __init__(self, prepared: Prepared, kit: Kit, grading: Grading | None) -> None:
         self.run: UnitRun = prepared.run
         self.solver = prepared.solver
-        self.kit = Kit(models={MAIN: endpoint}, sandbox=sandbox)
+        self.kit = kit
         self.finish: asyncio.Task[None] | None = None
-        self._endpoint, self._grading = endpoint, grading
+        self._endpoint, self._grading = kit.models[MAIN], grading
 
     def open(self, disk: Disk, on_error: Callable[[NewskillsError], None]) -> None:
         self.run.open(self.solver, disk, on_error, self._grading)
@@ -56,6 +57,7 @@ class Engine:
         self.signal: signal.Signals | None = None
         self._endpoints: dict[Server, Endpoint] = {}
         self._sandboxes = Sandboxes(recipe, self._stop)
+        self._toolboxes = Toolboxes(recipe.environ, self._stop)
         self._gradings: dict[str, Grading] = {}
         self._lanes: list[Lane] = []
         self._workers: list[asyncio.Task[None]] = []
@@ -71,7 +73,7 @@ class Engine:
             ticker = asyncio.create_task(self._tick())
             try:
                 self._lanes = [self._lane(prepared) for prepared in self._prepared]
-                await self._start_sandboxes()
+                await self._start_instruments()
                 await self._generate(disk)
                 await self._finished()
             except NewskillsError as error:
@@ -84,15 +86,21 @@ class Engine:
     def _lane(self, prepared: Prepared) -> Lane:
         config = prepared.run.config
         endpoint = self._endpoint(config, prepared.run.kept > 0)
-        return Lane(prepared, endpoint, self._sandboxes.get(config.sandbox), self._grading(config))
+        sandbox = self._sandboxes.get(config.sandbox)
+        kit = Kit(models={MAIN: endpoint}, sandbox=sandbox, tools=self._toolboxes.get(config, sandbox))
+        return Lane(prepared, kit, self._grading(config))
 
-    async def _start_sandboxes(self) -> None:
-        """Before the first request, so that no answer is lost to a sandbox that cannot be had."""
+    async def _start_instruments(self) -> None:
+        """Before the first request, so that no answer is lost to a sandbox or a tool that cannot be had."""
         for lane in self._lanes:
             config = lane.run.config
-            if config.runs_code and lane.run.index.done < lane.run.index.rows:
-                patience = config.endpoint_patience if config.wait_for_sandbox else 0.0
-                await self._sandboxes.get(config.sandbox).start(patience)
+            if lane.run.index.done == lane.run.index.rows:
+                continue
+            sandbox = self._sandboxes.get(config.sandbox)
+            if config.needs_sandbox:
+                await sandbox.start(config.endpoint_patience if config.wait_for_sandbox else 0.0)
+            if (toolbox := self._toolboxes.get(config, sandbox)) is not None:
+                await toolbox.open()
 
     def _endpoint(self, config: GenerationConfig, proven: bool) -> Endpoint:
         server = config.server.endpoint()
@@ -188,6 +196,8 @@ class Engine:
             await lane.run.close()
         for endpoint in self._endpoints.values():
             await endpoint.close()
+        for failure in await self._toolboxes.close():
+            self._progress.say(f"A tool did not end as it should: {failure.message}")
         for failure in await self._sandboxes.close():
             self._progress.say(f"A sandbox did not end as it should: {failure.message}")
 

@@ -30,6 +30,7 @@ _PLAIN = (
     "start_assistant_response_key",
     "chat_template_kwargs",
 )
+_TOOLS = ("tool_modules", "tool_overrides", "schema_overrides", "max_tool_calls")
 _CODE = ("total_code_executions_in_prompt", "override_max_code_executions")
 _NOT_SAMPLING = {"timeout", "stream"}
 
@@ -84,6 +85,8 @@ def settings(config: GenerationConfig, *, input_digest: str, prompt: str) -> dic
     found |= {f"inference.{name}": value for name, value in sampling.items() if name not in _NOT_SAMPLING}
     if config.solved_by != CHAT:
         found |= {"solver": config.solved_by, "solver_config": config.solver_config, "code_tags": config.code_tags}
+    if config.tool_modules:
+        found |= {name: _plain(getattr(config, name)) for name in _TOOLS}
     if config.runs_code:
         found |= {name: _plain(getattr(config, name)) for name in _CODE}
         code = _plain(config.server.code_execution)

@@ -19,6 +19,7 @@ SOLVERS = Registry(
         "chat": "newskills.solve.parts:chat",
         "code_execution": "newskills.solve.parts:code_execution",
         "sc_tir": "newskills.solve.sc_tir:ScTirSolver",
+        "tools": "newskills.solve.parts:tools",
     },
     group="newskills.solvers",
 )

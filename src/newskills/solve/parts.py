@@ -9,16 +9,19 @@ from newskills.base.errors import ConfigError
 from newskills.base.protocols import Tokenizer
 from newskills.solve.chat import ChatSolver
 from newskills.solve.code_execution import CodeExecutionSolver, CodeOptions
+from newskills.solve.tool_loop import ToolOptions, ToolSolver
 
 
 class SolverParts(Struct, frozen=True, kw_only=True):
     """`chat` renders rows and records replies; `counter` counts tokens of texts that no server has counted.
 
-    code  how code in the text is marked and run; None where no code tags are named
+    code   how code in the text is marked and run; None where no code tags are named
+    tools  what the model may call; None where there is nothing
     """
 
     chat: ChatSolver
     code: CodeOptions | None = None
+    tools: ToolOptions | None = None
     counter: Tokenizer | None = None
 
 
@@ -30,6 +33,13 @@ def chat(parts: SolverParts) -> ChatSolver:
 def code_execution(parts: SolverParts) -> CodeExecutionSolver:
     """The solver `code_execution`. Raises ConfigError without code tags."""
     return CodeExecutionSolver(parts.chat, code_of(parts), counter=parts.counter)
+
+
+def tools(parts: SolverParts) -> ToolSolver:
+    """The solver `tools`. Raises ConfigError without tools."""
+    if parts.tools is None:
+        raise ConfigError("There are no tools to call.", hint="Name some: ++tool_modules=[python].")
+    return ToolSolver(parts.chat, parts.tools, counter=parts.counter)
 
 
 def code_of(parts: SolverParts) -> CodeOptions:

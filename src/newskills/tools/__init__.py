@@ -7,7 +7,9 @@ of another distribution, or just a path: `++tool_modules=[./mine.py::roll]`.
 
 from __future__ import annotations
 
-from newskills.base.registry import Registry
+from collections.abc import Sequence
+
+from newskills.base.registry import Registry, fold
 
 _SERVERS = "nemo_skills.mcp.servers"
 
@@ -30,3 +32,15 @@ TOOLS = Registry(
     },
     group="newskills.tools",
 )
+
+
+def split_name(module: str) -> tuple[str, str]:
+    """`NAME=tool` → (NAME, tool); a tool without a name of its own has the name ""."""
+    name, mark, spec = module.partition("=")
+    return (name, spec) if mark and name.isidentifier() else ("", module)
+
+
+def runs_code(modules: Sequence[str]) -> bool:
+    """Whether one of the built-in tools that `modules` name runs code of the model."""
+    specs = [split_name(module)[1] for module in modules]
+    return any(fold(REFERENCE.get(spec, spec)) == "python" for spec in specs)

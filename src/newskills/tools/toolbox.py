@@ -25,7 +25,7 @@ from newskills.base.protocols import ToolSpec
 from newskills.base.records import Failure, Row
 from newskills.base.registry import fold
 from newskills.config.settings import read_config
-from newskills.tools import REFERENCE, TOOLS
+from newskills.tools import REFERENCE, TOOLS, split_name
 from newskills.tools.arguments import check_arguments
 from newskills.tools.exposed import Exposed, expose
 from newskills.tools.provider import FunctionTool, ToolContext, ToolProvider
@@ -161,7 +161,7 @@ def make_toolbox(settings: ToolSettings, context: ToolContext) -> ProviderToolbo
     specs: dict[str, str] = {}
     found: dict[str, Any] = {}
     for module in settings.modules:
-        own_name, spec = _split(module)
+        own_name, spec = split_name(module)
         thing = _lookup(spec)
         key = own_name or thing.__name__
         if key in found:
@@ -170,12 +170,6 @@ def make_toolbox(settings: ToolSettings, context: ToolContext) -> ProviderToolbo
     overrides = _by_provider(settings.overrides, specs, "tool_overrides")
     providers = {key: _make(key, thing, overrides.get(key, {}), context) for key, thing in found.items()}
     return ProviderToolbox(providers, _by_provider(settings.schema_overrides, specs, "schema_overrides"))
-
-
-def _split(module: str) -> tuple[str, str]:
-    """`NAME=spec` → (NAME, spec)."""
-    name, mark, spec = module.partition("=")
-    return (name, spec) if mark and name.isidentifier() else ("", module)
 
 
 def _lookup(spec: str) -> Any:
