@@ -19,6 +19,7 @@ _PRELUDE = """
 import ctypes, errno, json, os, signal, socket, sys, threading, time
 from newskills.sandbox.inside import landlock, linux, seccomp
 
+"".encode("idna")  # imported now: later its file may be out of reach
 answers = {}
 
 def attempt(name, action):
