@@ -82,6 +82,19 @@ def max_tokens_of(body: Body) -> int | None:
     return None
 
 
+def calls_of(script: Script, body: Body) -> tuple[Body, ...]:
+    """The tool calls of this reply: those of the turn that the conversation has come to."""
+    if not script.tool_turns:
+        return script.tool_calls
+    items = body.get("messages") or body.get("input") or []
+    turns = sum(bool(item.get("tool_calls")) for item in items)
+    kinds = [item.get("type") for item in items]
+    turns += sum(
+        a == "function_call" and b != "function_call" for a, b in zip(kinds, [*kinds[1:], ""], strict=True)
+    )
+    return script.tool_turns[turns] if turns < len(script.tool_turns) else ()
+
+
 def answer_text(answer: Answer, body: Body, prompt: str, sighting: int, choice: int) -> str:
     """What the script's answer says to this request; `choice` numbers the choices of `n`."""
     if answer.kind == "echo":
@@ -101,7 +114,7 @@ def complete(script: Script, body: Body, text: str, prompt: str) -> Completion:
     stops = body.get("stop") or []
     text, stopped_by = _cut_at_stop(text, [stops] if isinstance(stops, str) else list(stops))
     thought, said = tokens_of(script.reasoning), tokens_of(text)
-    limit, reason = max_tokens_of(body), "tool_calls" if script.tool_calls else "stop"
+    limit, reason = max_tokens_of(body), "tool_calls" if calls_of(script, body) else "stop"
     if limit is not None and len(thought) + len(said) > limit:
         thought, said = thought[:limit], said[: max(0, limit - len(thought))]
         reason, stopped_by = "length", None

@@ -111,6 +111,7 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     api_key         when set, other or absent keys get 401
     stop_key        name under which a matched stop string is reported (vLLM `stop_reason`, SGLang `matched_stop`)
     tool_calls      OpenAI tool calls, sent with finish_reason `tool_calls`
+    tool_turns      the calls of the first, second, … turn of a conversation; after the last one the answer
     """
 
     models: tuple[str, ...] = ("fake",)
@@ -127,6 +128,7 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     api_key: str = ""
     stop_key: str = "stop_reason"
     tool_calls: tuple[dict[str, Any], ...] = ()
+    tool_turns: tuple[tuple[dict[str, Any], ...], ...] = ()
     healthy: bool = True
     seed: int = 0
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from tests.server.answers import Body, Completion, chat_logprobs, text_logprobs
+from tests.server.answers import Body, Completion, calls_of, chat_logprobs, text_logprobs
 from tests.server.script import Script
 
 Endpoint = Literal["chat", "text", "responses"]
@@ -116,8 +116,8 @@ def _chat_choice(script: Script, body: Body, choice: Completion) -> Body:
     message: Body = {"role": "assistant", "content": choice.text}
     if choice.reasoning:
         message[script.reasoning_key] = choice.reasoning
-    if script.tool_calls:
-        message |= {"tool_calls": list(script.tool_calls), "content": choice.text or None}
+    if calls := calls_of(script, body):
+        message |= {"tool_calls": list(calls), "content": choice.text or None}
     logprobs = chat_logprobs(choice.tokens, body.get("top_logprobs") or 0) if body.get("logprobs") else None
     return _ended(script, choice, {"message": message, "logprobs": logprobs})
 
@@ -145,7 +145,7 @@ def _deltas(endpoint: Endpoint, script: Script, body: Body, choice: Completion) 
         if body.get("logprobs"):
             delta["logprobs"] = chat_logprobs([token], body.get("top_logprobs") or 0)
         yield delta
-    for position, call in enumerate(script.tool_calls):
+    for position, call in enumerate(calls_of(script, body)):
         yield {"delta": {"tool_calls": [{"index": position, **call}]}}
 
 
@@ -178,7 +178,7 @@ def _responses_reply(script: Script, body: Body, choice: Completion) -> Body:
     output.append(
         {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
     )
-    for call in script.tool_calls:
+    for call in calls_of(script, body):
         function = call.get("function", {})
         names = {"name": function.get("name"), "arguments": function.get("arguments")}
         output.append({"type": "function_call", "id": call.get("id"), "call_id": call.get("id"), **names})
