@@ -88,7 +88,7 @@ class OpenAIModel(HttpModel):
             self.check(request.inference, tools=True)
         kind = request.inference.endpoint_type
         if kind == "responses":
-            return openai_responses.dynamic(request, developer=self._developer)
+            return openai_responses.dynamic(request, developer=self._developer, echoes=self.dialect.echoes)
         return openai_chat.dynamic(request, self.dialect, developer=self._developer)
 
     def _read(self, body: bytes, kind: str) -> Reply:

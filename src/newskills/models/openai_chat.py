@@ -217,7 +217,10 @@ def _merge_chunk(whole: Completion, message: Row, calls: dict[int, Row], chunk: 
 
 def _merge_call(calls: dict[int, Row], piece: Row) -> None:
     empty: Row = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-    call = calls.setdefault(piece.get("index", 0), empty)
+    index = piece.get("index")
+    if not isinstance(index, int):  # servers that send whole calls leave it out: an id begins a new one
+        index = len(calls) if piece.get("id") or not calls else max(calls)
+    call = calls.setdefault(index, empty)
     call["id"] = piece.get("id") or call["id"]
     function = piece.get("function") or {}
     for name in ("name", "arguments"):

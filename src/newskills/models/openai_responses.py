@@ -38,9 +38,10 @@ _responses = msgspec.json.Decoder(Response)
 _events = msgspec.json.Decoder(Event)
 
 
-def dynamic(request: Request, *, developer: bool = False) -> Row:
+def dynamic(request: Request, *, developer: bool = False, echoes: bool = False) -> Row:
     """Body keys that belong to this one request. Nothing is kept on the server."""
-    body: Row = {"input": input_items(request.messages or [], developer=developer), "store": False}
+    items = input_items(request.messages or [], developer=developer, echoes=echoes)
+    body: Row = {"input": items, "store": False}
     if request.tools:
         body["tools"] = [{"type": "function", **tool.get("function", tool)} for tool in request.tools]
     if request.response_format is not None:
@@ -50,14 +51,17 @@ def dynamic(request: Request, *, developer: bool = False) -> Row:
     return body
 
 
-def input_items(messages: list[Message], *, developer: bool = False) -> list[Row]:
-    """Chat messages → items: messages, function calls and their outputs."""
+def input_items(messages: list[Message], *, developer: bool = False, echoes: bool = False) -> list[Row]:
+    """Chat messages → items: messages, function calls and their outputs; with `echoes` reasoning, too."""
     items: list[Row] = []
     for message in messages:
         if message.role == "tool":
             output = message.content if isinstance(message.content, str) else ""
             items.append({"type": "function_call_output", "call_id": message.tool_call_id, "output": output})
             continue
+        if echoes and message.reasoning_content:
+            thought = [{"type": "reasoning_text", "text": message.reasoning_content}]
+            items.append({"type": "reasoning", "id": f"rs_{len(items)}", "summary": [], "content": thought})
         if message.content:
             role = "developer" if developer and message.role == "system" else message.role
             items.append({"role": role, "content": _content(message.content, message.role)})
