@@ -47,10 +47,10 @@ class CodeTags(Struct, frozen=True, kw_only=True):
         """The output between its tags, as it is appended to the conversation; `note` (lines) follows the output."""
         output = self.format_output(result)
         if not note:
-            return self._between(output)
+            return self.between(output)
         if self.new_turn:
-            return self._between(f"{output.rstrip()}\n{note}" if output.strip() else note)
-        return f"{self._between(output)}{note}"
+            return self.between(f"{output.rstrip()}\n{note}" if output.strip() else note)
+        return f"{self.between(output)}{note}"
 
     def closed(self, text: str, lead: str = "") -> str:
         """`text` with the end tag of a block that it leaves open; `lead` is what it goes on from."""
@@ -89,7 +89,8 @@ class CodeTags(Struct, frozen=True, kw_only=True):
             done += [self.wrap_output(result), rest.removeprefix("\n")]
         return "".join(done).replace("{code_begin}\n", self.begin).replace("{code_end}\n", self.end)
 
-    def _between(self, output: str) -> str:
+    def between(self, output: str) -> str:
+        """`output` between the output tags, which stand on lines of their own where they do so at all."""
         if self.style == "llama":
             return f"{self.output_begin}{output}{self.output_end}"
         newline = "" if not output or output.endswith("\n") else "\n"

@@ -175,6 +175,12 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("total_code_executions_in_prompt is a number or [min,max]")
         if self.override_max_code_executions and stated is None:
             raise ValueError("override_max_code_executions needs total_code_executions_in_prompt")
+        sessions = self.sandbox.max_sessions
+        if self.runs_code and self.max_concurrent_requests > sessions:
+            raise ValueError(
+                f"{self.max_concurrent_requests} requests at once may need as many sessions: raise sandbox.max_sessions"
+                f" ({sessions}), or lower max_concurrent_requests"
+            )
 
     def _check_tools(self) -> None:
         if not self.tool_modules:

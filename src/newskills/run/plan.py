@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from newskills.base.benchmark import Benchmark
@@ -14,7 +15,8 @@ from newskills.base.errors import ConfigError
 from newskills.benchmarks import Extra, get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.config.layers import Layer, Resolved, resolve
-from newskills.run.config import ALIASES, DEPRECATED, GenerationConfig
+from newskills.graders import GRADERS
+from newskills.run.config import ALIASES, DEPRECATED, SC_TIR, GenerationConfig
 from newskills.run.paths import output_name
 from newskills.run.spec import Unit
 
@@ -23,6 +25,9 @@ RESULTS = "eval-results"
 
 SEED_DEFAULTS: dict[str, Any] = {"temperature": 0.7, "top_k": -1, "top_p": 0.95}
 """What a run with a seed samples with, unless something later says otherwise."""
+
+VOTED = "use_predicted_answer_key"
+"""Setting of graders that makes them grade what was voted for, not what stands in the winner's text."""
 
 
 class BenchmarkRun(Struct, frozen=True, kw_only=True):
@@ -135,7 +140,18 @@ def folder_units(
 
 def resolve_config(layers: Sequence[Layer]) -> Resolved[GenerationConfig]:
     """Raises ConfigError, UnknownNameError for what does not fit the schema."""
-    return resolve(GenerationConfig, layers, aliases=ALIASES, removed=DEPRECATED)
+    resolved = resolve(GenerationConfig, layers, aliases=ALIASES, removed=DEPRECATED)
+    config = resolved.value
+    if config.solved_by == SC_TIR and config.eval_type is not None and _takes(config.eval_type, VOTED):
+        resolved.value = msgspec.structs.replace(config, eval_config={VOTED: True, **config.eval_config})
+        resolved.origin.setdefault(f"eval_config.{VOTED}", f"solver {SC_TIR}")
+    return resolved
+
+
+def _takes(grader: str, setting: str) -> bool:
+    """Whether the grader has that setting. Raises UnknownNameError."""
+    settings = getattr(GRADERS.get(grader), "Config", None)
+    return setting in getattr(settings, "__struct_fields__", ())
 
 
 def _units(

@@ -46,6 +46,7 @@ class SharedSandbox:
         self._starting = asyncio.Lock()
         self._failed = 0
         self._failed_at = 0.0
+        self._proven = False
 
     async def start(self, patience: float = 0.0) -> None:
         """`patience`: seconds that it may take until a sandbox answers that is not up yet.
@@ -68,15 +69,10 @@ class SharedSandbox:
         began = time.monotonic()
         try:
             result = await self._sandbox.execute(execution)
-        except ExecutionRefusedError:
-            raise
         except SandboxError as error:
-            if began > self._failed_at:
-                self._failed_at = time.monotonic()
-                self._failed += 1
-            if self._failed >= ALIKE:
-                self._on_fatal(error)
+            self._count(error, began)
             raise
+        self._proven = True
         self._failed = 0
         return result
 
@@ -89,6 +85,15 @@ class SharedSandbox:
         sandbox, self._sandbox = self._sandbox, None
         if sandbox is not None:
             await sandbox.close()
+
+    def _count(self, error: SandboxError, began: float) -> None:
+        if isinstance(error, ExecutionRefusedError) and self._proven:
+            return  # this one request made no sense
+        if began > self._failed_at:
+            self._failed_at = time.monotonic()
+            self._failed += 1
+        if self._failed >= ALIKE:
+            self._on_fatal(error)
 
     async def _patiently(self, patience: float) -> Sandbox:
         until = time.monotonic() + patience

@@ -20,31 +20,29 @@ from newskills.base.records import Row
 class CodeSession:
     """Runs code as `template` says; the session ends with the `async with` block, whatever happens in it.
 
-    `keeps_state` false: each piece of code gets a fresh session.
+    `keeps_state` false: each piece of code runs in a fresh process that nothing is left of.
     """
 
     def __init__(self, kit: Kit, template: Execution, *, keeps_state: bool = True) -> None:
         """Raises SandboxError where the run has no sandbox."""
         if kit.sandbox is None:
             raise SandboxError("This run has no sandbox to run code in.")
-        self._sandbox, self._template, self._keeps_state = kit.sandbox, template, keeps_state
-        self._id = ""
+        self._sandbox, self._template = kit.sandbox, template
+        self._id = uuid.uuid4().hex if keeps_state else None
+        self._used = False
         self.executions = self.timeouts = 0
         self.seconds = 0.0
 
     async def run(self, code: str) -> ExecutionResult:
         """Raises SandboxError where the sandbox failed; what the code does is in the result."""
-        if not self._id:
-            self._id = uuid.uuid4().hex
         began = time.monotonic()
+        self._used = True
         try:
             result = await self._sandbox.execute(
                 msgspec.structs.replace(self._template, code=code, session_id=self._id)
             )
         finally:
             self.seconds += time.monotonic() - began
-            if not self._keeps_state:
-                await self._end()
         self.executions += 1
         self.timeouts += result.status == "timeout"
         return result
@@ -64,10 +62,6 @@ class CodeSession:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._end()
-
-    async def _end(self) -> None:
-        session, self._id = self._id, ""
-        if session:
-            with contextlib.suppress(NewskillsError):  # the answer is there; a session left over ends with the run
-                await asyncio.shield(self._sandbox.delete_session(session))
+        if self._used and self._id is not None:
+            with contextlib.suppress(NewskillsError):  # the answer is there; what is left over ends with the run
+                await asyncio.shield(self._sandbox.delete_session(self._id))
