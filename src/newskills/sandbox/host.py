@@ -250,7 +250,7 @@ class LocalSandbox:
     async def _end(self, channel: Channel, launched: Launched) -> None:
         channel.close()
         await launched.zygote.ended(channel.number)
-        launched.forget(channel.number)
+        await asyncio.to_thread(launched.forget, channel.number)
 
     async def _expire(self) -> None:
         patience = self._config.session_timeout
