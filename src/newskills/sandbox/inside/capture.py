@@ -20,10 +20,11 @@ class Capture:
         self._kept = bytearray()
         self._cut = False
 
-    def start(self, limit: int) -> None:
-        """Forgets what came before."""
-        self._room = 0
-        self.read_all()
+    def start(self, limit: int, *, discard: bool) -> None:
+        """A new count; `discard`: what is waiting was written between two requests and belongs to none."""
+        if discard:
+            self._room = 0
+            self.read_all()
         self._limit, self._room = limit, limit * _LONGEST_CHARACTER
         self._kept.clear()
         self._cut = False

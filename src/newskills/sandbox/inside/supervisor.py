@@ -286,7 +286,7 @@ class Supervisor:
         """Until the request is answered, its process ended, or its deadline has passed; then nothing else runs."""
         self._process = process
         for capture in (process.out, process.err):
-            capture.start(message["characters"])
+            capture.start(message["characters"], discard=bool(nonce))
         watch = _Watch(process, message, nonce, request)
         poll = select.poll()
         readers: dict[int, Callable[[], object]] = {
