@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.sandbox import children
 
-from newskills.sandbox.cgroups import Cgroups, Group, _below, _delegated
+from newskills.sandbox.cgroups import Cgroups, Group, _below, _delegated, own_prefix
 
 GREEDY = "bytearray(400 << 20)"
 SLEEPERS = """
@@ -38,7 +38,7 @@ def groups() -> Cgroups:
 
 @pytest.fixture
 def group(groups: Cgroups) -> Iterator[Group]:
-    made = groups.create(f"newskills-test-{os.getpid()}", 128 << 20, 12)
+    made = groups.create(f"{own_prefix()}test", 128 << 20, 12)
     yield made
     assert made.remove()
 
@@ -84,12 +84,12 @@ def test_processes_are_limited(group: Group) -> None:
 
 def test_a_name_is_taken_once(groups: Cgroups, group: Group) -> None:
     with pytest.raises(FileExistsError):
-        groups.create(f"newskills-test-{os.getpid()}", 128 << 20, 12)
+        groups.create(f"{own_prefix()}test", 128 << 20, 12)
     assert inside(group, "print('still there')").stdout == "still there\n"
 
 
 def test_removing_waits_for_processes_and_can_be_repeated(groups: Cgroups) -> None:
-    made = groups.create(f"newskills-busy-{os.getpid()}", 128 << 20, 12)
+    made = groups.create(f"{own_prefix()}busy", 128 << 20, 12)
     fds = made.enter_fds()
     with subprocess.Popen(["sleep", "600"]) as process:
         for fd in fds:
@@ -99,6 +99,15 @@ def test_removing_waits_for_processes_and_can_be_repeated(groups: Cgroups) -> No
         process.kill()
     assert made.remove()
     assert made.remove()
+
+
+def test_what_a_killed_process_left_is_swept(groups: Cgroups, group: Group) -> None:
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    left = groups.create(f"newskills-{ended.pid}-3", 128 << 20, 12)
+    assert Cgroups.find() is not None
+    for made, is_there in ((left, False), (group, True)):
+        assert all(folder.exists() == is_there for folder in made._folders)
 
 
 @pytest.mark.parametrize(

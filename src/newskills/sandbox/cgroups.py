@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _CONTROLLERS = ("memory", "pids")
+_PREFIX = "newskills-"
 _PROBE_BYTES = 64 << 20
 _PROBE_PROCESSES = 16
 _DYING = 1.0  # seconds a group may stay busy after its last process was killed
@@ -94,11 +95,12 @@ class Cgroups:
             found = cls(version, folders)
             with contextlib.suppress(OSError):
                 found._try()
+                found._sweep()
                 return found
         return None
 
     def create(self, name: str, memory_bytes: int, processes: int) -> Group:
-        """A group called `name`: `memory_bytes` of memory, files in tmpfs and kernel buffers together, and no swap;
+        """A group called `name` (begin with `own_prefix()`): `memory_bytes` of memory, files in tmpfs and kernel buffers together, and no swap;
         `processes` counts threads too. Raises OSError, also where `name` is taken; then nothing is left behind.
         """
         made: list[Path] = []
@@ -115,7 +117,7 @@ class Cgroups:
 
     def _try(self) -> None:
         """Make a group, move a process into it, and remove it."""
-        group = self.create(f"newskills-probe-{os.getpid()}-{id(self)}", _PROBE_BYTES, _PROBE_PROCESSES)
+        group = self.create(f"{own_prefix()}probe-{id(self):x}", _PROBE_BYTES, _PROBE_PROCESSES)
         try:
             fds = group.enter_fds()
             try:
@@ -125,6 +127,20 @@ class Cgroups:
                     os.close(fd)
         finally:
             group.remove()
+
+    def _sweep(self) -> None:
+        """Remove what processes that were killed have left; a group that is in use cannot be removed."""
+        for folder in self._folders:
+            for each in folder.glob(f"{_PREFIX}[0-9]*-*"):
+                owner = each.name.removeprefix(_PREFIX).partition("-")[0]
+                if not Path("/proc", owner).exists():
+                    with contextlib.suppress(OSError):
+                        each.rmdir()
+
+
+def own_prefix() -> str:
+    """How the names of this process's groups begin, so that later ones can tell whether it is still there."""
+    return f"{_PREFIX}{os.getpid()}-"
 
 
 def _move_a_process(fds: list[int]) -> None:
