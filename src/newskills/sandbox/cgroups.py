@@ -100,8 +100,10 @@ class Cgroups:
         return None
 
     def create(self, name: str, memory_bytes: int, processes: int) -> Group:
-        """A group called `name` (begin with `own_prefix()`): `memory_bytes` of memory, files in tmpfs and kernel buffers together, and no swap;
-        `processes` counts threads too. Raises OSError, also where `name` is taken; then nothing is left behind.
+        """A group called `name`, which begins with `own_prefix()`.
+
+        `memory_bytes`: memory, files in tmpfs and kernel buffers together, and no swap; `processes` counts threads too.
+        Raises OSError, also where `name` is taken; then nothing is left behind.
         """
         made: list[Path] = []
         try:
