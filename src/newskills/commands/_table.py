@@ -28,6 +28,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "serve": {
         "start_server": "serve a model in the foreground",
+        "sandbox": "run code that a model wrote, kept apart from this machine",
     },
     "shell": {
         "completion": "print the completion script of bash, zsh or fish",

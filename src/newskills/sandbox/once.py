@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 KEEP_SECONDS = 300.0
 KEEP_BYTES = 64 << 20
-ORPHAN_SECONDS = 3.0
+ORPHAN_SECONDS = 5.0
 """How long work goes on after everyone who waited for it left: a broken connection comes back within this."""
 
 

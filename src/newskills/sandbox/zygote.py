@@ -12,7 +12,7 @@ import tempfile
 from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from newskills.base.errors import SandboxError
 from newskills.sandbox.inside.wire import HEADER, pack
@@ -63,8 +63,7 @@ class Channel(asyncio.Protocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one by its methods only
 
     def data_received(self, data: bytes) -> None:
         self._data += data

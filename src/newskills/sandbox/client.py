@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client's side of the HTTP API: of `ns sandbox serve`, and of the reference system's server."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import uuid
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from newskills.base import aio
+from newskills.base.errors import (
+    ExecutionRefusedError,
+    ModelError,
+    RequestTimeoutError,
+    SandboxError,
+    TransportError,
+)
+from newskills.base.http.client import HeaderList, HttpClient
+from newskills.base.http.connection import HttpResponse
+from newskills.base.http.proxy import proxy_for
+from newskills.base.protocols import Execution, ExecutionResult
+from newskills.sandbox.config import TOKEN_VARIABLE
+from newskills.sandbox.languages import language
+from newskills.sandbox.wire import REQUEST_HEADER, SESSION_HEADER, is_name, write_execution
+
+TRIES = 3
+CONNECTIONS = 1024
+TRANSPORT = 5.0
+"""Seconds that an answer may take beyond the cell's own time-out before the server is asked whether it is there."""
+PATIENCE = 1200.0
+"""Seconds that a cell may wait for its turn at a server that says it is there."""
+SHORT = 10.0
+
+
+class HttpSandbox:
+    """Implements `Sandbox` over HTTP. Belongs to the event loop of its first request.
+
+    A broken connection is tried three times under one request id, so that our own server runs a cell once. An answer
+    that does not come within the cell's time-out and five seconds means a long queue, as long as the server answers
+    `GET /health`; else it is a SandboxError (the sample ends unscored) and never the status `timeout`, which only the
+    server can tell. Another run id than at the beginning is a SandboxError: another server has taken the port, or the
+    first one was restarted and has lost all sessions.
+    """
+
+    def __init__(self, host: str, port: int, environ: Mapping[str, str]) -> None:
+        url = f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{port}"
+        token = environ.get(TOKEN_VARIABLE, "")
+        headers = (("Authorization", f"Bearer {token}"),) if token else ()
+        self.address = url
+        self._http = HttpClient(url, limit=CONNECTIONS, headers=headers, proxy=proxy_for(url, environ))
+        self._run_id: str | None = None
+        self._starting = asyncio.Lock()
+        self._sessions: set[str] = set()
+        self._endings: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Raises SandboxError where no sandbox answers."""
+        async with self._starting:
+            if self._run_id is None:
+                self._run_id = _text(await self.health(), "run_id")
+
+    async def health(self) -> dict[str, Any]:
+        """What `GET /health` says. Raises SandboxError."""
+        try:
+            response = await self._http.get("/health", SHORT)
+        except ModelError as error:
+            raise self._unreachable(error) from error
+        values = _object(response)
+        if response.status != 200 or values.get("status") != "healthy":
+            raise SandboxError(f"What answers at {self.address} is no sandbox that is ready ({response.status}).")
+        return values
+
+    async def execute(self, execution: Execution) -> ExecutionResult:
+        """Raises ExecutionRefusedError, SandboxError."""
+        await self.start()
+        stateful = language(execution.language).stateful
+        if execution.session_id is not None or not stateful:
+            return await self._execute(execution, execution.session_id, stateful)
+        name = uuid.uuid4().hex
+        try:
+            return await self._execute(execution, name, stateful)
+        finally:
+            self._end_later(name)
+
+    async def delete_session(self, session_id: str) -> None:
+        """Raises SandboxError."""
+        name = wire_name(session_id)
+        self._sessions.discard(name)
+        try:
+            response = await self._http.request("DELETE", f"/sessions/{quote(name, safe='')}", SHORT)
+        except ModelError as error:
+            raise self._unreachable(error) from error
+        if response.status not in (200, 404):
+            raise self._refused(response)
+
+    async def close(self) -> None:
+        """Ends the sessions that were not deleted, where the server still listens."""
+        for name in tuple(self._sessions):
+            self._end_later(name)
+        await asyncio.gather(*self._endings, return_exceptions=True)
+        await self._http.close()
+
+    async def _execute(self, execution: Execution, session_id: str | None, stateful: bool) -> ExecutionResult:
+        headers: HeaderList = ((REQUEST_HEADER, uuid.uuid4().hex),)
+        if session_id is not None:
+            name = wire_name(session_id)
+            self._sessions.add(name)
+            headers += ((SESSION_HEADER, name),)
+        response = await self._post(write_execution(execution), headers, execution.timeout)
+        if response.status != 200:
+            raise self._refused(response)
+        values = _object(response)
+        self._check_run(_text(values, "run_id"))
+        if not isinstance(values.get("process_status"), str):
+            raise SandboxError(f"{self.address} answered without a process_status: it is no sandbox.")
+        exit_code, seconds = values.get("exit_code"), values.get("seconds")
+        return ExecutionResult(
+            status=values["process_status"],
+            stdout=_text(values, "stdout"),
+            stderr=_text(values, "stderr"),
+            session_id=execution.session_id,
+            new_session_created=stateful and values.get("new_session_created") is True,
+            exit_code=exit_code if isinstance(exit_code, int) else None,
+            rung=_text(values, "rung"),
+            seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
+        )
+
+    async def _post(self, body: bytes, headers: HeaderList, timeout: float) -> HttpResponse:
+        until = asyncio.get_running_loop().time() + timeout + PATIENCE
+        failures = 0
+        while True:
+            try:
+                return await self._http.post("/execute", body, timeout + TRANSPORT, headers)
+            except RequestTimeoutError as error:
+                if not self._run_id or asyncio.get_running_loop().time() > until:
+                    raise self._unreachable(error) from error
+                self._check_run(_text(await self.health(), "run_id"))
+            except TransportError as error:
+                failures += 1
+                if failures == TRIES:
+                    raise self._unreachable(error) from error
+                await asyncio.sleep(aio.backoff(failures, base=0.25, cap=1.0))
+            except ModelError as error:
+                raise self._unreachable(error) from error
+
+    def _check_run(self, run_id: str) -> None:
+        if run_id != self._run_id:
+            raise SandboxError(
+                f"The sandbox at {self.address} is not the one that answered before (run {run_id or 'without an id'} "
+                f"instead of {self._run_id or 'one without an id'}): it was restarted, or another took its port."
+            )
+
+    def _end_later(self, name: str) -> None:
+        task = asyncio.create_task(self._end(name))
+        self._endings.add(task)
+        task.add_done_callback(self._endings.discard)
+
+    async def _end(self, name: str) -> None:
+        """A session that cannot be deleted costs the server memory, and no result its truth."""
+        await aio.guarded(self.delete_session(name))
+
+    def _unreachable(self, error: ModelError) -> SandboxError:
+        return SandboxError(f"The sandbox at {self.address} cannot be reached: {error.message}")
+
+    def _refused(self, response: HttpResponse) -> SandboxError:
+        said = _text(_object(response), "error") or f"status {response.status}"
+        if response.status in (400, 413, 422):
+            return ExecutionRefusedError(said)
+        if response.status == 401:
+            hint = f"Set {TOKEN_VARIABLE} to the server's token."
+            return SandboxError(f"The sandbox at {self.address} says: {said}", hint=hint)
+        return SandboxError(f"The sandbox at {self.address} failed: {said}")
+
+
+def wire_name(session_id: str) -> str:
+    """`session_id`, or where a header cannot hold it a name made from it."""
+    if is_name(session_id):
+        return session_id
+    return "x-" + hashlib.sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _object(response: HttpResponse) -> dict[str, Any]:
+    """The JSON object of the body, or an empty one."""
+    try:
+        values = msgspec.json.decode(response.body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def _text(values: Mapping[str, Any], key: str) -> str:
+    value = values.get(key)
+    return value if isinstance(value, str) else ""

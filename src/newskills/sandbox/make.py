@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which sandbox a configuration and the environment ask for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from newskills.base.errors import ConfigError
+from newskills.base.protocols import Sandbox
+from newskills.sandbox.config import (
+    DEFAULT_PORT,
+    DISABLE_RESTORE_VARIABLE,
+    HOST_VARIABLE,
+    PORT_VARIABLE,
+    SESSION_TIMEOUT_VARIABLE,
+    SandboxConfig,
+)
+from newskills.sandbox.replay import Restoring
+
+DEFAULT_HOST = "127.0.0.1"
+OFF = ("", "0", "false", "no", "off")
+
+
+def make_sandbox(config: SandboxConfig, environ: Mapping[str, str]) -> Sandbox:
+    """A client of the server that `config` or `environ` names, else a sandbox in this process. Starts nothing.
+
+    Raises ConfigError.
+    """
+    host = config.host or environ.get(HOST_VARIABLE, "")
+    if host or config.port is not None or environ.get(PORT_VARIABLE):
+        from newskills.sandbox.client import HttpSandbox
+
+        sandbox: Sandbox = HttpSandbox(host or DEFAULT_HOST, port_of(config.port, environ), environ)
+    else:
+        from newskills.sandbox.host import LocalSandbox
+
+        sandbox = LocalSandbox(settled(config, environ), environ)
+    if config.disable_session_restore or environ.get(DISABLE_RESTORE_VARIABLE, "").lower() not in OFF:
+        return sandbox
+    return Restoring(sandbox)
+
+
+def settled(config: SandboxConfig, environ: Mapping[str, str]) -> SandboxConfig:
+    """`config` with what `environ` says of sessions where it says nothing itself. Raises ConfigError."""
+    text = environ.get(SESSION_TIMEOUT_VARIABLE, "")
+    if not text or config.session_timeout:
+        return config
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise ConfigError(f"{SESSION_TIMEOUT_VARIABLE} must be a number of seconds from 0, not '{text}'.")
+    return msgspec.structs.replace(config, session_timeout=seconds)
+
+
+def port_of(port: int | None, environ: Mapping[str, str]) -> int:
+    """`port`, else the variable's, else 6000. Raises ConfigError."""
+    text = environ.get(PORT_VARIABLE, "")
+    if port is not None or not text:
+        return DEFAULT_PORT if port is None else port
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:6]) <= 65535):
+        raise ConfigError(f"{PORT_VARIABLE} must be a port from 1 to 65535, not '{text[:20]}'.")
+    return int(text)

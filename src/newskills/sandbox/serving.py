@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A served sandbox from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import resource
+import signal
+from collections.abc import Callable, Mapping
+
+from newskills.sandbox.config import TOKEN_VARIABLE, SandboxConfig
+from newskills.sandbox.host import LocalSandbox
+from newskills.sandbox.server import SandboxServer
+
+OPEN_FILES = 65536
+GRACE = 2.0
+
+
+async def serve_until_stopped(
+    config: SandboxConfig, host: str, port: int, environ: Mapping[str, str], *, say: Callable[[str], None]
+) -> None:
+    """Until SIGINT or SIGTERM, after which every session has ended. `say` hears of the address, once.
+
+    Raises ConfigError, SandboxError where the code cannot be isolated, ServerStartError for a port that is taken.
+    """
+    work = asyncio.create_task(_serve(config, host, port, environ, say))
+
+    def stop() -> None:
+        if not work.cancelling():
+            work.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    with contextlib.suppress(asyncio.CancelledError):
+        await work
+
+
+async def _serve(
+    config: SandboxConfig, host: str, port: int, environ: Mapping[str, str], say: Callable[[str], None]
+) -> None:
+    _raise_file_limit()
+    sandbox = LocalSandbox(config, environ)
+    app = SandboxServer(sandbox, token=environ.get(TOKEN_VARIABLE, ""))
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(sandbox.close)
+        await sandbox.start()
+        stack.push_async_callback(app.close)
+        server = await app.serve(host, port)
+        stack.push_async_callback(server.close, GRACE)
+        say(f"Sandbox at {server.url} (rung {sandbox.rung}, run {app.run_id}); Ctrl-C stops it.")
+        await asyncio.get_running_loop().create_future()
+
+
+def _raise_file_limit() -> None:
+    """Each session and each client is a descriptor, and the usual 1,024 are soon used up."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
