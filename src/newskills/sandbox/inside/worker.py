@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import struct
+import sys
 
 from newskills.sandbox.inside import cell, linux, processes, seccomp
 
@@ -44,6 +45,9 @@ def become(settings: dict[str, Any], out: int, err: int, stdin: int = -1, contro
         if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGXFSZ, 32, 33):
             signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:  # `random` reseeds itself after a fork; numpy's global generator does not
+        numpy_random.seed()
     confine(settings)
 
 
