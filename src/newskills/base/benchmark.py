@@ -32,6 +32,7 @@ class Source(Struct, frozen=True, kw_only=True):
     members     glob of members inside an archive, in sorted order; each of their rows gets `_file`
     columns     names for a csv without a header
     records     path of keys to the list inside a json file (`("Instances",)`), or of the element in xml
+    span        only these rows of the file: 0-based, the end not included
     note        licence page to accept, token to set
     """
 
@@ -45,6 +46,7 @@ class Source(Struct, frozen=True, kw_only=True):
     members: str = ""
     columns: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
+    span: tuple[int, int] | None = None
     sha256: str = ""
     gated: bool = False
     note: str = ""

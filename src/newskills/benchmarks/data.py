@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -288,8 +289,8 @@ def _raw_rows(benchmark: Benchmark, split: str, fetcher: Fetcher) -> tuple[Itera
 
 
 def _read(files: Iterable[Fetched], source: Source) -> Iterator[RawRow]:
-    for file in files:
-        yield from read_source(file.path, source)
+    found = (raw for file in files for raw in read_source(file.path, source))
+    yield from found if source.span is None else islice(found, *source.span)
 
 
 def _fetch(source: Source, fetcher: Fetcher) -> list[Fetched]:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import isfunction, signature
+from inspect import iscoroutinefunction, isfunction, signature
+from typing import TypeGuard
 
 from newskills.base.errors import ConfigError, guard
-from newskills.base.protocols import Grader
+from newskills.base.protocols import ExecutingGrader, Grader
 from newskills.base.records import Failure, Row, Score
 from newskills.base.registry import Registry
 from newskills.config.settings import read_config
@@ -18,6 +19,7 @@ GRADERS = Registry(
         "math": "newskills.graders.math.grader:MathGrader",
         "multichoice": "newskills.graders.multichoice:MultichoiceGrader",
         "reasoning_gym": "newskills.graders.reasoning_gym:ReasoningGymGrader",
+        "evalplus": "newskills.graders.code.evalplus:EvalPlusGrader",
         "exact": "newskills.graders.exact:ExactGrader",
     },
     group="newskills.graders",
@@ -39,7 +41,7 @@ class FunctionGrader:
         return score
 
 
-def make_grader(name: str, config: Row) -> Grader:
+def make_grader(name: str, config: Row) -> Grader | ExecutingGrader:
     """The grader called `name` with its settings.
 
     A grader is a class with a frozen struct `Config` beside it, made with that struct, a class without one, or a
@@ -56,11 +58,16 @@ def make_grader(name: str, config: Row) -> Grader:
     made = guard(lambda: found(*arguments))
     if isinstance(made, Failure):
         raise ConfigError(f"Grader '{name}' cannot be made: {made.message}")
-    if not isinstance(made, Grader):
+    if not isinstance(made, Grader | ExecutingGrader):
         raise ConfigError(f"Grader '{name}' is no grader: it needs `name`, `version` and `grade(record)`.")
     return made
 
 
-def cpu_seconds(grader: Grader) -> float:
+def executes(grader: Grader | ExecutingGrader) -> TypeGuard[ExecutingGrader]:
+    """Whether it runs code or asks models (`async def grade(record, kit)`); else it computes, in a worker process."""
+    return iscoroutinefunction(grader.grade)
+
+
+def cpu_seconds(grader: Grader | ExecutingGrader) -> float:
     """CPU time that one record may take: the grader's setting `timeout`, where it has one."""
     return float(getattr(getattr(grader, "config", None), "timeout", 10.0))

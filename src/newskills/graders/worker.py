@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
+from newskills.base.errors import ConfigError
 from newskills.base.records import Row, Score
-from newskills.graders import make_grader
+from newskills.graders import executes, make_grader
 
 
 def make(config: Row) -> Callable[[Row], Score]:
     """The grading function of the grader `config["name"]` with the settings `config["config"]`."""
-    return make_grader(config["name"], config["config"]).grade
+    grader = make_grader(config["name"], config["config"])
+    if executes(grader):
+        raise ConfigError(f"Grader '{config['name']}' runs code; a worker process cannot do that for it.")
+    return cast(Callable[[Row], Score], grader.grade)
 
 
 def preload(config: Row) -> None:

@@ -20,6 +20,7 @@ METRICS = Registry(
     {
         "math": "newskills.metrics.math:MathMetric",
         "multichoice": "newskills.metrics.math:MathMetric",
+        "evalplus": "newskills.metrics.evalplus:EvalPlusMetric",
         "generic": "newskills.metrics.generic:GenericMetric",
     },
     group="newskills.metrics",

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mostly basic Python problems: a sentence and three tests each (Austin et al. 2021, arXiv:2108.07732)."""
+
+import ast
+
+from newskills.base.benchmark import Benchmark, Source
+from newskills.base.records import Row
+
+_URL = "https://raw.githubusercontent.com/deepseek-ai/DeepSeek-Coder/main/Evaluation/MBPP/data/mbpp.jsonl"
+_COMMIT = "2f9fd85927c669dae3c0fbb2d607274023af243e"
+_SHA256 = "ccf64ceae9c5403bf50a044cb6d505bfd2a2963ee58338ba268fd65beab92a9f"
+_SPLITS = {"test": (10, 510), "prompt": (0, 10), "validation": (510, 600), "train": (600, 974), "full": (0, 974)}
+
+
+def row(raw: Row, index: int) -> Row:
+    solution, setup = (raw[name].replace("\r\n", "\n") for name in ("code", "test_setup_code"))
+    names = tested_names(solution, [setup, *raw["test_list"]])
+    return {
+        "id": f"Mbpp/{raw['task_id']}",
+        "question": f'"""\n{raw["text"]}\n{raw["test_list"][0]}\n"""\n',
+        "task_id": raw["task_id"],
+        "text": raw["text"],
+        "entry_point": names[0],
+        "names": names,
+        "test_setup_code": _imports(solution) + setup,
+        "test_list": raw["test_list"],
+        "challenge_test_list": raw["challenge_test_list"],
+        "canonical_solution": solution,
+    }
+
+
+def tested_names(solution: str, tests: list[str]) -> list[str]:
+    """What the tests use of the functions and classes of the solution, functions first."""
+    defined = [node for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    used = {node.id for test in tests for node in ast.walk(ast.parse(test)) if isinstance(node, ast.Name)}
+    found = [node for node in defined if node.name in used]
+    found.sort(key=lambda node: isinstance(node, ast.ClassDef))
+    if not found:
+        raise ValueError("the tests use nothing of the solution")
+    return list(dict.fromkeys(node.name for node in found))
+
+
+def _imports(solution: str) -> str:
+    """Some tests rely on what the solution imports."""
+    found = [node for node in ast.parse(solution).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    return "".join(f"{ast.unparse(node)}\n" for node in found)
+
+
+BENCHMARK = Benchmark(
+    name="mbpp",
+    category="code",
+    title="MBPP: short Python programs from a sentence",
+    sources=tuple(
+        Source(split=split, url=_URL, revision=_COMMIT, sha256=_SHA256, span=span)
+        for split, span in _SPLITS.items()
+    ),
+    row=row,
+    prompt="generic/codegen",
+    grader="evalplus",
+    metric="evalplus",
+    items={split: last - first for split, (first, last) in _SPLITS.items()},
+    licence="CC-BY-4.0",
+    homepage="https://github.com/google-research/google-research/tree/master/mbpp",
+    citation="arXiv:2108.07732",
+    needs_sandbox=True,
+    traps=(
+        "The test split is tasks 11 to 510 (500), as its authors cut it; `full` has all 974.",
+        "EvalPlus keeps 378 of the tasks (399 in its version 0.1.0), some of them repaired: other numbers.",
+        "The question shows the first of the three tests, in the form that EvalPlus uses.",
+        "Task 123 takes the reference solution about 5 s.",
+    ),
+)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python functions judged by unit tests (HumanEval, MBPP, and the further tests of EvalPlus, arXiv:2305.01210)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from newskills.base.errors import SandboxError
+from newskills.base.protocols import Kit
+from newskills.base.records import Cause, Row, Score
+from newskills.graders.code.extract import Extracted, extract_code
+from newskills.graders.code.harness import Program, Suite, Time, Verdict, run_program
+
+PLUS = "is_correct-plus"
+_WALL = 6
+
+
+class EvalPlusConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=evalplus`."""
+
+    timeout: Annotated[
+        float, Meta(gt=0, description="CPU seconds for all tests of one answer; on the clock, six times as much")
+    ] = 5.0
+    evalplus: Annotated[Row, Meta(description="kept for older scripts: each row tells which tests it has")] = {}
+
+
+class EvalPlusGrader:
+    """Runs the answer's code against the row's tests in the run's sandbox.
+
+    Row: `entry_point` (or `names`, all that the tests use of the answer), and `test` (a function `check`) or
+    `test_list`; `prompt` where the function's head is given; `plus_test_list` for further tests.
+    Fields written: `completion` (the code), `is_correct`, and with further tests `is_correct-plus`.
+    """
+
+    name = "evalplus"
+    version = "1"
+    Config = EvalPlusConfig
+
+    def __init__(self, config: EvalPlusConfig = EvalPlusConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+        self._stamp = f"{self.name}@{self.version}"
+
+    async def grade(self, record: Row, kit: Kit) -> Score:
+        if kit.sandbox is None:
+            raise SandboxError("There is no sandbox to run the tests in.")
+        found = extract_code(str(record.get("generation") or ""))
+        if not found.code:
+            return self._no_answer(found, record)
+        try:
+            program = program_of(record, found.code)
+        except (KeyError, TypeError, ValueError) as error:
+            fields = self._fields(found.code, record, None)
+            why = f"the record has no tests ({type(error).__name__}: {error})"
+            return Score(outcome="unscored", fields=fields, grader=self._stamp, why=why, cause="data")
+        cpu = self.config.timeout * len(program.suites)
+        verdicts = await run_program(program, Time(cpu=cpu, wall=_WALL * cpu), kit.sandbox)
+        return self._score(found, record, verdicts)
+
+    def _score(self, found: Extracted, record: Row, verdicts: list[Verdict]) -> Score:
+        decisive = next((verdict for verdict in verdicts if not verdict.passed), verdicts[0])
+        if not decisive.judged:
+            cause: Cause = "data" if decisive.kind == "data" else "grader"
+            fields = self._fields(found.code, record, None)
+            return Score(outcome="unscored", fields=fields, grader=self._stamp, why=str(decisive), cause=cause)
+        if found.how == "whole" and decisive.kind == "load" and decisive.text.startswith(_NO_PROGRAM):
+            return self._no_answer(Extracted(code="", how="no program"), record)
+        passed = [verdict.passed for verdict in verdicts]
+        fields = self._fields(found.code, record, passed[0])
+        if PLUS in fields:
+            fields[PLUS] = all(passed)
+        return Score(
+            outcome="correct" if all(passed) else "wrong",
+            fields=fields,
+            grader=self._stamp,
+            why=str(decisive),
+            cause=None if all(passed) else "model",
+        )
+
+    def _no_answer(self, found: Extracted, record: Row) -> Score:
+        cut_short = found.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
+        return Score(
+            outcome="no_answer",
+            fields=self._fields("", record, False),
+            grader=self._stamp,
+            why=f"no code ({found.how})",
+            cause="truncation" if cut_short else "model",
+        )
+
+    @staticmethod
+    def _fields(code: str, record: Row, correct: bool | None) -> Row:
+        plus: Row = {PLUS: correct} if "plus_test_list" in record else {}
+        return {"completion": code, "is_correct": correct, **plus}
+
+
+_NO_PROGRAM = ("SyntaxError", "IndentationError", "TabError")
+
+
+def program_of(record: Row, code: str) -> Program:
+    """The answer and the tests of a row. Raises KeyError, TypeError, ValueError for a row without them."""
+    prompt = str(record.get("prompt", ""))
+    names = [str(name) for name in record.get("names") or [record["entry_point"]]]
+    return Program(
+        answer=code,
+        prefix=_head(prompt, names[0]),
+        prompt=prompt,
+        names=names,
+        suites=[Suite(before=prompt, tests=tests) for tests in _suites(record, names[0])],
+    )
+
+
+def _suites(record: Row, entry: str) -> list[list[str]]:
+    setup = [str(text) for text in (record.get("test_setup_code"),) if text]
+    if "test" in record:
+        base = [f"{record['test']}\ncheck({entry})\n"]
+    else:
+        base = _texts(record["test_list"])
+    more = [setup + _texts(record["plus_test_list"])] if "plus_test_list" in record else []
+    return [setup + base, *more]
+
+
+def _texts(tests: Any) -> list[str]:
+    if not isinstance(tests, list) or not tests:
+        raise ValueError("a list of tests is expected")
+    return [str(test) for test in tests]
+
+
+def _head(prompt: str, entry: str) -> str:
+    """What the prompt gives before the function itself."""
+    at = prompt.find(f"def {entry}(")
+    return prompt[: prompt.rfind("\n", 0, at) + 1] if at >= 0 else ""

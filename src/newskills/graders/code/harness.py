@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a program against hidden tests in a sandbox, and reads the verdicts that only the judge in there can have sent.
+
+What is used of the sandbox: stateless `python`, standard input and output, processes, and `/proc` not being readable
+across processes that are not dumpable, which the kernel sees to.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import SandboxError
+from newskills.base.protocols import Execution, ExecutionResult, Sandbox
+
+_INSIDE = "newskills.graders.code.inside"
+_OUTPUT = 20_000
+_LOADER = """import sys, types
+for name, text in {texts!r}.items():
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(compile(text, name, "exec", dont_inherit=True), module.__dict__)
+"""
+
+
+class Suite(Struct, frozen=True, kw_only=True):
+    """Tests that are passed together. `before` runs first, then the answer's names take their places beside it."""
+
+    before: str = ""
+    tests: list[str]
+
+
+class Program(Struct, frozen=True, kw_only=True):
+    """An answer and its tests.
+
+    answer   the model's code; where it does not define the first of `names`, it is what follows `prompt`
+    prefix   runs before the answer: the imports and helpers that the prompt gives
+    names    what the tests use of the answer
+    """
+
+    answer: str
+    names: list[str]
+    suites: list[Suite]
+    prefix: str = ""
+    prompt: str = ""
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """How one suite ended.
+
+    kind   passed; assertion, exception, load, protocol, timeout, crashed, out_of_memory: the code failed;
+           data, harness: the suite could not be judged
+    """
+
+    kind: str
+    text: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.kind == "passed"
+
+    @property
+    def judged(self) -> bool:
+        return self.kind not in ("data", "harness")
+
+    def __str__(self) -> str:
+        kind = self.kind.replace("_", " ")
+        return f"{kind}: {self.text}" if self.text and self.kind != "passed" else kind
+
+
+class Time(Struct, frozen=True, kw_only=True):
+    """Seconds that a program may take: of CPU, and on the clock (for one that sleeps, or forks)."""
+
+    cpu: float
+    wall: float
+
+
+async def run_program(program: Program, time: Time, sandbox: Sandbox) -> list[Verdict]:
+    """One verdict per suite, in order. Raises SandboxError where the sandbox failed or the judge never began."""
+    mark = secrets.token_hex(16)
+    result = await sandbox.execute(
+        Execution(
+            code=_source(max(1, math.ceil(time.cpu))),
+            language="python",
+            timeout=time.wall,
+            std_input=msgspec.json.encode({"mark": mark, **msgspec.to_builtins(program)}).decode(),
+            max_output_characters=_OUTPUT,
+        )
+    )
+    return _verdicts(result, mark, len(program.suites))
+
+
+@cache
+def _source(cpu_seconds: int) -> str:
+    """The text that the sandbox runs. It is the same for all programs and holds nothing secret."""
+    candidate = (
+        _LOADER.format(texts=_texts("values", "candidate")) + f"sys.modules['{_INSIDE}.candidate'].main()\n"
+    )
+    judge = _LOADER.format(texts=_texts("values", "judge"))
+    return f"{judge}sys.modules['{_INSIDE}.judge'].main({candidate!r}, {cpu_seconds})\n"
+
+
+def _texts(*names: str) -> dict[str, str]:
+    return {f"{_INSIDE}.{name}": files(_INSIDE).joinpath(f"{name}.py").read_text("utf-8") for name in names}
+
+
+def _verdicts(result: ExecutionResult, mark: str, suites: int) -> list[Verdict]:
+    told = [line.removeprefix(mark).strip() for line in result.stdout.splitlines() if line.startswith(mark)]
+    if not told:
+        last = (result.stderr or result.stdout).strip().splitlines()[-1:] or ["no output"]
+        raise SandboxError(f"The sandbox did not begin to judge ({result.status}): {last[0][:200]}")
+    if len(told) > 1:
+        return msgspec.json.decode(told[1], type=list[Verdict])
+    kind = result.status if result.status in ("timeout", "out_of_memory") else "crashed"
+    return [Verdict(kind=kind, text="the judge was ended" if kind == "crashed" else "")] * suites

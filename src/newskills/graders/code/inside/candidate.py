@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process that holds the model's code: loads it, and does what the judge asks, one request at a time."""
+
+from __future__ import annotations
+
+import _sitebuiltins
+import builtins
+import os
+import sys
+import types
+
+from newskills.graders.code.inside.values import decode, encode, receive, send
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+REQUESTS, REPLIES = 3, 4
+NAME = "candidate"
+_MESSAGE = 300
+
+
+class Objects:
+    """What cannot travel, by number; one number for each object, which lives as long as the process."""
+
+    def __init__(self) -> None:
+        self.held: list[Any] = []
+        self._numbers: dict[int, int] = {}
+
+    def number(self, value: Any) -> int:
+        if id(value) not in self._numbers:
+            self._numbers[id(value)] = len(self.held)
+            self.held.append(value)
+        return self._numbers[id(value)]
+
+
+def main() -> None:
+    """Serves until the judge is gone."""
+    for name in ("exit", "quit"):
+        setattr(builtins, name, _sitebuiltins.Quitter(name, ""))
+    objects = Objects()
+    send(REPLIES, encode("ready", objects.number))
+    while (request := receive(REQUESTS)) is not None:
+        try:
+            reply = encode(["value", _do(request, objects)], objects.number)
+        except BaseException as error:  # noqa: BLE001 - whatever the code raises is the answer
+            reply = _raised(error)
+        try:
+            send(REPLIES, reply)
+        except ValueError as error:
+            send(REPLIES, _raised(error))
+    os._exit(0)
+
+
+def _do(request: bytes, objects: Objects) -> Any:
+    what, *arguments = decode(request, objects.held.__getitem__)
+    return _load(*arguments) if what == "load" else _ACTIONS[what](*arguments)
+
+
+_ACTIONS: dict[str, Callable[..., Any]] = {
+    "call": lambda target, args, kwargs: target(*args, **kwargs),
+    "get": getattr,
+    "set": setattr,
+    "item": lambda target, key: target[key],
+    "iter": iter,
+    "next": next,
+    "len": len,
+    "bool": bool,
+    "str": str,
+}
+
+
+def _load(prefix: str, answer: str, prompt: str, names: list[str]) -> dict[str, Any]:
+    """Runs the code and returns those of `names` that it defines, the first of which decides.
+
+    An answer that does not define it, or that is no program by itself, is what follows the prompt.
+    """
+    try:
+        program = _compiled(answer)
+    except (SyntaxError, ValueError):
+        if not prompt or not _compiles(prompt + answer):
+            raise
+    else:
+        space = _space()
+        exec(_compiled(prefix), space)  # noqa: S102 - this process is here for it
+        exec(program, space)  # noqa: S102
+        if names[0] in space or not prompt:
+            return {name: space[name] for name in names if name in space}
+    space = _space()
+    exec(_compiled(prompt + answer), space)  # noqa: S102
+    return {name: space[name] for name in names if name in space}
+
+
+def _space() -> dict[str, Any]:
+    module = types.ModuleType(NAME)
+    sys.modules[NAME] = module
+    return module.__dict__
+
+
+def _compiled(source: str) -> types.CodeType:
+    return compile(source, f"<{NAME}>", "exec", dont_inherit=True)
+
+
+def _compiles(source: str) -> bool:
+    try:
+        _compiled(source)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def _raised(error: BaseException) -> bytes:
+    try:
+        text = str(error)[:_MESSAGE]
+    except BaseException:  # noqa: BLE001 - this is the model's code, too
+        text = ""
+    return encode(["raised", type(error).__name__, text], Objects().number)

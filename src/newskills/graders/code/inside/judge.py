@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The process that holds the tests: starts the candidate, runs the tests against it, reports the verdict.
+
+The tests, the model's code and the secret mark of every line reported come on standard input, once the candidate has
+its own interpreter and nothing of this process's: neither memory, nor descriptors, nor (not being dumpable) a look
+into `/proc`. A candidate can therefore kill the judge, which is no verdict, but not speak for it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+
+from newskills.graders.code.inside.values import decode, encode, receive, send
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+REQUESTS, REPLIES = 3, 4
+_PARKED = 64
+_PR_GET_DUMPABLE, _PR_SET_DUMPABLE = 3, 4
+_MESSAGE = 300
+_NEED_MORE = ("UnicodeEncodeError", "UnicodeDecodeError", "UnicodeTranslateError", "ExceptionGroup")
+
+
+class Gone(BaseException):
+    """The candidate does not answer any more; `kind`: timeout, crashed, protocol."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        self.kind, self.text = kind, text
+
+
+class Unsupported(BaseException):
+    """A test hands over what cannot travel: the harness's fault, not the code's."""
+
+
+class CandidateError(Exception):
+    """An exception of a class that only the candidate knows."""
+
+
+class Link:
+    """The pipe to the candidate."""
+
+    def __init__(self, pid: int, requests: int, replies: int, cpu_seconds: int) -> None:
+        self._pid, self._requests, self._replies, self._cpu_seconds = pid, requests, replies, cpu_seconds
+
+    def started(self) -> bool:
+        """Whether the candidate's interpreter is up; nothing of the model's has run yet."""
+        return receive(self._replies) is not None
+
+    def ask(self, what: str, *arguments: Any) -> Any:
+        """What the candidate answers. Raises what it raises, Gone, Unsupported."""
+        try:
+            send(self._requests, encode([what, *arguments], _number))
+            reply = receive(self._replies)
+            if reply is None:
+                raise self._gone()
+            kind, *found = decode(reply, lambda number: Remote(self, number))
+            if kind == "value" and len(found) == 1:
+                return found[0]
+            name, text = found
+        except BrokenPipeError:
+            raise self._gone() from None
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError, MemoryError) as error:
+            raise Gone("protocol", f"unreadable reply ({type(error).__name__})") from None
+        raise _exception(str(name), str(text)[:_MESSAGE])
+
+    def _gone(self) -> Gone:
+        os.kill(self._pid, signal.SIGKILL)
+        _, status, usage = os.wait4(self._pid, 0)
+        if usage.ru_utime + usage.ru_stime >= self._cpu_seconds - 0.1:
+            return Gone("timeout", f"more than {self._cpu_seconds} s of CPU time")
+        code = os.waitstatus_to_exitcode(status)
+        return Gone("crashed", f"ended by signal {-code}" if code < 0 else f"exited with code {code}")
+
+
+class Remote:
+    """Something of the candidate's. It equals itself only: whether two things are equal is never the candidate's say.
+
+    For the same reason there is no arithmetic, no order and no membership test.
+    """
+
+    def __init__(self, link: Link, number: int) -> None:
+        object.__setattr__(self, "_link", link)
+        object.__setattr__(self, "_number", number)
+
+    def _do(self, what: str, *arguments: Any) -> Any:
+        link: Link = object.__getattribute__(self, "_link")
+        return link.ask(what, self, *arguments)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._do("call", args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._do("get", name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._do("set", name, value)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._do("item", key)
+
+    def __iter__(self) -> Iterator[Any]:
+        found = self._do("iter")
+        return iter(found) if not isinstance(found, Remote) else _items(found)
+
+    def __next__(self) -> Any:
+        return self._do("next")
+
+    def __len__(self) -> int:
+        return self._do("len")  # type: ignore[no-any-return]
+
+    def __bool__(self) -> bool:
+        return self._do("bool")  # type: ignore[no-any-return]
+
+    def __str__(self) -> str:
+        return self._do("str")  # type: ignore[no-any-return]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Remote) and self._number == other._number
+
+    def __hash__(self) -> int:
+        return hash(self._number)
+
+
+def _items(iterator: Remote) -> Iterator[Any]:
+    while True:
+        try:
+            yield iterator._do("next")
+        except StopIteration:
+            return
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, Remote):
+        number: int = object.__getattribute__(value, "_number")
+        return number
+    raise Unsupported(f"a test hands over {type(value).__name__}")
+
+
+def _exception(name: str, text: str) -> Exception:
+    """As the candidate raised it, where it is one of Python's own, so that tests can expect it."""
+    kind = getattr(builtins, name, None)
+    known = isinstance(kind, type) and issubclass(kind, Exception) and name not in _NEED_MORE
+    error: Exception = kind(text) if known else CandidateError(f"{name}: {text}")  # type: ignore[misc]
+    error.remote = f"{name}: {text}".rstrip(": ")  # type: ignore[attr-defined]
+    return error
+
+
+def main(program: str, cpu_seconds: int) -> None:
+    """`program`: the text that the candidate's interpreter runs. Never returns."""
+    out = os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (1, 2):
+        os.dup2(null, descriptor)
+    link = _start(program, cpu_seconds)
+    _hide()
+    task = json.loads(_read_all(0))
+    if link.started():
+        _report(out, task["mark"], "ready")
+        _report(out, task["mark"], json.dumps(judge(task, link)))
+    os._exit(0)
+
+
+def judge(task: dict[str, Any], link: Link) -> list[dict[str, str]]:
+    """One verdict per suite: `kind` passed, assertion, exception, load, timeout, crashed, protocol, data or harness."""
+    try:
+        found = link.ask("load", task["prefix"], task["answer"], task["prompt"], task["names"])
+        names = {name: found[name] if name in found else _missing(name) for name in task["names"]}
+    except Gone as gone:
+        return [_verdict(gone.kind, gone.text)] * len(task["suites"])
+    except Exception as error:  # noqa: BLE001 - an answer that cannot be loaded fails every suite
+        return [_verdict("load", getattr(error, "remote", "unreadable reply"))] * len(task["suites"])
+    return [_run(suite, names) for suite in task["suites"]]
+
+
+def _run(suite: dict[str, Any], names: dict[str, Any]) -> dict[str, str]:
+    space: dict[str, Any] = {"__name__": "tests"}
+    try:
+        exec(_compiled(suite["before"]), space)  # noqa: S102 - the benchmark's own text
+        tests = [_compiled(test) for test in suite["tests"]]
+    except Exception as error:  # noqa: BLE001 - the benchmark's text does not run: nobody can be judged by it
+        return _verdict("data", f"{type(error).__name__}: {error}")
+    space.update(names)
+    for number, test in enumerate(tests, 1):
+        where = f"test {number} of {len(tests)}"
+        try:
+            exec(test, space)  # noqa: S102
+        except Gone as gone:
+            return _verdict(gone.kind, f"{where}: {gone.text}")
+        except Unsupported as error:
+            return _verdict("harness", f"{where}: {error}")
+        except Exception as error:  # noqa: BLE001 - any exception is a failed test
+            raised = getattr(error, "remote", None)
+            if raised is None and isinstance(error, AssertionError):
+                return _verdict("assertion", where)
+            return _verdict("exception", f"{where}: {raised or f'{type(error).__name__}: {error}'}")
+    return _verdict("passed", "")
+
+
+def _verdict(kind: str, text: str) -> dict[str, str]:
+    return {"kind": kind, "text": text[:_MESSAGE]}
+
+
+def _missing(name: str) -> Any:
+    """Stands for a name that the answer does not define, lest a builtin of that name should pass for it."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        raise _exception("NameError", f"name '{name}' is not defined")
+
+    return call
+
+
+def _compiled(source: str) -> Any:
+    return compile(source, "<tests>", "exec", dont_inherit=True)
+
+
+def _start(program: str, cpu_seconds: int) -> Link:
+    """The candidate: a fresh interpreter with two pipes and nothing else of ours."""
+    requests_out, requests_in = os.pipe()
+    replies_out, replies_in = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            _become(program, cpu_seconds, requests_out, replies_in)
+        finally:
+            os._exit(127)
+    os.close(requests_out)
+    os.close(replies_in)
+    return Link(pid, requests_in, replies_out, cpu_seconds)
+
+
+def _become(program: str, cpu_seconds: int, requests: int, replies: int) -> None:
+    os.dup2(1, 0)
+    os.dup2(requests, _PARKED)
+    os.dup2(replies, _PARKED + 1)
+    os.dup2(_PARKED, REQUESTS)
+    os.dup2(_PARKED + 1, REPLIES)
+    os.closerange(max(REQUESTS, REPLIES) + 1, os.sysconf("SC_OPEN_MAX"))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+    # The order of sets of texts must be the same every time: verdicts would depend on it.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment |= {"PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
+    os.execve(sys.executable, [sys.executable, "-S", "-P", "-c", program], environment)  # noqa: S606
+
+
+def _hide() -> None:
+    """From now on no process of this user may look into this one's memory and descriptors."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    if libc.prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0) != 0:
+        os._exit(1)
+
+
+def _read_all(descriptor: int) -> bytes:
+    pieces = []
+    while piece := os.read(descriptor, 1 << 16):
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _report(out: int, mark: str, text: str) -> None:
+    line = memoryview(f"{mark} {text}\n".encode())
+    while line:
+        line = line[os.write(out, line) :]
