@@ -38,3 +38,42 @@ def test_look_up():
     assert code_tags("qwen").stop_phrases() == ["```\n"]
     with pytest.raises(UnknownNameError, match="did you mean 'nemotron'"):
         code_tags("nemotrn")
+
+
+@pytest.mark.parametrize(
+    ("name", "lead", "text", "closed", "code"),
+    [
+        ("qwen", "", "a\n```python\nx\n```\n", "a\n```python\nx\n```\n", "x\n"),
+        ("qwen", "", "```python\nx\n", "```python\nx\n```\n", "x\n"),
+        ("qwen", "", "```python\nx\n```", "```python\nx\n```\n", "x\n"),
+        ("qwen", "Begin:\n```python\n", "x\n", "x\n```\n", "x\n"),
+        ("qwen", "", "```python\nx\n```\nmore", "```python\nx\n```\nmore", None),
+        ("qwen", "", "```json\n{}\n```\n", "```json\n{}\n```\n", None),
+        ("qwen", "", "no code", "no code", None),
+        ("qwen", "", "```python\na\n```\n```python\nb\n```\n", "```python\na\n```\n```python\nb\n```\n", "b\n"),
+        ("nemotron", "", "<tool_call>x", "<tool_call>x</tool_call>", "x"),
+        (
+            "gpt-oss",
+            "4<|end|><|start|>assistant",
+            "<|channel|>analysis to=python code<|message|>x",
+            "<|channel|>analysis to=python code<|message|>x<|call|>",
+            "x",
+        ),
+    ],
+)
+def test_the_block_that_a_text_ends_with(name, lead, text, closed, code):
+    tags = code_tags(name)
+    assert tags.closed(text, lead) == closed
+    assert tags.last_block(closed, lead) == code
+
+
+def test_a_note_follows_the_output_and_never_begins_the_next_turn():
+    result = ExecutionResult(status="completed", stdout="1\n")
+    assert code_tags("qwen").wrap_output(result, "[note]\n") == "```output\n1\n```\n[note]\n"
+    for name in ("llama3", "gpt-oss"):
+        tags = code_tags(name)
+        assert tags.wrap_output(result, "[note]\n").endswith(f"[note]\n{tags.output_end}")
+
+
+def test_code_that_ended_badly_without_a_word_shows_its_status():
+    assert code_tags("qwen").wrap_output(ExecutionResult(status="crashed")) == "```output\ncrashed\n```\n"

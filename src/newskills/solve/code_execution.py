@@ -26,7 +26,7 @@ STATED = "total_code_executions"
 
 LEFT = "[code executions left: %d]\n"
 NONE_LEFT = "[no code executions are left: finish without]\n"
-LOST = "[the session was restarted: what earlier code defined is gone]\n"
+LOST = "[the session was restarted: what earlier code defined may be gone]\n"
 
 
 class CodeExecution(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
