@@ -125,7 +125,10 @@ def test_what_programs_need_is_allowed(machine: str) -> None:
         (errno.EPERM, "open_by_handle_at name_to_handle_at fanotify_init fanotify_mark nfsservctl"),
         (errno.EPERM, "shmget shmat shmctl shmdt semget semop semtimedop semctl"),
         (errno.EPERM, "msgget msgsnd msgrcv msgctl mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify"),
-        (errno.ENOSYS, "clone3 memfd_create memfd_secret io_setup landlock_create_ruleset landlock_add_rule"),
+        (
+            errno.ENOSYS,
+            "clone3 memfd_create io_setup inotify_init1 memfd_secret landlock_create_ruleset landlock_add_rule",
+        ),
         (0, "sync syncfs"),
     ],
 )
@@ -160,6 +163,10 @@ def test_refused_by_argument(machine: str) -> None:
             for name in ("sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
         ),
         *((name, (9,), refused) for name in ("sched_setaffinity", "sched_setparam", "sched_setattr")),
+        ("setsockopt", (3, 1, 7), 0),
+        ("setsockopt", (3, 1, 8), 0),
+        ("setsockopt", (3, 1, 2), fine),
+        ("setsockopt", (3, 6, 7), fine),
         ("setpriority", (0, 0, 5), fine),
         ("setpriority", (0, 1, 5), refused),
         ("setpriority", (2, 0, 5), refused),
@@ -358,9 +365,15 @@ def talk(family, address):
 attempt("tcp", lambda: talk(socket.AF_INET, ("127.0.0.1", 0)))
 attempt("unix", lambda: talk(socket.AF_UNIX, "\\0newskills-test-%d" % os.getpid()))
 attempt("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW))
+def buffers():
+    pair = socket.socketpair()
+    before = pair[0].getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+    pair[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, before // 4)
+    return pair[0].getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == before
+attempt("buffers stay", buffers)
 """
     )
-    assert answers == {"tcp": "hello", "unix": "hello", "raw": errno.EPERM}
+    assert answers == {"tcp": "hello", "unix": "hello", "raw": errno.EPERM, "buffers stay": True}
 
 
 @pytest.mark.skipif(NATIVE != "x86_64", reason="32-bit calls are those of x86")

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    # Argument number, mask over its low 32 bits, values, whether these are the only ones allowed, errno if refused.
+    # Argument number, mask over its low 32 bits, values, whether it must be one of these, the answer if that fails.
     Check = tuple[int, int, tuple[int, ...], bool, int]
 
 # AUDIT_ARCH_*, column in the table below, first and last number of the gap between the old and the common calls.
@@ -36,6 +36,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "shmctl": (31, 195),
     "socket": (41, 198),
     "socketpair": (53, 199),
+    "setsockopt": (54, 208),
     "clone": (56, 220),
     "semget": (64, 190),
     "semop": (65, 193),
@@ -97,10 +98,12 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "request_key": (249, 218),
     "keyctl": (250, 219),
     "ioprio_set": (251, 30),
+    "inotify_init": (253, None),
     "migrate_pages": (256, 238),
     "mknodat": (259, 33),
     "unshare": (272, 97),
     "move_pages": (279, 239),
+    "inotify_init1": (294, 26),
     "perf_event_open": (298, 241),
     "fanotify_init": (300, 262),
     "fanotify_mark": (301, 263),
@@ -184,7 +187,7 @@ _REFUSED: dict[int, tuple[str, ...]] = {
             "landlock_create_ruleset",
             "landlock_add_rule",
         ),  # kernel memory without bound; call landlock before this
-        "io_setup",  # one small pool for the whole machine
+        *("io_setup", "inotify_init", "inotify_init1"),  # one small pool for the whole machine, or for a user
         *("remap_file_pages", "uselib", "ustat", "sysfs", "_sysctl"),
         *("create_module", "get_kernel_syms", "query_module"),
     ),
@@ -201,6 +204,7 @@ _CLONE_REFUSED = 0x7E028000  # CLONE_NEW*, and CLONE_PARENT: children that the s
 _MAP_SHARED_ANONYMOUS = 0x21
 _FILE_KINDS = (0, 0x1000, 0x8000, 0xC000)  # regular by default, FIFO, regular, socket; never a device
 _TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423  # type into, speak to, and reprogram a terminal
+_SOL_SOCKET, _SO_SNDBUF, _SO_RCVBUF = 1, 7, 8
 _PRIO_PROCESS, _IOPRIO_WHO_PROCESS = 0, 1
 
 _LD_WORD, _AND, _JUMP, _JEQ, _JGT, _JGE, _RET = 0x20, 0x54, 0x05, 0x15, 0x25, 0x35, 0x06
@@ -210,11 +214,16 @@ _SET_MODE_FILTER, _FLAG_TSYNC = 1, 1
 
 
 def _only(argument: int, values: Sequence[int], mask: int = _ALL, error: int = errno.EPERM) -> Check:
-    return argument, mask, tuple(values), True, error
+    return argument, mask, tuple(values), True, _ERRNO | error
 
 
 def _never(argument: int, values: Sequence[int], mask: int = _ALL, error: int = errno.EPERM) -> Check:
-    return argument, mask, tuple(values), False, error
+    return argument, mask, tuple(values), False, _ERRNO | error
+
+
+def _where(argument: int, value: int) -> Check:
+    """The checks that follow are for this value alone; with others the call is allowed."""
+    return argument, _ALL, (value,), True, _ALLOW
 
 
 def _socket_checks(network: bool, namespaced: bool) -> dict[str, tuple[Check, ...]]:
@@ -248,6 +257,8 @@ def _checked(network: bool, namespaced: bool) -> dict[str, tuple[Check, ...]]:
         "clone": (_only(0, (0,), _CLONE_REFUSED),),
         "prlimit64": (own,),
         **_socket_checks(network, namespaced),
+        # "Done": buffers of 4 MiB per socket would be memory that shows in no process, so the default stays.
+        "setsockopt": (_where(1, _SOL_SOCKET), _never(2, (_SO_SNDBUF, _SO_RCVBUF), error=0)),
         "sched_setaffinity": (own,),
         "sched_setscheduler": (own,),
         "sched_setparam": (own,),
@@ -266,8 +277,8 @@ def _op(code: int, k: int, if_true: int = 0, if_false: int = 0) -> bytes:
 
 
 def _check_code(check: Check) -> bytes:
-    """Fall through where the argument is fine, else return the error."""
-    argument, mask, values, allowed, error = check
+    """Fall through where the argument is fine, else return the answer."""
+    argument, mask, values, wanted, answer = check
     code = [_op(_LD_WORD, _OFFSET_ARGS + 8 * argument)]  # low half: the kernel too takes these as 32 bits
     if mask != _ALL:
         code.append(_op(_AND, mask))
@@ -275,9 +286,9 @@ def _check_code(check: Check) -> bytes:
     for value in values:
         left -= 1
         code.append(_op(_JEQ, value, left + 1))
-    if not allowed:
+    if not wanted:
         code.append(_op(_JUMP, 1))
-    code.append(_op(_RET, _ERRNO | error))
+    code.append(_op(_RET, answer))
     return b"".join(code)
 
 
