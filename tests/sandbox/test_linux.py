@@ -77,6 +77,17 @@ def action():
     linux.loopback_up()
     with socket.create_server(("127.0.0.1", 0)) as server:
         attempt("loopback", lambda: socket.create_connection(server.getsockname()).close())
+    linux.small_tcp_buffers()
+    attempt("buffers", lambda: open("/proc/sys/net/ipv4/tcp_rmem").read().split())
+    held = 0
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        client.setblocking(False)
+        try:
+            while held < 1 << 24:
+                held += client.send(bytes(1 << 16))
+        except BlockingIOError:
+            pass
+    attempt("little is held", lambda: held < 1 << 18 or str(held))
     linux.mount("none", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
     attempt("no such type", lambda: linux.mount("none", "/mnt", "nonsense"))
     linux.mount("tmpfs", "/mnt", "tmpfs", linux.MS_NOSUID, "size=64k,mode=755")
@@ -96,6 +107,8 @@ inside(action)
     assert answers == {
         "host": "sandbox",
         "loopback": 0,
+        "buffers": ["4096", "16384", "65536"],
+        "little is held": True,
         "no such type": errno.ENODEV,
         "not mounted": errno.EINVAL,
         "root": ["extra", "proc"],
