@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import select
 import signal
@@ -463,12 +464,17 @@ def _status(watch: _Watch) -> str:
 
 
 def _file(text: str) -> int:
-    """An unnamed file that holds `text`, at its beginning."""
-    descriptor = os.memfd_create("stdin")
+    """An unnamed file that holds `text` and cannot be changed: it would grow outside of every limit."""
+    descriptor = os.memfd_create("stdin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     data = memoryview(text.encode())
     while data:
         data = data[os.write(descriptor, data) :]
     os.lseek(descriptor, 0, os.SEEK_SET)
+    fcntl.fcntl(
+        descriptor,
+        fcntl.F_ADD_SEALS,
+        fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE,
+    )
     return descriptor
 
 

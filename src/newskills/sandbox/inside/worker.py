@@ -48,6 +48,8 @@ def become(settings: dict[str, Any], out: int, err: int, stdin: int = -1, contro
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:  # `random` reseeds itself after a fork; numpy's global generator does not
         numpy_random.seed()
+    with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+        file.write("900")  # where memory runs out all the same, the kernel takes this process first
     confine(settings)
 
 
