@@ -129,3 +129,18 @@ def test_values_round_trip(value):
 def test_any_text_is_a_value_or_refused(text):
     with contextlib.suppress(ConfigError):
         parse_value(text)
+
+
+class Worded(Struct, frozen=True):
+    mode: Literal["auto", "none", "1"] = "auto"
+
+
+@pytest.mark.parametrize("word", ["none", "1", "'none'"])
+def test_a_choice_may_be_spelled_like_null_or_a_number(word):
+    found = resolve(Worded, [Layer("command line", {"mode": Text(word)})])
+    assert found.value.mode == word.strip("'")
+
+
+def test_what_is_no_choice_is_still_read_as_null():
+    with pytest.raises(ConfigError):
+        resolve(Worded, [Layer("command line", {"mode": Text("null")})])

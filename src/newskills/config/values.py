@@ -44,6 +44,8 @@ def _choices(leaf: Leaf) -> list[str]:
 
 
 def _interpret(text: Text, leaf: Leaf) -> Any:
+    if (word := unquote(text)) in _choices(leaf):
+        return word  # also where it would be read as null or a number
     kinds = alternatives(leaf.type)
     structured = text[:1] in "[{" and any(leaf_kind not in (str, type(None)) for leaf_kind in kinds)
     if str in kinds and not structured:
