@@ -161,7 +161,7 @@ def _settings(config: SandboxConfig, rung: str, facts: Mapping[str, list[str]]) 
         "packages": {},
         "data_dir": str(Path(config.data_dir).resolve()) if config.data_dir else "",
         "preload": list(config.preload),
-        "environment": environment({}),
+        "environment": environment(config.python or sys.executable),
         "limits": {
             "memory": limits.memory_mb * MEBI,
             "disk": limits.disk_mb * MEBI,

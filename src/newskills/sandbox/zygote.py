@@ -237,10 +237,10 @@ class Zygote:
         self._ended.clear()
 
 
-def environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """All that the sandbox's processes know of an environment: nothing of ours."""
+def environment(python: str) -> dict[str, str]:
+    """All that the sandbox's processes know of an environment: nothing of ours, and where `python` is."""
     return {
-        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "PATH": f"{Path(python).parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "HOME": "/sandbox",
         "LANG": "C.UTF-8",
         "USER": "sandbox",
@@ -249,5 +249,4 @@ def environment(extra: Mapping[str, str]) -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
         "MALLOC_ARENA_MAX": "2",
-        **extra,
     }

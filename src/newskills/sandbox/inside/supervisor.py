@@ -69,10 +69,11 @@ def _settle(settings: dict[str, Any]) -> None:
             linux.mount(f"/.private/{name}", place, flags=linux.MS_BIND)
         linux.umount("/.private", linux.MNT_DETACH)
         root.uncover(settings["covered"])
-        _own_proc()
-        linux.set_hostname("sandbox")
         if not settings["network"]:
             linux.loopback_up()
+            linux.small_tcp_buffers()  # by /proc/sys, which the session's own /proc lacks
+        _own_proc()
+        linux.set_hostname("sandbox")
         linux.drop_capabilities()
         os.chdir(root.HOME)
     else:

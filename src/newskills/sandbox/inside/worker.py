@@ -48,8 +48,6 @@ def become(settings: dict[str, Any], out: int, err: int, stdin: int = -1, contro
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:  # `random` reseeds itself after a fork; numpy's global generator does not
         numpy_random.seed()
-    with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-        file.write("900")  # where memory runs out all the same, the kernel takes this process first
     confine(settings)
 
 
@@ -76,6 +74,8 @@ def confine(settings: dict[str, Any]) -> None:
         value = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(which, (value, value))
     linux.set_dumpable(True)  # inherited from the supervisor, who hides; /proc/self must be readable
+    with open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
+        file.write(b"900")  # where memory runs out all the same, the kernel takes this process first
     if settings["rung"] == "b":
         _confine_without_namespaces(settings)
     if settings["rung"] != "none":
@@ -92,7 +92,7 @@ def _confine_without_namespaces(settings: dict[str, Any]) -> None:
         os.setresuid(user, user, user)
         linux.drop_capabilities()
         linux.set_dumpable(True)
-    devices = [f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom")]
+    devices = [f"/dev/{name}" for name in ("null", "full", "random", "urandom")]
     landlock.restrict(read=settings["readable"], write=[settings["folder"], *devices], network=settings["network"])
 
 
