@@ -18,11 +18,14 @@ from newskills.commands._command import Command
 from newskills.commands._options import AcceptLost, doc
 from newskills.commands._work import ledger_line
 from newskills.config.command_line import Parsed
+from newskills.config.settings import read_config
 from newskills.config.values import parse_value
 from newskills.run.grade import grade_rows
 from newskills.run.spec import count
+from newskills.sandbox.config import SandboxConfig
 
 STDIN = "-"
+SANDBOX = "sandbox."
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -34,10 +37,13 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
-    config = {key: parse_value(str(text)) for key, text in parsed.overrides.items()}
+    given = {key: parse_value(str(text)) for key, text in parsed.overrides.items()}
+    config = {key: value for key, value in given.items() if not key.startswith(SANDBOX)}
+    elsewhere = {key.removeprefix(SANDBOX): value for key, value in given.items() if key not in config}
+    sandbox = read_config(SandboxConfig, elsewhere, "++sandbox")
     with ExitStack() as stack:
         rows = _rows(options.input_files)
-        graded = grade_rows(rows, options.grader, config)
+        graded = grade_rows(rows, options.grader, config, sandbox)
         ledger = Ledger()
         for record in graded:
             if ledger.total == 0:
@@ -72,12 +78,14 @@ def _open(path: str | None, stack: ExitStack) -> IO[bytes]:
 COMMAND = Command(
     name="grade",
     summary="Verdicts for any JSONL file of answers: adds predicted_answer, symbolic_correct (true, false or null "
-    "= undecided), outcome, grader and why to each row. ++key=value sets the grader's options.",
+    "= undecided), outcome, grader and why to each row. ++key=value sets the grader's options, ++sandbox.key=value "
+    "those of the sandbox for graders that run code.",
     options=Options,
     run=run,
     any_keys=True,
     examples=(
         "ns grade --grader=math --input_files answers.jsonl --output_file graded.jsonl",
+        "ns grade --grader=evalplus --input_files output.jsonl --output_file graded.jsonl ++timeout=10",
         "cat answers.jsonl | ns grade --grader=multichoice ++relaxed=true",
     ),
 )

@@ -10,10 +10,10 @@ import msgspec
 
 from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError
 from newskills.base.pool import PoolOptions, WorkerPool
-from newskills.base.protocols import Model, Sandbox, Solver, Tokenizer, ToolSpec
+from newskills.base.protocols import Kit, Model, Sandbox, Solver, Tokenizer, ToolSpec
 from newskills.base.records import Message, Request, Row, Score
 from newskills.benchmarks.few_shot import few_shot_rows
-from newskills.graders import cpu_seconds, make_grader
+from newskills.graders import cpu_seconds, executes, make_grader
 from newskills.models import check_inference, make_model
 from newskills.models.config import ServerConfig
 from newskills.models.context import shortened
@@ -22,7 +22,7 @@ from newskills.prompts.code_tags import code_tags
 from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
 from newskills.run.config import CHAT, GenerationConfig
 from newskills.run.endpoint import ContextStrategy
-from newskills.run.grading import Pool
+from newskills.run.grading import ExecutingGrading, Grading, PoolGrading
 from newskills.run.tools import list_tools, tool_settings
 from newskills.sandbox.config import SandboxConfig
 from newskills.solve import make_solver
@@ -85,11 +85,15 @@ class Recipe:
 
         return fit
 
-    def pool(self, config: GenerationConfig) -> Pool:
-        """Worker processes for the grader of `config`."""
+    def grading(self, config: GenerationConfig, kit: Kit) -> Grading:
+        """The grader of `config` at work: in worker processes, or with `kit` on the running loop."""
+        grader = make_grader(config.eval_type or "", config.eval_config)
+        if executes(grader):
+            return ExecutingGrading(grader, kit)
         target = {"name": config.eval_type, "config": config.eval_config}
-        limits = PoolOptions(cpu_seconds=cpu_seconds(make_grader(config.eval_type or "", config.eval_config)))
-        return WorkerPool("newskills.graders.worker:make", target, result_type=Score, options=limits)
+        limits = PoolOptions(cpu_seconds=cpu_seconds(grader))
+        pool = WorkerPool("newskills.graders.worker:make", target, result_type=Score, options=limits)
+        return PoolGrading(pool, f"{grader.name}@{grader.version}")
 
     def sandbox(self, config: SandboxConfig) -> Sandbox:
         """Not yet started. Raises ConfigError."""
@@ -199,6 +203,11 @@ def grader_id(config: GenerationConfig) -> str:
     if config.eval_type is None:
         return ""
     return f"{grader_label(config)} {msgspec.json.encode(config.eval_config, order='deterministic').decode()}"
+
+
+def grades_by_running(config: GenerationConfig) -> bool:
+    """Whether the grader needs the sandbox. Raises UnknownNameError, ConfigError."""
+    return config.eval_type is not None and executes(make_grader(config.eval_type, config.eval_config))
 
 
 def grader_label(config: GenerationConfig) -> str:

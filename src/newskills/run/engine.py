@@ -14,10 +14,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 
 from newskills.base.aio import guarded
-from newskills.base.errors import NewskillsError
+from newskills.base.errors import NewskillsError, SandboxError
 from newskills.base.protocols import Kit
 from newskills.base.records import Failure
-from newskills.run.build import Recipe, grader_id, grader_label
+from newskills.run.build import Recipe, grader_id, grades_by_running
 from newskills.run.config import GenerationConfig, Server
 from newskills.run.endpoint import Endpoint, Policy
 from newskills.run.grading import Grading
@@ -27,6 +27,7 @@ from newskills.run.progress import Progress, Snapshot
 from newskills.run.sandboxes import Sandboxes
 from newskills.run.tools import Toolboxes
 from newskills.run.unit import Job, UnitRun
+from newskills.sandbox.config import SandboxConfig
 from newskills.solve.chat import MAIN
 
 GRACE = {signal.SIGINT: 60.0, signal.SIGTERM: 20.0}
@@ -58,7 +59,7 @@ class Engine:
         self._endpoints: dict[Server, Endpoint] = {}
         self._sandboxes = Sandboxes(recipe, self._stop)
         self._toolboxes = Toolboxes(recipe.environ, self._stop)
-        self._gradings: dict[str, Grading] = {}
+        self._gradings: dict[tuple[str, SandboxConfig | None], Grading] = {}
         self._lanes: list[Lane] = []
         self._workers: list[asyncio.Task[None]] = []
         self._quiet_ticks = 0
@@ -94,11 +95,12 @@ class Engine:
         """Before the first request, so that no answer is lost to a sandbox or a tool that cannot be had."""
         for lane in self._lanes:
             config = lane.run.config
-            if lane.run.index.done == lane.run.index.rows:
-                continue
             sandbox = self._sandboxes.get(config.sandbox)
-            if config.needs_sandbox:
+            answered = lane.run.index.done == lane.run.index.rows
+            if grades_by_running(config) or (config.needs_sandbox and not answered):
                 await sandbox.start(config.endpoint_patience if config.wait_for_sandbox else 0.0)
+            if answered:
+                continue
             if (toolbox := self._toolboxes.get(config, sandbox)) is not None:
                 await toolbox.open()
 
@@ -124,9 +126,10 @@ class Engine:
     def _grading(self, config: GenerationConfig) -> Grading | None:
         if config.eval_type is None:
             return None
-        name = grader_id(config)
+        name = grader_id(config), config.sandbox if grades_by_running(config) else None
         if name not in self._gradings:
-            self._gradings[name] = Grading(self._recipe.pool(config), grader_label(config))
+            kit = Kit(sandbox=self._sandboxes.get(config.sandbox))
+            self._gradings[name] = self._recipe.grading(config, kit)
         return self._gradings[name]
 
     async def _generate(self, disk: Disk) -> None:
@@ -206,10 +209,16 @@ class Engine:
         return self.fatal is not None or self.signal is not None
 
     def _stop(self, error: NewskillsError) -> None:
-        """Nothing more can be done: in-flight requests are given up, finished work is kept."""
+        """Nothing more can be done: in-flight requests are given up, finished work is kept.
+
+        Without a sandbox nothing more can be graded by it, either: that waits for the next process.
+        """
         if self.fatal is None:
             self.fatal = error
-        self._cancel()
+        if isinstance(error, SandboxError):
+            self._abandon()
+        else:
+            self._cancel()
 
     def _cancel(self) -> None:
         for worker in self._workers:

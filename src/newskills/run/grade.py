@@ -1,23 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts for rows from anywhere, in constant memory, by the same workers that grade while generating."""
+"""Verdicts for rows from anywhere, in constant memory, by the same means that grade while generating."""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import threading
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import Future
+from itertools import islice
+from types import TracebackType
+from typing import Any, TypeVar
 
+from newskills.base.aio import new_event_loop
+from newskills.base.errors import NewskillsError
 from newskills.base.pool import PoolOptions, WorkerPool
+from newskills.base.protocols import ExecutingGrader, Kit
 from newskills.base.records import Row, Score
-from newskills.graders import cpu_seconds, make_grader
-from newskills.run.grading import as_score, verdict_fields
+from newskills.graders import cpu_seconds, executes, make_grader
+from newskills.run.build import Recipe
+from newskills.run.grading import AT_ONCE, as_score, execute_grader, verdict_fields
+from newskills.run.sandboxes import Sandboxes
+from newskills.sandbox.config import SandboxConfig
+
+T = TypeVar("T")
 
 
-def grade_rows(rows: Iterable[Row], grader: str, config: Row) -> Iterator[Row]:
+def grade_rows(
+    rows: Iterable[Row],
+    grader: str,
+    config: Row,
+    sandbox: SandboxConfig = SandboxConfig(),  # noqa: B008 - frozen
+) -> Iterator[Row]:
     """Rows with the verdict's fields merged in, in order. Verdict fields of an earlier grading are replaced.
 
-    Raises UnknownNameError, ConfigError (grader or its settings) at once, and what `rows` raises.
+    `sandbox` is where a grader that runs code runs it. Raises UnknownNameError, ConfigError (grader or its settings)
+    at once, what `rows` raises, and SandboxError where the sandbox is not to be had at all.
     """
     made = make_grader(grader, config)
+    if executes(made):
+        return _executed(rows, made, sandbox)
     limits = PoolOptions(cpu_seconds=cpu_seconds(made))
     return _graded(rows, f"{made.name}@{made.version}", {"name": grader, "config": config}, limits)
 
@@ -32,7 +55,70 @@ def _graded(rows: Iterable[Row], label: str, target: Row, limits: PoolOptions) -
 
     with WorkerPool("newskills.graders.worker:make", target, result_type=Score, options=limits) as pool:
         for result in pool.map(feed()):
-            row = waiting.popleft()
-            for stale in ("outcome_cause", "why"):
-                row.pop(stale, None)
-            yield row | verdict_fields(row, as_score(result, label))
+            yield _judged(waiting.popleft(), as_score(result, label))
+
+
+def _executed(rows: Iterable[Row], grader: ExecutingGrader, config: SandboxConfig) -> Iterator[Row]:
+    fatal: list[NewskillsError] = []
+    with _LoopThread() as loop:
+        sandboxes = loop.run(_made(lambda: Sandboxes(Recipe(os.environ), fatal.append)))
+        sandbox = sandboxes.get(config)
+        try:
+            loop.run(sandbox.start())
+            source = iter(rows)
+            waiting: deque[tuple[Row, Future[Score]]] = deque()
+            while True:
+                for row in islice(source, AT_ONCE - len(waiting)):
+                    waiting.append((row, loop.begin(execute_grader(grader, row, Kit(sandbox=sandbox)))))
+                if not waiting:
+                    return
+                row, verdict = waiting.popleft()
+                score = verdict.result()
+                if fatal:
+                    raise fatal[0]
+                yield _judged(row, score)
+        finally:
+            loop.run(_cancel_others())
+            loop.run(sandboxes.close())
+
+
+def _judged(row: Row, score: Score) -> Row:
+    for stale in ("outcome_cause", "why"):
+        row.pop(stale, None)
+    return row | verdict_fields(row, score)
+
+
+async def _made(make: Callable[[], T]) -> T:
+    return make()
+
+
+class _LoopThread:
+    """An event loop in a thread of its own, so that a caller may have one running already."""
+
+    def __init__(self) -> None:
+        self._loop = new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="newskills-grade", daemon=True)
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.begin(work).result()
+
+    def __enter__(self) -> _LoopThread:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+async def _cancel_others() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

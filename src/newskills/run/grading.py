@@ -1,20 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grading beside generation: records go to worker processes, verdicts come back on the event loop."""
+"""Grading beside generation: records go to worker processes or to a sandbox, verdicts come back on the event loop."""
 
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 from typing import Protocol
 
-from newskills.base.records import Cause, Failure, Outcome, Row, Score
+import msgspec
+
+from newskills.base.aio import backoff, guarded
+from newskills.base.errors import SandboxError
+from newskills.base.protocols import ExecutingGrader, Kit
+from newskills.base.records import INSTRUMENT, Cause, Failure, Outcome, Row, Score
 
 BATCH = 32
 BATCH_EVERY = 0.01
 WINDOW = 2048
+AT_ONCE = 64
+TRIES = 3
 
 OnScore = Callable[[Score], None]
 
@@ -27,32 +35,25 @@ class Pool(Protocol):
     def close(self) -> None: ...
 
 
-class Grading:
-    """Feeds one grader's pool. At most `WINDOW` records are with the pool; the caller keeps the others on disk."""
+class Grading(ABC):
+    """Feeds one grader. At most `WINDOW` records are with it; the caller keeps the others on disk."""
 
-    def __init__(self, pool: Pool, grader: str) -> None:
-        self._pool = pool
-        self._grader = grader
-        self._batch: list[tuple[Row, OnScore]] = []
-        self._timer: asyncio.TimerHandle | None = None
-        self._results: deque[tuple[OnScore, Future[Score | Failure]]] = deque()
-        self._announced = self._closed = False
+    def __init__(self) -> None:
         self._outstanding = 0
+        self._closed = False
         self._change = asyncio.Event()
-        self._loop = asyncio.get_running_loop()
 
     @property
     def full(self) -> bool:
         return self._outstanding >= WINDOW
 
+    @abstractmethod
     def submit(self, record: Row, on_score: OnScore) -> None:
         """`on_score` is called on the loop with the verdict; a failed grading is an `unscored` verdict."""
-        self._outstanding += 1
-        self._batch.append((record, on_score))
-        if len(self._batch) >= BATCH:
-            self._send()
-        elif self._timer is None:
-            self._timer = self._loop.call_later(BATCH_EVERY, self._send)
+
+    @abstractmethod
+    def close(self) -> None:
+        """No verdict is delivered any more."""
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Returns when `condition` holds; it is looked at whenever verdicts have come."""
@@ -60,8 +61,29 @@ class Grading:
             self._change.clear()
             await self._change.wait()
 
+
+class PoolGrading(Grading):
+    """A grader that computes, in worker processes."""
+
+    def __init__(self, pool: Pool, grader: str) -> None:
+        super().__init__()
+        self._pool = pool
+        self._grader = grader
+        self._batch: list[tuple[Row, OnScore]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._results: deque[tuple[OnScore, Future[Score | Failure]]] = deque()
+        self._announced = False
+        self._loop = asyncio.get_running_loop()
+
+    def submit(self, record: Row, on_score: OnScore) -> None:
+        self._outstanding += 1
+        self._batch.append((record, on_score))
+        if len(self._batch) >= BATCH:
+            self._send()
+        elif self._timer is None:
+            self._timer = self._loop.call_later(BATCH_EVERY, self._send)
+
     def close(self) -> None:
-        """No verdict is delivered any more."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -95,13 +117,64 @@ class Grading:
         self._change.set()
 
 
+class ExecutingGrading(Grading):
+    """A grader that runs code, awaited on the loop, `AT_ONCE` records at a time; the sandbox may do fewer at once."""
+
+    def __init__(self, grader: ExecutingGrader, kit: Kit) -> None:
+        super().__init__()
+        self._grader, self._kit = grader, kit
+        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def submit(self, record: Row, on_score: OnScore) -> None:
+        self._outstanding += 1
+        task = asyncio.create_task(self._grade(record, on_score))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        self._closed = True
+        for task in self._tasks:
+            task.cancel()
+
+    async def _grade(self, record: Row, on_score: OnScore) -> None:
+        async with self._gate:
+            score = await execute_grader(self._grader, record, self._kit)
+        self._outstanding -= 1
+        if not self._closed:
+            on_score(score)
+        self._change.set()
+
+
+async def execute_grader(grader: ExecutingGrader, record: Row, kit: Kit) -> Score:
+    """The verdict of one record; where the sandbox fails and it may pass, it is asked again."""
+
+    async def patiently() -> Score:
+        for attempt in range(1, TRIES):
+            try:
+                return await grader.grade(record, kit)
+            except SandboxError as error:
+                if not error.retryable:
+                    raise
+                await asyncio.sleep(backoff(attempt))
+        return await grader.grade(record, kit)
+
+    result = await guarded(patiently())
+    return result if isinstance(result, Score) else unscored(result, f"{grader.name}@{grader.version}", {})
+
+
 def as_score(result: Score | Failure, grader: str) -> Score:
-    """A grading that failed says nothing about the answer: unscored, with its cause."""
+    """A grading in a worker that failed says nothing about the answer: unscored, with its cause."""
     if isinstance(result, Score):
         return result
-    cause: Cause = "timeout" if result.cause == "timeout" else "grader"
-    fields: Row = {"predicted_answer": None, "symbolic_correct": None}
-    return Score(outcome="unscored", fields=fields, grader=grader, why=result.message, cause=cause)
+    blamed = result if result.cause == "timeout" else msgspec.structs.replace(result, cause="grader")
+    return unscored(blamed, grader, {"predicted_answer": None, "symbolic_correct": None})
+
+
+def unscored(failure: Failure, grader: str, fields: Row) -> Score:
+    """No verdict could be had; what is nobody's fault in particular is the grader's."""
+    cause: Cause = failure.cause if failure.cause in INSTRUMENT - {"harness"} else "grader"
+    return Score(outcome="unscored", fields=fields, grader=grader, why=failure.message, cause=cause)
 
 
 def verdict_fields(record: Row, score: Score) -> Row:

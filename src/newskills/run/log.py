@@ -236,12 +236,12 @@ class Index:
             self.add(record.position, offset, key, line, gradable=record.outcome is None)
 
     def load_grades(self, log: Path) -> None:
-        """Reads the grades log; verdicts on records that are gone are passed over."""
+        """Reads the grades log; verdicts on records that are gone, and those that a sandbox failed, are passed over."""
         decoder = msgspec.json.Decoder(_GradeHead)
         for offset, line in lines(log):
             grade = decoder.decode(line)
             known = grade.position < self.rows and self.offsets[grade.position] >= 0
-            if known and self.sums[grade.position] == grade.sum:
+            if known and self.sums[grade.position] == grade.sum and grade.score.cause != "sandbox":
                 self.add_grade(grade.position, offset)
 
 
@@ -257,9 +257,14 @@ def decode_record(line: bytes, position_key: str) -> Row:
     return record
 
 
+class _ScoreHead(Struct):
+    cause: str | None = None
+
+
 class _GradeHead(Struct):
     position: int
     sum: int
+    score: _ScoreHead
 
 
 def log_line(record: Row, position_key: str, position: int, key: str) -> bytes:
