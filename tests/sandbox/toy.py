@@ -19,6 +19,7 @@ class ToySandbox:
     """Counts what happened to it."""
 
     rung = "none"
+    queued = 0
 
     def __init__(self) -> None:
         self.begun: list[str] = []

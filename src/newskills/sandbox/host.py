@@ -9,7 +9,7 @@ import math
 import os
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from newskills.base.errors import ExecutionRefusedError, SandboxError
@@ -32,7 +32,7 @@ class _Session:
         self.channel, self.launched, self.backend = channel, launched, backend
         self.lock = asyncio.Lock()
         self.created = self.last_used = time.time()
-        self.waiting = 0
+        self.running = False
 
 
 class LocalSandbox:
@@ -67,13 +67,9 @@ class LocalSandbox:
         spoken = language(execution.language)
         request = self._checked(spoken, execution)
         launched = await self._live()
-        self.queued += 1
-        try:
-            if execution.session_id is None:
-                return await self._once(launched, spoken, execution, request)
-            return await self._in_session(execution.session_id, launched, spoken, execution, request)
-        finally:
-            self.queued -= 1
+        if execution.session_id is None:
+            return await self._once(launched, spoken, execution, request)
+        return await self._in_session(execution.session_id, launched, spoken, execution, request)
 
     async def delete_session(self, session_id: str) -> None:
         session = self._sessions.pop(session_id, None)
@@ -118,7 +114,7 @@ class LocalSandbox:
         except UnicodeEncodeError as error:
             raise ExecutionRefusedError("The code holds half of a surrogate pair, which is no text.") from error
         return {
-            **spoken.request(execution),
+            **spoken.request(execution, self._config),
             "stdin": execution.std_input,
             "timeout": execution.timeout,
             "characters": execution.max_output_characters,
@@ -140,7 +136,7 @@ class LocalSandbox:
     async def _once(
         self, launched: Launched, spoken: Language, execution: Execution, request: dict[str, Any]
     ) -> ExecutionResult:
-        async with self._gate:
+        async with self._turn():
             channel = await self._take(launched, eager=spoken.stateful)
             try:
                 outcome = await self._ask(launched, channel, execution, request)
@@ -158,7 +154,10 @@ class LocalSandbox:
         try:
             outcome = await asyncio.shield(work)
         except asyncio.CancelledError:
-            session.channel.interrupt()
+            if session.running:
+                session.channel.interrupt()
+            else:  # it still waits for its turn, which it must not take
+                work.cancel()
             raise
         finally:
             if session.channel.closed and self._sessions.get(name) is session:
@@ -173,12 +172,26 @@ class LocalSandbox:
     ) -> dict[str, Any] | None:
         """Goes on when its caller is cancelled: the answer must be read before the next question."""
         try:
-            async with self._gate:
+            async with self._turn():
+                session.running = True
                 outcome = await self._ask(session.launched, session.channel, execution, request)
             session.last_used = time.time()
             return outcome
         finally:
+            session.running = False
             session.lock.release()
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        self.queued += 1
+        try:
+            await self._gate.acquire()
+        finally:
+            self.queued -= 1
+        try:
+            yield
+        finally:
+            self._gate.release()
 
     async def _session(self, name: str, launched: Launched, spoken: Language) -> tuple[_Session, bool]:
         """The session of that name, and whether it was made just now."""

@@ -38,7 +38,9 @@ BROWSER_HEADERS = ("origin", "sec-fetch-site")
 
 
 class HostedSandbox(Sandbox, Protocol):
-    """A sandbox that can be served. `sessions`: id → backend, created, last_used, alive."""
+    """A sandbox that can be served. `queued`: cells that wait for their turn; `sessions`: id → what is known of it."""
+
+    queued: int
 
     @property
     def rung(self) -> str: ...
@@ -135,6 +137,7 @@ class SandboxServer:
     def _metrics(self) -> dict[str, Any]:
         return {
             "in_flight": self._in_flight,
+            "queue_length": self._sandbox.queued,
             "executions": self._statuses.total(),
             "timeouts": self._statuses["timeout"],
             "statuses": dict(self._statuses),
