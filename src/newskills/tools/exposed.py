@@ -84,7 +84,8 @@ def _with_properties(schema: Row, properties: Row, required: list[str]) -> Row:
         for name, kind in properties.items()
     }
     rest = {key: value for key, value in schema.items() if key not in ("title", "required")}
-    flat: Row = {"type": "object", **rest, "properties": shown}
+    free: Row = {} if "properties" in schema else {"additionalProperties": True}
+    flat: Row = {"type": "object", **free, **rest, "properties": shown}
     return {**flat, "required": required} if required else flat
 
 
