@@ -151,17 +151,21 @@ async def _facts(python: str) -> dict[str, list[str]]:
 
 def _settings(config: SandboxConfig, rung: str, facts: Mapping[str, list[str]]) -> dict[str, Any]:
     limits = config.limits
-    visible = [*facts["places"], *facts["path"], *toolchain_folders()]
+    visible = [*facts["places"], *facts["path"], *toolchain_folders(config)]
+    data_dir = str(Path(config.data_dir).resolve()) if config.data_dir else ""
+    variables = environment(config.python or sys.executable)
+    if data_dir:
+        variables["DATA_DIR"] = "/data" if rung == "a" else data_dir
     return {
         "rung": rung,
         "uid": NOBODY,
         "network": config.network,
         "visible": visible,
-        "readable": [*SYSTEM_FOLDERS, *visible, *([config.data_dir] if config.data_dir else [])],
+        "readable": [*SYSTEM_FOLDERS, *visible, *([data_dir] if data_dir else [])],
         "packages": {},
-        "data_dir": str(Path(config.data_dir).resolve()) if config.data_dir else "",
+        "data_dir": data_dir,
         "preload": list(config.preload),
-        "environment": environment(config.python or sys.executable),
+        "environment": variables,
         "limits": {
             "memory": limits.memory_mb * MEBI,
             "disk": limits.disk_mb * MEBI,

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C++ programs: compiled and run under one deadline. What the compiler says is in stderr."""
+
+from __future__ import annotations
+
+import shutil
+
+from newskills.base.protocols import Execution
+from newskills.sandbox.config import SandboxConfig
+from newskills.sandbox.languages.language import Language, Message, installation, installed, program
+
+_FLAGS = ("-O2", "-std=c++17", "-pipe")
+
+
+def _request(execution: Execution, config: SandboxConfig) -> Message:
+    compiler = installed("g++", "A C++ compiler", "install it with `apt-get install g++`.")
+    compiling = (compiler, *_FLAGS, "-o", "program", "program.cpp")
+    return program({"program.cpp": execution.code}, compiling, ("./program",))
+
+
+CPP = Language(
+    name="cpp",
+    request=_request,
+    folders=lambda config: installation(shutil.which("g++")),
+    failure="error",
+)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python: cells of a session, scripts, and PyPy where it is installed."""
+
+from __future__ import annotations
+
+import shutil
+
+from newskills.base.errors import ExecutionRefusedError, suggest
+from newskills.base.protocols import Execution
+from newskills.sandbox.config import SandboxConfig
+from newskills.sandbox.languages.language import Language, Message, installation, installed, program, script
+
+STYLES = {style.lower(): style for style in ("Plain", "Context", "Verbose", "Minimal")}
+
+
+def _cell(execution: Execution, config: SandboxConfig) -> Message:
+    style = STYLES.get(execution.traceback_verbosity.lower())
+    if style is None:
+        given = execution.traceback_verbosity
+        raise ExecutionRefusedError(f"Unknown traceback verbosity '{given}'{suggest(given, STYLES.values())}")
+    return {"do": "cell", "code": _source(execution), "style": style}
+
+
+def _script(execution: Execution, config: SandboxConfig) -> Message:
+    return script(_source(execution))
+
+
+def _source(execution: Execution) -> str:
+    if "\0" in execution.code:
+        raise ExecutionRefusedError("The code holds a NUL character, which no source text may.")
+    return execution.code
+
+
+def _pypy(execution: Execution, config: SandboxConfig) -> Message:
+    place = installed("pypy3", "PyPy", "install it so that `pypy3` is found, e.g. with `apt-get install pypy3`.")
+    return program({"main.py": execution.code}, (place, "-I", "main.py"))
+
+
+CELLS = Language(name="ipython", request=_cell, stateful=True)
+SCRIPTS = (Language(name="python", request=_script), Language(name="python3", request=_script))
+PYPY = Language(name="pypy3", request=_pypy, folders=lambda config: installation(shutil.which("pypy3")))

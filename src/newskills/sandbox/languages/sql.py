@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL on a SQLite file below the data folder, opened so that nothing can change it.
+
+Every statement that yields rows prints one line: a JSON array of arrays. Blobs are {"hex": "00ff"}, infinities
+{"float": "inf"}. An error ends the query: its text is in stderr, the status `error`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+from newskills.base.errors import ExecutionRefusedError
+from newskills.base.protocols import Execution
+from newskills.sandbox.config import SandboxConfig
+from newskills.sandbox.inside import query
+from newskills.sandbox.languages.language import Language, Message, script
+
+_RUNNER = Path(query.__file__).read_text("utf-8")
+
+
+def _request(execution: Execution, config: SandboxConfig) -> Message:
+    database = _checked(execution.database, config.data_dir)
+    return script(f"{_RUNNER}\nmain({database!r}, {execution.code!r})\n")
+
+
+def _checked(database: str, data_dir: str) -> str:
+    """The path below the data folder. Raises ExecutionRefusedError."""
+    if not data_dir:
+        raise ExecutionRefusedError("SQL needs a folder with databases: give the sandbox one as data_dir.")
+    path = PurePosixPath(database)
+    if not database or "\0" in database or path.is_absolute() or ".." in path.parts:
+        raise ExecutionRefusedError(f"database must be a path below the data folder, not '{database[:200]}'.")
+    folder = Path(data_dir).resolve()
+    real = (folder / path).resolve()
+    if not real.is_relative_to(folder) or not real.is_file():
+        raise ExecutionRefusedError(f"There is no database '{database[:200]}' in the data folder.")
+    return str(real.relative_to(folder))
+
+
+SQL = Language(name="sql", request=_request, failure="error", broken=query.CANNOT_OPEN)
