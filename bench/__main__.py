@@ -17,7 +17,7 @@ import msgspec
 
 from bench.measure import RESULTS, ROOT, BenchError, Line, Options
 
-USUAL = ("bare_client", "end_to_end", "startup", "grading", "summarize")
+USUAL = ("bare_client", "end_to_end", "startup", "grading", "summarize", "sandbox")
 LONG = ("memory",)
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"

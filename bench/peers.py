@@ -26,6 +26,9 @@ class Peer(Struct, frozen=True, kw_only=True):
 LM_EVAL = Peer(name="lm-eval", shown="lm-eval 0.4.13", requirements=("lm-eval[api]==0.4.13",))
 INSPECT = Peer(name="inspect", shown="inspect-ai 0.3.285", requirements=("inspect-ai==0.3.285", "openai==3.54.0"))
 AIOHTTP = Peer(name="aiohttp", shown="aiohttp 3.14.5", requirements=("aiohttp==3.14.5",))
+IPYKERNEL = Peer(
+    name="ipykernel", shown="ipykernel 7.4.0", requirements=("ipykernel==7.4.0", "jupyter-client==8.10.0")
+)
 
 
 def venv(peer: Peer) -> Path:
