@@ -201,8 +201,9 @@ def test_mistakes_are_told(modules: list[str], settings: dict[str, Any], error: 
 @pytest.mark.parametrize("older", sorted(REFERENCE))
 def test_older_names_lead_to_ours(older: str) -> None:
     name = older.rpartition("::")[2]
-    (ours,) = specs(box(older, overrides={name: {"timeout": 3}}))
-    (same,) = specs(box(REFERENCE[older], overrides={REFERENCE[older]: {"timeout": 3}}))
+    keys = {"TAVILY_API_KEY": "t", "EXA_API_KEY": "e"}
+    (ours,) = specs(box(older, environ=keys, overrides={name: {"timeout": 3}}))
+    (same,) = specs(box(REFERENCE[older], environ=keys, overrides={REFERENCE[older]: {"timeout": 3}}))
     assert ours == same
     assert REFERENCE[older] in TOOLS
 

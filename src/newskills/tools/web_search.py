@@ -101,6 +101,8 @@ class WebSearch(ToolProvider):
         self._decoder = msgspec.json.Decoder(Answer)
 
     async def specs(self) -> Sequence[ToolSpec]:
+        """Raises ConfigError without a key: before the first request, not at the first search."""
+        self._key()
         schema: Row = {
             "type": "object",
             "properties": {"query": {"type": "string", "description": "what to look for"}},
@@ -162,17 +164,19 @@ class WebSearch(ToolProvider):
         told = response.header("retry-after") or ""
         return min(float(told), LONGEST_PAUSE) if told.isdecimal() else 0.0
 
+    def _key(self) -> str:
+        if not (key := self._environ.get(self._variable)):
+            raise ConfigError(
+                f"The tool {NAME} needs a key, and {self._variable} is not set.",
+                hint=f"Type: export {self._variable}=…",
+            )
+        return key
+
     def _client(self) -> tuple[HttpClient, str]:
         parts = urlsplit(self._url)
         if self._http is None:
-            key = self._environ.get(self._variable)
-            if not key:
-                raise FatalToolError(
-                    f"The tool {NAME} needs a key, and {self._variable} is not set.",
-                    hint=f"Type: export {self._variable}=…",
-                )
             base = f"{parts.scheme}://{parts.netloc}"
-            header = (self.engine.key_header, f"{self.engine.key_prefix}{key}")
+            header = (self.engine.key_header, f"{self.engine.key_prefix}{self._key()}")
             self._http = HttpClient(base, limit=AT_ONCE, headers=(header,), proxy=proxy_for(base, self._environ))
         return self._http, parts.path + (f"?{parts.query}" if parts.query else "")
 
