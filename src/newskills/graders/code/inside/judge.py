@@ -170,39 +170,51 @@ def main(program: str, cpu_seconds: int) -> None:
 
 
 def judge(task: dict[str, Any], link: Link) -> list[dict[str, str]]:
-    """One verdict per suite: `kind` passed, assertion, exception, load, timeout, crashed, protocol, data or harness."""
+    """One verdict per suite: `kind` passed, assertion, exception, load, timeout, crashed, protocol, data or harness.
+
+    What the benchmark brings is made ready first: once the model's code runs, its own failures are all there can be.
+    """
+    suites = [_Suite(suite["before"], suite["tests"]) for suite in task["suites"]]
     try:
         found = link.ask("load", task["prefix"], task["answer"], task["prompt"], task["names"])
         names = {name: found[name] if name in found else _missing(name) for name in task["names"]}
     except Gone as gone:
-        return [_verdict(gone.kind, gone.text)] * len(task["suites"])
+        failed = _verdict(gone.kind, gone.text)
     except Exception as error:  # noqa: BLE001 - an answer that cannot be loaded fails every suite
-        return [_verdict("load", getattr(error, "remote", "unreadable reply"))] * len(task["suites"])
-    return [_run(suite, names) for suite in task["suites"]]
+        failed = _verdict("load", getattr(error, "remote", "unreadable reply"))
+    else:
+        return [suite.unfit or suite.run(names) for suite in suites]
+    return [suite.unfit or failed for suite in suites]
 
 
-def _run(suite: dict[str, Any], names: dict[str, Any]) -> dict[str, str]:
-    space: dict[str, Any] = {"__name__": "tests"}
-    try:
-        exec(_compiled(suite["before"]), space)  # noqa: S102 - the benchmark's own text
-        tests = [_compiled(test) for test in suite["tests"]]
-    except Exception as error:  # noqa: BLE001 - the benchmark's text does not run: nobody can be judged by it
-        return _verdict("data", f"{type(error).__name__}: {error}")
-    space.update(names)
-    for number, test in enumerate(tests, 1):
-        where = f"test {number} of {len(tests)}"
+class _Suite:
+    """Tests ready to run; `unfit` is the verdict where they are none that anybody can be judged by."""
+
+    def __init__(self, before: str, tests: list[str]) -> None:
+        self.unfit: dict[str, str] | None = None
+        self._space: dict[str, Any] = {"__name__": "tests"}
         try:
-            exec(test, space)  # noqa: S102
-        except Gone as gone:
-            return _verdict(gone.kind, f"{where}: {gone.text}")
-        except Unsupported as error:
-            return _verdict("harness", f"{where}: {error}")
-        except Exception as error:  # noqa: BLE001 - any exception is a failed test
-            raised = getattr(error, "remote", None)
-            if raised is None and isinstance(error, AssertionError):
-                return _verdict("assertion", where)
-            return _verdict("exception", f"{where}: {raised or f'{type(error).__name__}: {error}'}")
-    return _verdict("passed", "")
+            exec(_compiled(before), self._space)  # noqa: S102 - the benchmark's own text
+            self._tests = [_compiled(test) for test in tests]
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the benchmark's
+            self.unfit = _verdict("data", f"{type(error).__name__}: {error}")
+
+    def run(self, names: dict[str, Any]) -> dict[str, str]:
+        self._space.update(names)
+        for number, test in enumerate(self._tests, 1):
+            where = f"test {number} of {len(self._tests)}"
+            try:
+                exec(test, self._space)  # noqa: S102
+            except Gone as gone:
+                return _verdict(gone.kind, f"{where}: {gone.text}")
+            except Unsupported as error:
+                return _verdict("harness", f"{where}: {error}")
+            except Exception as error:  # noqa: BLE001 - any exception is a failed test
+                raised = getattr(error, "remote", None)
+                if raised is None and isinstance(error, AssertionError):
+                    return _verdict("assertion", where)
+                return _verdict("exception", f"{where}: {raised or f'{type(error).__name__}: {error}'}")
+        return _verdict("passed", "")
 
 
 def _verdict(kind: str, text: str) -> dict[str, str]:
@@ -252,7 +264,17 @@ def _become(program: str, cpu_seconds: int, requests: int, replies: int) -> None
 
 
 def _hide() -> None:
-    """From now on no process of this user may look into this one's memory and descriptors."""
+    """From now on no process of this user may look into this one's memory and descriptors, or give it code.
+
+    Modules that tests import are looked for only where the candidate cannot write.
+    """
+    installed = (sys.prefix, sys.base_prefix)
+    sys.path[:] = [
+        place
+        for place in sys.path
+        if os.path.isabs(place) and (place.startswith(installed) or not os.access(place, os.W_OK))
+    ]
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     if libc.prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0) != 0:

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from newskills.graders.code.extract import extract_code
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "how"),
+    [
+        ("```python\nx = 1\n```", "x = 1", "language"),
+        ("```python\nx = 1\n```\nor rather\n```python\nx = 2\n```", "x = 2", "language"),
+        ("```python3\nx = 1\n```", "x = 1", "language"),
+        ("```\nx = 0\n```\n```python\nx = 1\n```\n```\nx = 2\n```", "x = 1", "language"),
+        ("```\nx = 1\n```\nIt prints\n```\n7\n```", "7", "generic"),
+        ("```py\nx = 1\n```\n```output\n7\n```", "x = 1", "generic"),
+        ("```python\r\nif x:\r\n    y = 1\r\n```", "if x:\n    y = 1", "language"),
+        ("```python\n    return 1\n```", "    return 1", "language"),
+        ('```python\nx = """\na ``` b\n"""\n```', 'x = """\na ``` b\n"""', "language"),
+        ("```python\nx = 1 ```", "x = 1", "language"),
+        ("  ```python\n  x = 1\n  ```", "  x = 1", "language"),
+        ("```python\nx = 1", "", "unclosed"),
+        ("```python\nx = 1\n```\n```python\nx = 2", "", "unclosed"),
+        ("```\nx = 1", "", "unclosed"),
+        ("```python\n\n```", "", "empty"),
+        ("    return 1\n", "    return 1", "whole"),
+        ("", "", "empty"),
+        (" \n ", "", "empty"),
+        ("<think>```python\nx = 0\n```</think>```python\nx = 1\n```", "x = 1", "language"),
+        ("a</think>b</think>```python\nx = 1\n```", "x = 1", "language"),
+        ("<think>```python\nx = 0\n```", "", "thinking"),
+        ("<think>```python\nx = 0\n```</think>I give up.", "I give up.", "whole"),
+    ],
+)
+def test_programs_in_answers(text: str, code: str, how: str) -> None:
+    found = extract_code(text)
+    assert (found.code, found.how) == (code, how)
+
+
+PIECES = ["```", "python", "py", "\n", " ", "x", "<think>", "</think>", "\r"]
+
+
+@given(st.lists(st.sampled_from(PIECES)).map("".join))
+def test_any_text(text: str) -> None:
+    found = extract_code(text)
+    assert found.code in text.replace("\r", "")
+    assert bool(found.code) == (found.how in ("language", "generic", "whole"))
+
+
+@given(st.text(), st.text())
+def test_what_stands_in_a_block_is_found(before: str, code: str) -> None:
+    code = code.replace("\r", "").replace("`", "").strip("\n").rstrip()
+    before = before.replace("`", "").replace("<", "")
+    assert extract_code(f"{before}\n```python\n{code}\n```").code == code
