@@ -233,3 +233,57 @@ def test_variables_of_the_sandbox(tmp_path: Path, model: FakeServer) -> None:
     unknown = ns(f"{start} FOO=1", cwd=tmp_path)
     assert unknown.returncode == 2
     assert "sees no variables" in unknown.stderr
+
+
+@pytest.mark.local_model
+def test_a_real_models_code_is_run(tmp_path: Path, local_model: Path) -> None:
+    ask = "Write Python code that prints {one} * {other}."
+    write(
+        tmp_path / "in.jsonl",
+        [
+            {"problem": ask.format(one=one, other=77), "begin": "```python\n", "expected_answer": str(one * 77)}
+            for one in (123, 124)
+        ],
+    )
+    done = ns(
+        f"ns generate --server_type=llamacpp --model={local_model} --output_dir=out --input_file=in.jsonl "
+        f"--with_sandbox {CODE} ++user_message={{problem}} ++start_assistant_response_key=begin ++eval_type=math "
+        "++inference.endpoint_type=text ++inference.tokens_to_generate=200 "
+        "++server.code_execution.max_code_executions=2",
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for record in rows_of(tmp_path / "out/output.jsonl"):
+        assert record["outcome"] != "unscored"
+        assert record["num_code_executions"] >= 1
+        assert "```output\n" in record["generation"]
+        assert 0 < record["num_generated_tokens"] <= 200
+
+
+def test_a_solver_of_ones_own(tmp_path: Path, model: FakeServer) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from newskills.solve.chat import MAIN, ask\n"
+        "from newskills.solve.dialogue import continued\n"
+        "class Twice:\n"
+        "    def __init__(self, parts): self.chat = parts.chat\n"
+        "    def request(self, sample): return self.chat.request(sample)\n"
+        "    async def solve(self, sample, request, kit):\n"
+        "        first = await ask(kit.models[MAIN], request)\n"
+        "        again = continued(request, self.chat.text(first), '```output\\n9\\n```\\n')\n"
+        "        second = await ask(kit.models[MAIN], again)\n"
+        "        return await self.chat.attempt(sample, request, second, self.chat.text(second))\n"
+    )
+    write(tmp_path / "in.jsonl", [{"problem": "Add 1 and 1."}])
+    start = (
+        f"ns generate --server_type=vllm --model=fake --server_address={model.url} --output_dir=out "
+        "--input_file=in.jsonl ++user_message={problem}"
+    )
+    done = ns(f"{start} ++solver=./mine.py::Twice", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert rows_of(tmp_path / "out/output.jsonl")[0]["generation"] == r"So \boxed{9}."
+    wrong = ns(f"{start} ++solver=sc_tor --with_sandbox", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert "did you mean 'sc_tir'" in wrong.stderr
+    unfit = ns(f"{start} ++solver_config.rounds=3", cwd=tmp_path)
+    assert unfit.returncode == 2
+    assert "Solver 'chat' has no settings" in unfit.stderr
