@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns generate` and `ns eval` with tools, end to end: real processes, the real sandbox, a real MCP server."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.commands.running import ns, rows_of, write
+from tests.server import FakeServer, Script
+
+PROBLEMS = [{"problem": f"What is {n} times 7?", "expected_answer": str(7 * n), "id": f"p{n}"} for n in range(6)]
+TOOLS = Path(__file__).parents[1] / "tools"
+OWN, MCP = TOOLS / "own_tools.py", TOOLS / "mcp_server.py"
+
+
+def call(name, number=1, /, **arguments):
+    return {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+
+def line(server, *options, command="generate"):
+    return " ".join(
+        [
+            f"ns {command} --server_type=vllm --model=fake --server_address={server.base_url}",
+            "--output_dir=out --input_file=in.jsonl ++prompt_config=generic/math",
+            *options,
+        ]
+    )
+
+
+def last_result(body):
+    """A model that answers with the last result of its tools."""
+    results = [message["content"] for message in body["messages"] if message["role"] == "tool"]
+    return rf"So it is \boxed{{{results[-1] if results else '?'}}}."
+
+
+@pytest.fixture
+def here(tmp_path):
+    write(tmp_path / "in.jsonl", PROBLEMS)
+    return tmp_path
+
+
+@pytest.fixture
+def model():
+    servers = []
+
+    def start(*turns):
+        servers.append(FakeServer(Script(tool_turns=turns), answer=last_result))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop()
+
+
+def test_a_notebook_for_each_row(here, model):
+    write(here / "in.jsonl", [{**PROBLEMS[3], "id": f"p{n}"} for n in range(6)])
+    code = [
+        call("stateful_python_code_exec", n, code=code)
+        for n, code in enumerate(("x = 3", "x *= 7; x", "print(x)"))
+    ]
+    server = model((code[0],), (code[1], code[2]))
+    done = ns(line(server, "--with_sandbox ++tool_modules=[python] ++max_tool_calls=5 ++eval_type=math"), cwd=here)
+    assert done.returncode == 0, done.stderr
+    for record in rows_of(here / "out/output.jsonl"):
+        assert record["outcome"] == "correct", record
+        assert record["num_tool_calls"] == 3
+        metrics = record["tool_metrics"]
+        assert metrics["num_tool_errors"] == 0
+        assert metrics["PythonTool"]["num_code_executions"] == 3
+        assert metrics["PythonTool"]["num_code_timeouts"] == 0
+        results = [message["content"] for message in record["conversation"] if message["role"] == "tool"]
+        assert results == ["", "21", "21"]
+        assert record["tools"][0]["function"]["name"] == "stateful_python_code_exec"
+    assert json.loads((here / "out/run.json").read_text())["units"][0]["config"]["tool_modules"] == ["python"]
+
+
+def test_older_names_settings_and_other_names_for_the_model(here, model):
+    server = model((call("run", code_to_run="while True: pass"),))
+    options = [
+        "++tool_modules=[nemo_skills.mcp.servers.python_tool::DirectPythonTool]",
+        "++tool_overrides.DirectPythonTool.exec_timeout_s=1",
+        "++schema_overrides.DirectPythonTool.stateful_python_code_exec.name=run",
+        "++schema_overrides.DirectPythonTool.stateful_python_code_exec.parameters.code.name=code_to_run",
+        "++max_samples=2 --with_sandbox",
+    ]
+    done = ns(line(server, *options), cwd=here)
+    assert done.returncode == 0, done.stderr
+    for record in rows_of(here / "out/output.jsonl"):
+        assert record["tool_metrics"]["PythonTool"]["num_code_timeouts"] == 1
+        assert record["tools"][0]["function"]["parameters"]["required"] == ["code_to_run"]
+        assert "timed out after 1" in record["conversation"][-2]["content"]
+
+
+def test_own_functions_and_an_mcp_server_side_by_side(here, model):
+    server = model((call("roll", 1, sides=20), call("variable", 2, name="TEST_KEY"), call("add", 3, a=40, b=2)))
+    options = [
+        f"++tool_modules=[{OWN}::roll,sums=mcp]",
+        f"++tool_overrides.sums.command={sys.executable}",
+        f"++tool_overrides.sums.args=[{MCP}]",
+        "++tool_overrides.sums.environment=[TEST_KEY]",
+    ]
+    done = ns(line(server, *options), cwd=here, env={"TEST_KEY": "s3cret"})
+    assert done.returncode == 0, done.stderr
+    for record in rows_of(here / "out/output.jsonl"):
+        results = [message["content"] for message in record["conversation"] if message["role"] == "tool"]
+        assert results == ["[20]", "s3cret", "42"]
+    assert "s3cret" not in (here / "out/run.json").read_text() + done.stdout + done.stderr
+    again = ns(line(server, *options), cwd=here, env={"TEST_KEY": "s3cret"})
+    assert again.returncode == 0, again.stderr
+    assert len(server.records) == 2 * len(PROBLEMS)
+
+
+def test_a_tool_that_cannot_be_used_leaves_rows_unscored(here, model):
+    server = model((call("count", by=13),))
+    options = [f"++tool_modules=[{OWN}::Counter]", "++max_samples=3", "++eval_type=math"]
+    done = ns(line(server, *options, "++server.enable_soft_fail=true"), cwd=here)
+    assert done.returncode == 0, done.stderr
+    for record in rows_of(here / "out/output.jsonl"):
+        assert (record["outcome"], record["outcome_cause"]) == ("unscored", "tool")
+        assert record["error"] == "FatalToolError"
+    done = ns(line(server, *options, "--rerun_done"), cwd=here)
+    assert done.returncode == 1
+    assert "Thirteen is out of order" in done.stderr
+
+
+def test_a_tool_that_nobody_can_use_stops_the_run(here, model):
+    rows = [{**PROBLEMS[0], "id": f"q{n}"} for n in range(200)]
+    write(here / "in.jsonl", rows)
+    server = model((call("count", by=13),))
+    done = ns(line(server, f"++tool_modules=[{OWN}::Counter] ++max_concurrent_requests=4"), cwd=here)
+    assert done.returncode == 1
+    assert "Thirteen is out of order" in done.stderr
+    assert len(server.records) < 30
+
+
+def test_tools_that_are_not_the_same_are_no_resume(here, model):
+    server = model((call("roll"),))
+    done = ns(line(server, f"++tool_modules=[{OWN}::roll] ++max_samples=2"), cwd=here)
+    assert done.returncode == 0, done.stderr
+    changed = ns(line(server, f"++tool_modules=[{OWN}::roll] ++max_samples=2 ++max_tool_calls=3"), cwd=here)
+    assert changed.returncode == 2
+    assert "max_tool_calls (-1 → 3)" in changed.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("++tool_modules=[pyton]", "did you mean 'python'"),
+        ("++tool_modules=[python]", "--with_sandbox"),
+        ("++tool_modules=[python] ++code_execution=true ++code_tags=qwen", "choose one of them"),
+        ("++tool_modules=[python] ++solver=sc_tir ++code_tags=qwen", "a solver of their own"),
+        (
+            "++tool_modules=[exa] ++inference.endpoint_type=text ++inference.tokens_to_generate=9",
+            "chat or responses",
+        ),
+        ("++tool_overrides.PythonTool.timeout=3", "needs tool_modules"),
+        ("++solver=tools", "needs tool_modules"),
+        ("++tool_modules=[exa]", "export EXA_API_KEY="),
+        ("++tool_modules=[mcp]", "a command or a url"),
+        ("++tool_modules=[mcp] ++tool_overrides.mcp.command=/no/such/server", "cannot be used"),
+        ("++tool_modules=[exa] ++tool_overrides.Exo.max_result=3", "did you mean 'ExaTool'"),
+        ("++tool_modules=[exa] ++tool_overrides.exa.max_result=3", "did you mean 'max_results'"),
+        ("++tool_modules=[exa] ++max_tool_calls=-2", "max_tool_calls"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_the_first_request(here, model, options, words):
+    server = model()
+    done = ns(line(server, options), cwd=here)
+    assert done.returncode in (1, 2)
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not server.records
+
+
+def test_megatron_takes_no_tools(here, model):
+    server = model()
+    options = line(server, f"++tool_modules=[{OWN}::roll]").replace("server_type=vllm", "server_type=megatron")
+    done = ns(options, cwd=here)
+    assert done.returncode == 2
+    assert "megatron takes no tools" in done.stderr
+
+
+def test_a_run_that_is_stopped_leaves_no_server_behind(here, model):
+    pids = here / "pids"
+    server = model((call("slow", seconds=600),))
+    words = [
+        *line(server).split()[1:],
+        "++tool_modules=[mcp]",
+        f"++tool_overrides.mcp={{command: {sys.executable}, args: [{MCP}, --children, {pids}], timeout: 900}}",
+    ]
+    process = subprocess.Popen([sys.executable, "-m", "newskills", *words], cwd=here, stderr=subprocess.PIPE)
+    until = time.monotonic() + 60
+    while len(server.records) < len(PROBLEMS):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    time.sleep(0.5)
+    mcp, child = map(int, pids.read_text().split())
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+    process.communicate(timeout=60)
+    assert not Path(f"/proc/{mcp}").exists()
+    os.kill(child, signal.SIGKILL)
+    assert not list((here / "out").glob("output.jsonl"))
