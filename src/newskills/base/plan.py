@@ -8,6 +8,7 @@ starts (`Ref("server", "address")` → `http://n2:41873/v1`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -15,41 +16,80 @@ from newskills.base.errors import ConfigError
 
 
 class Ref(Struct, frozen=True):
-    """`attribute` of another command of the same job: address, host or port."""
+    """`attribute` of another command of the same job (or of the own one: its port), with text around it.
+
+    address  http://host:port; host; port; node: the first host name of the group that the component runs in
+    """
 
     component: str
-    attribute: str = "address"
+    attribute: Literal["address", "host", "port", "node"] = "address"
+    before: str = ""
+    after: str = ""
+
+
+Word = str | Ref
 
 
 class HardwareConfig(Struct, frozen=True, kw_only=True):
-    """What a group of commands needs; None = the cluster config's default."""
+    """What a group of commands needs; None = the cluster config's default. GPUs are per node.
+
+    time_limit, time_min  D-HH:MM:SS
+    sbatch_kwargs         further settings of sbatch; a value of true is a flag without a value
+    """
 
     num_nodes: int = 1
     num_gpus: int = 0
     num_tasks: int = 1
     partition: str | None = None
+    account: str | None = None
+    qos: str | None = None
     time_limit: str | None = None
+    time_min: str | None = None
     exclusive: bool | None = None
-    sbatch_kwargs: dict[str, str] = {}
+    sbatch_kwargs: dict[str, Any] = {}
+
+
+class Ready(Struct, frozen=True, kw_only=True):
+    """How others learn that a server answers: `path` gives 200 within `patience` seconds of its start."""
+
+    path: str = "/health"
+    patience: float = 1800.0
 
 
 class Script(Struct, frozen=True, kw_only=True):
-    """What runs: `argv` (texts and Refs) and the environment variables that it needs by name."""
+    """What runs, without any shell: `argv` and `env` are texts and Refs.
 
-    argv: tuple[str | Ref, ...]
-    env: dict[str, str] = {}
-    secret_env: tuple[str, ...] = ()
-    port: str | None = None
+    secrets    names of variables whose values travel by the environment only
+    port       None: it listens nowhere; 0: a free port chosen on its node when the job starts
+    ready      for what others refer to; None: as soon as it has a port
+    setup      shell text of the user's that runs once per node before (`--installation_command`)
+    all_nodes  one process on each node of the group, instead of one on the first
+    """
+
+    argv: tuple[Word, ...]
+    env: dict[str, Word] = {}
+    secrets: tuple[str, ...] = ()
+    port: int | None = None
+    ready: Ready | None = None
+    setup: str = ""
+    all_nodes: bool = False
+    tasks_per_node: int = 1
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """A script in a place. `role` client decides the job's exit code; a server is stopped when clients end."""
+    """A script in a place. A client's exit code is the job's; servers are stopped when all clients have ended.
+
+    container  name in the cluster config's `containers`, or an image; None: no container
+    mounts     instead of the cluster config's; None: those
+    workdir    None: the packaged code
+    """
 
     name: str
     script: Script
     container: str | None = None
-    role: str = "client"
-    mounts: tuple[str, ...] = ()
+    role: Literal["client", "server"] = "client"
+    mounts: tuple[str, ...] | None = None
+    workdir: str | None = None
 
 
 class CommandGroup(Struct, frozen=True, kw_only=True):
@@ -61,12 +101,22 @@ class CommandGroup(Struct, frozen=True, kw_only=True):
 
 
 class Job(Struct, frozen=True, kw_only=True):
-    """Groups that start together (a heterogeneous job where hardware differs), after `depends_on` jobs."""
+    """Groups that start together (a heterogeneous job where there are several), after the jobs named in `depends_on`.
+
+    run_after  experiments that must have finished first, by name or by the executor's handle
+    outputs    paths that the job reads or writes: they must be reachable from where it runs
+    copies     further jobs in a chain that go on where the time limit has stopped this one
+    """
 
     name: str
     groups: tuple[CommandGroup, ...]
     depends_on: tuple[str, ...] = ()
     run_after: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    copies: int = 0
+
+    def commands(self) -> list[Command]:
+        return [command for group in self.groups for command in group.commands]
 
 
 class Pipeline(Struct, frozen=True, kw_only=True):
@@ -108,13 +158,13 @@ def _unique(jobs: Sequence[Job]) -> dict[str, Job]:
 
 
 def _check_refs(job: Job) -> None:
-    commands = [command for group in job.groups for command in group.commands]
+    commands = job.commands()
     names = [command.name for command in commands]
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"Job '{job.name}' has two commands called '{name}'.")
     for command in commands:
-        for word in command.script.argv:
+        for word in (*command.script.argv, *command.script.env.values()):
             if isinstance(word, Ref) and word.component not in names:
                 raise ConfigError(
                     f"Command '{command.name}' of job '{job.name}' refers to '{word.component}', which is missing."
