@@ -35,11 +35,18 @@ class Channel(asyncio.Protocol):
         self.closed = False
         self._transport: asyncio.Transport | None = None
         self._data = bytearray()
-        self._waiting: deque[asyncio.Future[dict[str, Any] | None]] = deque()
+        # The first word may come before anybody has asked for it.
+        self._ready: asyncio.Future[dict[str, Any] | None] = asyncio.get_running_loop().create_future()
+        self._waiting = deque([self._ready])
 
     async def ready(self) -> None:
         """Raises SandboxError where the session could not be made."""
-        answer = await self._expect()
+        try:
+            async with asyncio.timeout(START_PATIENCE):
+                answer = await self._ready
+        except TimeoutError:
+            self.close()
+            raise SandboxError(f"A sandbox session did not start within {START_PATIENCE:g} s.") from None
         if answer is None or "failed" in answer:
             raise SandboxError(
                 f"A sandbox session did not start: {(answer or {}).get('failed', 'it ended at once')}."
