@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any, TypeVar
 
@@ -16,9 +17,11 @@ from newskills.base.protocols import Execution, ExecutionResult
 from newskills.sandbox.client import HttpSandbox
 from newskills.sandbox.config import Limits, SandboxConfig
 from newskills.sandbox.host import LocalSandbox
+from newskills.sandbox.inside.wire import pack
 from newskills.sandbox.probes import run_probes, strongest_rung
 from newskills.sandbox.replay import Restoring
 from newskills.sandbox.server import SandboxServer
+from newskills.sandbox.zygote import Channel
 
 pytestmark = pytest.mark.skipif(
     strongest_rung(run_probes()) == "none", reason="nothing isolates code on this machine; see ns sandbox doctor"
@@ -183,3 +186,19 @@ def test_too_many_sessions_are_a_sentence() -> None:
             return type(caught.value).__name__
 
     assert run(play()) == "SandboxError"
+
+
+def test_the_first_word_of_a_session_may_come_before_anybody_listens() -> None:
+    async def play() -> None:
+        near, far = socket.socketpair()
+        with far:
+            far.sendall(pack({"ready": True}))
+            near.setblocking(False)
+            channel = Channel(1)
+            await asyncio.get_running_loop().create_connection(lambda: channel, sock=near)
+            await asyncio.sleep(0.05)
+            await asyncio.wait_for(channel.ready(), 5)
+            channel.close()
+            await asyncio.sleep(0)
+
+    run(play())
