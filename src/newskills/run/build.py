@@ -10,7 +10,7 @@ import msgspec
 
 from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError
 from newskills.base.pool import PoolOptions, WorkerPool
-from newskills.base.protocols import Kit, Model, Sandbox, Solver, Tokenizer, ToolSpec
+from newskills.base.protocols import Kit, Model, Sandbox, Solver, Tokenizer
 from newskills.base.records import Message, Request, Row, Score
 from newskills.benchmarks.few_shot import few_shot_rows
 from newskills.graders import cpu_seconds, executes, make_grader
@@ -39,7 +39,6 @@ class Recipe:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.environ = environ
         self.notes: dict[str, None] = {}
-        self._tool_specs: dict[bytes, tuple[ToolSpec, ...]] = {}
 
     def prompt(self, config: GenerationConfig) -> Prompt:
         """Raises ConfigError, UnknownNameError, DataError."""
@@ -104,11 +103,8 @@ class Recipe:
     def _tool_options(self, config: GenerationConfig) -> ToolOptions:
         """Raises ConfigError, UnknownNameError, FatalToolError (a tool that cannot be started)."""
         settings = tool_settings(config)
-        key = msgspec.json.encode(settings)
-        if key not in self._tool_specs:
-            self._tool_specs[key] = list_tools(settings, self.environ)
         return ToolOptions(
-            specs=self._tool_specs[key],
+            specs=list_tools(settings, self.environ),
             max_calls=config.max_tool_calls,
             settings=msgspec.to_builtins(settings),
             dropped_parts=frozenset(config.drop_content_types),

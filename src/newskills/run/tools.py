@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -33,13 +34,18 @@ def tool_settings(config: GenerationConfig) -> ToolSettings:
 
 
 def list_tools(settings: ToolSettings, environ: Mapping[str, str]) -> tuple[ToolSpec, ...]:
-    """What the model will be told, found out before the first request: servers are started and ended again.
+    """What the model will be told, found out before the first request: servers are started and ended again, once.
 
     Raises ConfigError, UnknownNameError, FatalToolError.
     """
+    return _listed(msgspec.json.encode(settings), tuple(sorted(environ.items())))
 
+
+@functools.lru_cache(maxsize=64)
+def _listed(settings: bytes, environ: tuple[tuple[str, str], ...]) -> tuple[ToolSpec, ...]:
     async def listed() -> tuple[ToolSpec, ...]:
-        toolbox = make_toolbox(settings, ToolContext(environ=environ))
+        wanted = msgspec.json.decode(settings, type=ToolSettings)
+        toolbox = make_toolbox(wanted, ToolContext(environ=dict(environ)))
         try:
             await toolbox.open()
             return tuple(toolbox.specs())

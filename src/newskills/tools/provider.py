@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
@@ -15,6 +17,9 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, ToolError
 from newskills.base.protocols import Sandbox, ToolSpec
 from newskills.base.records import Row
+
+THREADS = 16
+"""Calls of one function at once; they are not the loop's own threads, which write files."""
 
 
 class ToolContext(Struct, frozen=True, kw_only=True):
@@ -57,11 +62,12 @@ class ToolProvider(Protocol):
 class FunctionTool(ToolProvider):
     """A function as a tool: its name, docstring and annotations are what the model is told.
 
-    Coroutine functions are awaited, others run in a thread. A result that is no text is sent as JSON.
+    Coroutine functions are awaited, others run in threads of their own. A result that is no text is sent as JSON.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
+        self._threads: ThreadPoolExecutor | None = None
         self._arguments = _arguments_of(function)
 
     async def specs(self) -> Sequence[ToolSpec]:
@@ -82,8 +88,14 @@ class FunctionTool(ToolProvider):
         if inspect.iscoroutinefunction(self._function):
             result = await self._function(**values)
         else:
-            result = await asyncio.to_thread(self._function, **values)
+            self._threads = self._threads or ThreadPoolExecutor(THREADS, self._function.__name__)
+            work = functools.partial(self._function, **values)
+            result = await asyncio.get_running_loop().run_in_executor(self._threads, work)
         return result if isinstance(result, str) else msgspec.json.encode(result).decode()
+
+    async def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _arguments_of(function: Callable[..., Any]) -> type[Struct]:
