@@ -16,8 +16,8 @@ from tests.server import FakeServer, FakeServerProcess, Script
 _INHERITED = ("_API_KEY", "_PROXY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
 _PREFIXES = ("NEMO_SKILLS_", "OPENAI_", "AZURE_OPENAI_", "WANDB_", "XDG_")
 
-_WEIGHTS = os.environ.get("NEWSKILLS_CACHE") or str(user_cache_path("newskills", appauthor=False))
-"""Read before the tests get a home of their own: 93 MB need not be fetched by each run of the suite."""
+CACHE = os.environ.get("NEWSKILLS_CACHE") or str(user_cache_path("newskills", appauthor=False))
+"""Read before the tests get a home of their own: large downloads need not be fetched by each run of the suite."""
 
 FakeServerFactory = Callable[..., FakeServer | FakeServerProcess]
 
@@ -54,7 +54,7 @@ def local_model() -> Iterator[Path]:
     from newskills.models.serving.weights import resolve_weights
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NEWSKILLS_CACHE", _WEIGHTS)
+        patch.setenv("NEWSKILLS_CACHE", CACHE)
         yield resolve_weights("smollm2")
 
 

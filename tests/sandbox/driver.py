@@ -19,7 +19,12 @@ PATIENCE = 120.0
 
 
 def drive(
-    python: str, settings: dict[str, Any], executions: Sequence[dict[str, Any]], *, ordinary: bool = False
+    python: str,
+    settings: dict[str, Any],
+    executions: Sequence[dict[str, Any]],
+    *,
+    ordinary: bool = False,
+    patience: float = PATIENCE,
 ) -> list[dict[str, Any]]:
     """Results (or {"raised", "text"}) of `executions`, whose fields are those of `Execution`."""
     with open(__file__, encoding="utf-8") as file:
@@ -29,7 +34,7 @@ def drive(
         input=json.dumps({"settings": settings, "executions": list(executions)}),
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=patience,
         check=False,
         cwd="/",
         **as_ordinary(ordinary),

