@@ -49,6 +49,19 @@ def test_a_streamed_chat_is_put_together() -> None:
     assert reply.logprobs.tokens == ["he"]
 
 
+def test_whole_calls_without_an_index_are_told_apart() -> None:
+    def named(identity: str) -> Row:
+        return {"id": identity, "function": {"name": "f", "arguments": "{}"}}
+
+    pieces = [delta(tool_calls=[named("a")]), delta(tool_calls=[named("b")])]
+    pieces.append(delta(tool_calls=[{"function": {"arguments": " "}}]))
+    pieces[-1]["choices"][0]["finish_reason"] = "tool_calls"
+    reply, _ = run(ask(always(events(*pieces)), chat(stream=True)))
+    assert reply.tool_calls is not None
+    found = [(call["id"], call["function"]["arguments"]) for call in reply.tool_calls]
+    assert found == [("a", "{}"), ("b", "{} ")]
+
+
 def test_a_streamed_text_is_put_together() -> None:
     pieces = [choice(text="a", index=0), choice(text="b", index=0, finish_reason="length", stop_reason=None)]
     request = Request(prompt="p", inference=Inference(endpoint_type="text", tokens_to_generate=2, stream=True))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.base.http._loopback import loopback, replies
 from tests.conftest import FakeServerFactory
 from tests.server import Answer, FakeServer, FakeServerProcess, Fault, Script
 
@@ -343,3 +344,65 @@ def test_whatever_comes_is_read(items: list[Any]) -> None:
         row = found.row()
         assert 0 < len(row["function"]["name"]) <= 64
         assert isinstance(json.loads(row["function"]["arguments"]), dict)
+
+
+def hosted(server_type: str, answers: list[Row], **chat: Any) -> tuple[Row, list[Any]]:
+    """The record, and the bodies that the API was sent."""
+    solver = solver_for(ChatOptions(inference=Inference(tokens_to_generate=500, **chat), timing=False))
+    sample = Sample(id="1", row={"q": "Add it"})
+
+    async def main() -> tuple[Row, list[Any]]:
+        async with loopback(replies(*answers)) as place:
+            config = ServerConfig(server_type=server_type, model="m", base_url=place.url)
+            environ = {"ANTHROPIC_API_KEY": "a", "GEMINI_API_KEY": "g"}
+            model = make_model(config, concurrency=1, environ=environ)
+            try:
+                kit = Kit(models={MAIN: model}, tools=Adder())
+                attempt = await solver.solve(sample, solver.request(sample), kit)
+            finally:
+                await model.close()
+            return attempt.fields, [heard.json for heard in place.heard]
+
+    return run(main)
+
+
+def test_anthropic_gets_its_thinking_back_beside_the_results() -> None:
+    blocks = [
+        {"type": "thinking", "thinking": "hm", "signature": "sig"},
+        {"type": "text", "text": "Adding."},
+        *({"type": "tool_use", "id": f"t{n}", "name": "add", "input": {"a": n}} for n in (1, 2)),
+    ]
+    usage = {"input_tokens": 10, "output_tokens": 20}
+    turn = {"content": blocks, "stop_reason": "tool_use", "usage": usage}
+    end = {"content": [{"type": "text", "text": "Done."}], "stop_reason": "end_turn", "usage": usage}
+    fields, bodies = hosted("anthropic", [turn, end])
+    assert bodies[1]["tools"] == [{"name": "add", "description": "Adds.", "input_schema": ADD.input_schema}]
+    assert bodies[1]["messages"][1:] == [
+        {"role": "assistant", "content": blocks},
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": f"t{n}", "content": [{"type": "text", "text": f"sum {n}"}]}
+                for n in (1, 2)
+            ],
+        },
+    ]
+    assert bodies[1]["max_tokens"] < bodies[0]["max_tokens"] - 20
+    assert (fields["generation"], fields["finish_reason"]) == ("Adding.\nDone.", "stop")
+    assert (fields["num_tool_calls"], fields["num_generated_tokens"]) == (2, 40)
+    assert fields["conversation"][1]["content"] == "Adding."
+
+
+def test_gemini_gets_its_signatures_back_beside_the_results() -> None:
+    parts: list[Row] = [
+        {"text": "hm", "thought": True},
+        *({"functionCall": {"name": "add", "args": {"a": n}}, "thoughtSignature": f"s{n}"} for n in (1, 2)),
+    ]
+    turn = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]}
+    end = {"candidates": [{"content": {"role": "model", "parts": [{"text": "Done."}]}, "finishReason": "STOP"}]}
+    fields, bodies = hosted("gemini", [turn, turn, end])
+    results = [{"functionResponse": {"name": "add", "response": {"result": f"sum {n}"}}} for n in (1, 2)]
+    once = [{"role": "model", "parts": parts}, {"role": "user", "parts": results}]
+    assert bodies[2]["contents"][1:] == [*once, *once]
+    assert (fields["generation"], fields["finish_reason"], fields["num_tool_calls"]) == ("Done.", "stop", 4)
+    assert fields["reasoning_content"] == ["hm", "hm"]
