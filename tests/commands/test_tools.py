@@ -177,6 +177,14 @@ def test_what_does_not_fit_is_refused_before_the_first_request(here, model, opti
     assert not server.records
 
 
+def test_a_dry_run_names_the_tools(here, model):
+    server = model()
+    done = ns(line(server, f"++tool_modules=[{OWN}::roll] --dry_run"), cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert "[tools]\nroll(sides, times): Rolls a die. It always shows its highest number.\n" in done.stdout
+    assert not server.records
+
+
 def test_megatron_takes_no_tools(here, model):
     server = model()
     options = line(server, f"++tool_modules=[{OWN}::roll]").replace("server_type=vllm", "server_type=megatron")

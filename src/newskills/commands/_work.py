@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from newskills.base.errors import ConfigError
-from newskills.base.records import Ledger, Request
+from newskills.base.records import Ledger, Request, Row
 from newskills.commands._columns import print_table
 from newskills.commands._options import PlacementOptions, WorkOptions
 from newskills.config.fields import leaves
@@ -110,7 +110,9 @@ def prompt_text(request: Request) -> str:
     """A request as a person reads it; control characters of data are made visible."""
     if request.messages is None:
         return printable(str(request.prompt))
-    return "\n".join(f"[{message.role}]\n{printable(_content(message.content))}" for message in request.messages)
+    turns = [f"[{message.role}]\n{printable(_content(message.content))}" for message in request.messages]
+    tools = [_tool(tool.get("function", tool)) for tool in request.tools or ()]
+    return "\n".join([*turns, *(["[tools]", *tools] if tools else [])])
 
 
 def printable(text: str) -> str:
@@ -141,6 +143,12 @@ def default_output(expname: str) -> Path:
 def notice(text: str) -> None:
     """Says it once, however often a command comes to the same conclusion."""
     sys.stderr.write(f"note: {text}\n")
+
+
+def _tool(function: Row) -> str:
+    """`name(parameter, …): description`."""
+    parameters = ", ".join(function.get("parameters", {}).get("properties", {}))
+    return printable(f"{function.get('name')}({parameters}): {function.get('description')}")
 
 
 def _content(content: object) -> str:
