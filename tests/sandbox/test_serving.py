@@ -82,6 +82,15 @@ def test_state_output_and_errors() -> None:
     assert (fourth.stdout, fourth.stderr) == ("", "e\n")
 
 
+def test_the_standard_event_loop_does_as_well() -> None:
+    async def play() -> list[str]:
+        async with rig() as found:
+            codes = ("x = 6 * 7", "x", "import os; os._exit(1)", "x")
+            return [(await found.execute(code)).stdout for code in codes]
+
+    assert asyncio.run(asyncio.wait_for(play(), 120)) == ["", "42\n", "", "42\n"]
+
+
 def test_a_session_whose_process_died_comes_back() -> None:
     async def play() -> list[ExecutionResult]:
         async with rig() as found:
