@@ -15,7 +15,7 @@ from newskills.base.protocols import Kit
 from newskills.base.records import Inference, Logprobs, Message, Reply, Row, Sample, Usage
 from newskills.prompts.code_tags import code_tags
 from newskills.prompts.renderer import load_prompt
-from newskills.solve.chat import ChatOptions, ChatSolver
+from newskills.solve.chat import ChatOptions, ChatSolver, with_stop
 from newskills.solve.code_execution import CodeExecution, CodeExecutionSolver, CodeOptions
 from newskills.solve.dialogue import GO_ON, continued
 from newskills.solve.replies import joined
@@ -294,6 +294,13 @@ def test_replies_are_joined() -> None:
     assert (whole.usage.input_tokens, whole.usage.output_tokens) == (14, None)
     assert whole.logprobs == Logprobs(tokens=["a", "b"], logprobs=[-1.0, -2.0])
     assert (whole.started, whole.ended) == (1.0, 4.0)
+
+
+def test_a_stop_phrase_that_the_server_left_in_the_text_is_not_put_there_again() -> None:
+    named = {"stop_reason": "```\n"}
+    for text in ("code\n", "code\n```\n"):
+        assert with_stop(Reply(text=text, raw_message=named), ["```\n"]) == "code\n```\n"
+    assert with_stop(Reply(text="code\n", raw_message=named), ["other"]) == "code\n"
 
 
 def test_repetition_is_flagged() -> None:

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.commands._options import WorkOptions
-from newskills.config.layers import Layer
+from newskills.commands._work import notice
+from newskills.config.layers import Layer, explain
 from newskills.config.values import Text
+from newskills.run.build import grades_by_running
 from newskills.run.plan import PlannedUnit
 from newskills.sandbox.config import (
     BLOCK_NETWORK_VARIABLE,
@@ -52,7 +54,10 @@ def sandbox_layer(options: WorkOptions) -> Layer:
 
 
 def check_sandbox(options: WorkOptions, planned: Sequence[PlannedUnit]) -> None:
-    """Code of a model runs where somebody has said so. Raises ConfigError."""
+    """Code of a model runs where somebody has said so. Raises ConfigError; says which settings do nothing."""
+    configs = [unit.unit.config for unit in planned]
+    if not any(config.needs_sandbox or grades_by_running(config) for config in configs):
+        _notice_idle(options, planned)
     if options.with_sandbox or os.environ.get(HOST_VARIABLE) or os.environ.get(PORT_VARIABLE):
         return
     for unit in planned:
@@ -63,3 +68,13 @@ def check_sandbox(options: WorkOptions, planned: Sequence[PlannedUnit]) -> None:
                 hint="Give --with_sandbox to run it in an isolated process of this machine, or ++sandbox.host=HOST "
                 "(and ++sandbox.port=PORT) of a running `ns sandbox serve`.",
             )
+
+
+def _notice_idle(options: WorkOptions, planned: Sequence[PlannedUnit]) -> None:
+    resolved = planned[0].resolved
+    values = {path: value for path, value, _ in explain(resolved)}
+    idle = [f"++{key}={values.get(key, '…')}" for key in resolved.origin if key.startswith("sandbox.")]
+    if options.with_sandbox:
+        idle.append("--with_sandbox")
+    for setting in idle:
+        notice(f"{setting} has no effect: nothing here runs code")

@@ -13,12 +13,13 @@ from newskills.commands._command import Command
 from newskills.commands._options import doc
 from newskills.config.command_line import Parsed
 
-Kind = Literal["benchmarks", "prompts", "graders", "metrics", "models", "servers"]
+Kind = Literal["benchmarks", "prompts", "graders", "metrics", "models", "servers", "solvers", "code_tags"]
 
 
 class Options(Struct, frozen=True, kw_only=True):
     kind: Annotated[
-        Kind, doc("benchmarks, prompts, graders, metrics, models or servers", {"positional": True})
+        Kind,
+        doc("benchmarks, prompts, graders, metrics, models, servers, solvers or code_tags", {"positional": True}),
     ] = "benchmarks"
     category: Annotated[str | None, doc("only benchmarks of this category")] = None
 
@@ -38,12 +39,18 @@ def names(kind: Kind) -> list[str]:
         from newskills.prompts import prompt_names
 
         return prompt_names()
+    if kind == "code_tags":
+        from newskills.prompts.code_tags import CODE_TAGS
+
+        return sorted(CODE_TAGS)
     if kind == "graders":
         from newskills.graders import GRADERS as REGISTRY
     elif kind == "metrics":
         from newskills.metrics import METRICS as REGISTRY
     elif kind == "models":
         from newskills.models import MODELS as REGISTRY
+    elif kind == "solvers":
+        from newskills.solve import SOLVERS as REGISTRY
     else:
         from newskills.models.serving import SERVERS as REGISTRY
     return REGISTRY.names()
@@ -52,7 +59,7 @@ def names(kind: Kind) -> list[str]:
 COMMAND = Command(
     name="list",
     summary="List what can be named: benchmarks (default), prompts, graders, metrics, models (wires of "
-    "endpoints) and servers (engines to host).",
+    "endpoints), servers (engines to host), solvers and code tags.",
     options=Options,
     run=run,
     examples=("ns list benchmarks --category math-natural", "ns list prompts"),

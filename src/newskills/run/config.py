@@ -176,7 +176,8 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.override_max_code_executions and stated is None:
             raise ValueError("override_max_code_executions needs total_code_executions_in_prompt")
         sessions = self.sandbox.max_sessions
-        if self.runs_code and self.max_concurrent_requests > sessions:
+        here = not self.sandbox.host and self.sandbox.port is None
+        if self.code_execution and here and self.max_concurrent_requests > sessions:
             raise ValueError(
                 f"{self.max_concurrent_requests} requests at once may need as many sessions: raise sandbox.max_sessions"
                 f" ({sessions}), or lower max_concurrent_requests"
@@ -202,13 +203,9 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """Name of the solver; `code_execution` and `tool_modules` name it, too."""
         if self.tool_modules:
             return TOOLS
-        return (
-            CODE_EXECUTION
-            if self.code_execution
-            else fold(self.solver)
-            if "::" not in self.solver
-            else self.solver
-        )
+        if self.code_execution:
+            return CODE_EXECUTION
+        return self.solver if "::" in self.solver else fold(self.solver)
 
     @property
     def runs_code(self) -> bool:

@@ -161,6 +161,7 @@ async def ask(model: Model, request: Request) -> Reply:
 
 
 def with_stop(reply: Reply, stop: Sequence[str]) -> str:
-    """The text with the stop phrase behind it that the server took off and named."""
+    """The text with the stop phrase behind it that the server named, and took off unless told otherwise."""
     named = (reply.raw_message or {}).get("stop_reason")
-    return reply.text + named if isinstance(named, str) and named in stop else reply.text
+    taken = isinstance(named, str) and named in stop and not reply.text.endswith(named)
+    return f"{reply.text}{named}" if taken else reply.text
