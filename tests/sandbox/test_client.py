@@ -92,6 +92,19 @@ def test_a_cell_without_a_session_leaves_none() -> None:
     assert (result.stdout, result.session_id, left) == ("5\n", None, {})
 
 
+def test_a_cell_without_a_session_is_deleted_at_a_server_that_would_keep_it() -> None:
+    answer = response(b'{"process_status": "completed", "new_session_created": true}')
+
+    async def play() -> list[Heard]:
+        async with loopback(always(HEALTHY, answer)) as server:
+            async with to(server) as sandbox:
+                await sandbox.execute(cell("1", None))
+            return list(server.heard)
+
+    _, executed, deleted = run(play())
+    assert deleted.line == f"DELETE /sessions/{executed.headers['x-session-id']} HTTP/1.1"
+
+
 def test_closing_ends_the_sessions_that_were_forgotten() -> None:
     async def play() -> list[set[str]]:
         toy = ToySandbox()

@@ -372,6 +372,29 @@ def test_a_client_with_a_request_id_may_come_back_for_a_moment(monkeypatch: pyte
     assert gone == (503, {"error": "The execution was cancelled since its client had left."})
 
 
+def test_deleting_a_session_stops_the_cell_that_its_client_left() -> None:
+    async def play() -> tuple[list[str], Any]:
+        async with api() as served:
+            await leave(served, "sleep 50", "gone")
+            await asyncio.sleep(0.05)
+            await served.send("DELETE", "/sessions/s")
+            return served.toy.cancelled, await served.send("GET", "/sessions")
+
+    assert run(play()) == (["sleep 50"], (200, {"sessions": {}}))
+
+
+def test_a_session_for_one_cell_is_not_kept() -> None:
+    async def play() -> tuple[Any, Any]:
+        async with api() as served:
+            headers = (("X-Session-ID", "s"), ("X-Session-Once", "1"))
+            answer = await served.send("POST", "/execute", b'{"generated_code": "x = 2\\nx"}', headers)
+            return answer, await served.send("GET", "/sessions")
+
+    (status, found), sessions = run(play())
+    assert (status, found["stdout"], found["new_session_created"]) == (200, "2\n", True)
+    assert sessions == (200, {"sessions": {}})
+
+
 def test_old_results_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(once, "KEEP_BYTES", 2000)
 

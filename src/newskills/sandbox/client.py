@@ -26,7 +26,7 @@ from newskills.base.http.proxy import proxy_for
 from newskills.base.protocols import Execution, ExecutionResult
 from newskills.sandbox.config import TOKEN_VARIABLE
 from newskills.sandbox.languages import language
-from newskills.sandbox.wire import REQUEST_HEADER, SESSION_HEADER, is_name, write_execution
+from newskills.sandbox.wire import ONCE_HEADER, REQUEST_HEADER, SESSION_HEADER, is_name, write_execution
 
 TRIES = 3
 CONNECTIONS = 1024
@@ -85,7 +85,8 @@ class HttpSandbox:
         try:
             return await self._execute(execution, name, stateful)
         finally:
-            self._end_later(name)
+            if not self._run_id:  # a server that does not know X-Session-Once
+                self._end_later(name)
 
     async def delete_session(self, session_id: str) -> None:
         """Raises SandboxError."""
@@ -109,8 +110,11 @@ class HttpSandbox:
         headers: HeaderList = ((REQUEST_HEADER, uuid.uuid4().hex),)
         if session_id is not None:
             name = wire_name(session_id)
-            self._sessions.add(name)
             headers += ((SESSION_HEADER, name),)
+            if execution.session_id is None:
+                headers += ((ONCE_HEADER, "1"),)
+            else:
+                self._sessions.add(name)
         response = await self._post(write_execution(execution), headers, execution.timeout)
         if response.status != 200:
             raise self._refused(response)

@@ -31,6 +31,7 @@ class Once(Generic[T]):
     def __init__(self, size_of: Callable[[T], int]) -> None:
         self._size_of = size_of
         self._pieces: dict[str, _Piece[T]] = {}
+        self._orphans: dict[str, _Piece[T]] = {}
         self._finished: deque[tuple[float, str, int]] = deque()
         self._bytes = 0
 
@@ -44,7 +45,7 @@ class Once(Generic[T]):
         if piece.content != hash(content):
             raise ExecutionRefusedError("This request id was used for another request; take a new one for each.")
         piece.waiting += 1
-        if piece.orphaned is not None:
+        if self._orphans.pop(key, None) is not None and piece.orphaned is not None:
             piece.orphaned.cancel()
         try:
             return await asyncio.shield(piece.task)
@@ -56,14 +57,12 @@ class Once(Generic[T]):
         finally:
             piece.waiting -= 1
             if piece.waiting == 0 and not piece.task.done():
+                self._orphans[key] = piece
                 piece.orphaned = asyncio.get_running_loop().call_later(ORPHAN_SECONDS, piece.task.cancel)
 
-    async def close(self) -> None:
-        """Cancels what nobody waits for any more."""
-        tasks = [piece.task for piece in self._pieces.values() if not piece.task.done()]
-        for piece in self._pieces.values():
-            if piece.orphaned is not None:
-                piece.orphaned.cancel()
+    async def drop(self, ending: str = "") -> None:
+        """Cancels at once what nobody waits for, where the key has this `ending`."""
+        tasks = [piece.task for key, piece in self._orphans.items() if key.endswith(ending)]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -75,6 +74,9 @@ class Once(Generic[T]):
         return piece
 
     def _end(self, key: str, task: asyncio.Task[T]) -> None:
+        orphan = self._orphans.pop(key, None)
+        if orphan is not None and orphan.orphaned is not None:
+            orphan.orphaned.cancel()
         if not task.cancelled() and task.exception() is not None:
             del self._pieces[key]
             return

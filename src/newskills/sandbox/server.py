@@ -2,7 +2,8 @@
 """The sandbox over HTTP, as clients of the reference system know it.
 
 POST /execute          run code (see `wire.read_execution`); X-Session-ID names the session of stateful languages,
-                       X-Request-ID, where given, makes a repeated request return the first one's result
+                       X-Request-ID, where given, makes a repeated request return the first one's result,
+                       X-Session-Once keeps nothing of the session
 GET /health            {"status": "healthy", "worker", "run_id", "rung"}
 GET /sessions          {"sessions": {id: {…}}}
 DELETE /sessions/<id>  ends a session; 404 for an unknown one
@@ -18,6 +19,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 from urllib.parse import unquote
 
+import msgspec
+
 from newskills.base.errors import ExecutionRefusedError, SandboxError
 from newskills.base.http.messages import (
     Request,
@@ -31,7 +34,14 @@ from newskills.base.http.server import Server, serve
 from newskills.base.protocols import Execution, ExecutionResult, Sandbox
 from newskills.sandbox.languages import language
 from newskills.sandbox.once import Once
-from newskills.sandbox.wire import REQUEST_HEADER, SESSION_HEADER, check_name, read_execution, write_result
+from newskills.sandbox.wire import (
+    ONCE_HEADER,
+    REQUEST_HEADER,
+    SESSION_HEADER,
+    check_name,
+    read_execution,
+    write_result,
+)
 
 SESSIONS = "/sessions"
 BROWSER_HEADERS = ("origin", "sec-fetch-site")
@@ -66,7 +76,7 @@ class SandboxServer:
         return await serve(self.answer, host, port)
 
     async def close(self) -> None:
-        await self._once.close()
+        await self._once.drop()
 
     async def answer(self, request: Request) -> Response:
         if request.path == "/health":
@@ -99,6 +109,8 @@ class SandboxServer:
         self._in_flight += 1
         try:
             execution = read_execution(request.body, session_id)
+            if ONCE_HEADER.lower() in request.headers:
+                execution = msgspec.structs.replace(execution, session_id=None)
             if request_id:
                 key = f"{check_name(request_id, f'The header {REQUEST_HEADER}')} {session_id or ''}"
                 result = await self._once.do(key, request.body, lambda: self._run(execution))
@@ -122,6 +134,7 @@ class SandboxServer:
     async def _delete(self, request: Request) -> Response:
         try:
             session_id = check_name(unquote(request.path.removeprefix(f"{SESSIONS}/")), "The session id")
+            await self._once.drop(f" {session_id}")  # a cell whose client left might open the session again
             if session_id not in self._sandbox.sessions():
                 return error_response(404, f"There is no session {session_id}.")
             await self._sandbox.delete_session(session_id)

@@ -16,6 +16,8 @@ from newskills.sandbox.languages import language
 
 SESSION_HEADER = "X-Session-ID"
 REQUEST_HEADER = "X-Request-ID"
+ONCE_HEADER = "X-Session-Once"
+"""With any value: nothing of the session is kept, as if it were deleted right after the cell."""
 
 _NAME = re.compile(r"[A-Za-z0-9._:@+=,~-]{1,256}", re.ASCII)
 _DEFAULTS = Execution(code="")
