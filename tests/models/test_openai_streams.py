@@ -121,7 +121,7 @@ def test_the_responses_endpoint() -> None:
     assert body["input"][3] == {"type": "function_call", "call_id": "c0", "name": "f", "arguments": "{}"}
     assert body["input"][4] == {"type": "function_call_output", "call_id": "c0", "output": "result"}
     assert body["input"][5]["content"][1] == {"type": "input_image", "image_url": "data:x"}
-    assert body["tools"] == [{"type": "function", "name": "f", "parameters": {"type": "object"}}]
+    assert body["tools"] == [{"type": "function", "strict": False, "name": "f", "parameters": {"type": "object"}}]
     assert body["text"] == {"format": {"type": "json_schema", "name": "n", "schema": {}}}
     assert (body["max_output_tokens"], body["reasoning"], body["store"]) == (9, {"effort": "low"}, False)
     assert "seed" not in body

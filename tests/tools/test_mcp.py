@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ import pytest
 from newskills.base import aio
 from newskills.base.errors import ConfigError, FatalToolError, NewskillsError, ToolError
 from newskills.base.records import Row
+from newskills.tools import mcp_link
 from newskills.tools.provider import ToolContext
 from newskills.tools.toolbox import ProviderToolbox, ToolSettings, make_toolbox
 
@@ -255,6 +257,21 @@ def test_an_http_server_that_is_gone_is_fatal(tmp_path: Path) -> None:
         before, (after,) = use({"url": url}, lost)
     assert before == ["2"]
     assert isinstance(after, FatalToolError)
+
+
+def test_a_server_that_hangs_does_not_hold_up_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_link, "CLOSE_TIMEOUT", 0.5)
+    with http_server(tmp_path) as (url, process):
+
+        async def work(box: ProviderToolbox) -> list[Any]:
+            found: list[Any] = await calls(("add", {"a": 1, "b": 1}))(box)
+            process.send_signal(signal.SIGSTOP)
+            return found
+
+        began = time.monotonic()
+        assert use({"url": url}, work) == ["2"]
+        assert time.monotonic() - began < 20
+        process.send_signal(signal.SIGCONT)
 
 
 def test_many_calls_at_once_share_one_server() -> None:

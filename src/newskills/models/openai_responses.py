@@ -43,7 +43,9 @@ def dynamic(request: Request, *, developer: bool = False, echoes: bool = False) 
     items = input_items(request.messages or [], developer=developer, echoes=echoes)
     body: Row = {"input": items, "store": False}
     if request.tools:
-        body["tools"] = [{"type": "function", **tool.get("function", tool)} for tool in request.tools]
+        # Left out, `strict` means true to some servers, which then refuse or rewrite schemas with optional parameters.
+        kind: Row = {"type": "function", "strict": False}
+        body["tools"] = [{**kind, **tool.get("function", tool)} for tool in request.tools]
     if request.response_format is not None:
         schema = request.response_format.get("json_schema")
         flat = {"type": request.response_format.get("type"), **(schema if isinstance(schema, dict) else {})}

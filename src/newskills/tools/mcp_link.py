@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 INSTALL = "pip install 'newskills[tools]'"
 LAST_WORDS = 800
+CLOSE_TIMEOUT = 10.0
+"""Seconds to say goodbye; the SDK kills a stdio server that does not end within 4."""
 _LOST = ("connection closed", "session terminated", "sse stream")
 """How the SDK's own messages begin; its codes are used by servers for anything."""
 
@@ -91,7 +93,10 @@ class Link:
         self._stop.set()
         if not self._ready.done():
             self._task.cancel()
-        await asyncio.wait([self._task])
+        _, waiting = await asyncio.wait([self._task], timeout=CLOSE_TIMEOUT)
+        if waiting:
+            self._task.cancel()
+            await asyncio.wait([self._task])
         self._log.file.close()
 
     def masked(self, text: str) -> str:
