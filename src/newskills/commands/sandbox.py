@@ -53,7 +53,9 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
     max_sessions: Annotated[int, doc("sessions alive at once", SERVE)] = 1000
     session_timeout: Annotated[float, doc("seconds idle until a session ends; 0 = never", SERVE)] = 0.0
-    concurrency: Annotated[int, doc("cells that run at once; 0 = two per core", SERVE)] = 0
+    concurrency: Annotated[
+        int, doc("cells that run at once; 0 = two per core, and more while those sleep", SERVE)
+    ] = 0
     max_timeout: Annotated[float, doc("longest time-out that a request may ask for, in seconds", SERVE)] = 3600.0
     sandbox: Annotated[
         Literal["auto", "a", "b", "none"],

@@ -59,7 +59,9 @@ class SandboxConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         str,
         Meta(description="Lean 4: a lean program, a toolchain or a built Lake project; empty: the installed one"),
     ] = ""
-    concurrency: Annotated[int, Meta(ge=0, description="cells that run at once; 0 = two per core")] = 0
+    concurrency: Annotated[
+        int, Meta(ge=0, description="cells that run at once; 0 = two per core, and more while those sleep")
+    ] = 0
     max_sessions: Annotated[int, Meta(ge=1, description="sessions alive at once")] = 1000
     session_timeout: Annotated[float, Meta(ge=0, description="seconds idle until a session ends; 0 = never")] = 0.0
     limits: Limits = Limits()

@@ -9,7 +9,7 @@ import math
 import os
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from newskills.base.errors import ExecutionRefusedError, SandboxError
@@ -17,6 +17,7 @@ from newskills.base.protocols import Execution, ExecutionResult
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.languages import Language, language
 from newskills.sandbox.launch import Launched, launch
+from newskills.sandbox.turns import Turns
 from newskills.sandbox.zygote import Channel
 
 AHEAD = 4
@@ -49,14 +50,19 @@ class LocalSandbox:
         self._sessions: dict[str, _Session] = {}
         self._opening: dict[str, asyncio.Lock] = {}
         self._ready: dict[bool, deque[asyncio.Task[Channel]]] = {True: deque(), False: deque()}
-        self._gate = asyncio.Semaphore(config.concurrency or 2 * (os.cpu_count() or 1))
+        self._turns = Turns(config.concurrency or 2 * (os.cpu_count() or 1), strict=config.concurrency > 0)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
-        self.executions = self.timeouts = self.queued = 0
+        self.executions = self.timeouts = 0
 
     @property
     def rung(self) -> str:
         return self._launched.rung if self._launched else ""
+
+    @property
+    def queued(self) -> int:
+        """Cells that wait for their turn."""
+        return self._turns.waiting
 
     async def start(self) -> None:
         """Raises SandboxError."""
@@ -136,7 +142,7 @@ class LocalSandbox:
     async def _once(
         self, launched: Launched, spoken: Language, execution: Execution, request: dict[str, Any]
     ) -> ExecutionResult:
-        async with self._turn():
+        async with self._turns:
             channel = await self._take(launched, eager=spoken.stateful)
             try:
                 outcome = await self._ask(launched, channel, execution, request)
@@ -172,7 +178,7 @@ class LocalSandbox:
     ) -> dict[str, Any] | None:
         """Goes on when its caller is cancelled: the answer must be read before the next question."""
         try:
-            async with self._turn():
+            async with self._turns:
                 session.running = True
                 outcome = await self._ask(session.launched, session.channel, execution, request)
             session.last_used = time.time()
@@ -180,18 +186,6 @@ class LocalSandbox:
         finally:
             session.running = False
             session.lock.release()
-
-    @contextlib.asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
-        self.queued += 1
-        try:
-            await self._gate.acquire()
-        finally:
-            self.queued -= 1
-        try:
-            yield
-        finally:
-            self._gate.release()
 
     async def _session(self, name: str, launched: Launched, spoken: Language) -> tuple[_Session, bool]:
         """The session of that name, and whether it was made just now."""

@@ -50,7 +50,8 @@ BROWSER_HEADERS = ("origin", "sec-fetch-site")
 class HostedSandbox(Sandbox, Protocol):
     """A sandbox that can be served. `queued`: cells that wait for their turn; `sessions`: id → what is known of it."""
 
-    queued: int
+    @property
+    def queued(self) -> int: ...
 
     @property
     def rung(self) -> str: ...

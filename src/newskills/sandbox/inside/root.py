@@ -78,6 +78,16 @@ def _covered(sources: Sequence[str], root: str) -> list[tuple[str, str]]:
     return aliases
 
 
+def private_zeros(folder: str) -> None:
+    """Zeros in the session's own `folder` as /dev/zero: memory mapped from the device is charged to nobody."""
+    place = f"{folder}/zero"
+    descriptor = os.open(place, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o444)
+    os.truncate(descriptor, ZEROS)
+    os.close(descriptor)
+    linux.mount(place, "/dev/zero", flags=linux.MS_BIND)
+    _protect("/dev/zero", linux.MS_NODEV)
+
+
 def uncover(aliases: Sequence[Sequence[str]]) -> None:
     """Shows them again in the session's own folders."""
     for alias, path in aliases:
@@ -162,10 +172,7 @@ def _devices(root: str) -> None:
         target = f"{root}/dev/{name}"
         os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o666))
         linux.mount(f"/dev/{name}", target, flags=linux.MS_BIND)
-    # Not the device: memory mapped from it is charged to nobody.
-    zero = os.open(root + "/dev/zero", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o444)
-    os.truncate(zero, ZEROS)
-    os.close(zero)
+    os.close(os.open(root + "/dev/zero", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o444))
     os.symlink("/proc/self/fd", root + "/dev/fd")
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         os.symlink(f"/proc/self/fd/{number}", f"{root}/dev/{name}")

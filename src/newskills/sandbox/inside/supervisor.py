@@ -67,6 +67,7 @@ def _settle(settings: dict[str, Any]) -> None:
             os.mkdir(f"/.private/{name}")
             os.chmod(f"/.private/{name}", 0o700 if place == root.HOME else 0o1777)
             linux.mount(f"/.private/{name}", place, flags=linux.MS_BIND)
+        root.private_zeros("/.private")
         linux.umount("/.private", linux.MNT_DETACH)
         root.uncover(settings["covered"])
         if not settings["network"]:
@@ -238,8 +239,11 @@ class Supervisor:
 
     def _program(self, message: dict[str, Any]) -> dict[str, Any]:
         """Steps one after the other, all under one deadline; the first that fails is the last."""
-        for name, text in message["files"].items():
-            _write(name, text)
+        try:
+            for name, text in message["files"].items():
+                _write(name, text)
+        except OSError as error:  # code of an earlier request has filled the disk, or taken the name
+            return _not_begun(f"{error.filename or 'the program'}: {error.strerror}\n")
         deadline = time.monotonic() + message["timeout"]
         result: dict[str, Any] = {}
         settings = self._settings
@@ -379,7 +383,8 @@ class Supervisor:
 
     def _too_much_memory(self) -> bool:
         most = self._settings["limits"]["memory"]
-        used = processes.memory(self._listing(), most) + self._files()
+        pids = self._listing()
+        used = processes.memory(pids, most) + processes.socket_memory(pids) + self._files()
         free = self._free()
         if free < FREE_RESERVE // 2:
             return True
@@ -462,6 +467,10 @@ def _status(watch: _Watch) -> str:
     if watch.nonce or (watch.process.status or 0) < 0:
         return "crashed"
     return "exited"
+
+
+def _not_begun(why: str) -> dict[str, Any]:
+    return {"status": "exited", "exit": 1, "out": "", "err": why, "fresh": False, "seconds": 0.0}
 
 
 def _file(text: str) -> int:
