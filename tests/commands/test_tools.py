@@ -215,3 +215,7 @@ def test_a_run_that_is_stopped_leaves_no_server_behind(here, model):
     assert not Path(f"/proc/{mcp}").exists()
     os.kill(child, signal.SIGKILL)
     assert not list((here / "out").glob("output.jsonl"))
+
+
+def test_tools_are_listed(here):
+    assert ns("ns list tools", cwd=here).stdout.split() == ["exa", "mcp", "python", "tavily"]

@@ -13,13 +13,16 @@ from newskills.commands._command import Command
 from newskills.commands._options import doc
 from newskills.config.command_line import Parsed
 
-Kind = Literal["benchmarks", "prompts", "graders", "metrics", "models", "servers", "solvers", "code_tags"]
+Kind = Literal["benchmarks", "prompts", "graders", "metrics", "models", "servers", "solvers", "code_tags", "tools"]
 
 
 class Options(Struct, frozen=True, kw_only=True):
     kind: Annotated[
         Kind,
-        doc("benchmarks, prompts, graders, metrics, models, servers, solvers or code_tags", {"positional": True}),
+        doc(
+            "benchmarks, prompts, graders, metrics, models, servers, solvers, code_tags or tools",
+            {"positional": True},
+        ),
     ] = "benchmarks"
     category: Annotated[str | None, doc("only benchmarks of this category")] = None
 
@@ -51,6 +54,8 @@ def names(kind: Kind) -> list[str]:
         from newskills.models import MODELS as REGISTRY
     elif kind == "solvers":
         from newskills.solve import SOLVERS as REGISTRY
+    elif kind == "tools":
+        from newskills.tools import TOOLS as REGISTRY
     else:
         from newskills.models.serving import SERVERS as REGISTRY
     return REGISTRY.names()
@@ -59,7 +64,7 @@ def names(kind: Kind) -> list[str]:
 COMMAND = Command(
     name="list",
     summary="List what can be named: benchmarks (default), prompts, graders, metrics, models (wires of "
-    "endpoints), servers (engines to host), solvers and code tags.",
+    "endpoints), servers (engines to host), solvers, code tags and tools.",
     options=Options,
     run=run,
     examples=("ns list benchmarks --category math-natural", "ns list prompts"),
