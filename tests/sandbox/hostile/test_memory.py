@@ -11,6 +11,7 @@ import pytest
 from tests.sandbox.hostile.arena import Arena, Case, case, memory, shell, tree
 
 MB = 1 << 20
+LIMIT_MB = 300
 CEILING = 2500 * MB
 """Of all processes of the server: its own, several bombs at once with their limit each, and some overshoot."""
 
@@ -29,6 +30,55 @@ def memory_bomb(name: str, code: str, **settings: object) -> Case:
     }
     return case(name, code, **values)
 
+
+CHILDREN = f"""
+import time
+def fill():
+    kept, total = [], 0
+    try:
+        while True:
+            @FILL@
+    except OSError:
+        kept.pop().close()
+    with open(f'/tmp/total{{os.getpid()}}', 'w') as file:
+        file.write(str(total))
+    time.sleep(30)
+    os._exit(0)
+for _ in range(60):
+    try:
+        if os.fork() == 0:
+            fill()
+    except OSError:
+        break
+time.sleep(5)
+total = sum(int(open('/tmp/' + name).read() or 0) for name in os.listdir('/tmp') if name.startswith('total'))
+print('ESCAPED' if total > {2 * LIMIT_MB << 20} else 'CONTAINED', total >> 20)
+"""
+"""Children that fill buffers of the kernel, which show in no process's memory; the total must stay near the limit."""
+
+PAIR = """
+def fill_pair(kept):
+    left, right = socket.socketpair()
+    kept += [left, right]
+    sent = 0
+    for end in (left, right):
+        end.setblocking(False)
+        try:
+            while True:
+                sent += end.send(b'x' * 65536)
+        except BlockingIOError:
+            pass
+    return sent
+"""
+
+DATAGRAMS = """
+def fill_datagrams(kept):
+    end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    kept.append(end)
+    end.bind(('127.0.0.1', 0))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        return sum(sender.sendto(b'x' * 30000, end.getsockname()) for _ in range(6))
+"""
 
 CASES = [
     memory_bomb("one allocation", "x = bytearray(20 << 30)\nprint('ESCAPED', len(x))", says=("Memory",)),
@@ -221,6 +271,16 @@ CASES = [
         """,
         status=("completed", "out_of_memory"),
         says=(),
+    ),
+    memory_bomb(
+        "sockets of many children full of data",
+        PAIR + CHILDREN.replace("@FILL@", "total += fill_pair(kept)"),
+        status=("completed", "out_of_memory"),
+    ),
+    memory_bomb(
+        "datagrams of many children that nobody reads",
+        DATAGRAMS + CHILDREN.replace("@FILL@", "total += fill_datagrams(kept)"),
+        status=("completed", "out_of_memory"),
     ),
     memory_bomb(
         "locked memory",
