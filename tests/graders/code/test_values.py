@@ -90,7 +90,7 @@ class SlyText(str):
     __hash__ = str.__hash__
 
 
-class Colour(str, enum.Enum):
+class Colour(enum.StrEnum):
     RED = "red"
 
 
@@ -134,7 +134,9 @@ def test_depth_is_refused() -> None:
         decode(b"l1:" * 100_000 + b"N", lambda number: number)
 
 
-@pytest.mark.parametrize("data", [b"s9:abc", b"s-1:abc", b"NN", b"", b"l3:NN", b"d1:N", b"yprint", b"y5:print", b"x1:N"])
+@pytest.mark.parametrize(
+    "data", [b"s9:abc", b"s-1:abc", b"NN", b"", b"l3:NN", b"d1:N", b"yprint", b"y5:print", b"x1:N"]
+)
 def test_what_is_cut_off_or_unknown(data: bytes) -> None:
     with pytest.raises((ValueError, LookupError, TypeError)):
         decode(data, lambda number: number)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mostly basic Python problems: a sentence and three tests each (Austin et al. 2021, arXiv:2108.07732)."""
 
-import ast
+import re
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
@@ -10,6 +10,9 @@ _URL = "https://raw.githubusercontent.com/deepseek-ai/DeepSeek-Coder/main/Evalua
 _COMMIT = "2f9fd85927c669dae3c0fbb2d607274023af243e"
 _SHA256 = "ccf64ceae9c5403bf50a044cb6d505bfd2a2963ee58338ba268fd65beab92a9f"
 _SPLITS = {"test": (10, 510), "prompt": (0, 10), "validation": (510, 600), "train": (600, 974), "full": (0, 974)}
+_DEFINED = re.compile(r"^(def|class)\s+(\w+)", re.MULTILINE)
+_IMPORT = re.compile(r"^(?:import|from)\b.*?(?=\s*$)", re.MULTILINE)
+_WORD = re.compile(r"\w+")
 
 
 def row(raw: Row, index: int) -> Row:
@@ -22,7 +25,8 @@ def row(raw: Row, index: int) -> Row:
         "text": raw["text"],
         "entry_point": names[0],
         "names": names,
-        "test_setup_code": _imports(solution) + setup,
+        # Some tests rely on what the solution imports.
+        "test_setup_code": "".join(f"{line}\n" for line in _IMPORT.findall(solution)) + setup,
         "test_list": raw["test_list"],
         "challenge_test_list": raw["challenge_test_list"],
         "canonical_solution": solution,
@@ -31,19 +35,11 @@ def row(raw: Row, index: int) -> Row:
 
 def tested_names(solution: str, tests: list[str]) -> list[str]:
     """What the tests use of the functions and classes of the solution, functions first."""
-    defined = [node for node in ast.parse(solution).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    used = {node.id for test in tests for node in ast.walk(ast.parse(test)) if isinstance(node, ast.Name)}
-    found = [node for node in defined if node.name in used]
-    found.sort(key=lambda node: isinstance(node, ast.ClassDef))
+    used = set(_WORD.findall("\n".join(tests)))
+    found = [(kind, name) for kind, name in _DEFINED.findall(solution) if name in used]
     if not found:
         raise ValueError("the tests use nothing of the solution")
-    return list(dict.fromkeys(node.name for node in found))
-
-
-def _imports(solution: str) -> str:
-    """Some tests rely on what the solution imports."""
-    found = [node for node in ast.parse(solution).body if isinstance(node, ast.Import | ast.ImportFrom)]
-    return "".join(f"{ast.unparse(node)}\n" for node in found)
+    return list(dict.fromkeys(name for _, name in sorted(found, key=lambda pair: pair[0] == "class")))
 
 
 BENCHMARK = Benchmark(
