@@ -172,9 +172,10 @@ def test_accepted_losses_are_unscored(here: Path, fake_server: Any) -> None:
     assert set(outcomes) == {("correct", None), ("unscored", "sandbox")}
 
 
-def test_kill_and_resume_repeat_no_finished_sample(here: Path, fake_server: Any) -> None:
+@pytest.mark.parametrize("cache", ["", "++enable_litellm_cache=true"], ids=["records", "replies"])
+def test_kill_and_resume_repeat_no_finished_sample(here: Path, fake_server: Any, cache: str) -> None:
     model = fake_server(Script(latency=Latency(fixed=0.3)), answer=reckon)
-    words = line(model, "--with_sandbox", CODE, "++max_concurrent_requests=2").split()
+    words = line(model, "--with_sandbox", CODE, cache, "++max_concurrent_requests=2").split()
     run = subprocess.Popen(
         [sys.executable, "-m", "newskills", *words[1:]], cwd=here, env=dict(os.environ), stderr=-3, stdout=-3
     )
@@ -205,6 +206,7 @@ def test_sc_tir_grades_what_was_voted_for(here: Path, model: FakeServer) -> None
     assert [record["outcome"] for record in found] == ["correct"] * 8
     assert found[3]["votes"] == {"6": 3}
     assert found[3]["predicted_answer"] == "6"
+    assert found[3]["why"].endswith("(field)")
     assert [candidate["status"] for candidate in found[3]["candidates"]] == ["answered"] * 3
     assert found[3]["num_code_executions"] == 3
 

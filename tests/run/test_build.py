@@ -10,6 +10,7 @@ from tests.run.support import make_unit, records, run, run_and_listen, write_inp
 from tests.server import Answer, Script
 
 from newskills.base.errors import ConfigError
+from newskills.sandbox.config import SandboxConfig
 
 ECHO = Script(answer=Answer(kind="echo"))
 
@@ -39,6 +40,24 @@ def test_a_text_endpoint_without_a_tokenizer(tmp_path: Path, fake_server: FakeSe
     assert result.exit_code == 0
     assert said.count("gets the bare text of each prompt") == 1
     assert {record.body["prompt"] for record in server.records} == {f"What is {i} + 1?" for i in range(3)}
+
+
+@pytest.mark.parametrize(("endpoint", "times"), [("chat", 1), ("text", 0)])
+def test_tags_that_a_chat_endpoint_hides_are_told(
+    tmp_path: Path, fake_server: FakeServerFactory, endpoint: str, times: int
+) -> None:
+    write_input(tmp_path, 1)
+    unit = make_unit(
+        tmp_path,
+        fake_server(ECHO).base_url,
+        code_execution=True,
+        code_tags="llama3",
+        sandbox=SandboxConfig(preload=()),
+        inference={"endpoint_type": endpoint, "tokens_to_generate": 50},
+    )
+    result, said = run_and_listen(unit)
+    assert result.exit_code == 0, said
+    assert said.count("llama3 are special tokens") == times
 
 
 def test_examples_of_the_development_split(tmp_path: Path, fake_server: FakeServerFactory) -> None:

@@ -54,10 +54,16 @@ class Recipe:
         template = self._template_tokenizer(config) if text else None
         counter = self._tokenizer(config, needed=True) if config.count_prompt_tokens else None
         chat = ChatSolver(prompt, chat_options(config), template=template, counter=counter)
+        code = code_options(config)
+        if config.runs_code and not text and code is not None and code.tags.new_turn:
+            self.notes[
+                f"The code tags {code.tags.name} are special tokens, which most chat endpoints leave out of the text:"
+                " then no code is found. ++inference.endpoint_type=text shows them."
+            ] = None
         counts = config.solved_by != CHAT and config.inference.tokens_to_generate is not None
         parts = SolverParts(
             chat=chat,
-            code=code_options(config),
+            code=code,
             tools=self._tool_options(config) if config.tool_modules else None,
             counter=self._tokenizer(config, needed=False) if counts else None,
         )
