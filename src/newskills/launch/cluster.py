@@ -3,9 +3,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.launch.names import is_variable, looks_secret
 
 ALWAYS_PASSED = (
     "WANDB_API_KEY",
@@ -73,3 +80,181 @@ class ClusterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         Literal["docker", "podman"] | None,
         Meta(description="container engine of executor local; None: what is there"),
     ] = None
+
+
+BUILT_IN = {
+    "none": ClusterConfig(),
+    "local": ClusterConfig(name="local"),
+}
+"""Clusters that need no file. Both run processes of this machine; containers need images, which a file names."""
+
+FOLDER = "cluster_configs"
+ENDINGS = (".yaml", ".yml")
+
+Say = Callable[[str], None]
+
+
+def load_cluster(
+    cluster: str | Mapping[str, Any] | ClusterConfig | None,
+    config_dir: str | None,
+    environ: Mapping[str, str],
+    *,
+    say: Say = lambda text: None,
+) -> ClusterConfig:
+    """The cluster that the user means: a name, a path of a YAML file, the keys themselves, or nothing.
+
+    Order: keys as they are; a path; NAME.yaml in `config_dir`, in the folder of NEMO_SKILLS_CONFIG_DIR, in
+    `./cluster_configs`; built-in. Without a name: the file NEMO_SKILLS_CONFIG, else executor none. A variable
+    NEWSKILLS_… is read before its NEMO_SKILLS_… twin. `say` hears of choices that nobody made.
+    Raises ConfigError, DataError, UnknownNameError.
+    """
+    if isinstance(cluster, ClusterConfig):
+        return cluster
+    if isinstance(cluster, Mapping):
+        return from_keys(dict(cluster), "cluster config", environ)
+    if not cluster:
+        if path := twin("CONFIG", environ):
+            return _from_file(Path(path).expanduser(), environ)
+        say("no --cluster: working on this machine")
+        return BUILT_IN["none"]
+    if cluster.endswith(ENDINGS) or "/" in cluster:
+        return _from_file(Path(cluster).expanduser(), environ)
+    folders = config_folders(config_dir, environ)
+    for folder in folders:
+        for ending in ENDINGS:
+            if (file := folder / f"{cluster}{ending}").is_file():
+                return _from_file(file, environ)
+    if cluster in BUILT_IN:
+        if cluster == "local":
+            say(
+                "there is no local.yaml: --cluster=local runs plain processes (ns setup writes one with containers)"
+            )
+        return BUILT_IN[cluster]
+    looked = ", ".join(str(folder) for folder in folders)
+    raise UnknownNameError(
+        "cluster", cluster, cluster_names(config_dir, environ), hint=f"Looked in {looked}. ns setup writes one."
+    )
+
+
+def config_folders(config_dir: str | None, environ: Mapping[str, str]) -> list[Path]:
+    """Where cluster configs are looked for, first to last."""
+    given = [config_dir, twin("CONFIG_DIR", environ)]
+    return [*(Path(folder).expanduser() for folder in given if folder), Path(FOLDER)]
+
+
+def cluster_names(config_dir: str | None, environ: Mapping[str, str]) -> list[str]:
+    """Clusters that can be named, built-in ones included."""
+    files = [
+        file for folder in config_folders(config_dir, environ) if folder.is_dir() for file in folder.iterdir()
+    ]
+    return sorted({*BUILT_IN, *(file.stem for file in files if file.suffix in ENDINGS)})
+
+
+def twin(name: str, environ: Mapping[str, str]) -> str:
+    """NEWSKILLS_<name>, else NEMO_SKILLS_<name>, else an empty text."""
+    return environ.get(f"NEWSKILLS_{name}") or environ.get(f"NEMO_SKILLS_{name}", "")
+
+
+def from_keys(
+    keys: Mapping[str, Any], where: str, environ: Mapping[str, str], *, name: str = "cluster"
+) -> ClusterConfig:
+    """The keys of a cluster config, checked and with variables filled in; `where` is the file, for errors.
+
+    Values in `env_vars` are filled in later (`variables.job_variables`): they may be secrets. Raises ConfigError.
+    """
+    from newskills.launch.cluster_yaml import checked, sentence
+
+    checked(keys, ClusterConfig, where)
+    if isinstance(tunnel := keys.get("ssh_tunnel"), dict):
+        checked(tunnel, SshTunnel, where, "ssh_tunnel.")
+    if not keys.get("executor"):
+        raise ConfigError(f"{where}: 'executor' is missing; it is none, local or slurm.")
+    given = {key: value for key, value in keys.items() if value is not None}
+    try:
+        config = msgspec.convert({"name": name, **given}, ClusterConfig)
+    except msgspec.ValidationError as error:
+        raise ConfigError(sentence(error, where)) from error
+    _check_values(config, where)
+    return _expanded(config, where, environ)
+
+
+def image_of(cluster: ClusterConfig, container: str | None) -> str | None:
+    """The image of a command's `container`: a name in `containers`, or an image itself; None: no container.
+
+    Executor none uses no containers, and neither does a cluster that names none, unless the image itself is given.
+    Raises UnknownNameError.
+    """
+    if container is None or cluster.executor == "none":
+        return None
+    if container in cluster.containers:
+        return cluster.containers[container]
+    if any(mark in container for mark in ":/") or container.endswith(".sqsh"):
+        return container
+    if not cluster.containers:
+        return None
+    raise UnknownNameError(f"container of cluster '{cluster.name}'", container, cluster.containers)
+
+
+def python_of(cluster: ClusterConfig, image: str | None) -> str:
+    """The interpreter on the machine where a command runs: this one's own where that is the same machine or disk."""
+    return "python3" if image or cluster.ssh_tunnel else sys.executable
+
+
+def _from_file(path: Path, environ: Mapping[str, str]) -> ClusterConfig:
+    from newskills.launch.cluster_yaml import read
+
+    return from_keys(read(path), str(path), environ, name=path.stem)
+
+
+def _check_values(config: ClusterConfig, where: str) -> None:
+    from newskills.launch.cluster_yaml import references
+    from newskills.launch.times import seconds_of
+
+    for entry in (*config.env_vars, *config.required_env_vars):
+        variable, given, text = entry.partition("=")
+        if not is_variable(variable):
+            raise ConfigError(f"{where}: '{variable}' is no name of a variable; write NAME or NAME=value.")
+        if given and text and looks_secret(variable) and not references(text):
+            raise ConfigError(
+                f"{where}: the value of {variable} stands in the file, and it looks like a secret.",
+                hint=f"Set {variable} in your shell, and leave only the name there.",
+            )
+    for text in (*config.timeouts.values(), config.default_timeout):
+        try:
+            seconds_of(text)
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}") from error
+
+
+def _expanded(config: ClusterConfig, where: str, environ: Mapping[str, str]) -> ClusterConfig:
+    from newskills.launch.cluster_yaml import at_home, expand
+    from newskills.launch.mounts import parse_mounts
+
+    def filled(text: str) -> str:
+        return expand(text, environ, where)
+
+    tunnel = config.ssh_tunnel
+    here = filled if tunnel else lambda text: at_home(filled(text), environ)
+    if tunnel is not None:
+        tunnel = msgspec.structs.replace(
+            tunnel,
+            job_dir=filled(tunnel.job_dir),
+            identity=at_home(filled(tunnel.identity), environ) if tunnel.identity else None,
+        )
+    mounts = [here(mount) for mount in config.mounts]
+    try:
+        parse_mounts(mounts)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    folder = here(config.job_dir) or (tunnel.job_dir if tunnel else "")
+    if folder and not folder.startswith("/"):
+        raise ConfigError(f"{where}: job_dir must be an absolute path, not '{folder}'.")
+    if config.executor == "slurm" and not folder:
+        raise ConfigError(f"{where}: 'job_dir' is missing: a folder for jobs that all nodes see.")
+    return msgspec.structs.replace(
+        config,
+        mounts=mounts,
+        containers={name: filled(image) for name, image in config.containers.items()},
+        job_dir=folder,
+        ssh_tunnel=tunnel,
+    )

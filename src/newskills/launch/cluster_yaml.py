@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The YAML of cluster configs: strict about keys and types, and every error names the file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from newskills.base.errors import ConfigError, DataError, suggest
+
+_REFERENCE = re.compile(r"\$?\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_TYPE_ERROR = re.compile(r"Expected `(?P<wanted>[^`]+)`, got `(?P<got>[^`]+)`")
+_PLACE = re.compile(r" - at `\$\.?(?P<path>[^`]*)`\Z")
+_WORDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "object": "`key: value` lines",
+    "array": "a list",
+    "null": "nothing",
+}
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without two surprises of version 1.1: `10:00:00` is no number of seconds, `2026-01-01` no date."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - as in the class above
+        first: [
+            (tag, pattern)
+            for tag, pattern in resolvers
+            if tag not in ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+        ]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"[-+]?(0|[1-9][0-9]*)\Z"), list("-+0123456789"))
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+\.[0-9]*([eE][-+]?[0-9]+)?\Z"), list("-+0123456789")
+)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The keys of a file. Raises DataError, ConfigError for text that is no YAML, or a key written twice."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DataError(f"Cannot read {path}: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 text.") from error
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        _check_duplicates(node, path)
+        values = loader.construct_document(node) if node is not None else {}
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path} is not valid YAML: {_one_line(error)}.") from error
+    finally:
+        loader.dispose()
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: a cluster config has `key: value` lines, for example `executor: slurm`.")
+    return values
+
+
+def checked(values: Mapping[str, Any], kind: type[msgspec.Struct], where: str, inside: str = "") -> None:
+    """Raises ConfigError for keys that `kind` does not have; `inside` is the key that holds `values`."""
+    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    for key in values:
+        if key not in known:
+            raise ConfigError(f"{where}: there is no key '{inside}{key}'{suggest(str(key), known)}")
+
+
+def sentence(error: msgspec.ValidationError, where: str) -> str:
+    """`error` for people, without the value, which may be private."""
+    text = str(error)
+    place = _PLACE.search(text)
+    path = re.sub(r"\[\.\.\.\]", ".…", place["path"]) if place else ""
+    text = _PLACE.sub("", text)
+    if found := _TYPE_ERROR.search(text):
+        wanted = " or ".join(_WORDS.get(kind, kind) for kind in found["wanted"].split(" | ") if kind != "null")
+        got = _WORDS.get(found["got"], found["got"])
+        quote = "; put it in quotes" if "text" in wanted and found["got"] in ("int", "float", "bool") else ""
+        text = f"must be {wanted}, not {got}{quote}"
+    return f"{where}: {path or 'the config'} {text[:1].lower()}{text[1:].replace('`', chr(39))}."
+
+
+def references(text: str) -> list[str]:
+    """Names of the variables in `text`."""
+    return _REFERENCE.findall(text)
+
+
+def expand(text: str, environ: Mapping[str, str], where: str) -> str:
+    """`${VAR}` and `{VAR}` replaced. Raises ConfigError for one that is not set."""
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in environ:
+            raise ConfigError(f"{where}: {match[0]} is used, but the variable {match[1]} is not set.")
+        return environ[match[1]]
+
+    return _REFERENCE.sub(value, text)
+
+
+def at_home(path: str, environ: Mapping[str, str]) -> str:
+    """`~/x` below the user's home on this machine."""
+    if path != "~" and not path.startswith("~/"):
+        return path
+    return environ.get("HOME", os.path.expanduser("~")) + path[1:]
+
+
+def _check_duplicates(node: yaml.Node | None, path: Path) -> None:
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if key.value in seen:
+                raise ConfigError(
+                    f"{path}, line {key.start_mark.line + 1}: the key '{key.value}' stands there twice."
+                )
+            seen.add(key.value)
+            _check_duplicates(value, path)
+
+
+def _one_line(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    what = getattr(error, "problem", None) or str(error).splitlines()[0]
+    return f"{what}, line {mark.line + 1}" if mark else str(what)

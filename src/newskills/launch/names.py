@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which names may be given to jobs, commands and variables."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 100
+"""Characters; Slurm shows no more, and file names get endings."""
+
+_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=@-]*\Z", re.ASCII)
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z", re.ASCII)
+_SECRET = re.compile(r"(?:\A|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)_?\d*\Z", re.IGNORECASE)
+
+
+def is_file_name(text: str) -> bool:
+    """Whether jobs and commands may be called so: it is part of file names, job names and host-side paths."""
+    return len(text) <= LONGEST and _FILE.match(text) is not None
+
+
+def is_variable(text: str) -> bool:
+    """Whether a shell takes `text` as the name of a variable."""
+    return _VARIABLE.match(text) is not None
+
+
+def looks_secret(variable: str) -> bool:
+    """Whether the variable holds a key, token or password, by its name."""
+    return _SECRET.search(variable) is not None

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from newskills.base.errors import ConfigError, DataError, UnknownNameError
+from newskills.launch.cluster import ClusterConfig, image_of, load_cluster, python_of
+from newskills.launch.times import seconds_of
+from newskills.launch.variables import job_variables
+
+EXAMPLES = Path(__file__).parents[2] / "cluster_configs"
+HOME = {"HOME": "/home/me", "USER": "me"}
+
+
+def file(folder: Path, name: str, text: str = "executor: none\n") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.yaml"
+    path.write_text(text)
+    return path
+
+
+def slurm(**keys: object) -> dict[str, object]:
+    return {"executor": "slurm", "job_dir": "/jobs", **keys}
+
+
+@pytest.mark.parametrize("name", ["none", "local", "slurm", "slurm-ssh"])
+def test_examples_are_valid(name):
+    cluster = load_cluster(str(EXAMPLES / f"{name}.yaml"), None, HOME)
+    assert cluster.name == name
+    assert cluster.executor == name.removesuffix("-ssh")
+    assert "${" not in "".join([*cluster.mounts, *cluster.containers.values(), cluster.job_dir])
+
+
+def test_nothing_is_this_machine_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = []
+    assert load_cluster(None, None, {}, say=said.append).executor == "none"
+    assert len(said) == 1
+
+
+def test_search_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    there = [tmp_path / "option", tmp_path / "twin", tmp_path / "cluster_configs"]
+    for number, folder in enumerate(there):
+        file(folder, "mine", f"executor: none\naccount: a{number}\n")
+    environ = {"NEWSKILLS_CONFIG_DIR": "twin", "NEMO_SKILLS_CONFIG_DIR": "absent"}
+    assert load_cluster("mine", "option", environ).account == "a0"
+    assert load_cluster("mine", None, environ).account == "a1"
+    assert load_cluster("mine", None, {"NEMO_SKILLS_CONFIG_DIR": "twin"}).account == "a1"
+    assert load_cluster("mine", None, {}).account == "a2"
+    assert load_cluster("option/mine.yaml", None, {}).account == "a0"
+    assert load_cluster({"executor": "none", "account": "d"}, "option", environ).account == "d"
+    assert load_cluster(None, "option", {"NEMO_SKILLS_CONFIG": "twin/mine.yaml"}).account == "a1"
+    both = {"NEWSKILLS_CONFIG": "option/mine.yaml", "NEMO_SKILLS_CONFIG": "twin/mine.yaml"}
+    assert load_cluster(None, None, both).account == "a0"
+    assert load_cluster("none", None, both).account is None
+
+
+def test_a_file_wins_over_what_is_built_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = []
+    assert load_cluster("local", None, {}, say=said.append).executor == "none"
+    assert "ns setup" in said[0]
+    file(tmp_path / "cluster_configs", "local", "executor: local\n")
+    assert load_cluster("local", None, {}).executor == "local"
+
+
+def test_unknown_names_are_answered_with_known_ones(tmp_path):
+    file(tmp_path, "my-slurm")
+    with pytest.raises(UnknownNameError, match=f"'my-slurm'.*{tmp_path}.*ns setup"):
+        load_cluster("my-slrum", str(tmp_path), {})
+    with pytest.raises(DataError, match=r"absent\.yaml"):
+        load_cluster("./absent.yaml", None, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("executor: slurm\njob_dirr: /x\n", "'job_dirr'; did you mean 'job_dir'"),
+        ("executor: slurm\nssh_tunnel: {hots: a}\n", r"'ssh_tunnel.hots'; did you mean 'host'"),
+        ("executor: slurm\naccount: 12\n", "account must be text, not a whole number; put it in quotes"),
+        ("executor: slurm\nmounts: /a:/b\n", "mounts must be a list, not text"),
+        (
+            "executor: slurm\ncontainers: [a]\n",
+            "containers must be `key: value` lines, not a list".replace("`", "."),
+        ),
+        ("executor: slurm\nskip_hf_home_check: 3\n", "must be true or false"),
+        ("executor: slurm\nssh_tunnel: {user: me}\n", "ssh_tunnel.*host"),
+        ("executor: slurm\nexecutor: none\n", "line 2: the key 'executor' stands there twice"),
+        ("executor: [\n", "not valid YAML"),
+        ("- a\n", "`key: value`".replace("`", ".")),
+        ("account: a\n", "'executor' is missing"),
+        ("executor: slurm\n", "'job_dir' is missing"),
+        ("executor: slurm\njob_dir: jobs\n", "job_dir must be an absolute path"),
+        ("executor: slurm\njob_dir: /a/${NOWHERE}\n", "NOWHERE is not set"),
+        ("executor: none\nmounts: ['/a:b']\n", "destination of the mount '/a:b' must be an absolute path"),
+        ("executor: none\nenv_vars: ['A B=1']\n", "'A B' is no name of a variable"),
+        ("executor: none\nenv_vars: ['MY_API_KEY=sk-1']\n", "MY_API_KEY stands in the file"),
+        ("executor: none\ntimeouts: {batch: soon}\n", "'soon' is no time limit"),
+        ("executor: none\ndependency_type: afterall\n", "dependency_type"),
+        ("executor: none\nengine: lxc\n", "engine"),
+    ],
+)
+def test_errors_name_the_file_and_the_key(tmp_path, text, said):
+    path = file(tmp_path, "bad", text)
+    with pytest.raises(ConfigError, match=said) as error:
+        load_cluster(str(path), None, {})
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+    assert "sk-1" not in str(error.value)
+
+
+def test_times_and_dates_stay_text(tmp_path):
+    path = file(tmp_path, "x", "executor: none\naccount: 2026-01-01\ntimeouts: {a: 10:00:00, b: 04:00:00}\n")
+    cluster = load_cluster(str(path), None, {})
+    assert cluster.timeouts == {"a": "10:00:00", "b": "04:00:00"}
+    assert cluster.account == "2026-01-01"
+
+
+def test_variables_are_filled_in(tmp_path):
+    keys = slurm(mounts=["${A}/x:/x", "~/y:/y:ro"], containers={"c": "{A}/c.sqsh"}, job_dir="~/jobs")
+    cluster = load_cluster(keys, None, {"A": "/a", "HOME": "/home/me"})
+    assert cluster.mounts == ["/a/x:/x", "/home/me/y:/y:ro"]
+    assert (cluster.containers["c"], cluster.job_dir) == ("/a/c.sqsh", "/home/me/jobs")
+
+
+def test_over_ssh_the_job_folder_is_the_tunnels():
+    keys = {"executor": "slurm", "ssh_tunnel": {"host": "h", "job_dir": "/far", "identity": "~/.ssh/id"}}
+    cluster = load_cluster(keys, None, HOME)
+    assert cluster.job_dir == "/far"
+    assert cluster.ssh_tunnel is not None
+    assert cluster.ssh_tunnel.identity == "/home/me/.ssh/id"
+
+
+def test_what_is_copied_from_the_shell_is_a_secret():
+    cluster = load_cluster(
+        slurm(env_vars=["A", "B=x=${H}", "C_TOKEN=${HF_TOKEN}", "AUTH=Bearer ${HF_TOKEN}", "GONE"]), None, {}
+    )
+    said = []
+    environ = {"A": "1", "H": "h", "HF_TOKEN": "hf-1", "OPENAI_API_KEY": "sk-1", "WANDB_API_KEY": ""}
+    variables = job_variables(cluster, environ, say=said.append)
+    assert variables.plain == {"B": "x=h"}
+    assert variables.secrets == {
+        "A": "1",
+        "C_TOKEN": "hf-1",
+        "AUTH": "Bearer hf-1",
+        "HF_TOKEN": "hf-1",
+        "OPENAI_API_KEY": "sk-1",
+    }
+    assert "GONE" in said[0]
+    assert "hf-1" not in repr(variables)
+    assert "sk-1" not in repr(variables)
+
+
+def test_all_missing_variables_are_listed():
+    cluster = load_cluster(slurm(required_env_vars=["ONE", "TWO", "THREE=3"]), None, {})
+    with pytest.raises(ConfigError, match="requires ONE, TWO, which are not set"):
+        job_variables(cluster, {})
+    with pytest.raises(ConfigError, match="requires TWO, which is not set"):
+        job_variables(cluster, {"ONE": ""})
+    assert job_variables(cluster, {"ONE": "1", "TWO": "2"}).plain == {"THREE": "3"}
+
+
+def test_images():
+    cluster = ClusterConfig(executor="local", containers={"vllm": "reg/vllm:1"})
+    assert image_of(cluster, "vllm") == "reg/vllm:1"
+    assert image_of(cluster, "reg/other:2") == "reg/other:2"
+    assert image_of(cluster, None) is None
+    with pytest.raises(UnknownNameError, match="'vllm'"):
+        image_of(cluster, "vlm")
+    assert image_of(ClusterConfig(executor="slurm"), "vllm") is None
+    assert image_of(ClusterConfig(executor="none", containers={"vllm": "x"}), "vllm") is None
+    assert python_of(cluster, "reg/vllm:1") == "python3"
+    assert python_of(cluster, None) == sys.executable
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("5", 300), ("5:30", 330), ("01:00:00", 3600), ("1-0", 86400), ("1-2:3", 93780), ("100-00:00:00", 8640000)],
+)
+def test_times(text, seconds):
+    assert seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "00:00:00", "1:2:3:4", "-1", "1d", "01:00:00\n", "1-", "1--2"])
+def test_no_times(text):
+    with pytest.raises(ConfigError, match="no time limit"):
+        seconds_of(text)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from newskills.base.errors import ConfigError
+from newskills.launch.mounts import (
+    Mount,
+    clean,
+    inside,
+    parse_mount,
+    parse_mounts,
+    reachable,
+    to_container,
+    to_host,
+)
+
+PARTS = st.lists(st.sampled_from(["data", "data2", "da", "a b", "x'y", "é"]), max_size=4)
+PATHS = PARTS.map(lambda parts: "/" + "/".join(parts))
+MOUNTS = st.lists(st.builds(Mount, PATHS, PATHS.filter(lambda p: p != "/")), max_size=5, unique_by=lambda m: m.dst)
+
+
+def test_the_forms():
+    assert parse_mount("/a/:/b//c") == Mount("/a", "/b/c")
+    assert parse_mount("/a:/b:ro") == Mount("/a", "/b", "ro")
+    assert parse_mount("/a:/b:rw") == Mount("/a", "/b")
+    assert str(parse_mount("/a:/b:ro")) == "/a:/b:ro"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "/a", "/a:", ":/b", "/a:/b:rx", "/a:/b:ro:z", "a:/b", "/a:b", "/a,b:/c", "/a\n:/b"]
+)
+def test_no_mounts(text):
+    with pytest.raises(ConfigError, match="mount"):
+        parse_mount(text)
+
+
+def test_one_destination_has_one_source():
+    assert len(parse_mounts(["/a:/x", "/a:/x"])) == 1
+    with pytest.raises(ConfigError, match="same destination"):
+        parse_mounts(["/a:/x", "/b:/x/"])
+    for hiding in ("/a:/nemo_run", "/a:/nemo_run/code", "/a:/nemo_run/code/x", "/a:/"):
+        with pytest.raises(ConfigError, match="packaged code"):
+            parse_mounts([hiding])
+
+
+def test_whole_components_count():
+    mounts = parse_mounts(["/host:/data"])
+    assert reachable("/data", mounts)
+    assert reachable("/data/x/../y", mounts)
+    assert not reachable("/data2", mounts)
+    assert not reachable("/data/../etc", mounts)
+    assert not reachable("/", mounts)
+    assert to_host("/data/x", mounts) == "/host/x"
+    assert to_container("/host2/x", mounts) is None
+
+
+def test_a_mount_may_lie_in_another():
+    mounts = parse_mounts(["/host:/data", "/fast:/data/cache"])
+    assert to_host("/data/cache/x", mounts) == "/fast/x"
+    assert to_container("/host/cache/x", mounts) is None, "the other mount hides it"
+    assert to_container("/fast/x", mounts) == "/data/cache/x"
+
+
+@given(PATHS, MOUNTS)
+def test_there_and_back(path, mounts):
+    host = to_host(path, mounts)
+    assert reachable(path, mounts) == (host is not None)
+    if host is not None:
+        assert any(inside(path, m.dst) and inside(host, m.src) for m in mounts)
+    seen = to_container(path, mounts)
+    if seen is not None:
+        assert to_host(seen, mounts) == path
+        assert any(inside(seen, m.dst) for m in mounts)
+
+
+@given(PARTS, PARTS)
+def test_inside_is_about_components(outer, inner):
+    assert inside("/" + "/".join(inner), "/" + "/".join(outer)) == (inner[: len(outer)] == outer)
+
+
+@given(st.text(alphabet="/.ab", max_size=12).map(lambda text: "/" + text))
+def test_clean_paths_are_absolute_and_stay_clean(path):
+    done = clean(path)
+    assert done.startswith("/")
+    assert not {".", "..", ""} & set(done.split("/")[1:-1])
+    assert done == "/" or not done.endswith("/")
+    assert clean(done) == done
