@@ -18,11 +18,12 @@ from newskills.base.errors import ConfigError
 class Ref(Struct, frozen=True):
     """`attribute` of another command of the same job (or of the own one: its port), with text around it.
 
-    address  http://host:port; host; port; node: the first host name of the group that the component runs in
+    address  http://host:port; host; port; node: the first host name of the group that the component runs in;
+             rank: number of the node that this process runs on, 0 for that first one (of the own command only)
     """
 
     component: str
-    attribute: Literal["address", "host", "port", "node"] = "address"
+    attribute: Literal["address", "host", "port", "node", "rank"] = "address"
     before: str = ""
     after: str = ""
 
@@ -50,10 +51,14 @@ class HardwareConfig(Struct, frozen=True, kw_only=True):
 
 
 class Ready(Struct, frozen=True, kw_only=True):
-    """How others learn that a server answers: `path` gives 200 within `patience` seconds of its start."""
+    """How others learn that a server answers: `path` gives 200 within `patience` seconds of its start.
+
+    any_answer  any HTTP answer below 500 will do, for servers without a health route
+    """
 
     path: str = "/health"
     patience: float = 1800.0
+    any_answer: bool = False
 
 
 class Script(Struct, frozen=True, kw_only=True):
@@ -106,6 +111,7 @@ class Job(Struct, frozen=True, kw_only=True):
     run_after  experiments that must have finished first, by name or by the executor's handle
     outputs    paths that the job reads or writes: they must be reachable from where it runs
     copies     further jobs in a chain that go on where the time limit has stopped this one
+    log_dir    folder of its logs; None: what the submission says
     """
 
     name: str
@@ -114,6 +120,7 @@ class Job(Struct, frozen=True, kw_only=True):
     run_after: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     copies: int = 0
+    log_dir: str | None = None
 
     def commands(self) -> list[Command]:
         return [command for group in self.groups for command in group.commands]
