@@ -2,7 +2,6 @@
 """`ns generate` and `ns eval` with tools, end to end: real processes, the real sandbox, a real MCP server."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -193,13 +192,14 @@ def test_megatron_takes_no_tools(here, model):
     assert "megatron takes no tools" in done.stderr
 
 
-def test_a_run_that_is_stopped_leaves_no_server_behind(here, model):
-    pids = here / "pids"
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_stopped_leaves_no_server_behind(here, model, how):
+    file = here / "pid"
     server = model((call("slow", seconds=600),))
     words = [
         *line(server).split()[1:],
         "++tool_modules=[mcp]",
-        f"++tool_overrides.mcp={{command: {sys.executable}, args: [{MCP}, --children, {pids}], timeout: 900}}",
+        f"++tool_overrides.mcp={{command: {sys.executable}, args: [{MCP}, --pid, {file}], timeout: 900}}",
     ]
     process = subprocess.Popen([sys.executable, "-m", "newskills", *words], cwd=here, stderr=subprocess.PIPE)
     until = time.monotonic() + 60
@@ -207,14 +207,48 @@ def test_a_run_that_is_stopped_leaves_no_server_behind(here, model):
         assert time.monotonic() < until
         time.sleep(0.05)
     time.sleep(0.5)
-    mcp, child = map(int, pids.read_text().split())
+    mcp = int(file.read_text().split()[0])
     for _ in range(2):
-        process.send_signal(signal.SIGINT)
+        process.send_signal(how)
         time.sleep(0.2)
     process.communicate(timeout=60)
-    assert not Path(f"/proc/{mcp}").exists()
-    os.kill(child, signal.SIGKILL)
+    until = time.monotonic() + 20
+    while Path(f"/proc/{mcp}").exists():
+        assert time.monotonic() < until
+        time.sleep(0.05)
     assert not list((here / "out").glob("output.jsonl"))
+
+
+BENCHMARK = """
+from newskills.base.benchmark import Benchmark
+
+def rows(split):
+    for n in range(6):
+        yield {"id": f"p{n}", "problem": f"What is {n} times 7?", "expected_answer": str(7 * n)}
+
+BENCHMARK = Benchmark(
+    name="own-products", category="math-natural", title="Products", generate_rows=rows, prompt="generic/math",
+    grader="math", metric="math", samples=0,
+)
+"""
+
+
+def test_an_evaluation_with_tools(here, model):
+    (here / "products.py").write_text(BENCHMARK)
+    (here / "tools.py").write_text("def product() -> int:\n    return 21\n")
+    assert ns("ns prepare_data ./products.py --data_dir data", cwd=here).returncode == 0
+    server = model((call("product"),))
+    start = f"ns eval --server_type=vllm --model=fake --server_address={server.url} --output_dir=out"
+    done = ns(
+        f"{start} --data_dir data --benchmarks ./products.py:2 ++tool_modules=[./tools.py::product]", cwd=here
+    )
+    assert done.returncode == 0, done.stderr
+    folder = here / "out/eval-results/own-products"
+    for seed in (0, 1):
+        outcomes = [record["outcome"] for record in rows_of(folder / f"output-rs{seed}.jsonl")]
+        assert outcomes == ["wrong"] * 3 + ["correct"] + ["wrong"] * 2
+    metrics = json.loads((folder / "metrics.json").read_text())["own-products"]["pass@1[avg-of-2]"]
+    assert metrics["symbolic_correct"] == pytest.approx(100 / 6)
 
 
 def test_tools_are_listed(here):

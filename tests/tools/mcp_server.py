@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real MCP server for the tests: `python mcp_server.py [--http PORT_FILE] [--children FILE]`."""
+"""A real MCP server for the tests: `python mcp_server.py [--http PORT_FILE] [--pid FILE]`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import uvicorn
@@ -84,17 +85,22 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--http", type=Path)
     parser.add_argument("--stateless", action="store_true")
-    parser.add_argument("--children", type=Path)
+    parser.add_argument("--pid", type=Path)
+    parser.add_argument("--stubborn", action="store_true")
     parser.add_argument("--broken", action="store_true")
     options = parser.parse_args()
     if options.broken:
         sys.stderr.write(f"no licence for {os.environ.get('TEST_SECRET')}\n")
         raise SystemExit(3)
-    if options.children:
-        child = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL)
-        options.children.write_text(f"{os.getpid()} {child.pid}")
+    if options.pid:
+        child = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL) if options.stubborn else None
+        options.pid.write_text(f"{os.getpid()} {child.pid if child else 0}")
+    if options.stubborn:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if not options.http:
         server.run(transport="stdio")
+        while options.stubborn:
+            time.sleep(1)
         return
     listening = socket.create_server(("127.0.0.1", 0))
     options.http.write_text(str(listening.getsockname()[1]))

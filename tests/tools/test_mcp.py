@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 import subprocess
 import sys
@@ -178,16 +177,18 @@ def test_a_server_that_cannot_start_is_fatal_and_its_last_words_hold_no_secret()
         use({"command": "sleep", "args": ["60"], "start_timeout": 0.3}, names)
 
 
-def test_nothing_is_left_behind(tmp_path: Path) -> None:
-    file = tmp_path / "pids"
-    use({**STDIO, "args": [str(SERVER), "--children", str(file)]}, names)
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_nothing_is_left_behind(tmp_path: Path, stubborn: bool) -> None:
+    """A server that goes when it is told to, and one that does not, with a child of its own."""
+    file = tmp_path / "pid"
+    more = ["--stubborn"] if stubborn else []
+    use({**STDIO, "args": [str(SERVER), "--pid", str(file), *more]}, names)
     server, child = map(int, file.read_text().split())
     until = time.monotonic() + 10
-    while alive(server) and time.monotonic() < until:
+    while (alive(server) or (child and alive(child))) and time.monotonic() < until:
         time.sleep(0.02)
     assert not alive(server)
-    if alive(child):  # a server that ends by itself answers for its own children
-        os.kill(child, 9)
+    assert not (child and alive(child))
 
 
 def test_hooks_change_the_connection_and_the_results(tmp_path: Path) -> None:
