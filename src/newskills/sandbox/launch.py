@@ -6,33 +6,32 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from newskills.base.errors import ConfigError, SandboxError
 from newskills.sandbox.cgroups import Cgroups, Group
 from newskills.sandbox.config import BLOCK_NETWORK_VARIABLE, SandboxConfig
 from newskills.sandbox.languages import toolchain_folders
+from newskills.sandbox.packages import Interpreter, examine, links, narrowed
 from newskills.sandbox.zygote import Channel, Zygote, environment
 
 NOBODY = 65534
 FIRST_SESSION_USER, SESSION_USERS = 600_000, 65_536
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives")
 MEBI = 1 << 20
-_FACTS = """
-import json, site, sys, sysconfig
-places = [sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, sysconfig.get_path("stdlib")]
-json.dump({"places": places, "sites": site.getsitepackages(), "path": [p for p in sys.path if p]}, sys.stdout)
-"""
+_PROOF = {"do": "script", "code": "import wave", "stdin": "", "timeout": 30.0, "characters": 4000}
+"""`wave`: any module of the standard library that no one else imports."""
 
 
 class Launched:
-    """A zygote and what its sessions left outside of it."""
+    """A zygote and what its sessions left outside of it.
+
+    missing  modules that would have been preloaded by default but are not installed
+    links    folders that go when the zygote goes
+    """
 
     def __init__(self, zygote: Zygote, rung: str, config: SandboxConfig, cgroups: Cgroups | None) -> None:
         self.zygote, self.rung = zygote, rung
@@ -41,6 +40,8 @@ class Launched:
         self._kills: dict[int, int] = {}
         self._folders: dict[int, str] = {}
         self._count = 0
+        self.missing: tuple[str, ...] = ()
+        self.links: tuple[str, ...] = ()
 
     async def session(self, *, eager: bool) -> Channel:
         """A session that is ready for requests. Raises SandboxError."""
@@ -98,23 +99,30 @@ class Launched:
         await self.zygote.close()
         for number in (*self._groups, *self._folders):
             self.forget(number)
+        _remove(self.links)
+
+
+def _remove(folders: Iterable[str]) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 async def launch(config: SandboxConfig, environ: Mapping[str, str]) -> Launched:
     """Raises SandboxError with the reason why a rung cannot be had, ConfigError for settings that contradict."""
     if config.network and environ.get(BLOCK_NETWORK_VARIABLE, "") not in ("", "0", "false"):
         raise ConfigError(f"{BLOCK_NETWORK_VARIABLE} is set, so the sandbox's network cannot be opened.")
-    python = config.python or sys.executable
-    facts = await _facts(python)
+    interpreter = await examine(config)
     reasons = []
     for rung in ("a", "b") if config.isolation == "auto" else (config.isolation,):
-        settings = _settings(config, rung, facts)
+        settings = _settings(config, rung, interpreter)
         cgroups = await asyncio.to_thread(Cgroups.find) if rung != "none" else None
         try:
-            zygote = await Zygote.start(python, settings)
+            zygote = await Zygote.start(interpreter.program, settings)
             launched = Launched(zygote, rung, config, cgroups)
+            launched.missing, launched.links = interpreter.missing, tuple(settings["links"].values())
             await _prove(launched)
         except SandboxError as error:
+            _remove(settings["links"].values())
             reasons.append(f"rung {rung}: {error.message}")
         else:
             return launched
@@ -125,9 +133,16 @@ async def launch(config: SandboxConfig, environ: Mapping[str, str]) -> Launched:
 
 
 async def _prove(launched: Launched) -> None:
-    """One session from beginning to end."""
+    """One session from beginning to end, with a script that needs the interpreter's own files."""
     try:
         channel = await launched.session(eager=False)
+        outcome = await channel.ask(_PROOF)
+        if outcome is None or outcome["exit"] != 0:
+            said = outcome["err"].strip().splitlines() if outcome else []
+            raise SandboxError(
+                f"its first script failed ({said[-1] if said else 'it said nothing'}); every user must be able to read "
+                "the interpreter and its packages."
+            )
         channel.close()
         await launched.zygote.ended(channel.number)
         launched.forget(channel.number)
@@ -136,35 +151,26 @@ async def _prove(launched: Launched) -> None:
         raise
 
 
-async def _facts(python: str) -> dict[str, list[str]]:
-    """Where the interpreter keeps what it needs. Raises SandboxError."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            python, "-I", "-c", _FACTS, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
-        )
-        output, _ = await process.communicate()
-        facts: dict[str, list[str]] = msgspec.json.decode(output)
-    except (OSError, msgspec.DecodeError) as error:
-        raise SandboxError(f"{python} is no Python interpreter that starts.") from error
-    return facts
-
-
-def _settings(config: SandboxConfig, rung: str, facts: Mapping[str, list[str]]) -> dict[str, Any]:
+def _settings(config: SandboxConfig, rung: str, interpreter: Interpreter) -> dict[str, Any]:
     limits = config.limits
-    visible = [*facts["places"], *facts["path"], *toolchain_folders(config)]
+    visible = [*interpreter.visible, *toolchain_folders(config)]
     data_dir = str(Path(config.data_dir).resolve()) if config.data_dir else ""
-    variables = environment(config.python or sys.executable)
+    variables = environment(interpreter.program)
     if data_dir:
         variables["DATA_DIR"] = "/data" if rung == "a" else data_dir
+    readable, listed = narrowed([*SYSTEM_FOLDERS, *visible], interpreter.shown) if rung == "b" else ([], [])
+    found = links(interpreter.shown) if rung != "a" else {}
     return {
         "rung": rung,
         "uid": NOBODY,
         "network": config.network,
         "visible": visible,
-        "readable": [*SYSTEM_FOLDERS, *visible, *([data_dir] if data_dir else [])],
-        "packages": {},
+        "readable": [*readable, *found.values(), *([data_dir] if data_dir else [])],
+        "listed": listed,
+        "packages": interpreter.shown,
+        "links": found,
         "data_dir": data_dir,
-        "preload": list(config.preload),
+        "preload": interpreter.preload,
         "environment": variables,
         "limits": {
             "memory": limits.memory_mb * MEBI,

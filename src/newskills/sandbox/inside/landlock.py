@@ -59,9 +59,10 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
         os.close(fd)
 
 
-def restrict(*, read: Sequence[str], write: Sequence[str], network: bool) -> None:
+def restrict(*, read: Sequence[str], write: Sequence[str], network: bool, listed: Sequence[str] = ()) -> None:
     """Deny this process, and all it starts, everything that this kernel's Landlock can deny, except: to read and run
-    what lies in `read`, anything in `write` (folders or files; missing ones are skipped), and TCP with `network`.
+    what lies in `read`, anything in `write` (folders or files; missing ones are skipped), the names of what lies in
+    `listed`, and TCP with `network`.
 
     Call it before the system call filter, and give up capabilities too: CAP_PERFMON reads the memory map and
     environment of other processes past Landlock. Raises OSError, also where there is no Landlock.
@@ -73,6 +74,8 @@ def restrict(*, read: Sequence[str], write: Sequence[str], network: bool) -> Non
     try:
         for path in read:
             _allow(ruleset, path, handled & _READ)
+        for path in listed:
+            _allow(ruleset, path, handled & _READ_DIR)
         for path in write:
             _allow(ruleset, path, handled)
         linux.no_new_privileges()

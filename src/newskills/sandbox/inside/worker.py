@@ -93,7 +93,12 @@ def _confine_without_namespaces(settings: dict[str, Any]) -> None:
         linux.drop_capabilities()
         linux.set_dumpable(True)
     devices = [f"/dev/{name}" for name in ("null", "full", "random", "urandom")]
-    landlock.restrict(read=settings["readable"], write=[settings["folder"], *devices], network=settings["network"])
+    landlock.restrict(
+        read=settings["readable"],
+        write=[settings["folder"], *devices],
+        network=settings["network"],
+        listed=settings["listed"],
+    )
 
 
 def cells(settings: dict[str, Any], control: socket.socket, out: int, err: int) -> None:

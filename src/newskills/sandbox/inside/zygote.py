@@ -41,6 +41,7 @@ def main(descriptor: int) -> None:
     try:
         if settings["rung"] == "a":
             _enter_namespaces(settings)
+        sys.path[:] = [settings["links"].get(os.path.realpath(place), place) for place in sys.path]
         _load(settings["preload"])
         control.send(json.dumps({"ready": True}).encode())
     except (OSError, ImportError) as error:

@@ -4,6 +4,7 @@ name in the table of `newskills.sandbox.languages`."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -92,7 +93,7 @@ def installation(place: str | None) -> list[str]:
     if any(real.is_relative_to(folder) for folder in _SYSTEM):
         return found
     prefix = real.parent.parent if real.parent.name == "bin" else real.parent
-    home = Path.home()
+    home = Path(os.path.expanduser("~"))
     if home.is_relative_to(prefix) or prefix == home / ".local":  # never more of a home than the program
         return [*found, str(real)]
     return [*found, str(prefix)]

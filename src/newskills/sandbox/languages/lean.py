@@ -8,6 +8,7 @@ write there.
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shutil
@@ -80,11 +81,11 @@ def _find(place: str) -> _Lean | None:
     if not place:
         return _installed()
     named = Path(place).expanduser().absolute()
-    if named.is_file():
+    if os.path.isfile(named):
         return _program(named)
-    if (named / "bin" / "lean").is_file():
+    if os.path.isfile(named / "bin" / "lean"):
         return _program(named / "bin" / "lean")
-    if any((named / name).is_file() for name in _LAKE_FILES):
+    if any(os.path.isfile(named / name) for name in _LAKE_FILES):
         return _project(named)
     raise ConfigError(
         f"++sandbox.lean is {place}, which is no Lean program, toolchain (bin/lean) or project (lakefile)."
@@ -93,7 +94,7 @@ def _find(place: str) -> _Lean | None:
 
 def _installed() -> _Lean | None:
     found = shutil.which("lean")
-    if found and not Path(found).with_name("elan").exists():
+    if found and not os.path.exists(Path(found).with_name("elan")):
         return _program(Path(found))
     lean = _default_toolchain()
     return _program(lean) if lean else None
@@ -120,7 +121,7 @@ def _wanted(project: Path) -> _Lean:
             raise ConfigError(f"{project} is a Lean project, but Lean is not installed; {INSTALL}")
         return lean
     place = _toolchains() / _folder_name(name) / "bin" / "lean"
-    if not place.is_file():
+    if not os.path.isfile(place):
         raise ConfigError(
             f"{project} wants the Lean toolchain {name}, which is not installed.",
             hint=f"`elan toolchain install {name}` gets it.",
@@ -145,7 +146,7 @@ def _packages(project: Path) -> list[Path]:
 
 def _toolchains() -> Path:
     home = os.environ.get("ELAN_HOME")
-    return (Path(home) if home else Path.home() / ".elan") / "toolchains"
+    return Path(home or os.path.expanduser("~/.elan")) / "toolchains"
 
 
 def _default_toolchain() -> Path | None:
@@ -157,10 +158,11 @@ def _default_toolchain() -> Path | None:
     except (OSError, tomllib.TOMLDecodeError):
         named = ""
     default = toolchains / _folder_name(named) / "bin" / "lean"
-    if named and default.is_file():
+    if named and os.path.isfile(default):
         return default.resolve()
-    found = sorted(toolchains.glob("*/bin/lean"), key=lambda lean: _version(lean.parents[1].name))
-    return found[-1].resolve() if found else None
+    found = map(Path, glob.glob(f"{glob.escape(str(toolchains))}/*/bin/lean"))
+    newest = max(found, key=lambda lean: _version(lean.parents[1].name), default=None)
+    return newest.resolve() if newest else None
 
 
 def _folder_name(toolchain: str) -> str:

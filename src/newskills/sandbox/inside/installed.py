@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an interpreter can import, told by itself: where it keeps things, and which files belong to a distribution."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import sys
+import sysconfig
+from importlib import metadata
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+SITES = ("site-packages", "dist-packages")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def main(job: str) -> None:
+    """`job`: {"preload": modules, "packages": names of distributions or null} as JSON; prints the answer as JSON."""
+    asked = json.loads(job)
+    json.dump(facts(asked["preload"], asked["packages"]), sys.stdout)
+
+
+def facts(preload: Sequence[str], packages: Sequence[str] | None) -> dict[str, Any]:
+    """places, path: what the interpreter needs to see. missing: modules of `preload` that it does not have.
+
+    With `packages`: shown (site folder → entries), unknown (names not installed there), hidden (modules of `preload`
+    that these do not bring).
+    """
+    places = [sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, sysconfig.get_path("stdlib")]
+    path = [each for each in sys.path if each and _belongs(each, places)]
+    shown: dict[str, list[str]] = {}
+    unknown: list[str] = []
+    if packages is not None:
+        shown, unknown = _shown(packages, [each for each in path if os.path.basename(each) in SITES])
+    present = {entry.split(".")[0] for entries in shown.values() for entry in entries} | sys.stdlib_module_names
+    tops = {module: module.split(".")[0] for module in preload}
+    return {
+        "places": places,
+        "path": path,
+        "missing": [module for module, top in tops.items() if importlib.util.find_spec(top) is None],
+        "shown": shown,
+        "unknown": unknown,
+        "hidden": [module for module, top in tops.items() if packages is not None and top not in present],
+    }
+
+
+def _belongs(path: str, places: Iterable[str]) -> bool:
+    """Not so the sources of an editable installation, which may lie among a user's other files."""
+    return os.path.basename(path) in SITES or any(path.startswith(place + os.sep) for place in places)
+
+
+def _shown(names: Iterable[str], sites: Iterable[str]) -> tuple[dict[str, list[str]], list[str]]:
+    entries: dict[str, set[str]] = {os.path.realpath(site): set() for site in sites if os.path.isdir(site)}
+    unknown = []
+    for name, distribution in _closure(names).items():
+        site, found = _entries(distribution) if distribution else ("", set())
+        if not found and name in names:
+            unknown.append(name)
+        if site in entries:
+            entries[site] |= found
+    return {site: sorted(found) for site, found in entries.items()}, unknown
+
+
+def _closure(names: Iterable[str]) -> dict[str, metadata.Distribution | None]:
+    """The distributions and all that they require here; None for what is not installed."""
+    found: dict[str, metadata.Distribution | None] = {}
+    seen: set[str] = set()
+    wanted = list(names)
+    while wanted:
+        name = wanted.pop()
+        folded = re.sub(r"[-_.]+", "-", name).lower()
+        if folded in seen:
+            continue
+        seen.add(folded)
+        try:
+            distribution = found[name] = metadata.distribution(name)
+        except (metadata.PackageNotFoundError, ValueError):
+            found[name] = None
+        else:
+            wanted += filter(None, map(_required, distribution.requires or ()))
+    return found
+
+
+def _required(line: str) -> str:
+    """The name in a requirement; empty where it is of an extra or of another machine."""
+    try:
+        from packaging.requirements import Requirement
+    except ImportError:
+        match = _NAME.match(line)
+        return match.group() if match and "extra" not in line.partition(";")[2] else ""
+    requirement = Requirement(line)
+    applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+    return str(requirement.name) if applies else ""
+
+
+def _entries(distribution: metadata.Distribution) -> tuple[str, set[str]]:
+    """The site folder and what the distribution has put into it; without its metadata where nothing else is there."""
+    site = os.path.realpath(str(distribution.locate_file("")))
+    tops = {file.parts[0] for file in distribution.files or ()}
+    tops |= {
+        top for name in (distribution.read_text("top_level.txt") or "").split() for top in (name, f"{name}.py")
+    }
+    found = {
+        top
+        for top in tops
+        if top not in ("..", "/", "__pycache__") and not top.endswith(".pth") and os.path.exists(f"{site}/{top}")
+    }
+    modules = {top for top in found if not top.endswith((".dist-info", ".egg-info"))}
+    return site, found if modules else set()
