@@ -87,6 +87,7 @@ class Command(Struct, frozen=True, kw_only=True):
     container  name in the cluster config's `containers`, or an image; None: no container
     mounts     instead of the cluster config's; None: those
     workdir    None: the packaged code
+    paths      absolute paths that it reads or writes: they must be reachable from where it runs
     """
 
     name: str
@@ -95,6 +96,7 @@ class Command(Struct, frozen=True, kw_only=True):
     role: Literal["client", "server"] = "client"
     mounts: tuple[str, ...] | None = None
     workdir: str | None = None
+    paths: tuple[str, ...] = ()
 
 
 class CommandGroup(Struct, frozen=True, kw_only=True):
@@ -109,7 +111,7 @@ class Job(Struct, frozen=True, kw_only=True):
     """Groups that start together (a heterogeneous job where there are several), after the jobs named in `depends_on`.
 
     run_after  experiments that must have finished first, by name or by the executor's handle
-    outputs    paths that the job reads or writes: they must be reachable from where it runs
+    outputs    paths that the job reads or writes: they must be reachable from where its clients run
     copies     further jobs in a chain that go on where the time limit has stopped this one
     log_dir    folder of its logs; None: what the submission says
     """

@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that can be known to be wrong before anything is submitted, all of it at once, a sentence each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, NewskillsError, suggest
+from newskills.base.plan import Command, CommandGroup, Job, Pipeline, Ref
+from newskills.launch.cluster import ClusterConfig, image_of, twin
+from newskills.launch.mounts import CODE, Mount, inside, parse_mounts, reachable
+from newskills.launch.names import is_file_name, is_variable, looks_secret
+from newskills.launch.times import seconds_of
+from newskills.launch.variables import Variables, job_variables, missing_sentence, missing_variables
+
+RESERVED = ("job",)
+"""Commands that would take the place of a job's own files."""
+
+ONE_MACHINE = ("none", "local")
+SHORTEST_SECRET = 8
+"""Characters; shorter values of secrets would be found in many a text."""
+
+Problems = Iterator[str]
+
+
+class _Where(Struct, frozen=True):
+    """What is known of the place while a pipeline is looked through."""
+
+    cluster: ClusterConfig
+    environ: Mapping[str, str]
+    variables: Variables
+    check_paths: bool
+
+
+def check(
+    pipeline: Pipeline,
+    cluster: ClusterConfig,
+    environ: Mapping[str, str],
+    *,
+    skip_hf_home_check: bool | None = None,
+) -> None:
+    """`environ` is that of the submitting process. Raises ConfigError with all problems."""
+    found = problems(pipeline, cluster, environ, skip_hf_home_check=skip_hf_home_check)
+    if len(found) == 1:
+        raise ConfigError(found[0])
+    if found:
+        lines = "".join(f"\n- {problem}" for problem in found)
+        raise ConfigError(f"{len(found)} things are wrong; nothing was submitted:{lines}\n")
+
+
+def problems(
+    pipeline: Pipeline,
+    cluster: ClusterConfig,
+    environ: Mapping[str, str],
+    *,
+    skip_hf_home_check: bool | None = None,
+) -> list[str]:
+    """The sentences; none = it can be submitted."""
+    skip = cluster.skip_hf_home_check if skip_hf_home_check is None else skip_hf_home_check
+    found: list[str] = []
+    variables = Variables()
+    if missing := missing_variables(cluster, environ):
+        found.append(missing_sentence(cluster, missing))
+    else:
+        try:
+            variables = job_variables(cluster, environ)
+        except ConfigError as error:
+            found.append(str(error))
+    check_paths = twin("DISABLE_MOUNT_CHECK", environ).lower() in ("", "0", "false", "no")
+    where = _Where(cluster, environ, variables, check_paths)
+    found += _names(pipeline)
+    found += _dependencies(pipeline)
+    for job in pipeline.jobs:
+        found += _job(job, pipeline, where)
+    if not skip:
+        found += _hf_home(pipeline, where)
+    return list(dict.fromkeys(found))
+
+
+def _names(pipeline: Pipeline) -> Problems:
+    if not pipeline.jobs:
+        yield f"Pipeline '{pipeline.name}' has no jobs."
+    yield from _bad_name("The pipeline", pipeline.name)
+    yield from _twice("jobs", [job.name for job in pipeline.jobs])
+    logs: list[tuple[str, str]] = []
+    for job in pipeline.jobs:
+        yield from _bad_name("A job", job.name)
+        yield from _twice(f"groups of job '{job.name}'", [group.name for group in job.groups])
+        yield from _twice(f"commands of job '{job.name}'", [command.name for command in job.commands()])
+        for group in job.groups:
+            yield from _bad_name(f"A group of job '{job.name}'", group.name)
+        for command in job.commands():
+            yield from _bad_name(f"A command of job '{job.name}'", command.name)
+            if command.name in RESERVED:
+                yield f"A command of job '{job.name}' is called '{command.name}', as the job's own script."
+        if job.log_dir is not None:
+            logs += [(job.log_dir, name) for name in {command.name for command in job.commands()}]
+    for (folder, name), times in Counter(logs).items():
+        if times > 1:
+            yield f"{times} jobs would write the same log, {folder}/{name}.log."
+
+
+def _bad_name(what: str, name: str) -> Problems:
+    if not is_file_name(name):
+        yield f"{what} is called '{name[:120]}', which is no file name of letters, digits and _.+=@- (100 at most)."
+
+
+def _twice(what: str, names: list[str]) -> Problems:
+    for name, times in Counter(names).items():
+        if times > 1:
+            yield f"{'Two' if times == 2 else times} {what} are called '{name}'."
+
+
+def _dependencies(pipeline: Pipeline) -> Problems:
+    names = {job.name for job in pipeline.jobs}
+    for job in pipeline.jobs:
+        for need in job.depends_on:
+            if need not in names:
+                yield f"Job '{job.name}' depends on '{need}', which is no job of the pipeline{suggest(need, names)}"
+        if "" in job.run_after:
+            yield f"Job '{job.name}' runs after an experiment without a name."
+    if circle := _circle({job.name: {need for need in job.depends_on if need in names} for job in pipeline.jobs}):
+        yield f"These jobs wait for each other in a circle: {', '.join(circle)}."
+
+
+def _circle(needs: Mapping[str, set[str]]) -> list[str]:
+    """Who can never start, as each of them waits for another one of them."""
+    waiting = dict(needs)
+    while ready := [name for name, need in waiting.items() if not need & waiting.keys()]:
+        for name in ready:
+            del waiting[name]
+    needed = {need for name in waiting for need in waiting[name]}
+    return [name for name in waiting if name in needed]
+
+
+def _job(job: Job, pipeline: Pipeline, where: _Where) -> Problems:
+    if not job.groups:
+        yield f"Job '{job.name}' has no groups of commands."
+        return
+    if not any(command.role == "client" for command in job.commands()):
+        yield f"Job '{job.name}' has no client: nothing says when its work is done."
+    if job.copies < 0:
+        yield f"Job '{job.name}' has {job.copies} copies to go on with (0 or more)."
+    for group in job.groups:
+        what = f"Group '{group.name}' of job '{job.name}'"
+        if not group.commands:
+            yield f"{what} has no commands."
+        yield from _hardware(what, group, where.cluster)
+    yield from _ports(job, where.cluster)
+    yield from _refs(job, pipeline)
+    for command in job.commands():
+        what = f"Command '{command.name}' of job '{job.name}'"
+        yield from _script(what, command, where)
+        yield from _place(what, command, where)
+    yield from _outputs(job, where)
+
+
+def _hardware(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problems:
+    hardware = group.hardware
+    for number, unit, least in (
+        (hardware.num_nodes, "nodes", 1),
+        (hardware.num_gpus, "GPUs", 0),
+        (hardware.num_tasks, "tasks", 1),
+    ):
+        if number < least:
+            yield f"{what} asks for {number} {unit}; {least} is the least."
+    if hardware.num_nodes > 1 and cluster.executor in ONE_MACHINE:
+        yield f"{what} asks for {hardware.num_nodes} nodes, and executor {cluster.executor} has one machine."
+    for name in ("partition", "account", "qos"):
+        value = getattr(hardware, name)
+        if value is not None and (not value or any(ch.isspace() or not ch.isprintable() for ch in value)):
+            yield f"{what}: {name} '{value}' is no name."
+    yield from _times(what, group, cluster)
+    for key, value in hardware.sbatch_kwargs.items():
+        if not is_variable(key.replace("-", "_")):
+            yield f"{what}: sbatch_kwargs has '{key}', which is no option of sbatch."
+        elif value is not None and not isinstance(value, str | int | float | bool):
+            yield f"{what}: sbatch_kwargs.{key} must be text, a number, true or false."
+        elif any(not ch.isprintable() for ch in str(value)):
+            yield f"{what}: sbatch_kwargs.{key} has a line break or control character in it."
+
+
+def _times(what: str, group: CommandGroup, cluster: ClusterConfig) -> Problems:
+    hardware = group.hardware
+    partition = hardware.partition or cluster.partition or ""
+    limit = hardware.time_limit or cluster.timeouts.get(partition, cluster.default_timeout)
+    seconds = {}
+    for name, text in (("time_min", hardware.time_min), ("time_limit", limit)):
+        if text is not None:
+            try:
+                seconds[name] = seconds_of(text)
+            except ConfigError as error:
+                yield f"{what}, {name}: {error}"
+    if seconds.get("time_min", 0) > seconds.get("time_limit", float("inf")):
+        yield f"{what}: time_min {hardware.time_min} is more than the time limit {limit}."
+
+
+def _ports(job: Job, cluster: ClusterConfig) -> Problems:
+    """Fixed ports that are taken twice on the same machine."""
+    taken: dict[tuple[int, int], str] = {}
+    for number, group in enumerate(job.groups):
+        machine = 0 if cluster.executor in ONE_MACHINE else number
+        for command in group.commands:
+            if port := command.script.port:
+                other = taken.setdefault((machine, port), command.name)
+                if other != command.name:
+                    yield f"Commands '{other}' and '{command.name}' of job '{job.name}' both want port {port}."
+
+
+def _refs(job: Job, pipeline: Pipeline) -> Problems:
+    commands = {command.name: command for command in job.commands()}
+    homes = {command.name: other.name for other in pipeline.jobs for command in other.commands()}
+    waits: dict[str, set[str]] = {name: set() for name in commands}
+    for command in commands.values():
+        what = f"Command '{command.name}' of job '{job.name}'"
+        for ref in _refs_of(command):
+            other = commands.get(ref.component)
+            if other is None:
+                home = homes.get(ref.component)
+                elsewhere = f", which runs in job '{home}': references reach one job only." if home else None
+                yield f"{what} refers to '{ref.component}'{elsewhere or suggest(ref.component, commands)}"
+            elif ref.attribute == "rank":
+                if other is not command:
+                    yield f"{what} asks for the rank of '{ref.component}'; a command has only its own."
+            elif ref.attribute != "node":
+                if other.script.port is None:
+                    yield f"{what} asks for the {ref.attribute} of '{ref.component}', which listens on no port."
+                if other is not command:
+                    waits[command.name].add(other.name)
+    if circle := _circle(waits):
+        yield f"These commands of job '{job.name}' wait for each other to answer: {', '.join(circle)}."
+
+
+def _refs_of(command: Command) -> list[Ref]:
+    words = (*command.script.argv, *command.script.env.values())
+    return [word for word in words if isinstance(word, Ref)]
+
+
+def _script(what: str, command: Command, where: _Where) -> Problems:
+    script = command.script
+    if not script.argv or script.argv[0] == "":
+        yield f"{what} has nothing to run."
+    if script.port is not None and not 0 <= script.port <= 65535:
+        yield f"{what}: {script.port} is no port."
+    if script.tasks_per_node < 1:
+        yield f"{what} has {script.tasks_per_node} tasks per node; 1 is the least."
+    if script.ready is not None and script.ready.patience <= 0:
+        yield f"{what} may take {script.ready.patience} s to start; more than 0 is needed."
+    for name, value in script.env.items():
+        if not is_variable(name):
+            yield f"{what}: '{name}' is no name of a variable."
+        if looks_secret(name) and isinstance(value, str) and value:
+            yield f"{what} carries the value of {name}, which looks like a secret; give its name only."
+    for name in script.secrets:
+        if name not in where.environ and name not in where.variables.secrets:
+            yield f"{what} needs {name}, which is not set in this shell."
+        if name in script.env:
+            yield f"{what}: {name} is both a secret and a plain variable."
+    texts = [_text(word) for word in (*script.argv, *script.env.values(), script.setup)]
+    if any("\0" in text for text in texts):
+        yield f"{what} has a NUL character in its arguments."
+    for name in _leaks(texts, script.secrets, where):
+        yield f"{what} has the value of {name} in its arguments, where others can read it; give its name only."
+
+
+def _text(word: str | Ref) -> str:
+    return word if isinstance(word, str) else word.before + word.after
+
+
+def _leaks(texts: list[str], secrets: Iterable[str], where: _Where) -> list[str]:
+    """Names of secrets whose values stand in `texts`."""
+    values = {name: where.environ.get(name, "") for name in secrets}
+    values |= {name: value for name, value in where.variables.secrets.items() if looks_secret(name)}
+    long = {name: value for name, value in values.items() if len(value) >= SHORTEST_SECRET}
+    return [name for name, value in long.items() if any(value in text for text in texts)]
+
+
+def _place(what: str, command: Command, where: _Where) -> Problems:
+    try:
+        image = image_of(where.cluster, command.container)
+        mounts = parse_mounts(_mounts(command, where.cluster))
+    except NewskillsError as error:
+        yield f"{what}: {error}"
+        return
+    if image is None:
+        return
+    if where.cluster.executor == "slurm" and image.endswith(".sqsh") and not image.startswith("/"):
+        yield f"{what}: the image {image} must be an absolute path, else Pyxis looks for it in a registry."
+    if not where.check_paths:
+        return
+    if command.workdir is not None and not command.workdir.startswith("/"):
+        yield f"{what}: the working folder '{command.workdir}' must be absolute, as it is used in a container."
+    for path in command.paths:
+        yield from _path(what, path, mounts)
+
+
+def _mounts(command: Command, cluster: ClusterConfig) -> Iterable[str]:
+    return cluster.mounts if command.mounts is None else command.mounts
+
+
+def _path(what: str, path: str, mounts: Sequence[Mount]) -> Problems:
+    if not path.startswith("/"):
+        yield f"{what}: the path '{path}' must be absolute, as it is used in a container."
+    elif not inside(path, CODE) and not reachable(path, mounts):
+        there = f"the mounts are {', '.join(map(str, mounts))}" if mounts else "there are no mounts"
+        yield f"{what}: {path} lies below no mount, so the container cannot see it ({there})."
+
+
+def _outputs(job: Job, where: _Where) -> Problems:
+    """Of the clients, one at least must reach each path."""
+    clients = [command for command in job.commands() if command.role == "client"]
+    try:
+        in_containers = all(image_of(where.cluster, command.container) for command in clients)
+        mounts = [parse_mounts(_mounts(command, where.cluster)) for command in clients]
+    except NewskillsError:
+        return
+    if not in_containers or not clients or not where.check_paths:
+        return
+    for path in job.outputs:
+        found = [list(_path(f"Job '{job.name}'", path, some)) for some in mounts]
+        if all(found):
+            yield from found[0]
+
+
+def _hf_home(pipeline: Pipeline, where: _Where) -> Problems:
+    """Containers forget what they download, unless its folder is mounted."""
+    cluster = where.cluster
+    try:
+        images = [image_of(cluster, command.container) for job in pipeline.jobs for command in job.commands()]
+        mounts = parse_mounts(cluster.mounts)
+    except NewskillsError:
+        return
+    if not any(images):
+        return
+    mend = "or give --skip_hf_home_check"
+    known = {**where.variables.secrets, **where.variables.plain}
+    if "HF_HOME" not in known:
+        yield f"HF_HOME is not among env_vars of cluster '{cluster.name}': add HF_HOME=/a/mounted/folder, {mend}."
+    elif not reachable(known["HF_HOME"], mounts):
+        yield f"HF_HOME={known['HF_HOME']} lies below no mount of cluster '{cluster.name}': mount it, {mend}."
