@@ -16,7 +16,7 @@ _WORD = re.compile(r"\w+")
 
 
 def row(raw: Row, index: int) -> Row:
-    solution, setup = (raw[name].replace("\r\n", "\n") for name in ("code", "test_setup_code"))
+    solution, setup = (_newlines(raw[name]) for name in ("code", "test_setup_code"))
     names = tested_names(solution, [setup, *raw["test_list"]])
     return {
         "id": f"Mbpp/{raw['task_id']}",
@@ -31,6 +31,10 @@ def row(raw: Row, index: int) -> Row:
         "challenge_test_list": raw["challenge_test_list"],
         "canonical_solution": solution,
     }
+
+
+def _newlines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def tested_names(solution: str, tests: list[str]) -> list[str]:

@@ -75,9 +75,10 @@ class Link:
     def _gone(self) -> Gone:
         os.kill(self._pid, signal.SIGKILL)
         _, status, usage = os.wait4(self._pid, 0)
-        if usage.ru_utime + usage.ru_stime >= self._cpu_seconds - 0.1:
-            return Gone("timeout", f"more than {self._cpu_seconds} s of CPU time")
         code = os.waitstatus_to_exitcode(status)
+        # The kernel counts by ticks where it limits, exactly where it reports.
+        if code in (-signal.SIGKILL, -signal.SIGXCPU) and usage.ru_utime + usage.ru_stime > self._cpu_seconds / 2:
+            return Gone("timeout", f"more than {self._cpu_seconds} s of CPU time")
         return Gone("crashed", f"ended by signal {-code}" if code < 0 else f"exited with code {code}")
 
 
