@@ -25,6 +25,14 @@ class JobFolder(Struct, frozen=True, kw_only=True):
     code: str = ""
 
 
+class Variable(Struct, frozen=True):
+    """A shell variable, with text around it, as one word: `before"$name"after`."""
+
+    name: str
+    before: str = ""
+    after: str = ""
+
+
 class Place(Protocol):
     """One executor's part of the job script."""
 
@@ -38,11 +46,30 @@ class Place(Protocol):
         """Lines of bash before the first step: SLURM_MASTER_NODE and the like."""
         ...
 
-    def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str]:
-        """Words of argv in front of `bash <folder>/<command>.sh`; `$`-variables of `prologue` may stand in them
-        as the renderer's `Variable`."""
+    def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str | Variable]:
+        """Words of argv in front of `bash <folder>/<command>.sh`, which run it in its place and pass TERM on to it.
+
+        Variables are those of `prologue`. Without any words of that kind a step needs `setsid`, so that all its
+        processes can be signalled together.
+        """
         ...
 
     def environment(self, command: Command) -> Mapping[str, str]:
         """Variables with values that are no secrets, from the cluster config."""
+        ...
+
+    def workdir(self, command: Command, folder: JobFolder) -> str:
+        """Where the command starts, as it sees it; empty: where its step puts it."""
+        ...
+
+    def host(self, job: Job, group: int) -> str | Variable:
+        """Name or address under which the other commands of the job reach the node that this is asked on."""
+        ...
+
+    def first_node(self, job: Job, group: int) -> str | Variable:
+        """The same for the first node of a group, whoever asks (`Ref(…, "node")`)."""
+        ...
+
+    def out_of_time(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        """Lines of bash that run when USR1 has stopped the job and job.exit is written (`scontrol requeue …`)."""
         ...

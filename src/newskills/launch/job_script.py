@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job as readable bash: job.sh, which starts its commands and decides how it ends, and one script for each command.
+
+What is the same in every job stands in `bash/*.sh` and is copied into the scripts, so that a job folder explains itself
+and needs nothing of newskills where it runs. job.sh needs bash 5.1, the scripts of commands bash 4.3 (containers).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from importlib.resources import files
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import Command, Job, Ref, Word
+from newskills.launch.names import is_file_name, is_variable
+from newskills.launch.place import JobFolder, Place, Variable
+
+PORT_PATIENCE = 1800.0
+"""Seconds to wait for a server that has a port but no `ready`."""
+TIME_CODE = 75
+"""Exit code of a job that the nearing time limit has stopped (EX_TEMPFAIL of sysexits.h: try again later)."""
+
+_OLD_BASH = """\
+case ${BASH_VERSION:-none} in
+    none | [1-4].* | 5.0.*)
+        echo "This job needs bash 5.1 or later on the node that runs job.sh; this is ${BASH_VERSION:-no bash}." >&2
+        exit 1
+        ;;
+esac
+"""
+
+
+class _Scene(Struct, frozen=True, kw_only=True):
+    """One command with all that its script has to know."""
+
+    job: Job
+    group: int
+    command: Command
+    folder: JobFolder
+    place: Place
+
+    def refs(self) -> list[Ref]:
+        script = self.command.script
+        return [word for word in (*script.argv, *script.env.values()) if isinstance(word, Ref)]
+
+
+def render(job: Job, folder: JobFolder, place: Place) -> dict[str, str]:
+    """File name → text: `job.sh`, `plan.json`, and `<command>.sh` (with `<command>.setup.sh`) for each command.
+
+    Raises ConfigError for what cannot be written down: a name that is no file name, a NUL byte, an empty argv, a
+    reference to a port of a command that has none.
+    """
+    scenes = [
+        _Scene(job=job, group=index, command=command, folder=folder, place=place)
+        for index, group in enumerate(job.groups)
+        for command in group.commands
+    ]
+    for scene in scenes:
+        _check(scene)
+    texts = {
+        "job.sh": _job_text(job, scenes, folder, place),
+        "plan.json": msgspec.json.format(msgspec.json.encode(job), indent=2).decode() + "\n",
+    }
+    for scene in scenes:
+        name = scene.command.name
+        new = {f"{name}.sh": _command_text(scene)}
+        if scene.command.script.setup:
+            new[f"{name}.setup.sh"] = scene.command.script.setup.rstrip("\n") + "\n"
+        if clash := sorted(new.keys() & texts.keys()):
+            raise ConfigError(f"Command '{name}' of job '{job.name}' needs the file {clash[0]}, which is taken.")
+        texts |= new
+    return texts
+
+
+def _check(scene: _Scene) -> None:
+    job, command = scene.job, scene.command
+    here = f"Command '{command.name}' of job '{job.name}'"
+    if not is_file_name(command.name):
+        raise ConfigError(f"{here} needs a name that can be a file's: letters, digits and '._-+=@'.")
+    if not command.script.argv:
+        raise ConfigError(f"{here} has nothing to run.")
+    for name in command.script.env:
+        if not is_variable(name):
+            raise ConfigError(f"{here} sets '{name}', which is no name of a variable.")
+    known = {other.name: other for other in job.commands()}
+    for ref in scene.refs():
+        if ref.attribute != "node" and known[ref.component].script.port is None:
+            raise ConfigError(f"{here} refers to the {ref.attribute} of '{ref.component}', which has no port.")
+
+
+def _job_text(job: Job, scenes: Sequence[_Scene], folder: JobFolder, place: Place) -> str:
+    lines = [
+        "#!/bin/bash",
+        *place.header(job, folder),
+        "",
+        f"# Job {_comment(job.name)}. Each command below runs its own script in this folder and has its own log.",
+        "",
+        *_OLD_BASH.splitlines(),
+        "set -u",
+        "",
+        f"job_folder={quote(folder.path)}",
+        f"job_logs={quote(folder.logs)}",
+        "",
+    ]
+    if prologue := place.prologue(job, folder):
+        lines += [*prologue, ""]
+    lines += ["start_all() {"]
+    for scene in scenes:
+        lines += _step_lines(scene)
+    lines += ["}", "", *_function("out_of_time", place.out_of_time(job, folder)), ""]
+    return "\n".join(lines) + "\n" + _resource("job")
+
+
+def _step_lines(scene: _Scene) -> list[str]:
+    command = scene.command
+    words = [_word(word) for word in scene.place.step(scene.job, scene.group, command, scene.folder)]
+    rows = [f"    start {command.role} {command.name}"]
+    row: list[str] = []
+    for word in words:  # one option a row, with its value
+        if row and word.startswith("-"):
+            rows.append("        " + " ".join(row))
+            row = []
+        row.append(word)
+    rows += ["        " + " ".join(row)] if row else []
+    rows.append(f'        bash "$job_folder"/{command.name}.sh')
+    return " \\\n".join(rows).split("\n")
+
+
+def _function(name: str, lines: Sequence[str]) -> list[str]:
+    return [f"{name}() {{", *(f"    {line}" if line else "" for line in lines or (":",)), "}"]
+
+
+def _command_text(scene: _Scene) -> str:
+    command, folder = scene.command, scene.folder
+    script = command.script
+    parts = [_head(scene)]
+    parts += _exports([(name, word) for name, word in script.env.items() if isinstance(word, str)])
+    if workdir := scene.place.workdir(command, folder):
+        parts.append(f"cd -- {quote(workdir)} || exit 1\n")
+    if script.setup:
+        parts.append(_resource("setup") + "\nset_up\n")
+    if script.port is not None:
+        parts.append(_port(scene))
+    parts += _waits(scene)
+    parts += _exports([(name, word) for name, word in script.env.items() if isinstance(word, Ref)])
+    argv = "".join(f"    {_text(word)}\n" for word in script.argv)
+    parts.append(f'job_argv=(\n{argv})\nexec -- "${{job_argv[@]}}"\n')
+    return "\n".join(parts)
+
+
+def _exports(variables: Sequence[tuple[str, Word]]) -> list[str]:
+    return ["".join(f"export {name}={_text(word)}\n" for name, word in variables)] if variables else []
+
+
+def _head(scene: _Scene) -> str:
+    command = scene.command
+    lines = [
+        "#!/bin/bash",
+        f"# Command '{command.name}', a {command.role} of job {_comment(scene.job.name)}: what runs inside its step.",
+    ]
+    if command.script.secrets:
+        lines.append(
+            f"# Their values come with the environment only: {', '.join(sorted(command.script.secrets))}."
+        )
+    lines += [
+        "set -u",
+        "",
+        f"job_folder={quote(scene.folder.path)}",
+        f"job_logs={quote(scene.folder.logs)}",
+        f"job_command={command.name}",
+    ]
+    exports = [f"export {name}={quote(value)}" for name, value in sorted(scene.place.environment(command).items())]
+    return "\n".join(lines + (["", *exports] if exports else [])) + "\n"
+
+
+def _port(scene: _Scene) -> str:
+    script, name = scene.command.script, scene.command.name
+    choose = f"choose_port {script.port} {_word(scene.place.host(scene.job, scene.group))}"
+    text = _resource("port") + "\n"
+    if script.all_nodes or script.tasks_per_node > 1:
+        text += (
+            _resource("await")
+            + "\n# The first process chooses for all of them.\n"
+            + f"if [[ ${{SLURM_PROCID:-0}} -eq 0 ]]; then {choose}; else await {name} '' {PORT_PATIENCE:.0f}; fi\n"
+        )
+    else:
+        text += choose + "\n"
+    return text + _remember(name)
+
+
+def _waits(scene: _Scene) -> list[str]:
+    """What the refs need: waiting for other commands, names of nodes."""
+    own = scene.command.name
+    known = {command.name: command for command in scene.job.commands()}
+    groups = {command.name: n for n, group in enumerate(scene.job.groups) for command in group.commands}
+    nodes = dict.fromkeys(ref.component for ref in scene.refs() if ref.attribute == "node")
+    others = dict.fromkeys(ref.component for ref in scene.refs() if ref.attribute != "node")
+    parts = [
+        f"{_name(component)}_node={_word(scene.place.first_node(scene.job, groups[component]))}\n"
+        for component in nodes
+    ]
+    waits = []
+    for component in others:
+        if component == own:
+            continue
+        ready = known[component].script.ready
+        path, patience = (ready.path, ready.patience) if ready else ("", PORT_PATIENCE)
+        waits.append(f"await {component} {quote(path)} {patience:.0f}\n{_remember(component)}")
+    if waits:
+        parts += [_resource("await"), "\n".join(waits)]
+    return parts
+
+
+def _remember(component: str) -> str:
+    name = _name(component)
+    return f'{name}_host=$job_host {name}_port=$job_port {name}_address="http://$job_host:$job_port"\n'
+
+
+def _name(component: str) -> str:
+    """A variable for a component; two names never give the same one."""
+    return "ref_" + re.sub(
+        r"[^A-Za-z0-9]", lambda found: "_" if found[0] == "_" else f"_{ord(found[0]):x}_", component
+    )
+
+
+def _text(word: Word) -> str:
+    if isinstance(word, Ref):
+        return _word(Variable(f"{_name(word.component)}_{word.attribute}", word.before, word.after))
+    return quote(word)
+
+
+def _word(word: str | Variable) -> str:
+    if isinstance(word, str):
+        return quote(word)
+    around = [quote(text) if text else "" for text in (word.before, word.after)]
+    return f'{around[0]}"${word.name}"{around[1]}'
+
+
+def quote(text: str) -> str:
+    """`text` as one word of bash that means exactly this text. Raises ConfigError for a NUL, which no argv holds."""
+    if "\0" in text:
+        raise ConfigError(f"A NUL byte cannot be given to a program: {text!r}.")
+    return text if text == shlex.quote(text) else "'" + text.replace("'", "'\\''") + "'"
+
+
+def _comment(text: str) -> str:
+    return "'" + " ".join(text.split()) + "'"
+
+
+def _resource(name: str) -> str:
+    return files("newskills.launch").joinpath("bash", f"{name}.sh").read_text("utf-8")
