@@ -197,6 +197,8 @@ def test_hooks_change_the_connection_and_the_results(tmp_path: Path) -> None:
         "import msgspec\n"
         "def start(config, environ):\n"
         f"    return msgspec.structs.replace(config, command=environ['EXE'], args=({str(SERVER)!r},))\n"
+        "def keyed(config, environ):\n"
+        "    return msgspec.structs.replace(config, url=config.url + '?key=' + environ['EXE'])\n"
         "def shown(result):\n"
         "    return {'said': result.content[0].text}\n"
         "def wrong(config, environ):\n"
@@ -207,6 +209,9 @@ def test_hooks_change_the_connection_and_the_results(tmp_path: Path) -> None:
     config = {"init_hook": f"{hooks}::start", "output_formatter": f"{hooks}::shown"}
     (text,) = use(config, calls(("add", {"a": 1, "b": 2})), {"EXE": sys.executable})
     assert text == '{"said":"3"}'
+    with pytest.raises(FatalToolError, match=r"http://127\.0\.0\.1:1/mcp cannot be used") as caught:
+        use({"init_hook": f"{hooks}::keyed", "url": "http://127.0.0.1:1/mcp"}, names, {"EXE": "s3cret"})
+    assert "s3cret" not in str(caught.value)
     with pytest.raises(ConfigError, match="ZeroDivisionError"):
         use({"init_hook": f"{hooks}::wrong"}, names)
     with pytest.raises(ConfigError, match="must return the configuration"):

@@ -76,6 +76,8 @@ class McpTool(ToolProvider):
         """Raises ConfigError: neither or both of command and url, a secret written out, hooks that are not there."""
         self._environ = context.environ
         self._format = load_attr(config.output_formatter, "output formatter") if config.output_formatter else None
+        # As the user wrote it: a hook may have put a key into the address.
+        self._where = config.url or " ".join([config.command, *config.args]) or f"of {config.init_hook}"
         self._config = _hooked(config, context.environ)
         _check(self._config)
         self._link: Link | None = None
@@ -119,10 +121,6 @@ class McpTool(ToolProvider):
             link, self._link = self._link, None
         if link is not None:
             await link.close()
-
-    @property
-    def _where(self) -> str:
-        return self._config.url or " ".join([self._config.command, *self._config.args])
 
     def _hidden(self, tool: str) -> set[str]:
         return {*self._config.hide_args.get(tool, ()), *self._config.arguments.get(tool, ())}
