@@ -20,6 +20,11 @@ from newskills.sandbox.launch import Launched, launch
 from newskills.sandbox.turns import Turns
 from newskills.sandbox.zygote import Channel
 
+EXCESS = {
+    "memory": "used more memory",
+    "disk": "wrote more files",
+    "processes": "started more processes",
+}
 AHEAD = 4
 """Sessions kept ready of each kind that was asked for."""
 SLACK = 20.0
@@ -286,7 +291,8 @@ def _notice(status: str, execution: Execution, outcome: Mapping[str, Any]) -> st
         whole = int(seconds) if math.isfinite(seconds) and seconds == int(seconds) else seconds
         return f"Execution timed out after {whole if isinstance(seconds, int) else seconds} seconds\n"
     if status == "out_of_memory":
-        return "The code used more memory than a session may have and was stopped.\n"
+        what = EXCESS[outcome["excess"] or "memory"]
+        return f"The code {what} than a session may have and was stopped.\n"
     if status == "crashed":
         code = outcome["exit"]
         how = (

@@ -27,6 +27,7 @@ _TRUNCATE, _IOCTL_DEV, _RESOLVE_UNIX = 1 << 14, 1 << 15, 1 << 16
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV | _RESOLVE_UNIX
 _TCP = 0b11  # bind, connect
+_SCOPED_SINCE = 6
 _SCOPES = 0b11  # abstract unix sockets, signals
 
 
@@ -36,6 +37,17 @@ def abi() -> int:
         return linux.syscall(_NR_CREATE_RULESET, 0, 0, _VERSION)
     except OSError:
         return 0
+
+
+def too_weak(version: int, user: int) -> str:
+    """Why this version does not keep the processes of `user` apart, empty where it does: as root, each session is given
+    a user of its own, who may signal nobody else in any case."""
+    if version < _SCOPED_SINCE and user != 0:
+        return (
+            f"Landlock {version} of this kernel lets code signal your other processes; it takes {_SCOPED_SINCE} "
+            "(Linux 6.12), or root"
+        )
+    return ""
 
 
 def _file_rights(version: int) -> int:
@@ -69,7 +81,9 @@ def restrict(*, read: Sequence[str], write: Sequence[str], network: bool, listed
     """
     version = abi()
     handled = _file_rights(version)
-    denied = struct.pack("=QQQ", handled, 0 if network or version < 4 else _TCP, _SCOPES if version >= 6 else 0)
+    denied = struct.pack(
+        "=QQQ", handled, 0 if network or version < 4 else _TCP, _SCOPES if version >= _SCOPED_SINCE else 0
+    )
     ruleset = linux.syscall(_NR_CREATE_RULESET, denied, len(denied), 0)
     try:
         for path in read:

@@ -125,6 +125,24 @@ def _proportional(pid: int) -> int:
     return _resident(pid)
 
 
+def threads(pids: Collection[int]) -> int:
+    """Threads of all `pids` together, the first of each process included."""
+    counts = (_stat(pid)[17:18] for pid in pids)
+    return sum(int(count[0]) for count in counts if count)
+
+
+def of_user(user: int) -> int:
+    """Threads of all processes of `user` that can be seen here."""
+    count = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/status", "rb", buffering=0) as file:
+                fields = dict(line.partition(b":\t")[::2] for line in file.read().splitlines())
+                if int(fields[b"Uid"].split()[0]) == user:
+                    count += int(fields[b"Threads"])
+    return count
+
+
 def socket_memory(pids: Collection[int]) -> int:
     """Bytes that the kernel may hold in buffers of sockets and pipes, which no process's memory shows.
 

@@ -17,6 +17,7 @@ import socket
 import time
 
 from newskills.sandbox.inside import linux, processes, root, wire, worker
+from newskills.sandbox.inside.budget import Budget
 from newskills.sandbox.inside.capture import Capture
 
 TYPE_CHECKING = False
@@ -29,8 +30,6 @@ GRACE = 1.0
 FIRST_LOOK, LOOK_EVERY = 0.02, 0.05
 HANG_UP_PATIENCE = 0.5
 NEVER = 1e6
-FREE_RESERVE = 256 << 20
-"""Memory that the machine keeps: below it, cells that use much are ended; below half of it, all."""
 
 
 def main(settings: dict[str, Any], message: dict[str, Any], descriptors: list[int]) -> NoReturn:
@@ -147,7 +146,8 @@ class _Watch:
         self.deadline = self.began + message["timeout"]
         self.next_look = self.began + FIRST_LOOK
         self.nonce, self.unsent, self.reply = nonce, memoryview(request), b""
-        self.timed_out = self.interrupted = self.out_of_memory = self.corrupt = self.hung_up = False
+        self.excess = ""
+        self.timed_out = self.interrupted = self.corrupt = self.hung_up = False
 
     @property
     def answered(self) -> bool:
@@ -162,7 +162,8 @@ class Supervisor:
     """Serves one session's host socket. Its own processes are all that it can see or signal."""
 
     def __init__(self, settings: dict[str, Any], host: socket.socket, meminfo: int, *, eager: bool) -> None:
-        self._settings, self._host, self._meminfo = settings, host, meminfo
+        self._settings, self._host = settings, host
+        self._budget = Budget(settings, meminfo)
         self._wake, wake = socket.socketpair()
         self._wake.setblocking(False)
         wake.setblocking(False)
@@ -361,8 +362,8 @@ class Supervisor:
             self._stop(watch, now)
         elif now >= watch.next_look:
             watch.next_look = now + LOOK_EVERY
-            if self._too_much_memory():
-                watch.out_of_memory = True
+            watch.excess = self._budget.exceeded(self._listing())
+            if watch.excess:
                 self._kill(watch)
 
     def _stop(self, watch: _Watch, now: float) -> None:
@@ -380,27 +381,6 @@ class Supervisor:
             processes.send(-1, signal.SIGKILL)
         else:
             processes.send(watch.process.pid, signal.SIGKILL)
-
-    def _too_much_memory(self) -> bool:
-        most = self._settings["limits"]["memory"]
-        pids = self._listing()
-        used = processes.memory(pids, most) + processes.socket_memory(pids) + self._files()
-        free = self._free()
-        if free < FREE_RESERVE // 2:
-            return True
-        return used > most or (free < FREE_RESERVE and used > most // 4)
-
-    def _files(self) -> int:
-        if not self._namespaced:
-            return 0
-        files = os.statvfs(root.HOME)
-        return (files.f_blocks - files.f_bfree) * files.f_frsize
-
-    def _free(self) -> int:
-        for line in os.pread(self._meminfo, 4096, 0).splitlines():
-            if line.startswith(b"MemAvailable:"):
-                return int(line.split()[1]) * 1024
-        return FREE_RESERVE
 
     def _listing(self) -> list[int]:
         return processes.in_namespace() if self._namespaced else processes.below()
@@ -447,8 +427,12 @@ class Supervisor:
             capture.read_all()
         if process.status is None and not watch.answered:
             self._end_everything()
+        if watch.excess == "disk":
+            self._end_everything()
+            self._budget.clear()
         return {
             "status": _status(watch),
+            "excess": watch.excess,
             "exit": process.status,
             "out": process.out.text(),
             "err": process.err.text(),
@@ -460,7 +444,7 @@ class Supervisor:
 def _status(watch: _Watch) -> str:
     if watch.timed_out:
         return "timeout"
-    if watch.out_of_memory:
+    if watch.excess:
         return "out_of_memory"
     if watch.answered and not watch.corrupt:
         return "error" if watch.reply[16] else "completed"
@@ -470,7 +454,7 @@ def _status(watch: _Watch) -> str:
 
 
 def _not_begun(why: str) -> dict[str, Any]:
-    return {"status": "exited", "exit": 1, "out": "", "err": why, "fresh": False, "seconds": 0.0}
+    return {"status": "exited", "exit": 1, "excess": "", "out": "", "err": why, "fresh": False, "seconds": 0.0}
 
 
 def _file(text: str) -> int:

@@ -203,6 +203,8 @@ def _landlock() -> str:
     version = landlock.abi()
     if version == 0:
         raise Refused("not in this kernel, or switched off (lsm= at boot)")
+    if weak := landlock.too_weak(version, os.geteuid()):
+        raise Refused(weak)
     become_nobody()
     landlock.restrict(read=["/usr"], write=[], network=False)
     try:

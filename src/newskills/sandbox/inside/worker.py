@@ -24,6 +24,8 @@ REQUEST = struct.Struct("!16sBIII")
 REPLY = struct.Struct("!16sB")
 """Nonce, 1 where an exception ended the cell."""
 STYLES = ("Plain", "Context", "Verbose", "Minimal")
+BETWEEN_LOOKS = 1024
+"""Processes that an ordinary user's code may start on rung b until the supervisor looks and ends it."""
 SPARE_OUT, SPARE_ERR, CONTROL = 240, 241, 242
 
 
@@ -69,6 +71,8 @@ def confine(settings: dict[str, Any]) -> None:
         rows.append((resource.RLIMIT_AS, processes.virtual_size() + limits["memory"]))
     if settings["rung"] == "a" or settings["uid"]:
         rows.append((resource.RLIMIT_NPROC, limits["processes"]))
+    elif settings["rung"] == "b":  # the user's other processes count, too; the supervisor's look finds the rest
+        rows.append((resource.RLIMIT_NPROC, processes.of_user(os.getuid()) + BETWEEN_LOOKS))
     for which, most in rows:
         hard = resource.getrlimit(which)[1]
         value = most if hard == resource.RLIM_INFINITY else min(most, hard)

@@ -17,7 +17,7 @@ import signal
 import socket
 import sys
 
-from newskills.sandbox.inside import linux, processes, root, supervisor
+from newskills.sandbox.inside import landlock, linux, processes, root, supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def main(descriptor: int) -> None:
     try:
         if settings["rung"] == "a":
             _enter_namespaces(settings)
+        elif settings["rung"] == "b" and (weak := landlock.too_weak(landlock.abi(), os.geteuid())):
+            raise OSError(weak)
         sys.path[:] = [settings["links"].get(os.path.realpath(place), place) for place in sys.path]
         _load(settings["preload"])
         control.send(json.dumps({"ready": True}).encode())

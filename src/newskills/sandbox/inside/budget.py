@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a session uses while code runs, and whether that is too much. On rung a the kernel counts files and processes;
+on the others they are looked for, often enough that what slips through between two looks is small."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import time
+
+from newskills.sandbox.inside import processes, root
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from typing import Any
+
+FREE_RESERVE = 256 << 20
+"""Memory that the machine keeps: below it, cells that use much are ended; below half of it, all."""
+WALK_SHARE = 10
+"""Looking at files may take one part in so many of the time."""
+_BLOCK = 512  # st_blocks, whatever the file system's own are
+
+
+class Budget:
+    """`meminfo`: descriptor of /proc/meminfo."""
+
+    def __init__(self, settings: dict[str, Any], meminfo: int) -> None:
+        self._limits, self._folder = settings["limits"], settings["folder"]
+        self._namespaced = settings["rung"] == "a"
+        self._meminfo = meminfo
+        self._next_walk = 0.0
+
+    def exceeded(self, pids: Collection[int]) -> str:
+        """memory, processes or disk; empty while all is well. `pids`: the session's processes."""
+        if self._too_much_memory(pids):
+            return "memory"
+        if self._namespaced:
+            return ""
+        if processes.threads(pids) > self._limits["processes"]:
+            return "processes"
+        now = time.monotonic()
+        if now < self._next_walk:
+            return ""
+        count, used = self._written(pids)
+        self._next_walk = now + WALK_SHARE * (time.monotonic() - now)
+        return "disk" if used > self._limits["disk"] or count > self._limits["files"] else ""
+
+    def clear(self) -> None:
+        """Removes the session's files, of which there were too many. Its processes must have ended."""
+        for entry in os.scandir(self._folder):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)
+
+    def _too_much_memory(self, pids: Collection[int]) -> bool:
+        most = self._limits["memory"]
+        used = processes.memory(pids, most) + processes.socket_memory(pids) + self._files()
+        free = self._free()
+        if free < FREE_RESERVE // 2:
+            return True
+        return used > most or (free < FREE_RESERVE and used > most // 4)
+
+    def _files(self) -> int:
+        """Bytes of files in memory."""
+        if not self._namespaced:
+            return 0
+        files = os.statvfs(root.HOME)
+        return (files.f_blocks - files.f_bfree) * files.f_frsize
+
+    def _free(self) -> int:
+        for line in os.pread(self._meminfo, 4096, 0).splitlines():
+            if line.startswith(b"MemAvailable:"):
+                return int(line.split()[1]) * 1024
+        return FREE_RESERVE
+
+    def _written(self, pids: Collection[int]) -> tuple[int, int]:
+        """Number and bytes of the session's files, those that are open but have no name any more included."""
+        count = used = 0
+        for each in (*_below(self._folder), *_nameless(pids)):
+            count += 1
+            used += each.st_blocks * _BLOCK
+            if count > self._limits["files"]:
+                break
+        return count, used
+
+
+def _below(folder: str) -> Iterator[os.stat_result]:
+    folders = [folder]
+    while folders:
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    yield entry.stat(follow_symlinks=False)
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+
+
+def _nameless(pids: Collection[int]) -> Iterator[os.stat_result]:
+    seen = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for name in os.listdir(f"/proc/{pid}/fd"):
+                with contextlib.suppress(OSError):
+                    found = os.stat(f"/proc/{pid}/fd/{name}")
+                    if stat.S_ISREG(found.st_mode) and found.st_nlink == 0 and found.st_ino not in seen:
+                        seen.add(found.st_ino)
+                        yield found
