@@ -90,6 +90,8 @@ def _facts(benchmark: Benchmark, *, family: bool = False) -> Iterator[str]:
         yield f"| grader | `{benchmark.grader}` |"
         yield f"| metric | `{benchmark.metric}` |"
         yield f"| random guessing | {_chance(benchmark)} |"
+    if benchmark.needs_sandbox:
+        yield "| runs code | in the sandbox, which starts by itself |"
     if benchmark.requires:
         yield f"| needs | `pip install '{benchmark.requires}'` |"
 
