@@ -25,6 +25,27 @@ class JobFolder(Struct, frozen=True, kw_only=True):
     code: str = ""
 
 
+class Site(Struct, frozen=True, kw_only=True):
+    """What an executor is made from: a cluster and one experiment on it.
+
+    folder   <job_dir>/<experiment>, as the nodes see it; absolute
+    code     the packaged code, as in JobFolder
+    log_dir  the user's --log_dir
+    environ  of the launching command: where env_vars and secrets get their values
+    """
+
+    cluster: ClusterConfig
+    folder: str
+    code: str = ""
+    log_dir: str = ""
+    environ: Mapping[str, str] = {}
+
+    def job_folder(self, job: Job) -> JobFolder:
+        path = f"{self.folder}/{job.name}"
+        logs = f"{self.log_dir}/{job.name}" if self.log_dir else f"{path}/logs"
+        return JobFolder(path=path, logs=logs, code=self.code)
+
+
 class Variable(Struct, frozen=True):
     """A shell variable, with text around it, as one word: `before"$name"after`."""
 

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executor `none`: jobs as plain processes of this machine, with dependencies, in parallel where they allow it.
+
+The handle of a job is its folder. A supervisor stands above each job (supervisor.py), so that jobs go on when the
+command that submitted them has ended, and nothing is left of a job that has ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from newskills.base.errors import ConfigError, LockedError, StorageError, storage_error
+from newskills.base.plan import Command, Job
+from newskills.launch.executors import supervisor
+from newskills.launch.job_script import render
+from newskills.launch.place import JobFolder, Site, Variable
+from newskills.launch.variables import job_variables
+
+STATES = {"completed": "completed", "failed": "failed", "cancelled": "cancelled", "time": "timeout"}
+"""Second word of job.exit → state."""
+HERE = "127.0.0.1"
+
+
+def make(site: Site) -> Processes:
+    return Processes(site)
+
+
+class Processes:
+    """Executor and Place in one: one node, no containers."""
+
+    def __init__(self, site: Site) -> None:
+        self.cluster = site.cluster
+        self._site = site
+        self._variables = job_variables(site.cluster, site.environ)
+
+    def submit(self, job: Job, *, after: Sequence[str] = ()) -> str:
+        """Starts the job, or what waits for the jobs `after`, and returns at once.
+
+        Raises ConfigError for an unknown handle or a tool that is missing here, LockedError where the job still runs
+        in the same folder, StorageError.
+        """
+        for handle in after:
+            if not Path(handle, "supervisor").is_file():
+                raise ConfigError(f"No job is known as '{handle}': job '{job.name}' cannot wait for it.")
+        for tool in ("bash", "setsid"):
+            if shutil.which(tool, path=self._site.environ.get("PATH")) is None:
+                raise ConfigError(f"Jobs on this machine need the program '{tool}', which is not in PATH.")
+        folder = self._site.job_folder(job)
+        texts = render(job, folder, self)
+        log = _write(texts, folder, busy=f"Job '{job.name}' in {folder.path}")
+        argv = [
+            sys.executable,
+            "-I",
+            "-S",
+            supervisor.__file__,
+            folder.path,
+            folder.logs,
+            self.cluster.dependency_type,
+        ]
+        environ = {**self._site.environ, **self._variables.secrets}
+        with log.open("ab") as output:
+            code = subprocess.run(
+                [*argv, *after], stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environ, check=False
+            ).returncode
+        if code == supervisor.RUNS_ALREADY:
+            raise _busy(f"Job '{job.name}' in {folder.path}")
+        if code != 0:
+            raise StorageError(f"Job '{job.name}' could not be started: see {log}.")
+        return folder.path
+
+    def state(self, handles: Sequence[str]) -> dict[str, str]:
+        """handle → pending, running, completed, failed, cancelled, timeout; unknown where no job has been."""
+        return {handle: _state(Path(handle)) for handle in handles}
+
+    def logs(self, handle: str) -> Iterator[str]:
+        """Lines of the job's own log, then of each command's below a line with its path. Raises ConfigError."""
+        _, logs = _supervisor(Path(handle))
+        files = sorted(logs.glob("*.log"), key=lambda file: (file.name != "job.log", file.name))
+        for file in files:
+            yield f"==> {file} <=="
+            with file.open(encoding="utf-8", errors="replace") as lines:
+                yield from (line.rstrip("\n") for line in lines)
+
+    def cancel(self, handles: Sequence[str]) -> None:
+        """Asks the jobs to stop and returns at once: clients get TERM and may save their work, servers follow.
+
+        Asking twice makes `ns` give up requests in flight. Jobs that have ended are no error; raises ConfigError for an
+        unknown handle.
+        """
+        for handle in handles:
+            pid, _ = _supervisor(Path(handle))
+            if _held(Path(handle)):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+
+    def wait(self, handles: Sequence[str]) -> dict[str, str]:
+        """Returns the states when all have ended. Ctrl-C cancels them, waits for their end, and is raised then."""
+        interrupt: KeyboardInterrupt | None = None
+        left = list(handles)
+        while left:
+            try:
+                _until_free(Path(left[0]))
+                left.pop(0)
+            except KeyboardInterrupt as error:
+                interrupt = error
+                self.cancel(left)
+        if interrupt is not None:
+            raise interrupt
+        return self.state(handles)
+
+    def header(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        return ()
+
+    def prologue(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        return ()
+
+    def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str | Variable]:
+        return ("setsid",)
+
+    def environment(self, command: Command) -> Mapping[str, str]:
+        plain = dict(self._variables.plain)
+        if self._site.code:
+            paths = [self._site.code, plain.get("PYTHONPATH") or self._site.environ.get("PYTHONPATH", "")]
+            plain["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        return plain
+
+    def workdir(self, command: Command, folder: JobFolder) -> str:
+        return command.workdir or folder.code or os.getcwd()
+
+    def host(self, job: Job, group: int) -> str:
+        return HERE
+
+    def first_node(self, job: Job, group: int) -> str:
+        return HERE
+
+    def out_of_time(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        return ()
+
+
+def _write(texts: Mapping[str, str], folder: JobFolder, *, busy: str) -> Path:
+    """Writes the scripts into a folder for the user alone; returns the path of the job's own log."""
+    path = Path(folder.path)
+    if _held(path):
+        raise _busy(busy)
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        Path(folder.logs).mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name, text in texts.items():
+            # Replaced, not rewritten: a bash that still reads the old file goes on with that.
+            new = path / f".{name}.{os.getpid()}"
+            new.write_text(text, encoding="utf-8", errors="surrogateescape")
+            new.replace(path / name)
+    except OSError as error:
+        raise storage_error(error, path) from error
+    return Path(folder.logs) / "job.log"
+
+
+def _busy(what: str) -> LockedError:
+    return LockedError(f"{what} is still running.", hint="Wait for it, or stop it with ns cancel.")
+
+
+def _state(folder: Path) -> str:
+    if not (folder / "supervisor").is_file():
+        return "unknown"
+    words = supervisor.exit_mark(str(folder)).split(maxsplit=2)
+    if not words:
+        held = _held(folder)
+        words = supervisor.exit_mark(str(folder)).split(maxsplit=2)  # it may have ended between the two looks
+        if not words and held:
+            return "running" if (folder / "job.started").exists() else "pending"
+    return STATES.get(words[1], "failed") if len(words) > 1 else "failed"
+
+
+def _held(folder: Path) -> bool:
+    """Whether a supervisor lives."""
+    try:
+        with (folder / "supervisor").open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _until_free(folder: Path) -> None:
+    with contextlib.suppress(FileNotFoundError), (folder / "supervisor").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+
+
+def _supervisor(folder: Path) -> tuple[int, Path]:
+    """Process id of the supervisor (while its lock is held) and the folder of logs."""
+    try:
+        pid, _, logs = (folder / "supervisor").read_text("utf-8", "surrogateescape").partition("\n")
+    except (FileNotFoundError, NotADirectoryError):
+        raise ConfigError(f"No job is known as '{folder}'.") from None
+    return int(pid), Path(logs.removesuffix("\n"))
