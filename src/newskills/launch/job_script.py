@@ -25,6 +25,9 @@ PORT_PATIENCE = 1800.0
 TIME_CODE = 75
 """Exit code of a job that the nearing time limit has stopped (EX_TEMPFAIL of sysexits.h: try again later)."""
 
+LOCAL = ("node", "rank")
+"""Attributes that nobody has to wait for."""
+
 _OLD_BASH = """\
 case ${BASH_VERSION:-none} in
     none | [1-4].* | 5.0.*)
@@ -43,6 +46,7 @@ class _Scene(Struct, frozen=True, kw_only=True):
     command: Command
     folder: JobFolder
     place: Place
+    variables: dict[str, str]
 
     def refs(self) -> list[Ref]:
         script = self.command.script
@@ -55,8 +59,9 @@ def render(job: Job, folder: JobFolder, place: Place) -> dict[str, str]:
     Raises ConfigError for what cannot be written down: a name that is no file name, a NUL byte, an empty argv, a
     reference to a port of a command that has none.
     """
+    variables = _variables(job)
     scenes = [
-        _Scene(job=job, group=index, command=command, folder=folder, place=place)
+        _Scene(job=job, group=index, command=command, folder=folder, place=place, variables=variables)
         for index, group in enumerate(job.groups)
         for command in group.commands
     ]
@@ -89,7 +94,7 @@ def _check(scene: _Scene) -> None:
             raise ConfigError(f"{here} sets '{name}', which is no name of a variable.")
     known = {other.name: other for other in job.commands()}
     for ref in scene.refs():
-        if ref.attribute != "node" and known[ref.component].script.port is None:
+        if ref.attribute not in LOCAL and known[ref.component].script.port is None:
             raise ConfigError(f"{here} refers to the {ref.attribute} of '{ref.component}', which has no port.")
 
 
@@ -139,7 +144,7 @@ def _command_text(scene: _Scene) -> str:
     command, folder = scene.command, scene.folder
     script = command.script
     parts = [_head(scene)]
-    parts += _exports([(name, word) for name, word in script.env.items() if isinstance(word, str)])
+    parts += _exports(scene, [(name, word) for name, word in script.env.items() if isinstance(word, str)])
     if workdir := scene.place.workdir(command, folder):
         parts.append(f"cd -- {quote(workdir)} || exit 1\n")
     if script.setup:
@@ -147,14 +152,14 @@ def _command_text(scene: _Scene) -> str:
     if script.port is not None:
         parts.append(_port(scene))
     parts += _waits(scene)
-    parts += _exports([(name, word) for name, word in script.env.items() if isinstance(word, Ref)])
-    argv = "".join(f"    {_text(word)}\n" for word in script.argv)
+    parts += _exports(scene, [(name, word) for name, word in script.env.items() if isinstance(word, Ref)])
+    argv = "".join(f"    {_text(scene, word)}\n" for word in script.argv)
     parts.append(f'job_argv=(\n{argv})\nexec -- "${{job_argv[@]}}"\n')
     return "\n".join(parts)
 
 
-def _exports(variables: Sequence[tuple[str, Word]]) -> list[str]:
-    return ["".join(f"export {name}={_text(word)}\n" for name, word in variables)] if variables else []
+def _exports(scene: _Scene, variables: Sequence[tuple[str, Word]]) -> list[str]:
+    return ["".join(f"export {name}={_text(scene, word)}\n" for name, word in variables)] if variables else []
 
 
 def _head(scene: _Scene) -> str:
@@ -186,51 +191,59 @@ def _port(scene: _Scene) -> str:
         text += (
             _resource("await")
             + "\n# The first process chooses for all of them.\n"
-            + f"if [[ ${{SLURM_PROCID:-0}} -eq 0 ]]; then {choose}; else await {name} '' {PORT_PATIENCE:.0f}; fi\n"
+            + f"if [[ ${{SLURM_PROCID:-0}} -eq 0 ]]; then {choose}; else await {name} {PORT_PATIENCE:.0f}; fi\n"
         )
     else:
         text += choose + "\n"
-    return text + _remember(name)
+    return text + _remember(scene, name)
 
 
 def _waits(scene: _Scene) -> list[str]:
-    """What the refs need: waiting for other commands, names of nodes."""
-    own = scene.command.name
-    known = {command.name: command for command in scene.job.commands()}
+    """What the refs need: numbers and names of nodes, then waiting for other commands."""
+    own, script = scene.command.name, scene.command.script
     groups = {command.name: n for n, group in enumerate(scene.job.groups) for command in group.commands}
-    nodes = dict.fromkeys(ref.component for ref in scene.refs() if ref.attribute == "node")
-    others = dict.fromkeys(ref.component for ref in scene.refs() if ref.attribute != "node")
-    parts = [
-        f"{_name(component)}_node={_word(scene.place.first_node(scene.job, groups[component]))}\n"
-        for component in nodes
-    ]
-    waits = []
-    for component in others:
-        if component == own:
+    asked = dict.fromkeys((ref.component, ref.attribute) for ref in scene.refs())
+    lines = []
+    for component, attribute in asked:
+        if attribute == "node":
+            value = _word(scene.place.first_node(scene.job, groups[component]))
+        elif attribute == "rank":
+            value = "${SLURM_NODEID:-0}" if script.all_nodes else "0"
+        else:
             continue
-        ready = known[component].script.ready
-        path, patience = (ready.path, ready.patience) if ready else ("", PORT_PATIENCE)
-        waits.append(f"await {component} {quote(path)} {patience:.0f}\n{_remember(component)}")
-    if waits:
-        parts += [_resource("await"), "\n".join(waits)]
-    return parts
+        lines.append(f"{scene.variables[component]}_{attribute}={value}\n")
+    others = dict.fromkeys(name for name, attribute in asked if name != own and attribute not in ("node", "rank"))
+    waits = [_await(scene, component) + _remember(scene, component) for component in others]
+    return (["".join(lines)] if lines else []) + ([_resource("await"), "\n".join(waits)] if waits else [])
 
 
-def _remember(component: str) -> str:
-    name = _name(component)
-    return f'{name}_host=$job_host {name}_port=$job_port {name}_address="http://$job_host:$job_port"\n'
+def _await(scene: _Scene, component: str) -> str:
+    ready = {command.name: command for command in scene.job.commands()}[component].script.ready
+    if ready is None:
+        return f"await {component} {PORT_PATIENCE:.0f}\n"
+    status = "'[1-4]??'" if ready.any_answer else "200"
+    return f"await {component} {ready.patience:.0f} {quote(ready.path)} {status}\n"
 
 
-def _name(component: str) -> str:
-    """A variable for a component; two names never give the same one."""
-    return "ref_" + re.sub(
-        r"[^A-Za-z0-9]", lambda found: "_" if found[0] == "_" else f"_{ord(found[0]):x}_", component
-    )
+def _remember(scene: _Scene, component: str) -> str:
+    name = scene.variables[component]
+    return f'{name}_host=$job_host\n{name}_port=$job_port\n{name}_address="http://$job_host:$job_port"\n'
 
 
-def _text(word: Word) -> str:
+def _variables(job: Job) -> dict[str, str]:
+    """Component → the beginning of its shell variables, another one for each."""
+    found: dict[str, str] = {}
+    for command in job.commands():
+        variable = "ref_" + re.sub(r"[^A-Za-z0-9]", "_", command.name)
+        while variable in found.values():
+            variable += "_"
+        found[command.name] = variable
+    return found
+
+
+def _text(scene: _Scene, word: Word) -> str:
     if isinstance(word, Ref):
-        return _word(Variable(f"{_name(word.component)}_{word.attribute}", word.before, word.after))
+        return _word(Variable(f"{scene.variables[word.component]}_{word.attribute}", word.before, word.after))
     return quote(word)
 
 

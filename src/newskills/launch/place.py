@@ -30,7 +30,7 @@ class Site(Struct, frozen=True, kw_only=True):
 
     folder   <job_dir>/<experiment>, as the nodes see it; absolute
     code     the packaged code, as in JobFolder
-    log_dir  the user's --log_dir
+    log_dir  the user's --log_dir, where the job itself names none
     environ  of the launching command: where env_vars and secrets get their values
     """
 
@@ -42,7 +42,7 @@ class Site(Struct, frozen=True, kw_only=True):
 
     def job_folder(self, job: Job) -> JobFolder:
         path = f"{self.folder}/{job.name}"
-        logs = f"{self.log_dir}/{job.name}" if self.log_dir else f"{path}/logs"
+        logs = job.log_dir or (f"{self.log_dir}/{job.name}" if self.log_dir else f"{path}/logs")
         return JobFolder(path=path, logs=logs, code=self.code)
 
 

@@ -1,12 +1,12 @@
-# answers HOST PORT PATH: an HTTP GET gives 200. No curl needed; a node that drops packets costs 5 s, not minutes.
+# answers HOST PORT PATH STATUS: the status of an HTTP GET is of that pattern. No curl needed; a node that drops packets costs 5 s, not minutes.
 answers() {
     timeout 5 bash -c '
         exec 3<>"/dev/tcp/$1/$2" || exit 1
         printf "GET %s HTTP/1.1\r\nHost: %s:%s\r\nConnection: close\r\n\r\n" "$3" "$1" "$2" >&3
         IFS= read -r status <&3
         read -r -t 0.5 -N 65536 rest <&3 # a server whose answer nobody reads complains in its log
-        [[ $status == HTTP/1.?" 200"* ]]
-    ' answers "$1" "$2" "$3" 2>/dev/null
+        [[ $status == HTTP/1.?" "$4* ]]
+    ' answers "$1" "$2" "$3" "$4" 2>/dev/null
 }
 
 # give_up NAME WORDS: says so, with the end of that command's log.
@@ -18,8 +18,8 @@ give_up() {
     exit 1
 }
 
-# await NAME PATH SECONDS: waits until NAME has a port and, unless PATH is empty, answers there with 200; sets
-# `job_host` and `job_port`. Ends the command when NAME has ended or the time is up.
+# await NAME PATH SECONDS [STATUS]: waits until NAME has a port and, unless PATH is empty, answers there with 200 (or a
+# status that begins as the pattern STATUS says); sets `job_host` and `job_port`. Ends the command when NAME has ended or the time is up.
 await() {
     local began=$SECONDS said=$SECONDS what
     job_host="" job_port=""
@@ -30,17 +30,17 @@ await() {
         if [[ -n $job_port ]]; then
             [[ -n $2 ]] || return 0
             what="http://$job_host:$job_port$2 of '$1'"
-            if answers "$job_host" "$job_port" "$2"; then return 0; fi
+            if answers "$job_host" "$job_port" "$2" "${4:-200}"; then return 0; fi
         fi
         if [[ -e $job_folder/$1.exit ]]; then
             give_up "$1" "'$1' ended with exit code $(<"$job_folder/$1.exit") before it was ready for '$job_command'."
         fi
-        if ((SECONDS - began >= $3)); then
-            give_up "$1" "'$job_command' waited $3 s for $what in vain."
+        if ((SECONDS - began >= $2)); then
+            give_up "$1" "'$job_command' waited $2 s for $what in vain."
         fi
         if ((SECONDS - said >= 30)); then
             said=$SECONDS
-            echo "'$job_command' waits for $what: $((SECONDS - began)) s of at most $3 s. Its log: $job_logs/$1.log"
+            echo "'$job_command' waits for $what: $((SECONDS - began)) s of at most $2 s. Its log: $job_logs/$1.log"
         fi
         sleep 0.2
     done
