@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers that try to pass without computing anything. `CANARY` stands in the tests, and nowhere else."""
+"""Answers that try to pass without computing anything. `CANARY` stands in the tests, and nowhere else.
+
+Never to be run without isolation: some of them kill every process that they can reach.
+"""
 
 from __future__ import annotations
 
@@ -75,11 +78,8 @@ PATCHES = {
     f"os.write(4, (len(reply).to_bytes(4, 'big') + reply) * 50){CONSTANT}",
     "replies that are rubbish": f"import os\nos.write(4, b'\\xff' * 1000){CONSTANT}",
     "a closed pipe": f"import os\nos.close(4)\nos.close(3){CONSTANT}",
-    "a module for the judge": "import os, sys\nfor place in {*sys.path, '', '/work', '/tmp', os.getcwd()}:\n"
-    "    for name in ('fractions', 'decimal', '_pydecimal', 'numbers', 'collections'):\n        try:\n"
-    "            with open(os.path.join(place, name + '.py'), 'w') as file:\n"
-    "                file.write('import os; os.write(64, b\"x\"); Fraction = lambda text: 4')\n"
-    "        except OSError:\n            pass\n"
+    "a module for the judge": "for name in ('fractions', 'decimal', 'numbers', 'collections'):\n"
+    "    with open(name + '.py', 'x') as file:\n        file.write('Fraction = lambda text: 4')\n"
     "class Fraction:\n    def __str__(self): return '4/1'\nFraction.__module__ = 'fractions'\n"
     "def f(x):\n    return Fraction()",
     "limits of the judge": "import os, resource\ntry:\n"
