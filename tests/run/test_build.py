@@ -10,6 +10,10 @@ from tests.run.support import make_unit, records, run, run_and_listen, write_inp
 from tests.server import Answer, Script
 
 from newskills.base.errors import ConfigError
+from newskills.config.layers import Layer
+from newskills.config.values import Text
+from newskills.run.build import code_options
+from newskills.run.plan import resolve_config
 from newskills.sandbox.config import SandboxConfig
 
 ECHO = Script(answer=Answer(kind="echo"))
@@ -58,6 +62,46 @@ def test_tags_that_a_chat_endpoint_hides_are_told(
     result, said = run_and_listen(unit)
     assert result.exit_code == 0, said
     assert said.count("llama3 are special tokens") == times
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"code_execution": "true"}, "code_execution needs code_tags"),
+        ({"override_max_code_executions": "true"}, "needs total_code_executions_in_prompt"),
+        ({"total_code_executions_in_prompt": "[8,1]"}, r"a number or \[min,max\]"),
+        ({"total_code_executions_in_prompt": "[1,2,3]"}, r"a number or \[min,max\]"),
+        ({"code_execution": "true", "code_tags": "qwen", "solver": "sc_tir"}, "not a part of solver=sc_tir"),
+        (
+            {"code_execution": "true", "code_tags": "qwen", "max_concurrent_requests": "1001"},
+            "raise sandbox.max_ses",
+        ),
+        ({"server.code_execution.max_code_executions": "-1"}, ">= 0"),
+    ],
+)
+def test_settings_of_code_that_do_not_fit_together(keys: dict[str, str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        resolve_config([Layer("test", {key: Text(value) for key, value in keys.items()})])
+
+
+@pytest.mark.parametrize(("given", "drawn"), [("4", (4, 4)), ("[1,8]", (1, 8)), ("[3]", (3, 3))])
+def test_the_number_that_the_prompt_speaks_of(given: str, drawn: tuple[int, int]) -> None:
+    keys = {"code_tags": "qwen", "code_execution": "true", "total_code_executions_in_prompt": given}
+    config = resolve_config([Layer("test", {key: Text(value) for key, value in keys.items()})]).value
+    options = code_options(config)
+    assert options is not None
+    stated = options.stated
+    assert (stated if isinstance(stated, tuple) else (stated, stated)) == drawn
+
+
+def test_a_vote_is_what_is_graded_unless_told_otherwise() -> None:
+    def graded(**more: object) -> object:
+        layers = [Layer("test", {"solver": "sc_tir", "eval_type": "math", **more})]
+        return resolve_config(layers).value.eval_config.get("use_predicted_answer_key")
+
+    assert graded() is True
+    assert graded(eval_config={"use_predicted_answer_key": False}) is False
+    assert graded(solver="chat") is None
 
 
 def test_examples_of_the_development_split(tmp_path: Path, fake_server: FakeServerFactory) -> None:

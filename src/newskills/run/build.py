@@ -17,10 +17,10 @@ from newskills.graders import cpu_seconds, executes, make_grader
 from newskills.models import check_inference, make_model
 from newskills.models.config import ServerConfig
 from newskills.models.context import shortened
-from newskills.models.tokenizer import make_tokenizer
+from newskills.models.tokenizer import ServerTokenizer, make_tokenizer
 from newskills.prompts.code_tags import code_tags
 from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
-from newskills.run.config import CHAT, GenerationConfig
+from newskills.run.config import CHAT, GenerationConfig, Server
 from newskills.run.endpoint import ContextStrategy
 from newskills.run.grading import ExecutingGrading, Grading, PoolGrading
 from newskills.run.tools import list_tools, tool_settings
@@ -34,11 +34,21 @@ from newskills.solve.tool_loop import ToolOptions
 
 
 class Recipe:
-    """Builds what a run needs; `environ` is where keys are looked up. `notes`: what the user should be told, once."""
+    """Builds what a run needs; `environ` is where keys are looked up. `notes`: what the user should be told, once.
+
+    Tokenizers are shared by all that count or render with them, and closed with the recipe.
+    """
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.environ = environ
         self.notes: dict[str, None] = {}
+        self._tokenizers: dict[tuple[str | None, Server], Tokenizer] = {}
+
+    def close(self) -> None:
+        """Closes what tokenizers hold open."""
+        for tokenizer in self._tokenizers.values():
+            if isinstance(tokenizer, ServerTokenizer):
+                tokenizer.close()
 
     def prompt(self, config: GenerationConfig) -> Prompt:
         """Raises ConfigError, UnknownNameError, DataError."""
@@ -117,12 +127,15 @@ class Recipe:
         )
 
     def _tokenizer(self, config: GenerationConfig, *, needed: bool) -> Tokenizer | None:
-        try:
-            return make_tokenizer(config.tokenizer, config.server, self.environ)
-        except ConfigError:
-            if needed or config.tokenizer or config.server.tokenizer:
-                raise
-            return None
+        key = config.tokenizer, config.server.endpoint()
+        if key not in self._tokenizers:
+            try:
+                self._tokenizers[key] = make_tokenizer(config.tokenizer, config.server, self.environ)
+            except ConfigError:
+                if needed or config.tokenizer or config.server.tokenizer:
+                    raise
+                return None
+        return self._tokenizers[key]
 
     def _template_tokenizer(self, config: GenerationConfig) -> Tokenizer | None:
         """The tokenizer that renders prompts for the text endpoint; None for a model without a chat template.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,7 @@ def execute(
     console = console or Console(stderr=True)
     _allow_many_files()
     recipe = Recipe(os.environ if environ is None else environ)
-    with ExitStack() as stack:
+    with ExitStack() as stack, closing(recipe):
         units = [prepare(unit, spec, recipe, stack) for unit in spec.units]
         work = [unit for unit in units if isinstance(unit, Prepared)]
         if not work:
@@ -67,7 +67,8 @@ def execute(
 
 def preview(unit: Unit, *, environ: Mapping[str, str] | None = None) -> Request:
     """The first request of a unit, as it would be sent (dry run). Raises NewskillsError."""
-    return first_request(unit, Recipe(os.environ if environ is None else environ))
+    with closing(Recipe(os.environ if environ is None else environ)) as recipe:
+        return first_request(unit, recipe)
 
 
 def _save(spec: RunSpec) -> None:
@@ -87,10 +88,10 @@ def _allow_many_files() -> None:
 
 def check(unit: Unit, *, rendered: bool = True, environ: Mapping[str, str] | None = None) -> None:
     """What can be refused without an endpoint: key, settings of the backend, and (`rendered`) the first prompt."""
-    recipe = Recipe(os.environ if environ is None else environ)
-    recipe.check_model(unit.config)
-    if rendered:
-        first_request(unit, recipe)
+    with closing(Recipe(os.environ if environ is None else environ)) as recipe:
+        recipe.check_model(unit.config)
+        if rendered:
+            first_request(unit, recipe)
 
 
 def _title(work: Sequence[Prepared]) -> str:
