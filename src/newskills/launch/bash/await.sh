@@ -1,4 +1,5 @@
-# answers HOST PORT PATH STATUS: the status of an HTTP GET is of that pattern. No curl needed; a node that drops packets costs 5 s, not minutes.
+# answers HOST PORT PATH STATUS: an HTTP GET gives such a status. No curl needed; a node that drops packets costs
+# 5 s, not minutes.
 answers() {
     timeout 5 bash -c '
         exec 3<>"/dev/tcp/$1/$2" || exit 1
@@ -6,7 +7,7 @@ answers() {
         IFS= read -r status <&3
         read -r -t 0.5 -N 65536 rest <&3 # a server whose answer nobody reads complains in its log
         [[ $status == HTTP/1.?" "$4* ]]
-    ' answers "$1" "$2" "$3" "$4" 2>/dev/null
+    ' answers "$@" 2>/dev/null
 }
 
 # give_up NAME WORDS: says so, with the end of that command's log.
@@ -18,8 +19,8 @@ give_up() {
     exit 1
 }
 
-# await NAME PATH SECONDS [STATUS]: waits until NAME has a port and, unless PATH is empty, answers there with 200 (or a
-# status that begins as the pattern STATUS says); sets `job_host` and `job_port`. Ends the command when NAME has ended or the time is up.
+# await NAME SECONDS [PATH STATUS]: waits until NAME has a port and, if there is a PATH, answers there with a STATUS
+# (a pattern); sets `job_host` and `job_port`. Ends the command when NAME has ended or the time is up.
 await() {
     local began=$SECONDS said=$SECONDS what
     job_host="" job_port=""
@@ -28,9 +29,9 @@ await() {
         what="a port of '$1'"
         if [[ -z $job_port && -e $job_folder/ports/$1 ]]; then read -r job_host job_port <"$job_folder/ports/$1"; fi
         if [[ -n $job_port ]]; then
-            [[ -n $2 ]] || return 0
-            what="http://$job_host:$job_port$2 of '$1'"
-            if answers "$job_host" "$job_port" "$2" "${4:-200}"; then return 0; fi
+            [[ -n ${3:-} ]] || return 0
+            what="http://$job_host:$job_port$3 of '$1'"
+            if answers "$job_host" "$job_port" "$3" "$4"; then return 0; fi
         fi
         if [[ -e $job_folder/$1.exit ]]; then
             give_up "$1" "'$1' ended with exit code $(<"$job_folder/$1.exit") before it was ready for '$job_command'."

@@ -10,7 +10,7 @@
 job_server_grace=10  # seconds between TERM and KILL for servers, and for clients without their server
 job_client_grace=60  # seconds that interrupted clients have to save their work
 
-# Names begin with job_ so that they change no variable that the user's programs get.
+# Names begin with job_ so that they change no variable that the user's programs get (a `local` would, too).
 job_names=()           # all commands, in the order in which they were started
 declare -A role_of     # client or server, by name
 declare -A pid_of      # of those that still run, by name
@@ -31,15 +31,15 @@ mark() { printf '%s\n' "$2" >"$job_folder/.$1.$$" && mv -f -- "$job_folder/.$1.$
 
 # start ROLE NAME WORD...: runs the words in the background.
 start() {
-    local role=$1 name=$2
+    local job_role=$1 job_name=$2
     shift 2
     [[ -z $job_signal ]] || return 0
-    job_names+=("$name")
-    role_of[$name]=$role
-    [[ $role == server ]] || job_clients=$((job_clients + 1))
-    say "$role '$name' starts; its log is $job_logs/$name.log"
-    "$@" </dev/null >>"$job_logs/$name.log" 2>&1 {job_never}<&- &
-    pid_of[$name]=$!
+    job_names+=("$job_name")
+    role_of[$job_name]=$job_role
+    [[ $job_role == server ]] || job_clients=$((job_clients + 1))
+    say "$job_role '$job_name' starts; its log is $job_logs/$job_name.log"
+    "$@" </dev/null >>"$job_logs/$job_name.log" 2>&1 {job_never}<&- &
+    pid_of[$job_name]=$!
 }
 
 # running ROLE: prints the names of those that run.

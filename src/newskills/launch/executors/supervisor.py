@@ -5,7 +5,7 @@
 runs already. What stays behind is a process of its own session that holds a lock on FOLDER/supervisor as long as it
 lives. The kernel frees the lock, so a process id that was given to another process deceives nobody, and waiting for a
 job is waiting for its lock. All descendants of job.sh become its children when their parents die (child subreaper):
-none is left when it ends, nor a zombie. Standard library only, and never imported: it starts in some 20 ms.
+none is left when it ends, nor a zombie. Standard library only: it starts in some 20 ms.
 """
 
 from __future__ import annotations

@@ -1,0 +1,75 @@
+#!/bin/bash
+# Command 'sandbox', a server of job 'judge': what runs inside its step.
+set -u
+
+job_folder='/jobs/exp/judge'\''s job'
+job_logs=/logs/judge
+job_command=sandbox
+
+export GREETING='it'\''s fine'
+export HF_HOME=/hf
+
+cd -- /nemo_run/code || exit 1
+
+# is_free PORT: nothing listens there, on any address of this node.
+is_free() {
+    local hex table
+    if (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; then return 1; fi
+    printf -v hex '%04X' "$1"
+    for table in /proc/net/tcp /proc/net/tcp6; do
+        [[ -r $table ]] || continue
+        # local address:PORT, remote address 0, state 0A (listening)
+        if [[ $(<"$table") =~ :$hex\ 0+:0000\ 0A ]]; then return 1; fi
+    done
+}
+
+# claim PORT: true for one process only, among the commands of this job (mkdir) and, where they share /tmp, all of
+# this user's on the node (flock): the server inherits that lock by exec, and the kernel frees it when it has ended.
+claim() {
+    local locks=/tmp/newskills-ports-$UID lock
+    mkdir -p -- "$job_folder/ports/.taken"
+    mkdir -- "$job_folder/ports/.taken/$job_host:$1" 2>/dev/null || return 1
+    command -v flock >/dev/null || return 0
+    (umask 077 && mkdir -p -- "$locks") 2>/dev/null
+    [[ -d $locks && -O $locks && ! -L $locks ]] || return 0
+    exec {lock}>"$locks/$1" || return 0
+    flock -n "$lock" && return 0
+    exec {lock}>&-
+    return 1
+}
+
+# choose_port PORT HOST: sets `job_port` (0: one that is free here, below those the kernel hands out itself) and
+# `job_host`, and tells the other commands by ports/NAME.
+choose_port() {
+    local try
+    job_host=$2 job_port=$1
+    if [[ $job_port -ne 0 ]]; then
+        if ! is_free "$job_port" || ! claim "$job_port"; then
+            echo "Port $job_port of $HOSTNAME is in use: '$job_command' cannot listen there." \
+                "Choose another one, or 0 for any." >&2
+            exit 1
+        fi
+    else
+        for ((try = 0; try < 1000; try++)); do
+            job_port=$((20000 + RANDOM % 12000))
+            if is_free "$job_port" && claim "$job_port"; then break; fi
+        done
+        if [[ $try -eq 1000 ]]; then
+            echo "No free port found on $HOSTNAME between 20000 and 32000." >&2
+            exit 1
+        fi
+    fi
+    local new=$job_folder/ports/.$job_command.$$
+    printf '%s %s\n' "$job_host" "$job_port" >"$new" && mv -f -- "$new" "$job_folder/ports/$job_command"
+}
+
+choose_port 6000 "$SLURMD_NODENAME"
+ref_sandbox_host=$job_host
+ref_sandbox_port=$job_port
+ref_sandbox_address="http://$job_host:$job_port"
+
+job_argv=(
+    ns
+    sandbox
+)
+exec -- "${job_argv[@]}"
