@@ -22,6 +22,7 @@ NewskillsError                 every error a user may see; `str()` is the senten
 │   └── ExecutionRefusedError  the request makes no sense (unknown language, bad time-out); never retried
 ├── ToolError                  a tool call that failed; its text is told to the model
 │   └── FatalToolError         a tool that cannot be used at all: the sample ends unscored
+├── RemoteError                a machine behind ssh cannot be reached or used
 └── StorageError               disk full, not writable
 """
 
@@ -159,6 +160,10 @@ class ToolError(NewskillsError):
 
 
 class FatalToolError(ToolError):
+    pass
+
+
+class RemoteError(NewskillsError):
     pass
 
 
