@@ -19,8 +19,35 @@ if TYPE_CHECKING:
         summarize_results,
         wrap_arguments,
     )
+    from newskills.launch.clients import EvalScript, GenerationClientScript, SummarizeScript
+    from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, Pipeline
+    from newskills.launch.scripts import BaseJobScript, SandboxScript, ServerScript
+
+PIPELINES = {
+    "BaseJobScript": "scripts",
+    "Command": "declarative",
+    "CommandGroup": "declarative",
+    "EvalScript": "clients",
+    "GenerationClientScript": "clients",
+    "HardwareConfig": "declarative",
+    "Pipeline": "declarative",
+    "SandboxScript": "scripts",
+    "ServerScript": "scripts",
+    "SummarizeScript": "clients",
+}
+"""Objects that pipelines are made of → the module of `newskills.launch` that has them."""
 
 __all__ = [
+    "BaseJobScript",
+    "Command",
+    "CommandGroup",
+    "EvalScript",
+    "GenerationClientScript",
+    "HardwareConfig",
+    "Pipeline",
+    "SandboxScript",
+    "ServerScript",
+    "SummarizeScript",
     "__version__",
     "compute_metrics",
     "eval",
@@ -35,6 +62,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in PIPELINES:
+        from importlib import import_module
+
+        return getattr(import_module(f"newskills.launch.{PIPELINES[name]}"), name)
     if name in __all__:
         from newskills import _api
 
