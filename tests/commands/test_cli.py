@@ -35,6 +35,15 @@ def test_nothing_heavy_is_imported_for_the_front_page():
         assert f"'{heavy}'" not in done.stderr
 
 
+@pytest.mark.parametrize("name", ["generate", "eval"])
+def test_a_help_page_loads_no_engine(name):
+    code = f"import sys; from newskills.cli import main; main(['{name}', '--help']); print(sorted(sys.modules), file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "++code_execution" in done.stdout
+    for heavy in ("asyncio", "jinja2", "yaml", "rich", "newskills.run.engine", "newskills.solve.chat"):
+        assert f"'{heavy}'" not in done.stderr
+
+
 def test_listing_benchmarks_imports_no_benchmark():
     code = (
         "import sys; from newskills.cli import main; main(['list']); print(sorted(sys.modules), file=sys.stderr)"

@@ -12,7 +12,7 @@ from newskills.base.records import Inference, Row
 from newskills.base.registry import fold
 from newskills.models.config import ServerConfig
 from newskills.sandbox.config import SandboxConfig
-from newskills.solve.code_execution import CodeExecution
+from newskills.solve.code_config import CodeExecution
 from newskills.tools import runs_code
 
 ALIASES: dict[str, str] = {

@@ -7,16 +7,16 @@ ToRA (https://arxiv.org/abs/2309.17452), OpenMathInstruct (https://arxiv.org/abs
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Execution, Kit, Model, Tokenizer
 from newskills.base.records import Attempt, Reply, Request, Sample
 from newskills.prompts.code_tags import CodeTags
 from newskills.solve.chat import MAIN, ChatSolver, ask, with_stop
+from newskills.solve.code_config import CodeExecution
 from newskills.solve.dialogue import continued, count_tokens, generated_tokens, lead, with_budget
 from newskills.solve.replies import joined, stopped_on_repetition
 from newskills.solve.sessions import CodeSession
@@ -27,32 +27,6 @@ STATED = "total_code_executions"
 LEFT = "[code executions left: %d]\n"
 NONE_LEFT = "[no code executions are left: finish without]\n"
 LOST = "[the session was restarted: what earlier code defined may be gone]\n"
-
-
-class CodeExecution(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the model's code is run and what it sees of it (`++server.code_execution.*`)."""
-
-    max_code_output_characters: Annotated[int, Meta(ge=0, description="output shown to the model, at most")] = 1000
-    code_execution_timeout: Annotated[float, Meta(gt=0, description="seconds a block may run")] = 10.0
-    code_execution_language: Annotated[str, Meta(min_length=1, description="language of the blocks")] = "ipython"
-    code_execution_headers: Annotated[tuple[str, ...], Meta(description="lines put before each block")] = ()
-    max_code_executions: Annotated[int, Meta(ge=0, description="blocks run for one sample, at most")] = 8
-    sandbox_traceback_verbosity: Annotated[
-        Literal["plain", "context", "verbose", "minimal"], Meta(description="form of tracebacks")
-    ] = "plain"
-    add_remaining_code_executions: Annotated[
-        bool, Meta(description="tell the model after each output how many blocks may still be run")
-    ] = False
-
-    def template(self) -> Execution:
-        """An execution of no code yet."""
-        return Execution(
-            code="",
-            language=self.code_execution_language,
-            timeout=self.code_execution_timeout,
-            max_output_characters=self.max_code_output_characters,
-            traceback_verbosity=self.sandbox_traceback_verbosity.capitalize(),
-        )
 
 
 class CodeOptions(Struct, frozen=True, kw_only=True):
@@ -108,7 +82,7 @@ class CodeExecutionSolver:
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         """Raises what the model raises, and SandboxError."""
-        async with CodeSession(kit, self._options.execution.template()) as session:
+        async with CodeSession(kit, _template(self._options.execution)) as session:
             answer = await self._answer(request, kit.models[MAIN], session, self._limit(sample))
         attempt = await self._chat.attempt(sample, request, answer.reply, answer.text)
         attempt.fields |= session.fields(answer.rounds)
@@ -189,3 +163,14 @@ class CodeExecutionSolver:
         low, high = stated
         digest = hashlib.blake2b(f"{self._options.seed} {sample.id}".encode(), digest_size=8).digest()
         return low + int.from_bytes(digest, "big") % (high - low + 1)
+
+
+def _template(execution: CodeExecution) -> Execution:
+    """An execution of no code yet."""
+    return Execution(
+        code="",
+        language=execution.code_execution_language,
+        timeout=execution.code_execution_timeout,
+        max_output_characters=execution.max_code_output_characters,
+        traceback_verbosity=execution.sandbox_traceback_verbosity.capitalize(),
+    )
