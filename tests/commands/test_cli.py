@@ -37,7 +37,8 @@ def test_nothing_heavy_is_imported_for_the_front_page():
 
 @pytest.mark.parametrize("name", ["generate", "eval"])
 def test_a_help_page_loads_no_engine(name):
-    code = f"import sys; from newskills.cli import main; main(['{name}', '--help']); print(sorted(sys.modules), file=sys.stderr)"
+    show = "print(sorted(sys.modules), file=sys.stderr)"
+    code = f"import sys; from newskills.cli import main; main(['{name}', '--help']); {show}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "++code_execution" in done.stdout
     for heavy in ("asyncio", "jinja2", "yaml", "rich", "newskills.run.engine", "newskills.solve.chat"):
