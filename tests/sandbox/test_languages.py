@@ -160,9 +160,6 @@ def data_dir(tmp_path: Path) -> Path:
     (tmp_path / "outside.sqlite").write_bytes((folder / "deep" / "a b?.sqlite").read_bytes())
     (folder / "link.sqlite").symlink_to(tmp_path / "outside.sqlite")
     (folder / "broken.sqlite").write_text("no database " * 1000)
-    for place in (tmp_path, *tmp_path.parents):
-        if place.is_relative_to("/tmp/pytest-of-root"):
-            place.chmod(0o755)
     return folder
 
 

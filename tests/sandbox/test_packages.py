@@ -7,6 +7,8 @@ import asyncio
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +29,23 @@ REQUIREMENTS = {
 
 
 @pytest.fixture(scope="module")
-def python(ordinary_python: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An environment with small distributions of our own, for every user to read."""
-    folder = tmp_path_factory.mktemp("environment")
-    for place in (folder, *folder.parents[:2]):
-        place.chmod(0o755)
-    subprocess.run([ordinary_python, "-m", "venv", "--without-pip", folder], check=True, capture_output=True)
-    site = next(folder.glob("lib/python*/site-packages"))
+def python(ordinary_python: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An environment with small distributions of our own, for every user to read (pytest's folders are not)."""
+    with tempfile.TemporaryDirectory(prefix="newskills-environment-") as place:
+        folder = Path(place)
+        folder.chmod(0o755)
+        subprocess.run([ordinary_python, "-m", "venv", "--without-pip", folder], check=True, capture_output=True)
+        site = next(folder.glob("lib/python*/site-packages"))
+        _fill(site)
+        elsewhere = tmp_path_factory.mktemp("elsewhere")
+        _write(site / "source-1.0.dist-info" / "METADATA", "Metadata-Version: 2.1\nName: source\nVersion: 1.0\n")
+        _write(site / "source-1.0.dist-info" / "RECORD", "source.pth,,\nsource-1.0.dist-info/METADATA,,\n")
+        _write(site / "source.pth", f"{elsewhere}\n")
+        _write(elsewhere / "source" / "__init__.py", "")
+        yield f"{folder}/bin/python"
+
+
+def _fill(site: Path) -> None:
     for name, requirements in REQUIREMENTS.items():
         module = "single.py" if name == "single" else f"{name.replace('-', '_')}/__init__.py"
         _write(site / module, f"NAME = {name!r}\n")
@@ -43,12 +55,6 @@ def python(ordinary_python: str, tmp_path_factory: pytest.TempPathFactory) -> st
         _write(
             site / info / "RECORD", f"{module},,\n../../../bin/{name},,\n{info}/METADATA,,\n__pycache__/x.pyc,,\n"
         )
-    _write(site / "source-1.0.dist-info" / "METADATA", "Metadata-Version: 2.1\nName: source\nVersion: 1.0\n")
-    _write(site / "source-1.0.dist-info" / "RECORD", "source.pth,,\nsource-1.0.dist-info/METADATA,,\n")
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    _write(site / "source.pth", f"{elsewhere}\n")
-    _write(elsewhere / "source" / "__init__.py", "")
-    return f"{folder}/bin/python"
 
 
 def _write(file: Path, text: str) -> None:
@@ -80,7 +86,7 @@ def test_what_is_not_there_is_named_with_the_line_that_installs_it(python: str) 
         examined(python=python, packages=("alpha",), preload=("gamma", "beta_two", "json"))
     with pytest.raises(SandboxError, match="does not start: No such file"):
         examined(python="/nowhere/python")
-    with pytest.raises(SandboxError, match="/bin/true is no Python"):
+    with pytest.raises(SandboxError, match="/bin/true is no Python interpreter"):
         examined(python="/bin/true")
 
 

@@ -87,7 +87,7 @@ async def _ask(python: str, config: SandboxConfig) -> _Answer:
     except msgspec.DecodeError as error:
         said = errors.decode(errors="replace").strip().splitlines()
         raise SandboxError(
-            f"{python} is no Python 3.11 or later that works{f' ({said[-1]})' if said else ''}."
+            f"{python} is no Python interpreter (3.11 or later) that works{f' ({said[-1]})' if said else ''}."
         ) from error
 
 
