@@ -33,17 +33,22 @@ NEVER = 1e6
 
 
 def main(settings: dict[str, Any], message: dict[str, Any], descriptors: list[int]) -> NoReturn:
-    """Becomes the supervisor of one session. `descriptors`: the host's socket, then control groups to enter."""
+    """Becomes the supervisor of one session. `descriptors`: the host's socket, then control groups for its workers.
+
+    The supervisor itself stays outside of them, so that the kernel never ends it for what a worker uses.
+    """
     code = 70
     try:
         host = socket.socket(fileno=descriptors[0])
-        for group in descriptors[1:]:
-            os.write(group, b"0")
         meminfo = os.open("/proc/meminfo", os.O_RDONLY | os.O_CLOEXEC)
-        linux.close_descriptors({0, 1, 2, descriptors[0], meminfo})
+        linux.close_descriptors({0, 1, 2, meminfo, *descriptors})
         host.setblocking(True)
         host.set_inheritable(False)
-        settings = settings | {"folder": message.get("folder", ""), "uid": message.get("uid", 0)}
+        settings = settings | {
+            "folder": message.get("folder", ""),
+            "uid": message.get("uid", 0),
+            "groups": descriptors[1:],
+        }
         try:
             _settle(settings)
         except OSError as error:

@@ -32,6 +32,8 @@ SPARE_OUT, SPARE_ERR, CONTROL = 240, 241, 242
 def become(settings: dict[str, Any], out: int, err: int, stdin: int = -1, control: int = -1) -> None:
     """Turns a fresh child into a worker: descriptors, signals, limits, system calls. Raises OSError."""
     os.setsid()
+    for group in settings["groups"]:
+        os.write(group, b"0")
     stdin = stdin if stdin >= 0 else os.open("/dev/null", os.O_RDONLY)
     for source, target in ((stdin, 0), (out, 1), (err, 2), (control, CONTROL)):
         if source >= 0:
