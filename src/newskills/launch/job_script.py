@@ -212,7 +212,7 @@ def _waits(scene: _Scene) -> list[str]:
         else:
             continue
         lines.append(f"{scene.variables[component]}_{attribute}={value}\n")
-    others = dict.fromkeys(name for name, attribute in asked if name != own and attribute not in ("node", "rank"))
+    others = dict.fromkeys(name for name, attribute in asked if name != own and attribute not in LOCAL)
     waits = [_await(scene, component) + _remember(scene, component) for component in others]
     return (["".join(lines)] if lines else []) + ([_resource("await"), "\n".join(waits)] if waits else [])
 

@@ -160,17 +160,17 @@ finish() {
 }
 
 main() {
-    mkdir -p -- "$job_folder/ports" "$job_logs" || exit 1
-    # What an earlier life of this job (requeued, or run again) has left behind would mislead everybody.
-    rm -rf -- "$job_folder"/ports/* "$job_folder"/ports/.taken "$job_folder"/*.exit "$job_folder"/*.setup-*
-    say "job starts on $HOSTNAME${SLURM_RESTART_COUNT:+ (restart $SLURM_RESTART_COUNT)}"
-    mark job.started "$HOSTNAME $$"
     exec {job_never}<> <(:) # never has anything to read: a sleep without a process
     trap 'interrupted TERM' TERM
     trap 'interrupted INT' INT
     trap 'interrupted USR1' USR1
     trap overdue ALRM
     trap 'job_code=70 job_why="job.sh itself failed"; finish' EXIT
+    mkdir -p -- "$job_folder/ports" "$job_logs" || exit 1
+    # What an earlier life of this job (requeued, or run again) has left behind would mislead everybody.
+    rm -rf -- "$job_folder"/ports/* "$job_folder"/ports/.taken "$job_folder"/*.exit "$job_folder"/*.setup-*
+    say "job starts on $HOSTNAME${SLURM_RESTART_COUNT:+ (restart $SLURM_RESTART_COUNT)}"
+    mark job.started "$HOSTNAME $$"
     start_all
     while [[ ${#pid_of[@]} -gt 0 ]]; do
         next_end

@@ -42,20 +42,42 @@ class Processes:
         self._variables = job_variables(site.cluster, site.environ)
 
     def submit(self, job: Job, *, after: Sequence[str] = ()) -> str:
-        """Starts the job, or what waits for the jobs `after`, and returns at once.
+        """Starts the job, or what waits for the jobs `after`, and returns at once. Raises as `prepare` and `start`."""
+        return self.start(self.prepare(job), after=after)
 
-        Raises ConfigError for an unknown handle or a tool that is missing here, LockedError where the job still runs
-        in the same folder, StorageError.
+    def prepare(self, job: Job) -> JobFolder:
+        """Writes the scripts into the job's folder, which others cannot read.
+
+        Raises ConfigError for a job that cannot be written down, LockedError where it still runs, StorageError.
+        """
+        folder = self._site.job_folder(job)
+        texts = render(job, folder, self)
+        path = Path(folder.path)
+        if _held(path):
+            raise _busy(path)
+        try:
+            path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            Path(folder.logs).mkdir(parents=True, exist_ok=True, mode=0o700)
+            for name, text in texts.items():
+                # Replaced, not rewritten: a bash that still reads the old file goes on with that.
+                new = path / f".{name}.{os.getpid()}"
+                new.write_text(text, encoding="utf-8", errors="surrogateescape")
+                new.replace(path / name)
+        except OSError as error:
+            raise storage_error(error, path) from error
+        return folder
+
+    def start(self, folder: JobFolder, *, after: Sequence[str] = ()) -> str:
+        """Starts what `prepare` has written; returns the handle.
+
+        Raises ConfigError for an unknown handle in `after` or a program that is missing here, LockedError where the job
+        still runs in the same folder, StorageError.
         """
         for handle in after:
-            if not Path(handle, "supervisor").is_file():
-                raise ConfigError(f"No job is known as '{handle}': job '{job.name}' cannot wait for it.")
+            _supervisor(Path(handle))
         for tool in ("bash", "setsid"):
             if shutil.which(tool, path=self._site.environ.get("PATH")) is None:
                 raise ConfigError(f"Jobs on this machine need the program '{tool}', which is not in PATH.")
-        folder = self._site.job_folder(job)
-        texts = render(job, folder, self)
-        log = _write(texts, folder, busy=f"Job '{job.name}' in {folder.path}")
         argv = [
             sys.executable,
             "-I",
@@ -66,14 +88,15 @@ class Processes:
             self.cluster.dependency_type,
         ]
         environ = {**self._site.environ, **self._variables.secrets}
+        log = Path(folder.logs, "job.log")
         with log.open("ab") as output:
             code = subprocess.run(
                 [*argv, *after], stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environ, check=False
             ).returncode
         if code == supervisor.RUNS_ALREADY:
-            raise _busy(f"Job '{job.name}' in {folder.path}")
+            raise _busy(Path(folder.path))
         if code != 0:
-            raise StorageError(f"Job '{job.name}' could not be started: see {log}.")
+            raise StorageError(f"The job in {folder.path} could not be started: see {log}.")
         return folder.path
 
     def state(self, handles: Sequence[str]) -> dict[str, str]:
@@ -145,26 +168,8 @@ class Processes:
         return ()
 
 
-def _write(texts: Mapping[str, str], folder: JobFolder, *, busy: str) -> Path:
-    """Writes the scripts into a folder for the user alone; returns the path of the job's own log."""
-    path = Path(folder.path)
-    if _held(path):
-        raise _busy(busy)
-    try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        Path(folder.logs).mkdir(parents=True, exist_ok=True, mode=0o700)
-        for name, text in texts.items():
-            # Replaced, not rewritten: a bash that still reads the old file goes on with that.
-            new = path / f".{name}.{os.getpid()}"
-            new.write_text(text, encoding="utf-8", errors="surrogateescape")
-            new.replace(path / name)
-    except OSError as error:
-        raise storage_error(error, path) from error
-    return Path(folder.logs) / "job.log"
-
-
-def _busy(what: str) -> LockedError:
-    return LockedError(f"{what} is still running.", hint="Wait for it, or stop it with ns cancel.")
+def _busy(folder: Path) -> LockedError:
+    return LockedError(f"Job '{folder.name}' in {folder} is still running.", hint="Wait for it, or stop it.")
 
 
 def _state(folder: Path) -> str:
