@@ -33,7 +33,6 @@ SMALL: tuple[str, ...] = (
     "++sandbox.limits.files=2000",
     "++sandbox.limits.processes=48",
     "++sandbox.limits.open_files=128",
-    "++sandbox.concurrency=16",
 )
 """Limits that a bomb reaches quickly."""
 

@@ -15,6 +15,9 @@ import pytest
 from tests.sandbox.hostile.arena import Arena, cpu_seconds, tree, wait_until
 from tests.sandbox.serving import Answer
 
+pytestmark = pytest.mark.parametrize("arena", ["ordinary"], indirect=True)
+"""The same for every user."""
+
 GOOD = {"generated_code": "print(1)", "language": "python"}
 
 

@@ -6,6 +6,9 @@ from __future__ import annotations
 import pytest
 from tests.sandbox.hostile.arena import Arena, Case, bare
 
+pytestmark = pytest.mark.parametrize("arena", ["ordinary"], indirect=True)
+"""The same for every user."""
+
 ANY = ("completed", "error", "crashed")
 
 

@@ -7,6 +7,9 @@ import pytest
 from tests.sandbox.hostile.arena import Arena, Case, bare, shell
 from tests.sandbox.serving import Answer
 
+pytestmark = pytest.mark.parametrize("arena", ["ordinary"], indirect=True)
+"""The same for every user."""
+
 CUT = "<output cut>"
 
 
