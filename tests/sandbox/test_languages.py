@@ -223,7 +223,8 @@ def test_cutting_into_statements_loses_nothing(text: str) -> None:
 
 
 LEAN = """#!/bin/sh
-echo "path=$LEAN_PATH threads=$LEAN_NUM_THREADS"
+echo "path=$LEAN_PATH threads=$1"
+shift
 if [ -f "$(dirname "$0")/../lib/marker" ]; then echo toolchain; fi
 cat "$1"
 grep -q false "$1" && { echo "$1:1:8: error: no"; exit 1; }
@@ -258,7 +259,7 @@ def elan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_lean_is_run_by_the_toolchain_behind_the_shim_with_its_folder_in_sight(elan: Path) -> None:
     accepted, refused = run(code("lean4", "theorem t : True"), code("lean4", "theorem f : false"))
-    assert accepted["stdout"] == "path= threads=4\ntoolchain\ntheorem t : True"
+    assert accepted["stdout"] == "path= threads=-j4\ntoolchain\ntheorem t : True"
     assert of([accepted, refused], "status", "exit_code") == [["completed", 0], ["failed", 1]]
     assert refused["stdout"].endswith("main.lean:1:8: error: no\n")
     assert toolchain_folders(SandboxConfig())[-1] == f"{elan}/toolchains/leanprover--lean4---v4.9.0"
@@ -290,7 +291,7 @@ def test_a_lean_project_has_its_toolchain_and_the_modules_of_its_packages(elan: 
     assert [each for each in path if "/lib/lean" in each or "mono" in each] == [str(folder) for folder in built]
     assert set(toolchain_folders(config)) >= {str(project), str(beside)}
     (result,) = run(code("lean4", "theorem t : True"), lean=str(project))
-    assert result["stdout"].startswith(f"path={':'.join(path)} threads=4\ntoolchain\n")
+    assert result["stdout"].startswith(f"path={':'.join(path)} threads=-j4\ntoolchain\n")
     (project / "lean-toolchain").write_text("leanprover/lean4:v9\n")
     with pytest.raises(ConfigError, match="`elan toolchain install leanprover/lean4:v9`"):
         toolchain_folders(config)

@@ -28,7 +28,8 @@ INSTALL = (
     "install it with elan (https://lean-lang.org/install), or name a Lean program, toolchain or project as "
     "++sandbox.lean."
 )
-THREADS = "4"  # Lean takes one per core, which on a large machine is more than a session may have
+THREADS = "-j4"
+"""Lean takes one per core, which on a large machine is more than a session may have, or cannot count cores here."""
 _FILE = "main.lean"
 _LAKE_FILES = ("lakefile.toml", "lakefile.lean")
 _BUILT = (".lake/build/lib/lean", ".lake/build/lib", "build/lib")
@@ -63,12 +64,9 @@ def _request(execution: Execution, config: SandboxConfig) -> Message:
         raise ExecutionRefusedError(str(error)) from error
     if lean is None:
         raise ExecutionRefusedError(f"Lean is not installed on this machine; {INSTALL}")
-    environment = {"LEAN_NUM_THREADS": THREADS}
-    if lean.path:
-        environment["LEAN_PATH"] = os.pathsep.join(lean.path)
-    return program(
-        {_FILE: execution.code}, (lean.program, _FILE), environment=environment, unlimited_addresses=True
-    )
+    environment = {"LEAN_PATH": os.pathsep.join(lean.path)} if lean.path else {}
+    argv = (lean.program, THREADS, _FILE)
+    return program({_FILE: execution.code}, argv, environment=environment, unlimited_addresses=True)
 
 
 def _folders(config: SandboxConfig) -> Sequence[str]:
