@@ -23,7 +23,6 @@ from msgspec import Struct
 from newskills.base import plan
 from newskills.base.errors import ConfigError, suggest
 from newskills.base.plan import HardwareConfig
-from newskills.base.registry import load_attr
 from newskills.launch.cluster import ClusterConfig, image_of, load_cluster
 from newskills.launch.names import looks_secret
 from newskills.launch.scripts import Context, JobScript, SandboxScript, ServerScript, ray_words
@@ -154,7 +153,15 @@ class Pipeline:
 
 
 def _submit(submission: Submission) -> Any:
-    return load_attr("newskills.launch.submit::submit")(submission)
+    from newskills.launch.submit import SubmitOptions, submit
+
+    options = SubmitOptions(
+        log_dir=submission.log_dir,
+        dry_run=submission.dry_run,
+        reuse_code_exp=submission.reuse_code_exp,
+        skip_hf_home_check=submission.skip_hf_home_check,
+    )
+    return submit(submission.pipeline, submission.cluster, submission.environ, options)
 
 
 class _Compiler:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -46,12 +46,33 @@ class Site(Struct, frozen=True, kw_only=True):
         return JobFolder(path=path, logs=logs, code=self.code)
 
 
+class Waiting(Struct, frozen=True):
+    """A job to submit: after the handles `after` and the jobs named `needs`, which stand before it in the list."""
+
+    job: Job
+    after: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class AllAtOnce(Protocol):
+    """An executor that submits a whole pipeline in one trip; `Executor.submit` would need one for each job."""
+
+    def submit_all(self, jobs: Sequence[Waiting]) -> dict[str, str]:
+        """Job name → handle. All or none: where one fails, the others are cancelled."""
+        ...
+
+
 class Variable(Struct, frozen=True):
     """A shell variable, with text around it, as one word: `before"$name"after`."""
 
     name: str
     before: str = ""
     after: str = ""
+
+
+SIGNAL_GROUP = ('kill -s "$1" -- "-$3" 2>/dev/null || kill -s "$1" -- "$3" 2>/dev/null',)
+"""`Place.signal` for steps that lead a process group (`setsid`), or that pass signals on themselves."""
 
 
 class Place(Protocol):
@@ -68,10 +89,9 @@ class Place(Protocol):
         ...
 
     def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str | Variable]:
-        """Words of argv in front of `bash <folder>/<command>.sh`, which run it in its place and pass TERM on to it.
+        """Words of argv in front of `bash <folder>/<command>.sh`, which run it in its place.
 
-        Variables are those of `prologue`. Without any words of that kind a step needs `setsid`, so that all its
-        processes can be signalled together.
+        Variables are those of `prologue`. Where nothing else holds the processes of a step together, `setsid` does.
         """
         ...
 
@@ -89,6 +109,20 @@ class Place(Protocol):
 
     def first_node(self, job: Job, group: int) -> str | Variable:
         """The same for the first node of a group, whoever asks (`Ref(…, "node")`)."""
+        ...
+
+    def inside(self, command: Command, folder: JobFolder) -> Sequence[str]:
+        """Lines of bash at the beginning of the command's own script, inside its step or container.
+
+        They may write `$job_folder/$job_command.step`, for `signal`; files of that kind are removed when a job starts.
+        """
+        ...
+
+    def signal(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        """Body of the function `send_signal SIGNAL NAME PID` of job.sh: PID is the step's process there.
+
+        The signal is TERM or KILL and must reach all processes of the command: `srun` and the like do not pass it on.
+        """
         ...
 
     def out_of_time(self, job: Job, folder: JobFolder) -> Sequence[str]:

@@ -136,6 +136,7 @@ def _run_here(call: Call) -> Ran:
             call.argv,
             input=call.stdin.encode("utf-8", "surrogateescape"),
             capture_output=True,
+            check=False,
             cwd=call.folder or None,
             env={**os.environ, **call.secrets} if call.secrets else None,
         )

@@ -116,7 +116,9 @@ class Remote:
     def close(self) -> None:
         """Ends the connection, also for other processes that share it. Without it, it ends when idle."""
         if self._socket is not None:
-            subprocess.run([*self._argv(), "-O", "exit", "--", self._tunnel.host], capture_output=True, cwd="/")
+            subprocess.run(
+                [*self._argv(), "-O", "exit", "--", self._tunnel.host], capture_output=True, check=False, cwd="/"
+            )
         self._connected = False
 
     def _batch(self, lines: Sequence[str]) -> list[Ran]:
@@ -130,6 +132,7 @@ class Remote:
             [*self._argv(), "--", self._tunnel.host, self._bash('eval "$(cat)"')],
             input=_bytes(script),
             capture_output=True,
+            check=False,
         )
         out, err = (_frames(text, nonce) for text in (done.stdout, done.stderr))
         if len(out) != len(lines) + 1 or len(err) != len(out):
@@ -166,7 +169,7 @@ class Remote:
         rsh = " ".join(_rsync_quote(word) for word in self._argv())
         argv = ["rsync", "-a", "-s", "-z", "--no-owner", "--no-group", "--stats", "-e", rsh, "--", source, target]
         try:
-            done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True)
+            done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         except FileNotFoundError as error:
             raise RemoteError(
                 "There is no `rsync` on this machine.", hint="Install it, for example: apt install rsync"
@@ -207,7 +210,7 @@ class Remote:
             self._socket = _socket(self._options, self._tunnel.host)
             with waiting_lock(self._socket.with_suffix(".lock"), f"the connection to {self.name}", 120.0):
                 check = [*self._argv(), "-O", "check", "--", self._tunnel.host]
-                if subprocess.run(check, capture_output=True).returncode != 0:
+                if subprocess.run(check, capture_output=True, check=False).returncode != 0:
                     self._open(theirs)
         self._connected = True
 
@@ -215,7 +218,7 @@ class Remote:
         """What the user's ssh configuration says about the host: lower-case key → value."""
         try:
             done = subprocess.run(
-                ["ssh", *self._options, "-G", "--", self._tunnel.host], capture_output=True, text=True
+                ["ssh", *self._options, "-G", "--", self._tunnel.host], capture_output=True, check=False, text=True
             )
         except FileNotFoundError as error:
             raise RemoteError(
@@ -242,6 +245,7 @@ class Remote:
                 stdout=subprocess.DEVNULL,
                 stderr=said,
                 cwd="/",
+                check=False,
             ).returncode
             said.seek(0)
             text = said.read().decode(errors="replace")

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of what was submitted: one folder each, on the machine that submitted, found again by name.
+
+`<experiments>/<name>/<stamp>/` holds experiment.json (cluster without secrets, jobs with their handles and folders,
+package), plan.json and files.txt (the files of the package). `<experiments>` is NEWSKILLS_EXPERIMENTS_DIR, or
+`newskills/experiments` in the user's data folder.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError, UnknownNameError, storage_error
+from newskills.base.plan import Pipeline
+from newskills.base.store import write_json
+from newskills.launch.cluster import ClusterConfig, twin
+from newskills.launch.names import is_file_name
+from newskills.launch.package import Package
+
+RECORD, PLAN, FILES = "experiment.json", "plan.json", "files.txt"
+ENDED = ("completed", "failed", "cancelled", "timeout", "unknown")
+"""States of jobs that will never change again, nor start anything."""
+
+
+class JobRecord(Struct, frozen=True, kw_only=True):
+    """One submitted job. handle: the executor's; empty: it was not submitted. commands: name → client or server."""
+
+    name: str
+    folder: str
+    logs: str
+    handle: str = ""
+    depends_on: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    commands: dict[str, str] = {}
+
+
+class Experiment(Struct, frozen=True, kw_only=True):
+    """One submission. `name` is its expname; `id` (<name>/<stamp>) tells it from others of that name.
+
+    submitted_at  UTC, ISO 8601
+    folder        of its jobs, as the submitting machine sees it
+    """
+
+    name: str
+    stamp: str
+    submitted_at: str
+    cluster: ClusterConfig
+    folder: str
+    package: Package
+    jobs: tuple[JobRecord, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return f"{self.name}/{self.stamp}"
+
+    @property
+    def handles(self) -> tuple[str, ...]:
+        return tuple(job.handle for job in self.jobs if job.handle)
+
+
+def data_folder(environ: Mapping[str, str]) -> Path:
+    """Where newskills keeps what must last on this machine."""
+    from platformdirs import user_data_path
+
+    return user_data_path("newskills", appauthor=False)
+
+
+def experiments_folder(environ: Mapping[str, str]) -> Path:
+    given = twin("EXPERIMENTS_DIR", environ)
+    return Path(given).expanduser().absolute() if given else data_folder(environ) / "experiments"
+
+
+def job_root(cluster: ClusterConfig, environ: Mapping[str, str]) -> str:
+    """The folder of experiments' jobs and packages: job_dir, or one in the user's data folder."""
+    return cluster.job_dir or str(data_folder(environ) / "jobs")
+
+
+def new_stamp() -> str:
+    """Of now; two at once differ."""
+    now = datetime.datetime.now(datetime.UTC)
+    return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+class Records:
+    """The folder of records."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.folder = experiments_folder(environ)
+
+    def create(self, experiment: Experiment, pipeline: Pipeline, files: Iterable[str]) -> None:
+        """Writes it, whole or not at all. Raises StorageError."""
+        place = self.folder / experiment.name / experiment.stamp
+        temporary = place.with_name(f".{experiment.stamp}.{os.getpid()}")
+        try:
+            temporary.mkdir(parents=True, mode=0o700)
+            write_json(temporary / PLAN, pipeline)
+            write_json(temporary / RECORD, experiment)
+            names = "".join(f"{name}\n" for name in files)
+            (temporary / FILES).write_text(names, encoding="utf-8", errors="surrogateescape")
+            temporary.rename(place)
+        except OSError as error:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise storage_error(error, place) from error
+
+    def update(self, experiment: Experiment) -> None:
+        """Replaces experiment.json. Raises StorageError."""
+        write_json(self.folder / experiment.name / experiment.stamp / RECORD, experiment)
+
+    def names(self) -> list[str]:
+        """All experiments' names, the latest first."""
+        stamps = ((max(self._stamps(name), default=""), name) for name in self._entries(self.folder))
+        return [name for stamp, name in sorted(stamps, reverse=True) if stamp]
+
+    def all_of(self, name: str) -> list[Experiment]:
+        """Experiments called exactly so, the latest first. Raises DataError for a record that cannot be read."""
+        if not is_file_name(name):
+            return []
+        return [self._read(name, stamp) for stamp in sorted(self._stamps(name), reverse=True)]
+
+    def latest(self) -> Iterator[Experiment]:
+        """All experiments, the latest first."""
+        stamps = [(stamp, name) for name in self._entries(self.folder) for stamp in self._stamps(name)]
+        for stamp, name in sorted(stamps, reverse=True):
+            yield self._read(name, stamp)
+
+    def find(self, what: str) -> Experiment:
+        """By name (the latest of it), id, or a beginning of a name that only one has. Raises UnknownNameError."""
+        name, _, stamp = what.partition("/")
+        if not is_file_name(name):
+            raise ConfigError(f"'{what[:120]}' is no name of an experiment.")
+        stamps = sorted(self._stamps(name), reverse=True)
+        if found := [one for one in stamps if one.startswith(stamp)]:
+            if stamp and len(found) > 1 and stamp not in found:
+                raise ConfigError(f"Several experiments are called {what}: {', '.join(found[:8])}.")
+            return self._read(name, stamp if stamp in found else found[0])
+        known = self.names()
+        close = [one for one in known if one.startswith(name)]
+        if stamps or stamp:
+            raise UnknownNameError("experiment", what, [f"{name}/{one}" for one in stamps] or known)
+        if len(close) == 1:
+            return self.find(close[0])
+        if close:
+            raise ConfigError(f"Several experiments begin with '{name}': {', '.join(sorted(close)[:8])}.")
+        raise UnknownNameError("experiment", what, known, hint="ns experiments lists them.")
+
+    def _read(self, name: str, stamp: str) -> Experiment:
+        path = self.folder / name / stamp / RECORD
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Experiment)
+        except OSError as error:
+            raise DataError(f"Cannot read {path}: {error.strerror}.") from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise DataError(
+                f"{path} is no record of an experiment ({error}).", hint=f"rm -r {path.parent} forgets it."
+            ) from error
+
+    def _stamps(self, name: str) -> list[str]:
+        return self._entries(self.folder / name)
+
+    @staticmethod
+    def _entries(folder: Path) -> list[str]:
+        try:
+            return [entry.name for entry in os.scandir(folder) if entry.is_dir() and is_file_name(entry.name)]
+        except (FileNotFoundError, NotADirectoryError):
+            return []

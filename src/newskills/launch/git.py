@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What git says about a repository. Nothing is written to it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, StorageError
+
+_SUBMODULE = "160000"
+
+
+class Committed(Struct, frozen=True, kw_only=True):
+    """HEAD of the repository at `root`.
+
+    tree         git's hash of the content
+    files        paths of all committed files, links included
+    submodules   paths of those, whose files are not among `files`
+    uncommitted  paths that differ from HEAD, and untracked ones that git does not ignore
+    """
+
+    root: Path
+    commit: str
+    tree: str
+    files: tuple[str, ...]
+    submodules: tuple[str, ...]
+    uncommitted: tuple[str, ...]
+
+    def others(self, pattern: str) -> Iterator[str]:
+        """Files that are not committed and fit `pattern` in any folder, also ignored ones."""
+        yield from _lines(_git(self.root, "ls-files", "-z", "--others", "--", f":(glob)**/{pattern}"))
+
+
+def repository_of(folder: Path) -> Path | None:
+    """Root of the working tree around `folder`; None: there is none. Raises ConfigError where git refuses it."""
+    marked = any((parent / ".git").exists() for parent in (folder.absolute(), *folder.absolute().parents))
+    if not marked:
+        return None
+    return Path(os.fsdecode(_git(folder, "rev-parse", "--show-toplevel")).removesuffix("\n"))
+
+
+def committed(root: Path) -> Committed:
+    """Raises ConfigError for a repository without a commit."""
+    try:
+        commit, tree = _git(root, "rev-parse", "HEAD^{commit}", "HEAD^{tree}").decode().split()
+    except ConfigError as error:
+        raise ConfigError(f"The git repository {root} has no commit yet.", hint="Make one: git commit.") from error
+    files: list[str] = []
+    submodules: list[str] = []
+    for line in _lines(_git(root, "ls-tree", "-r", "-z", "HEAD")):
+        entry, _, name = line.partition("\t")
+        (submodules if entry.startswith(_SUBMODULE) else files).append(name)
+    status = _git(root, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
+    return Committed(
+        root=root,
+        commit=commit,
+        tree=tree,
+        files=tuple(files),
+        submodules=tuple(submodules),
+        uncommitted=tuple(line[3:] for line in _lines(status)),
+    )
+
+
+def extract(found: Committed, target: Path) -> None:
+    """Writes the committed files below `target`. Raises StorageError."""
+    target.mkdir(parents=True, exist_ok=True)
+    archive = subprocess.Popen(
+        ["git", "-C", str(found.root), "-c", "tar.umask=0022", "archive", "--format=tar", found.commit],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert archive.stdout is not None
+    with archive:
+        tar = subprocess.run(
+            ["tar", "-x", "-C", str(target)], stdin=archive.stdout, capture_output=True, check=False
+        )
+        said = archive.stderr.read() if archive.stderr else b""
+    if tar.returncode != 0 or archive.returncode != 0:
+        text = (tar.stderr or said).decode(errors="replace").strip()
+        raise StorageError(f"Cannot take the committed files out of {found.root}: {text}")
+
+
+def _git(folder: Path, *words: str) -> bytes:
+    environ = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, env=environ, check=False)
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"{folder} is in a git repository, and there is no `git` on this machine.",
+            hint="Install it, for example: apt install git",
+        ) from error
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise ConfigError(f"git {words[0]} failed in {folder}: {said[0] if said else done.returncode}")
+    return done.stdout
+
+
+def _lines(data: bytes) -> list[str]:
+    """Of output with `-z`; names that are no UTF-8 survive."""
+    return [os.fsdecode(line) for line in data.split(b"\0") if line]

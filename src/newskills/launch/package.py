@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The code that jobs run: the committed files of the git repository the user stands in, and newskills itself.
+
+A package is a folder `<job_dir>/packages/<hash>`, named by its content, which containers see as /nemo_run/code: the
+same commit is copied once. It appears by rename, so that it is whole or not there, however many submit at once.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path, PurePosixPath
+
+from msgspec import Struct, structs
+
+import newskills
+from newskills.base.errors import ConfigError, StorageError, storage_error
+from newskills.launch.cluster import ClusterConfig, twin
+from newskills.launch.git import Committed, committed, extract, repository_of
+from newskills.launch.shell import Shell
+
+SHOWN = 10
+"""Uncommitted files that a message names."""
+DATA_FOLDERS = ("dataset", "datasets", "recipes")
+"""`*.jsonl` below folders of these names is prepared data: packaged although it is not committed."""
+
+_OWN = "newskills"
+_PUBLISH = 'mv -T -- "$1" "$2" 2>/dev/null || { rm -rf -- "$1"; [[ -d $2 ]]; }'
+
+Say = Callable[[str], None]
+
+
+class PackageOptions(Struct, frozen=True, kw_only=True):
+    """folder            in the repository whose code is packaged; None: the current one
+    allow_uncommitted  go with the last commit where files have changed since
+    repositories       name → path of further git repositories, each of which becomes the folder `name`
+    dry_run            copy nothing
+    """
+
+    folder: Path | None = None
+    allow_uncommitted: bool = False
+    repositories: Mapping[str, Path] = {}
+    dry_run: bool = False
+
+
+class Package(Struct, frozen=True, kw_only=True):
+    """What a record keeps of the code of an experiment.
+
+    path         folder, as the submitting machine sees it
+    hash         of the content; empty: the folder is used where it lies and may change
+    uncommitted  files that differ from the commit; not in the package
+    without      submodules, whose files are not in the package
+    copied       bytes that this submission copied; 0: it was there
+    """
+
+    path: str
+    hash: str = ""
+    repository: str = ""
+    commit: str = ""
+    uncommitted: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    copied: int = 0
+
+
+class Content(Struct, frozen=True, kw_only=True):
+    """What goes into a package. `data` is relative to the repository; `own` is newskills' folder, None: committed."""
+
+    committed: tuple[tuple[str, Committed], ...] = ()
+    data: tuple[str, ...] = ()
+    own: Path | None = None
+    link: str = ""
+
+    def files(self) -> Iterator[str]:
+        """Paths inside of the package."""
+        for prefix, tree in self.committed:
+            yield from (str(PurePosixPath(prefix, name)) for name in tree.files)
+        yield from self.data
+        if self.own is not None:
+            yield from (f"{_OWN}/{name}" for name in _own_files(self.own))
+
+
+def package(
+    cluster: ClusterConfig,
+    shell: Shell,
+    root: str,
+    environ: Mapping[str, str],
+    options: PackageOptions = PackageOptions(),  # noqa: B008 - frozen
+    say: Say = lambda text: None,
+) -> tuple[Package, Content]:
+    """The package of the repository that the user stands in, copied to `root`/packages unless it is there.
+
+    Where jobs are processes of this machine (executor none), the repository itself. `say` hears of what is left out.
+    Raises ConfigError for uncommitted changes, StorageError, RemoteError.
+    """
+    folder = options.folder or Path.cwd()
+    repository = None if _on("FORCE_PATTERN_PACKAGER", environ) else repository_of(folder)
+    found = committed(repository) if repository else None
+    if in_place(cluster):
+        return _record(str(repository or folder), "", found), Content()
+    data = () if found is None else tuple(_data(found))
+    if found is not None:
+        allowed = options.allow_uncommitted or _on("DISABLE_UNCOMMITTED_CHANGES_CHECK", environ)
+        _check_committed(found, data, allowed, say)
+    content = _content(found, data, options, environ)
+    name = _hash(content)
+    path = f"{root}/packages/{name}"
+    copied = 0 if options.dry_run or shell.exists([path])[0] else _publish(content, shell, path)
+    return structs.replace(_record(path, name, found, data), copied=copied), content
+
+
+def in_place(cluster: ClusterConfig) -> bool:
+    """Whether jobs run as processes of this machine, which need no copy."""
+    return cluster.executor == "none" or (cluster.executor == "local" and not cluster.containers)
+
+
+def _record(path: str, name: str, found: Committed | None, data: tuple[str, ...] = ()) -> Package:
+    if found is None:
+        return Package(path=path, hash=name)
+    return Package(
+        path=path,
+        hash=name,
+        repository=str(found.root),
+        commit=found.commit,
+        uncommitted=tuple(name for name in found.uncommitted if name not in data),
+        without=found.submodules,
+    )
+
+
+def _on(name: str, environ: Mapping[str, str]) -> bool:
+    return twin(name, environ).lower() not in ("", "0", "false", "no")
+
+
+def _check_committed(found: Committed, data: tuple[str, ...], allowed: bool, say: Say) -> None:
+    if found.submodules:
+        say(f"submodules are not packaged: {_listed(found.submodules)}")
+    if data:
+        say(f"packaged with {len(data)} files of prepared data that are not committed: {_listed(data)}")
+    changed = tuple(name for name in found.uncommitted if name not in data)
+    if not changed:
+        return
+    files = f"{len(changed)} files" if len(changed) > 1 else "1 file"
+    what = f"{files} of {found.root} {'are' if len(changed) > 1 else 'is'} not committed: {_listed(changed)}"
+    if not allowed:
+        raise ConfigError(
+            f"Jobs get the last commit ({found.commit[:12]}), and {what}.",
+            hint="Commit them, or set NEWSKILLS_DISABLE_UNCOMMITTED_CHANGES_CHECK=1 to go without them.",
+        )
+    say(f"jobs get the last commit ({found.commit[:12]}): {what}")
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join("".join(ch if ch.isprintable() else "?" for ch in name) for name in names[:SHOWN])
+    return f"{shown} and {len(names) - SHOWN} more" if len(names) > SHOWN else shown
+
+
+def _data(found: Committed) -> Iterator[str]:
+    """Prepared data that is not committed, also where git ignores it; nothing of virtual environments."""
+    for name in found.others("*.jsonl"):
+        folders = PurePosixPath(name).parts[:-1]
+        if any(part.startswith(".") or part == "site-packages" for part in folders):
+            continue
+        if any(part in DATA_FOLDERS for part in folders):
+            yield name
+
+
+def _content(
+    found: Committed | None, data: tuple[str, ...], options: PackageOptions, environ: Mapping[str, str]
+) -> Content:
+    trees = [("", found)] if found is not None else []
+    top = {name.split("/", 1)[0] for name in found.files} if found is not None else set()
+    for name, path in options.repositories.items():
+        root = repository_of(path)
+        if root is None:
+            raise ConfigError(f"The repository '{name}' at {path} is no git repository.")
+        if name in top:
+            raise ConfigError(f"The repository '{name}' would hide the folder {name} of the one you stand in.")
+        trees.append((name, committed(root)))
+    held = "" if found is None or _on("FORCE_INSTALLED_PACKAGE", environ) else _held(found)
+    if held:
+        return Content(committed=tuple(trees), data=data, link=held if held != _OWN else "")
+    if found is not None and _OWN in top and not _on("FORCE_INSTALLED_PACKAGE", environ):
+        raise ConfigError(f"The repository has a folder '{_OWN}', which would hide the package of that name.")
+    return Content(committed=tuple(trees), data=data, own=Path(newskills.__file__).parent)
+
+
+def _held(found: Committed) -> str:
+    """Where the repository has newskills itself; empty: nowhere."""
+    for place in (_OWN, f"src/{_OWN}"):
+        if {f"{place}/__init__.py", f"{place}/cli.py"} <= set(found.files):
+            return place
+    return ""
+
+
+def _own_files(own: Path) -> list[str]:
+    names = (path.relative_to(own).as_posix() for path in own.rglob("*") if path.is_file())
+    return sorted(name for name in names if "__pycache__" not in name)
+
+
+def _hash(content: Content) -> str:
+    """Of names, modes and contents: git's own hash of the tree stands for committed files."""
+    parts = [f"tree\0{prefix}\0{tree.tree}" for prefix, tree in content.committed]
+    for prefix, tree in content.committed:
+        parts += [f"data\0{name}\0{_digest(tree.root / name)}" for name in content.data if not prefix]
+    if content.own is not None:
+        parts += [f"own\0{name}\0{_digest(content.own / name)}" for name in _own_files(content.own)]
+    parts.append(f"link\0{content.link}")
+    return blake2b("\0\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+
+
+def _digest(path: Path) -> str:
+    hasher = blake2b(digest_size=16)
+    try:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                hasher.update(block)
+    except OSError as error:
+        raise StorageError(f"Cannot read {path}: {error.strerror}.") from error
+    return hasher.hexdigest()
+
+
+def _publish(content: Content, shell: Shell, path: str) -> int:
+    """Builds the package here, copies it to a name of its own there, and renames it. Returns bytes copied."""
+    folder, _, name = path.rpartition("/")
+    temporary = f"{folder}/.{name}.{secrets.token_hex(4)}"
+    with tempfile.TemporaryDirectory(prefix="newskills-package-") as here:
+        tree = Path(here) / "code"
+        _build(content, tree)
+        copied = shell.put(tree, temporary)
+    done = shell.run(["bash", "-c", _PUBLISH, "bash", temporary, path])
+    if done.code != 0:
+        raise StorageError(f"Cannot put the package at {path} on {shell.name}.")
+    return copied.bytes
+
+
+def _build(content: Content, tree: Path) -> None:
+    try:
+        tree.mkdir(mode=0o755)
+        for prefix, found in content.committed:
+            extract(found, tree / prefix)
+            for name in () if prefix else content.data:
+                (tree / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(found.root / name, tree / name)
+        if content.link:
+            (tree / _OWN).symlink_to(content.link)
+        if content.own is not None:
+            shutil.rmtree(tree / _OWN, ignore_errors=True)
+            shutil.copytree(content.own, tree / _OWN, ignore=shutil.ignore_patterns("__pycache__"))
+    except OSError as error:
+        raise storage_error(error, error.filename or tree) from error

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a pipeline to jobs that run: check, package, write, submit in order, record."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct, structs
+
+from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.plan import Job, Pipeline
+from newskills.base.protocols import Executor
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.executors import make_executor
+from newskills.launch.experiments import ENDED, Experiment, JobRecord, Records, job_root, new_stamp
+from newskills.launch.package import Package, PackageOptions, in_place, package
+from newskills.launch.place import AllAtOnce, Site, Waiting
+from newskills.launch.ssh import Shell, shell_of
+from newskills.launch.validate import check
+from newskills.launch.variables import job_variables
+
+Say = Callable[[str], None]
+
+
+class SubmitOptions(Struct, frozen=True, kw_only=True):
+    """log_dir                   folder of logs, one folder in it for each job; None: in the jobs' own folders
+    reuse_code_exp            the package of that experiment, instead of the current commit
+    skip_hf_home_check        None: what the cluster config says
+    allow_missing_dependency  go without waiting for an experiment that nobody knows
+    packaging                 what goes into the package
+    """
+
+    log_dir: str | None = None
+    dry_run: bool = False
+    reuse_code_exp: str | None = None
+    skip_hf_home_check: bool | None = None
+    allow_missing_dependency: bool = False
+    packaging: PackageOptions = PackageOptions()
+
+
+class _Desk(Struct, frozen=True):
+    """Where one submission is dealt with."""
+
+    cluster: ClusterConfig
+    environ: Mapping[str, str]
+    options: SubmitOptions
+    say: Say
+    shell: Shell
+    records: Records
+    root: str
+
+
+def submit(
+    pipeline: Pipeline,
+    cluster: ClusterConfig,
+    environ: Mapping[str, str],
+    options: SubmitOptions = SubmitOptions(),  # noqa: B008 - frozen
+    *,
+    say: Say = lambda text: None,
+) -> Experiment:
+    """Submits all jobs, or none: what was submitted before something failed is cancelled.
+
+    `environ` is that of the submitting process: secrets get their values from it. With `dry_run` the same experiment
+    comes back, with jobs that have no handles; nothing is written, copied or started, here or elsewhere.
+    Raises NewskillsError.
+    """
+    check(pipeline, cluster, environ, skip_hf_home_check=options.skip_hf_home_check)
+    job_variables(cluster, environ, say=say)
+    root = job_root(cluster, environ)
+    desk = _Desk(cluster, environ, options, say, shell_of(cluster, environ), Records(environ), root)
+    code, files = _code(desk)
+    site = _site(desk, pipeline.name, code)
+    executor = make_executor(site)
+    outside = _outside(pipeline, desk, executor)
+    experiment = _planned(pipeline, site, code, outside)
+    if options.dry_run:
+        return experiment
+    desk.records.create(experiment, pipeline, files)
+    return _submitted(experiment, pipeline, executor, desk.records)
+
+
+def executor_of(experiment: Experiment, environ: Mapping[str, str]) -> Executor:
+    """To look at jobs that were submitted, stop them or read their logs."""
+    return make_executor(_seen(experiment.cluster, experiment.folder, environ))
+
+
+def _seen(cluster: ClusterConfig, folder: str, environ: Mapping[str, str]) -> Site:
+    """Variables of the jobs do not matter any more, nor whether this shell still has them."""
+    return Site(
+        cluster=structs.replace(cluster, env_vars=[], required_env_vars=[]), folder=folder, environ=environ
+    )
+
+
+def _code(desk: _Desk) -> tuple[Package, Sequence[str]]:
+    """The package, and the files in it as far as they are known."""
+    options, cluster = desk.options, desk.cluster
+    if options.reuse_code_exp is not None and not in_place(cluster):
+        other = desk.records.find(options.reuse_code_exp)
+        if _machine(other.cluster) != _machine(cluster) or not desk.shell.exists([other.package.path])[0]:
+            raise ConfigError(f"The code package of '{other.id}' is not on cluster '{cluster.name}'.")
+        return structs.replace(other.package, copied=0), ()
+    packaging = structs.replace(options.packaging, dry_run=options.dry_run)
+    made, content = package(cluster, desk.shell, desk.root, desk.environ, packaging, desk.say)
+    return made, list(content.files())
+
+
+def _site(desk: _Desk, name: str, code: Package) -> Site:
+    log_dir = desk.options.log_dir or ""
+    if log_dir and not desk.cluster.ssh_tunnel:
+        log_dir = os.path.abspath(os.path.expanduser(log_dir))
+    return Site(
+        cluster=desk.cluster,
+        folder=f"{desk.root}/{name}/{new_stamp()}",
+        code=code.path,
+        log_dir=log_dir,
+        environ=desk.environ,
+    )
+
+
+def _machine(cluster: ClusterConfig) -> tuple[str, str]:
+    """What two cluster configs share when handles and files of one are known to the other."""
+    return cluster.executor, cluster.ssh_tunnel.host if cluster.ssh_tunnel else ""
+
+
+def _outside(pipeline: Pipeline, desk: _Desk, executor: Executor) -> dict[str, tuple[str, ...]]:
+    """Experiment → handles of its jobs that have not ended yet. Raises UnknownNameError, ConfigError."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in dict.fromkeys(name for job in pipeline.jobs for name in job.run_after):
+        try:
+            found[name] = _alive(name, desk, executor)
+        except UnknownNameError as error:
+            if not desk.options.allow_missing_dependency:
+                raise UnknownNameError(
+                    "experiment to run after",
+                    name,
+                    desk.records.names(),
+                    hint="--allow_missing_dependency goes without.",
+                ) from error
+            desk.say(f"there is no experiment '{name}': nothing waits for it")
+            found[name] = ()
+    return found
+
+
+def _alive(name: str, desk: _Desk, executor: Executor) -> tuple[str, ...]:
+    """Of all experiments of that name, else of the one that `name` is an id of, else of a bare handle."""
+    experiments = desk.records.all_of(name)
+    if not experiments:
+        if executor.state([name]).get(name, "unknown") != "unknown":
+            return (name,)
+        experiments = [desk.records.find(name)]
+    elsewhere = [one for one in experiments if _machine(one.cluster) != _machine(desk.cluster)]
+    if len(elsewhere) == len(experiments):
+        raise ConfigError(
+            f"'{name}' was submitted to cluster '{elsewhere[0].cluster.name}': jobs of '{desk.cluster.name}' "
+            "cannot wait for it.",
+            hint=f"ns status {name} tells when it has ended.",
+        )
+    jobs = {job.handle: job.name for one in experiments if one not in elsewhere for job in one.jobs if job.handle}
+    states = executor.state(list(jobs))
+    if desk.cluster.dependency_type in ("afterok", "aftercorr"):
+        newest = next(one for one in experiments if one not in elsewhere)
+        for job in newest.jobs:
+            if states.get(job.handle, "") in ("failed", "cancelled", "timeout"):
+                raise ConfigError(
+                    f"Job '{job.name}' of '{name}' has ended as {states[job.handle]}: what runs after it "
+                    f"(dependency_type {desk.cluster.dependency_type}) would never start."
+                )
+    return tuple(handle for handle, state in states.items() if state not in ENDED)
+
+
+def _planned(pipeline: Pipeline, site: Site, code: Package, outside: Mapping[str, tuple[str, ...]]) -> Experiment:
+    import datetime
+
+    jobs = []
+    for job in pipeline.order():
+        folder = site.job_folder(job)
+        jobs.append(
+            JobRecord(
+                name=job.name,
+                folder=folder.path,
+                logs=folder.logs,
+                depends_on=job.depends_on,
+                after=tuple(dict.fromkeys(handle for name in job.run_after for handle in outside[name])),
+                commands={command.name: command.role for command in job.commands()},
+            )
+        )
+    return Experiment(
+        name=pipeline.name,
+        stamp=site.folder.rpartition("/")[2],
+        submitted_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        cluster=site.cluster,
+        folder=site.folder,
+        package=code,
+        jobs=tuple(jobs),
+    )
+
+
+def _submitted(experiment: Experiment, pipeline: Pipeline, executor: Executor, records: Records) -> Experiment:
+    """`experiment` with handles. Cancels what was submitted when something fails."""
+    plans: dict[str, Job] = {job.name: job for job in pipeline.jobs}
+    handles: dict[str, str] = {}
+    try:
+        waiting = [Waiting(plans[job.name], job.after, job.depends_on) for job in experiment.jobs]
+        if isinstance(executor, AllAtOnce):
+            handles.update(executor.submit_all(waiting))
+        else:
+            for one in waiting:
+                after = [*one.after, *(handles[name] for name in one.needs)]
+                handles[one.job.name] = executor.submit(one.job, after=list(dict.fromkeys(after)))
+    except BaseException:
+        executor.cancel(list(handles.values()))
+        records.update(_with(experiment, handles))
+        raise
+    done = _with(experiment, handles)
+    records.update(done)
+    return done
+
+
+def _with(experiment: Experiment, handles: Mapping[str, str]) -> Experiment:
+    jobs = tuple(structs.replace(job, handle=handles.get(job.name, "")) for job in experiment.jobs)
+    return structs.replace(experiment, jobs=jobs)
