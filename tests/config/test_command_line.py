@@ -48,6 +48,15 @@ def test_lists_take_words_repetitions_and_brackets(argv):
     assert read("--output_dir=o", *argv).options.model == ["a", "b"]
 
 
+def test_none_is_no_value_except_where_it_is_a_name():
+    class Named(Struct, frozen=True, kw_only=True):
+        cluster: Annotated[str | None, Meta(description="cluster", extra={"name": True})] = None
+        other: Annotated[str | None, Meta(description="other")] = "x"
+
+    options = parse(Named, ["--cluster=none", "--other=none"], command="test").options
+    assert (options.cluster, options.other) == ("none", None)
+
+
 def test_engine_arguments_may_begin_with_dashes():
     options = read("--output_dir", "o", "--server_args", "--max-model-len 8192 --x=1").options
     assert options.server_args == ["--max-model-len 8192 --x=1"]

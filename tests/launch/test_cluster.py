@@ -59,6 +59,12 @@ def test_search_order(tmp_path, monkeypatch):
     assert load_cluster("none", None, both).account is None
 
 
+def test_keys_may_come_as_json():
+    assert load_cluster('{"executor": "none", "account": "d"}', None, {}).account == "d"
+    with pytest.raises(ConfigError, match="neither a name nor JSON"):
+        load_cluster("{executor", None, {})
+
+
 def test_a_file_wins_over_what_is_built_in(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = []

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from newskills.run.tracking import Tracking
 
 JOB = {"group": "placement (has an effect on clusters; none is in this version)"}
+NAME = {"name": True}
+"""A name may be `none`, which elsewhere means that there is no value."""
 SERVER = {"group": "model"}
 SEEDS = {"group": "seeds and chunks"}
 CODE = {"group": "sandbox"}
@@ -43,7 +45,7 @@ AcceptLost = Annotated[
 class PlacementOptions(Struct, frozen=True, kw_only=True):
     """Where the work runs. On this machine (executor none) only `cluster` matters."""
 
-    cluster: Annotated[str | None, doc("cluster config; none or local = this machine", JOB)] = None
+    cluster: Annotated[str | None, doc("cluster config; none or local = this machine", {**JOB, **NAME})] = None
     config_dir: Annotated[str | None, doc("folder of cluster configs", JOB)] = None
     partition: Annotated[str | None, doc("Slurm partition", JOB)] = None
     account: Annotated[str | None, doc("Slurm account", JOB)] = None

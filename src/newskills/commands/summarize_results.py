@@ -14,6 +14,7 @@ from newskills.benchmarks import get_benchmark
 from newskills.commands._command import Command
 from newskills.commands._options import (
     DEFAULT_PROJECT,
+    NAME,
     AcceptLost,
     WandbGroup,
     WandbName,
@@ -43,7 +44,7 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
     accept_lost: AcceptLost = 1.0
     verbose: Annotated[bool, doc("print the tables")] = True
-    cluster: Annotated[str | None, doc("where the results lie; none or local = this machine")] = None
+    cluster: Annotated[str | None, doc("where the results lie; none or local = this machine", NAME)] = None
     wandb_name: WandbName = None
     wandb_group: WandbGroup = None
     wandb_project: WandbProject = DEFAULT_PROJECT

@@ -49,7 +49,7 @@ def _interpret(text: Text, leaf: Leaf) -> Any:
     kinds = alternatives(leaf.type)
     structured = text[:1] in "[{" and any(leaf_kind not in (str, type(None)) for leaf_kind in kinds)
     if str in kinds and not structured:
-        if type(None) in kinds and text.lower() in ("null", "none"):
+        if type(None) in kinds and text.lower() in ("null", "none") and not leaf.extra.get("name"):
             return None
         return unquote(text)
     value = parse_value(text)

@@ -117,6 +117,11 @@ def load_cluster(
             return _from_file(Path(path).expanduser(), environ)
         say("no --cluster: working on this machine")
         return BUILT_IN["none"]
+    if cluster.startswith("{"):  # keys from Python, on their way through an option
+        try:
+            return from_keys(msgspec.json.decode(cluster, type=dict[str, Any]), "cluster config", environ)
+        except msgspec.DecodeError as error:
+            raise ConfigError(f"--cluster is neither a name nor JSON: {error}.") from error
     if cluster.endswith(ENDINGS) or "/" in cluster:
         return _from_file(Path(cluster).expanduser(), environ)
     folders = config_folders(config_dir, environ)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tries what a cluster config promises: the machine that submits, its scheduler or container engine, its folders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from newskills.base.errors import RemoteError
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.mounts import parse_mounts
+from newskills.launch.shell import Call, Ran, Shell
+from newskills.launch.ssh import shell_of
+
+ENGINES = ("podman", "docker")
+BASH = (5, 1)
+
+
+class Trial(Struct, frozen=True):
+    """One thing that was tried, and what came of it."""
+
+    what: str
+    ok: bool
+    text: str
+
+
+def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[Trial]:
+    """Makes the job folder where it is missing; changes nothing else."""
+    shell = shell_of(cluster, environ)
+    found: list[Trial] = []
+    try:
+        if cluster.ssh_tunnel is not None:
+            shell.run(["true"])
+            found.append(Trial("ssh", True, f"{shell.name} answers"))
+        found.append(_bash(shell))
+        found += {"slurm": _slurm, "local": _engine}.get(cluster.executor, _nothing)(shell, cluster)
+        found += _folders(shell, cluster)
+    except RemoteError as error:
+        found.append(Trial("ssh", False, str(error)))
+    return found
+
+
+def engine_of(shell: Shell, cluster: ClusterConfig) -> str | None:
+    """The container engine that answers: the one that the config names, or the first that is there."""
+    engines = [cluster.engine] if cluster.engine else list(ENGINES)
+    ran = shell.run_all([Call(argv=(engine, "info")) for engine in engines])
+    return next((engine for engine, done in zip(engines, ran, strict=True) if done.code == 0), None)
+
+
+def _nothing(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
+    return []
+
+
+def _bash(shell: Shell) -> Trial:
+    done = shell.run(["bash", "-c", "echo ${BASH_VERSINFO[0]} ${BASH_VERSINFO[1]}"])
+    numbers = tuple(int(part) for part in done.out.split() if part.isdigit())
+    least = ".".join(map(str, BASH))
+    if numbers >= BASH:
+        return Trial("bash", True, ".".join(map(str, numbers)))
+    return Trial(
+        "bash", False, f"version {least} or later is needed; found {'.'.join(map(str, numbers)) or 'none'}"
+    )
+
+
+def _slurm(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
+    version, partitions = shell.run_all(
+        [Call(argv=("sbatch", "--version")), Call(argv=("sinfo", "--noheader", "--format=%R"))]
+    )
+    if version.code != 0:
+        return [Trial("sbatch", False, f"not there on {shell.name}: {_first_line(version)}")]
+    found = [Trial("sbatch", True, version.out.strip())]
+    if partitions.code != 0:
+        return [*found, Trial("partitions", False, f"sinfo failed: {_first_line(partitions)}")]
+    known = sorted(set(partitions.out.split()))
+    wanted = [name for name in (cluster.partition, cluster.cpu_partition) if name]
+    unknown = [part for name in wanted for part in name.split(",") if part not in known]
+    if unknown:
+        return [*found, Trial("partitions", False, f"{', '.join(unknown)} unknown; there are {', '.join(known)}")]
+    return [*found, Trial("partitions", True, ", ".join(known))]
+
+
+def _engine(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
+    engine = engine_of(shell, cluster)
+    if engine is None:
+        names = cluster.engine or " or ".join(ENGINES)
+        return [
+            Trial(
+                "containers",
+                False,
+                f"{names} does not answer on {shell.name}; try: {cluster.engine or 'podman'} info",
+            )
+        ]
+    return [Trial("containers", True, f"{engine} answers")]
+
+
+def _folders(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
+    found: list[Trial] = []
+    if cluster.job_dir:
+        script = 'mkdir -p -- "$1" && t=$(mktemp -- "$1/.newskills-XXXXXX") && rm -- "$t"'
+        done = shell.run(["bash", "-c", script, "bash", cluster.job_dir])
+        text = cluster.job_dir if done.code == 0 else f"cannot write {cluster.job_dir}: {_first_line(done)}"
+        found.append(Trial("job_dir", done.code == 0, text))
+    mounts = parse_mounts(cluster.mounts)
+    missing = _missing([mount.src for mount in mounts], shell)
+    if missing:
+        found.append(Trial("mounts", False, f"{', '.join(missing)} not there on {shell.name}"))
+    elif mounts:
+        found.append(Trial("mounts", True, f"{len(mounts)} sources are there"))
+    return found
+
+
+def _missing(paths: Sequence[str], shell: Shell) -> list[str]:
+    return [path for path, there in zip(paths, shell.exists(paths), strict=True) if not there]
+
+
+def _first_line(done: Ran) -> str:
+    lines = [line for line in (done.err or done.out).splitlines() if line.strip()]
+    return re.sub(r"[^\x20-\x7e]", " ", lines[0])[:200] if lines else f"exit code {done.code}"
