@@ -41,6 +41,12 @@ class TwoGroups:
     def first_node(self, job: Job, group: int) -> str | Variable:
         return Variable(f"NODE_{group}")
 
+    def inside(self, command: Command, folder: JobFolder) -> Sequence[str]:
+        return ('echo "$SLURM_JOB_ID.$SLURM_STEP_ID" >"$job_folder/$job_command.step"',)
+
+    def signal(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        return ('scancel --signal="$1" "$(<"$job_folder/$2.step")"',)
+
     def out_of_time(self, job: Job, folder: JobFolder) -> Sequence[str]:
         return ('scontrol requeue "$SLURM_JOB_ID"',)
 

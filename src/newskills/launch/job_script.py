@@ -25,7 +25,7 @@ PORT_PATIENCE = 1800.0
 TIME_CODE = 75
 """Exit code of a job that the nearing time limit has stopped (EX_TEMPFAIL of sysexits.h: try again later)."""
 
-LOCAL = ("node", "rank")
+LOCAL = ("node", "rank", "folder")
 """Attributes that nobody has to wait for."""
 
 _OLD_BASH = """\
@@ -54,7 +54,7 @@ class _Scene(Struct, frozen=True, kw_only=True):
 
 
 def render(job: Job, folder: JobFolder, place: Place) -> dict[str, str]:
-    """File name → text: `job.sh`, `plan.json`, and `<command>.sh` (with `<command>.setup.sh`) for each command.
+    """File name → text: `job.sh`, `plan.json`, the job's own files, and `<command>.sh` (with `<command>.setup.sh`).
 
     Raises ConfigError for what cannot be written down: a name that is no file name, a NUL byte, an empty argv, a
     reference to a port of a command that has none.
@@ -69,8 +69,15 @@ def render(job: Job, folder: JobFolder, place: Place) -> dict[str, str]:
         _check(scene)
     texts = {
         "job.sh": _job_text(job, scenes, folder, place),
-        "plan.json": msgspec.json.format(msgspec.json.encode(job), indent=2).decode() + "\n",
+        "plan.json": msgspec.json.format(
+            msgspec.json.encode(msgspec.structs.replace(job, files={})), indent=2
+        ).decode()
+        + "\n",
     }
+    for name, text in job.files.items():
+        if name in texts or not is_file_name(name):
+            raise ConfigError(f"Job '{job.name}' cannot have a file '{name}': it is taken, or no file name.")
+        texts[name] = text
     for scene in scenes:
         name = scene.command.name
         new = {f"{name}.sh": _command_text(scene)}
@@ -117,7 +124,9 @@ def _job_text(job: Job, scenes: Sequence[_Scene], folder: JobFolder, place: Plac
     lines += ["start_all() {"]
     for scene in scenes:
         lines += _step_lines(scene)
-    lines += ["}", "", *_function("out_of_time", place.out_of_time(job, folder)), ""]
+    lines += ["}", "", "# send_signal SIGNAL NAME PID"]
+    lines += [*_function("send_signal", place.signal(job, folder)), ""]
+    lines += [*_function("out_of_time", place.out_of_time(job, folder)), ""]
     return "\n".join(lines) + "\n" + _resource("job")
 
 
@@ -144,6 +153,8 @@ def _command_text(scene: _Scene) -> str:
     command, folder = scene.command, scene.folder
     script = command.script
     parts = [_head(scene)]
+    if inside := scene.place.inside(command, folder):
+        parts.append("\n".join(inside) + "\n")
     parts += _exports(scene, [(name, word) for name, word in script.env.items() if isinstance(word, str)])
     if workdir := scene.place.workdir(command, folder):
         parts.append(f"cd -- {quote(workdir)} || exit 1\n")
@@ -209,6 +220,8 @@ def _waits(scene: _Scene) -> list[str]:
             value = _word(scene.place.first_node(scene.job, groups[component]))
         elif attribute == "rank":
             value = "${SLURM_NODEID:-0}" if script.all_nodes else "0"
+        elif attribute == "folder":
+            value = "$job_folder"
         else:
             continue
         lines.append(f"{scene.variables[component]}_{attribute}={value}\n")

@@ -121,7 +121,8 @@ class Place(Protocol):
     def signal(self, job: Job, folder: JobFolder) -> Sequence[str]:
         """Body of the function `send_signal SIGNAL NAME PID` of job.sh: PID is the step's process there.
 
-        The signal is TERM or KILL and must reach all processes of the command: `srun` and the like do not pass it on.
+        The signal is TERM or KILL and must reach all processes of the command. `srun` does not pass TERM on but kills
+        the step; `scancel --signal=TERM <job>.<step>` is what lets a client save its work.
         """
         ...
 

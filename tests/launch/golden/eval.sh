@@ -9,6 +9,8 @@ job_command=eval
 export GREETING='it'\''s fine'
 export HF_HOME=/hf
 
+echo "$SLURM_JOB_ID.$SLURM_STEP_ID" >"$job_folder/$job_command.step"
+
 cd -- /nemo_run/code || exit 1
 
 # answers HOST PORT PATH STATUS: an HTTP GET gives such a status. No curl needed; a node that drops packets costs

@@ -36,6 +36,11 @@ start_all() {
         bash "$job_folder"/eval.sh
 }
 
+# send_signal SIGNAL NAME PID
+send_signal() {
+    scancel --signal="$1" "$(<"$job_folder/$2.step")"
+}
+
 out_of_time() {
     scontrol requeue "$SLURM_JOB_ID"
 }
@@ -92,11 +97,10 @@ running() {
     done
 }
 
-# send SIGNAL NAME: to its process group where it leads one, else to the process (srun, podman), which passes it on.
+# send SIGNAL NAME: if that command still runs.
 send() {
     local pid=${pid_of[$2]:-}
-    [[ -n $pid ]] || return 0
-    kill -s "$1" -- "-$pid" 2>/dev/null || kill -s "$1" -- "$pid" 2>/dev/null
+    [[ -z $pid ]] || send_signal "$1" "$2" "$pid"
 }
 
 # stop ROLE SECONDS: TERM now, KILL after so many seconds to those that are still there.
@@ -210,7 +214,7 @@ main() {
     trap 'job_code=70 job_why="job.sh itself failed"; finish' EXIT
     mkdir -p -- "$job_folder/ports" "$job_logs" || exit 1
     # What an earlier life of this job (requeued, or run again) has left behind would mislead everybody.
-    rm -rf -- "$job_folder"/ports/* "$job_folder"/ports/.taken "$job_folder"/*.exit "$job_folder"/*.setup-*
+    rm -rf -- "$job_folder"/ports/* "$job_folder"/ports/.taken "$job_folder"/*.{exit,step,setup-*}
     say "job starts on $HOSTNAME${SLURM_RESTART_COUNT:+ (restart $SLURM_RESTART_COUNT)}"
     mark job.started "$HOSTNAME $$"
     start_all

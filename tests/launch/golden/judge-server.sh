@@ -10,6 +10,8 @@ job_command=judge-server
 export GREETING='it'\''s fine'
 export HF_HOME=/hf
 
+echo "$SLURM_JOB_ID.$SLURM_STEP_ID" >"$job_folder/$job_command.step"
+
 export VLLM_LOGGING='it'\''s $HOME'
 
 cd -- /nemo_run/code || exit 1

@@ -9,6 +9,8 @@ job_command=sandbox
 export GREETING='it'\''s fine'
 export HF_HOME=/hf
 
+echo "$SLURM_JOB_ID.$SLURM_STEP_ID" >"$job_folder/$job_command.step"
+
 cd -- /nemo_run/code || exit 1
 
 # is_free PORT: nothing listens there, on any address of this node.

@@ -50,11 +50,10 @@ running() {
     done
 }
 
-# send SIGNAL NAME: to its process group where it leads one, else to the process (srun, podman), which passes it on.
+# send SIGNAL NAME: if that command still runs.
 send() {
     local pid=${pid_of[$2]:-}
-    [[ -n $pid ]] || return 0
-    kill -s "$1" -- "-$pid" 2>/dev/null || kill -s "$1" -- "$pid" 2>/dev/null
+    [[ -z $pid ]] || send_signal "$1" "$2" "$pid"
 }
 
 # stop ROLE SECONDS: TERM now, KILL after so many seconds to those that are still there.
@@ -168,7 +167,7 @@ main() {
     trap 'job_code=70 job_why="job.sh itself failed"; finish' EXIT
     mkdir -p -- "$job_folder/ports" "$job_logs" || exit 1
     # What an earlier life of this job (requeued, or run again) has left behind would mislead everybody.
-    rm -rf -- "$job_folder"/ports/* "$job_folder"/ports/.taken "$job_folder"/*.exit "$job_folder"/*.setup-*
+    rm -rf -- "$job_folder"/ports/* "$job_folder"/ports/.taken "$job_folder"/*.{exit,step,setup-*}
     say "job starts on $HOSTNAME${SLURM_RESTART_COUNT:+ (restart $SLURM_RESTART_COUNT)}"
     mark job.started "$HOSTNAME $$"
     start_all

@@ -21,7 +21,7 @@ from newskills.base.errors import ConfigError, LockedError, StorageError, storag
 from newskills.base.plan import Command, Job
 from newskills.launch.executors import supervisor
 from newskills.launch.job_script import render
-from newskills.launch.place import JobFolder, Site, Variable
+from newskills.launch.place import SIGNAL_GROUP, JobFolder, Site, Variable
 from newskills.launch.variables import job_variables
 
 STATES = {"completed": "completed", "failed": "failed", "cancelled": "cancelled", "time": "timeout"}
@@ -163,6 +163,12 @@ class Processes:
 
     def first_node(self, job: Job, group: int) -> str:
         return HERE
+
+    def inside(self, command: Command, folder: JobFolder) -> Sequence[str]:
+        return ()
+
+    def signal(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        return SIGNAL_GROUP
 
     def out_of_time(self, job: Job, folder: JobFolder) -> Sequence[str]:
         return ()
