@@ -19,11 +19,12 @@ class Ref(Struct, frozen=True):
     """`attribute` of another command of the same job (or of the own one: its port), with text around it.
 
     address  http://host:port; host; port; node: the first host name of the group that the component runs in;
-             rank: number of the node that this process runs on, 0 for that first one (of the own command only)
+             rank: number of the node that this process runs on, 0 for that first one (of the own command only);
+             folder: the job's own folder, with its `files`
     """
 
     component: str
-    attribute: Literal["address", "host", "port", "node", "rank"] = "address"
+    attribute: Literal["address", "host", "port", "node", "rank", "folder"] = "address"
     before: str = ""
     after: str = ""
 
@@ -113,6 +114,7 @@ class Job(Struct, frozen=True, kw_only=True):
     run_after  experiments that must have finished first, by name or by the executor's handle
     outputs    paths that the job reads or writes: they must be reachable from where its clients run
     copies     further jobs in a chain that go on where the time limit has stopped this one
+    files      name → text of what its commands find in the job's folder (`Ref(…, "folder")`); no secrets
     log_dir    folder of its logs; None: what the submission says
     """
 
@@ -122,6 +124,7 @@ class Job(Struct, frozen=True, kw_only=True):
     run_after: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     copies: int = 0
+    files: dict[str, str] = {}
     log_dir: str | None = None
 
     def commands(self) -> list[Command]:

@@ -144,6 +144,8 @@ def _job(job: Job, pipeline: Pipeline, where: _Where) -> Problems:
         yield f"Job '{job.name}' has no client: nothing says when its work is done."
     if job.copies < 0:
         yield f"Job '{job.name}' has {job.copies} copies to go on with (0 or more)."
+    for name in job.files:
+        yield from _bad_name(f"A file of job '{job.name}'", name)
     for group in job.groups:
         what = f"Group '{group.name}' of job '{job.name}'"
         if not group.commands:
@@ -225,7 +227,7 @@ def _refs(job: Job, pipeline: Pipeline) -> Problems:
             elif ref.attribute == "rank":
                 if other is not command:
                     yield f"{what} asks for the rank of '{ref.component}'; a command has only its own."
-            elif ref.attribute != "node":
+            elif ref.attribute not in ("node", "folder"):
                 if other.script.port is None:
                     yield f"{what} asks for the {ref.attribute} of '{ref.component}', which listens on no port."
                 if other is not command:
