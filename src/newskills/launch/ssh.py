@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import secrets as random
 import shlex
 import stat
 import subprocess
@@ -23,7 +22,9 @@ from newskills.base.errors import ConfigError, DataError, RemoteError, StorageEr
 from newskills.base.store import waiting_lock
 from newskills.launch.cluster import ClusterConfig, SshTunnel
 from newskills.launch.names import is_variable
+from newskills.launch.remote_bash import LOOP, Ended, RemoteBash
 from newskills.launch.shell import Call, Copied, Here, Ran, Shell
+from newskills.launch.ssh_errors import connection_error, last_line
 
 __all__ = ["Call", "Copied", "Here", "Ran", "Remote", "Shell", "shell_of"]
 
@@ -55,8 +56,9 @@ class Remote:
         self.name = f"{tunnel.user}@{tunnel.host}" if tunnel.user else tunnel.host
         self._tunnel = tunnel
         self._options = _options(tunnel, environ)
-        self._environ = environ
+        self._socket: Path | None = None
         self._connected = False
+        self._bash: RemoteBash | None = None
 
     def run(
         self, argv: Sequence[str], *, stdin: str = "", secrets: Mapping[str, str] | None = None, folder: str = ""
@@ -86,7 +88,7 @@ class Remote:
         parent = target if source.is_dir() else os.path.dirname(target)
         made = self.run(["mkdir", "-p", "--", parent])
         if made.code != 0:
-            raise StorageError(f"Cannot make the folder {parent} on {self.name}: {_last_line(made.err)}")
+            raise StorageError(f"Cannot make the folder {parent} on {self.name}: {last_line(made.err)}")
         ending = "/" if source.is_dir() else ""
         return self._rsync(f"{source}{ending}", f"{self._place}:{target}{ending}")
 
@@ -102,65 +104,68 @@ class Remote:
         self._connect()
         # A NUL ends the script, and what follows is its own stdin.
         process = subprocess.Popen(
-            [*self._argv(), "--", self._tunnel.host, self._bash('IFS= read -r -d "" script; eval "$script"')],
+            [*self._argv(), "--", self._tunnel.host, self._remote('IFS= read -r -d "" script; eval "$script"')],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
         assert process.stdin is not None
-        process.stdin.write(_bytes(f"{self._prepared()}{script}\n") + b"\0")
+        script = f"{self._prepared()}\n{script}\n"
+        process.stdin.write(script.encode("utf-8", "surrogateescape") + b"\0")
         process.stdin.flush()
         return process
 
     def close(self) -> None:
-        """Ends the connection, also for other processes that share it. Without it, it ends when idle."""
+        """Ends what this object has open. The connection stays for the next `ns`, and ends when idle."""
+        if self._bash is not None:
+            self._bash.close()
+
+    def hang_up(self) -> None:
+        """Ends the connection, also for others that share it."""
+        self.close()
         if self._socket is not None:
-            subprocess.run(
-                [*self._argv(), "-O", "exit", "--", self._tunnel.host], capture_output=True, check=False, cwd="/"
-            )
+            leave = [*self._argv(), "-O", "exit", "--", self._tunnel.host]
+            subprocess.run(leave, capture_output=True, check=False)
         self._connected = False
 
     def _batch(self, lines: Sequence[str]) -> list[Ran]:
-        """Runs each of `lines` (bash) in one trip; line by line what they did."""
-        self._connect()
-        nonce = random.token_hex(16)
-        mark = f'mark() {{ printf "\\n{nonce} %s\\n" "$1"; printf "\\n{nonce} %s\\n" "$1" >&2; }}\n'
-        before = self._prepared()
-        script = mark + before + "mark $?\n" + "".join(f"{line}\nmark $?\n" for line in lines)
-        done = subprocess.run(
-            [*self._argv(), "--", self._tunnel.host, self._bash('eval "$(cat)"')],
-            input=_bytes(script),
-            capture_output=True,
-            check=False,
-        )
-        out, err = (_frames(text, nonce) for text in (done.stdout, done.stderr))
-        if len(out) != len(lines) + 1 or len(err) != len(out):
-            raise self._broken(done)
-        if before and out[0].code != 0:
-            raise RemoteError(
-                f"The pre_command of ssh_tunnel failed on {self.name} (exit code {out[0].code}): "
-                f"{_last_line(_frames_head(done.stderr, nonce))}",
-                hint=f"Try it there: ssh {self.name}",
-            )
-        return [Ran(code=one.code, out=one.out, err=two.out) for one, two in zip(out[1:], err[1:], strict=True)]
+        """Runs each of `lines` (bash) in one trip."""
+        try:
+            return self._session().run(lines)
+        except Ended as error:
+            raise self._broken(error) from error
+
+    def _session(self) -> RemoteBash:
+        if self._bash is None or not self._bash.alive():
+            self._connect()
+            self._bash = RemoteBash([*self._argv(), "--", self._tunnel.host, self._remote(LOOP)])
+            if prepared := self._prepared():
+                done = self._bash.run([prepared])[0]
+                if done.code != 0:
+                    self._bash.close()
+                    raise RemoteError(
+                        f"The pre_command of ssh_tunnel failed on {self.name} (exit code {done.code}): "
+                        f"{last_line(done.err)}",
+                        hint=f"Try it there: ssh {self.name}",
+                    )
+        return self._bash
 
     def _prepared(self) -> str:
         """The user's pre_command; what it prints is not for us."""
         text = self._tunnel.pre_command.strip()
-        return f"{{ {text}\n}} >/dev/null </dev/null\n" if text else ""
+        return f"{{ {text}\n}} >/dev/null </dev/null" if text else ""
 
-    def _bash(self, script: str) -> str:
+    def _remote(self, script: str) -> str:
         """For the login shell there, whichever that is: single quotes mean the same in all of them."""
         return f"{self._tunnel.shell or 'bash'} -c '{script}'"
 
-    def _broken(self, done: subprocess.CompletedProcess[bytes]) -> RemoteError:
-        text = done.stderr.decode(errors="replace")
-        if done.returncode == _CONNECTION_FAILED:
-            self._connected = False
-            return connection_error(self.name, text)
+    def _broken(self, error: Ended) -> RemoteError:
+        self._connected = False
+        if error.code == _CONNECTION_FAILED:
+            return connection_error(self.name, error.said)
         return RemoteError(
-            f"{self.name} did not run what it was asked to (exit code {done.returncode}): {_last_line(text)}",
+            f"{self.name} did not run what it was asked to (exit code {error.code}): {last_line(error.said)}",
             hint=f"It needs bash there; does `ssh {self.name} bash --version` work?",
         )
 
@@ -200,18 +205,21 @@ class Remote:
         control = ["-o", f"ControlPath={self._socket}", "-o", "ControlMaster=no"] if self._socket else []
         return ["ssh", *self._options, *control]
 
-    _socket: Path | None = None
-
     def _connect(self) -> None:
+        """Makes sure that a connection is open, ours or the one that the user's configuration shares."""
         if self._connected:
             return
-        theirs = self._resolved()
-        if theirs.get("controlmaster", "false") in ("false", "no") or theirs.get("controlpath", "none") == "none":
+        config = self._resolved()
+        shared = config.get("controlmaster", "false") not in ("false", "no")
+        if shared and config.get("controlpath", "none") != "none":
+            self._open(config, [], "true")
+        else:
             self._socket = _socket(self._options, self._tunnel.host)
             with waiting_lock(self._socket.with_suffix(".lock"), f"the connection to {self.name}", 120.0):
                 check = [*self._argv(), "-O", "check", "--", self._tunnel.host]
                 if subprocess.run(check, capture_output=True, check=False).returncode != 0:
-                    self._open(theirs)
+                    ours = ["ControlMaster=yes", f"ControlPersist={PERSIST}", f"ControlPath={self._socket}"]
+                    self._open(config, ours, "")
         self._connected = True
 
     def _resolved(self) -> dict[str, str]:
@@ -228,19 +236,23 @@ class Remote:
             raise connection_error(self.name, done.stderr)
         return dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
 
-    def _open(self, theirs: Mapping[str, str]) -> None:
-        """Starts the connection, which stays in the background. May ask for a password where there is a terminal."""
-        settings = {"ControlMaster": "yes", "ControlPersist": str(PERSIST), "ControlPath": str(self._socket)}
-        if theirs.get("connecttimeout", "none") == "none":
-            settings["ConnectTimeout"] = str(CONNECT_TIMEOUT)
-        if theirs.get("serveraliveinterval", "0") == "0":
-            settings["ServerAliveInterval"] = "15"
+    def _open(self, config: Mapping[str, str], settings: Sequence[str], command: str) -> None:
+        """Connects, with `settings` and what `config` leaves open; runs `command`, or stays in the background.
+
+        May ask for a password where there is a terminal.
+        """
+        settings = list(settings)
+        if config.get("connecttimeout", "none") == "none":
+            settings.append(f"ConnectTimeout={CONNECT_TIMEOUT}")
+        if config.get("serveraliveinterval", "0") == "0":
+            settings.append("ServerAliveInterval=15")
         if not (sys.stdin and sys.stdin.isatty()):
-            settings["BatchMode"] = "yes"
-        options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+            settings.append("BatchMode=yes")
+        options = [word for setting in settings for word in ("-o", setting)]
+        words = ["--", self._tunnel.host, command] if command else ["-N", "-f", "--", self._tunnel.host]
         with tempfile.TemporaryFile() as said:  # a pipe would stay open as long as the connection does
             code = subprocess.run(
-                ["ssh", *options, *self._options, "-N", "-f", "--", self._tunnel.host],
+                ["ssh", *options, *self._options, *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=said,
@@ -251,79 +263,6 @@ class Remote:
             text = said.read().decode(errors="replace")
         if code != 0:
             raise connection_error(self.name, text)
-
-
-def connection_error(name: str, said: str) -> RemoteError:
-    """One sentence and the next step for what `ssh` said."""
-    for pattern, sentence, hint in _REASONS:
-        if found := re.search(pattern, said, re.IGNORECASE):
-            return RemoteError(sentence.format(name=name, found=found[0]), hint=hint.format(name=name))
-    reason = _last_line(said)
-    return RemoteError(f"Cannot reach {name}: {reason}", hint=f"Does `ssh {name} true` work?")
-
-
-_REASONS = (
-    (
-        r"REMOTE HOST IDENTIFICATION HAS CHANGED|host key for .* has changed",
-        "The host key of {name} is not the one that is known.",
-        "Ask its administrators; where the change is meant, ssh-keygen -R HOST forgets the old key.",
-    ),
-    (
-        r"Host key verification failed|No .* host key is known",
-        "The host key of {name} is not known yet.",
-        "Run `ssh {name}` once and accept it.",
-    ),
-    (r"Too many authentication failures", "{name} was offered too many keys.", "Set ssh_tunnel.identity."),
-    (
-        r"Permission denied \([^)]*\)",
-        "{name} refused the login: {found}.",
-        "Does `ssh {name} true` work? Set ssh_tunnel.user or ssh_tunnel.identity, or ssh-add your key.",
-    ),
-    (
-        r"Could not resolve hostname",
-        "There is no host {name}, neither in the ssh config nor in the network.",
-        "Check ssh_tunnel.host.",
-    ),
-    (
-        r"timed out|timeout, server",
-        "{name} does not answer: the connection timed out.",
-        "Is the VPN up? Does `ssh {name} true` work?",
-    ),
-    (
-        r"Connection refused",
-        "{name} refuses connections.",
-        "Check ssh_tunnel.port; is there an ssh server?",
-    ),
-    (r"No route to host|Network is unreachable", "There is no way to {name}: {found}.", "Is the VPN up?"),
-    (r"Bad owner or permissions on .*", "ssh does not trust its files: {found}.", "chmod 600 that file."),
-    (r"Bad configuration option: .*", "The ssh config is wrong: {found}.", "Try: ssh -G {name}"),
-    (r"Can't open user config file .*", "The ssh config is not there: {found}.", "Check NEWSKILLS_SSH_CONFIG."),
-    (
-        r"Connection closed by|Connection reset|Broken pipe|closed by remote host",
-        "The connection to {name} broke.",
-        "Run the same command again.",
-    ),
-)
-
-
-class _Frame:
-    def __init__(self, code: int, out: str) -> None:
-        self.code, self.out = code, out
-
-
-def _frames(data: bytes, nonce: str) -> list[_Frame]:
-    """What stands before each mark but the first's greeting, with the exit code in it."""
-    parts = data.split(b"\n" + nonce.encode() + b" ")
-    frames, text = [], b""
-    for part in parts[1:]:
-        code, _, rest = part.partition(b"\n")
-        frames.append(_Frame(int(code), text.decode(errors="replace")))
-        text = rest
-    return frames
-
-
-def _frames_head(data: bytes, nonce: str) -> str:
-    return data.partition(b"\n" + nonce.encode() + b" ")[0].decode(errors="replace")
 
 
 def _line(call: Call) -> str:
@@ -349,16 +288,6 @@ def _quote(text: str) -> str:
 def _rsync_quote(word: str) -> str:
     """rsync takes its `-e` apart at blanks, outside of quotes; a doubled quote is a quote."""
     return word if re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII) else "'" + word.replace("'", "''") + "'"
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    shown = "".join(ch if ch.isprintable() else " " for ch in lines[-1]) if lines else "it said nothing"
-    return shown[:300].rstrip(".") + "."
 
 
 def _options(tunnel: SshTunnel, environ: Mapping[str, str]) -> list[str]:

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ssh` says when it cannot connect → one sentence and the next thing to type."""
+
+from __future__ import annotations
+
+import re
+
+from newskills.base.errors import RemoteError
+
+
+def connection_error(name: str, said: str) -> RemoteError:
+    """One sentence and the next step for what `ssh` said."""
+    for pattern, sentence, hint in _REASONS:
+        if found := re.search(pattern, said, re.IGNORECASE):
+            return RemoteError(sentence.format(name=name, found=found[0]), hint=hint.format(name=name))
+    reason = last_line(said)
+    return RemoteError(f"Cannot reach {name}: {reason}", hint=f"Does `ssh {name} true` work?")
+
+
+_REASONS = (
+    (
+        r"REMOTE HOST IDENTIFICATION HAS CHANGED|host key for .* has changed",
+        "The host key of {name} is not the one that is known.",
+        "Ask its administrators; where the change is meant, ssh-keygen -R HOST forgets the old key.",
+    ),
+    (
+        r"Host key verification failed|No .* host key is known",
+        "The host key of {name} is not known yet.",
+        "Run `ssh {name}` once and accept it.",
+    ),
+    (r"Too many authentication failures", "{name} was offered too many keys.", "Set ssh_tunnel.identity."),
+    (
+        r"Permission denied \([^)]*\)",
+        "{name} refused the login: {found}.",
+        "Does `ssh {name} true` work? Set ssh_tunnel.user or ssh_tunnel.identity, or ssh-add your key.",
+    ),
+    (
+        r"Could not resolve hostname",
+        "There is no host {name}, neither in the ssh config nor in the network.",
+        "Check ssh_tunnel.host.",
+    ),
+    (
+        r"timed out|timeout, server",
+        "{name} does not answer: the connection timed out.",
+        "Is the VPN up? Does `ssh {name} true` work?",
+    ),
+    (
+        r"Connection refused",
+        "{name} refuses connections.",
+        "Check ssh_tunnel.port; is there an ssh server?",
+    ),
+    (r"No route to host|Network is unreachable", "There is no way to {name}: {found}.", "Is the VPN up?"),
+    (r"Bad owner or permissions on .*", "ssh does not trust its files: {found}.", "chmod 600 that file."),
+    (r"Bad configuration option: .*", "The ssh config is wrong: {found}.", "Try: ssh -G {name}"),
+    (r"Can't open user config file .*", "The ssh config is not there: {found}.", "Check NEWSKILLS_SSH_CONFIG."),
+    (
+        r"Connection closed by|Connection reset|Broken pipe|closed by remote host",
+        "The connection to {name} broke.",
+        "Run the same command again.",
+    ),
+)
+
+
+def last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    shown = "".join(ch if ch.isprintable() else " " for ch in lines[-1]) if lines else "it said nothing"
+    return shown[:300].rstrip(".") + "."
