@@ -10,12 +10,16 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from tests.launch.places import client, finished, job, processes, python, server, until
 
 from newskills.base.plan import Command, Job, Ready, Ref, Script
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.executors.none import Processes
+from newskills.launch.place import JobFolder, Site, Variable
 
 FETCH = """
 import sys, urllib.request
@@ -143,15 +147,73 @@ def test_a_cancelled_job_lets_its_clients_save_their_work(tmp_path: Path, code: 
     assert server_ended >= saved.stat().st_mtime_ns, "the server must serve until the client has saved"
 
 
-def test_the_time_limit_is_told_apart_from_a_failure(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "state", "mark"),
+    [
+        (signal.SIGUSR1, "timeout", "75 time the time limit is near"),
+        (signal.SIGINT, "cancelled", "130 cancelled received SIGINT"),
+        (signal.SIGTERM, "cancelled", "143 cancelled received SIGTERM"),
+    ],
+)
+def test_signals_to_the_job_script(tmp_path: Path, number: int, state: str, mark: str) -> None:
+    """The client gets TERM whatever came, and its own code 0 does not make the job a finished one."""
     saved = tmp_path / "saved"
     executor = processes(tmp_path)
     handle = executor.submit(job("j", client("main", CHECKPOINT, str(saved), "0")))
     until(Path(f"{saved}.ready").exists, "the client to start")
-    os.kill(int((Path(handle) / "job.started").read_text().split()[1]), signal.SIGUSR1)
-    assert executor.wait([handle]) == {handle: "timeout"}
+    os.kill(int((Path(handle) / "job.started").read_text().split()[1]), number)
+    assert executor.wait([handle]) == {handle: state}
     assert saved.exists()
-    assert marks(Path(handle))["job"] == "75 time the time limit is near"
+    assert marks(Path(handle))["job"] == mark
+
+
+def test_each_further_signal_reaches_the_clients_too(tmp_path: Path) -> None:
+    """The second one makes `ns` give up what is in flight."""
+    counts = """
+import pathlib, signal, sys, time
+seen = []
+def count(*_):
+    seen.append(1)
+    pathlib.Path(sys.argv[1] + str(len(seen))).touch()
+    if len(seen) == 2: sys.exit(0)
+signal.signal(signal.SIGTERM, count)
+pathlib.Path(sys.argv[1] + "0").touch()
+while True: time.sleep(600)
+"""
+    executor = processes(tmp_path)
+    handle = executor.submit(job("j", client("main", counts, str(tmp_path / "seen"))))
+    for number in range(2):
+        until((tmp_path / f"seen{number}").exists, f"signal {number}")
+        executor.cancel([handle])
+    assert executor.wait([handle]) == {handle: "cancelled"}
+    assert marks(Path(handle))["main"] == "0"
+
+
+def test_a_client_that_does_not_stop_is_killed(tmp_path: Path) -> None:
+    up = tmp_path / "up"
+    executor = processes(tmp_path / "jobs")
+    folder = executor.prepare(job("j", client("main", STUBBORN, str(up))))
+    script = Path(folder.path, "job.sh")
+    script.write_text(script.read_text().replace("client_grace=60", "client_grace=1"))
+    handle = executor.start(folder)
+    until(up.exists, "the client to start")
+    executor.cancel([handle])
+    assert executor.wait([handle]) == {handle: "cancelled"}
+    assert marks(Path(handle))["main"] == "137"
+
+
+class Broken(Processes):
+    """Its second step needs a variable that nobody sets."""
+
+    def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str | Variable]:
+        return ("setsid",) if command.role == "server" else (Variable("NOBODY_SETS_THIS"),)
+
+
+def test_a_job_script_that_fails_itself_leaves_nothing_behind(tmp_path: Path) -> None:
+    executor = Broken(Site(cluster=ClusterConfig(), folder=str(tmp_path), environ=os.environ))
+    state, folder = finished(executor, job("j", server(code=STAY), client("main", "")))
+    assert (state, marks(folder)) == ("failed", {"job": "70 failed job.sh itself failed"})
+    assert "NOBODY_SETS_THIS: unbound variable" in log(folder)
 
 
 def test_a_signal_reaches_whatever_the_client_started(tmp_path: Path) -> None:

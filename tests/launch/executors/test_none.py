@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -13,10 +14,11 @@ import pytest
 from tests.launch.places import client, finished, job, processes, server, until
 
 from newskills.base.errors import ConfigError, LockedError, UnknownNameError
-from newskills.base.plan import Command, Ref, Script
+from newskills.base.plan import Command, Job, Ref, Script
 from newskills.base.protocols import Executor
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.executors import EXECUTORS, make_executor
+from newskills.launch.executors.none import Processes
 from newskills.launch.place import Site
 
 STAY = "import time; print('here', flush=True); time.sleep(600)"
@@ -218,20 +220,47 @@ executor.wait([executor.submit(job("a", client("m", {STAY!r})))])
     assert executor.state([handle]) == {handle: "cancelled"}
 
 
-def test_twenty_jobs_choose_twenty_ports(tmp_path: Path) -> None:
-    """All at once; each holds its port until all have theirs."""
-    wait = """
+def few_ports(executor: Processes, work: Job, ports: int) -> str:
+    """Starts a job whose servers choose among a few ports, so that they meet."""
+    folder = executor.prepare(work)
+    for script in Path(folder.path).glob("server*.sh"):
+        text = script.read_text()
+        assert "20000 + RANDOM % 12000" in text
+        script.write_text(text.replace("20000 + RANDOM % 12000", f"17700 + RANDOM % {ports}"))
+    return executor.start(folder)
+
+
+ALL_HAVE_PORTS = """
 import pathlib, sys, time
 for _ in range(3000):
-    if len(list(pathlib.Path(sys.argv[1]).glob("*/ports/server"))) == 20: sys.exit(0)
+    if sum(file.is_file() for file in pathlib.Path(sys.argv[1]).glob("*/ports/server*")) == 20: sys.exit(0)
     time.sleep(0.02)
 sys.exit(1)
 """
+
+
+def test_twenty_jobs_choose_twenty_ports(tmp_path: Path) -> None:
+    """All at once, among 24; nobody listens, so only the claims keep them apart."""
     executor = processes(tmp_path)
-    works = [job(f"j{n}", server(code=STAY), client("m", wait, str(tmp_path))) for n in range(20)]
-    handles = [executor.submit(work) for work in works]
+    main = client("m", ALL_HAVE_PORTS, str(tmp_path))
+    handles = [few_ports(executor, job(f"j{n}", server(code=STAY), main), 24) for n in range(20)]
     assert set(executor.wait(handles).values()) == {"completed"}
     assert len({Path(handle, "ports/server").read_text() for handle in handles}) == 20
+
+
+def test_twenty_servers_of_a_job_choose_twenty_ports_without_flock(tmp_path: Path) -> None:
+    """As in containers that share no /tmp and have no flock."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "setsid", "mkdir", "mv", "rm", "sleep", "cat", "tail", "tr", "sed", "timeout"):
+        path = shutil.which(name)
+        assert path is not None
+        (programs / name).symlink_to(path)
+    executor = processes(tmp_path / "jobs", environ={"PATH": str(programs)})
+    servers = [server(f"server{n}", STAY) for n in range(20)]
+    handle = few_ports(executor, job("j", client("m", ALL_HAVE_PORTS, str(tmp_path / "jobs")), *servers), 24)
+    assert executor.wait([handle]) == {handle: "completed"}
+    assert len({(Path(handle, "ports") / one.name).read_text() for one in servers}) == 20
 
 
 def test_variables_of_the_cluster_reach_the_command(tmp_path: Path) -> None:
