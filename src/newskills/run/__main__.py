@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m newskills.run DIR`: executes `DIR/run.json`."""
+"""`python -m newskills.run DIR [--server URL]`: executes `DIR/run.json`.
+
+`--server` is where the server answers that was started beside this run: for units that name no server of their own.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from msgspec import structs
 
 from newskills.base.errors import ConfigError, NewskillsError
 
@@ -34,19 +40,40 @@ def check_servers(spec: RunSpec) -> None:
             ) from error
 
 
+def with_server(spec: RunSpec, address: str) -> RunSpec:
+    """`spec` with `address` (http://host:port) where no server is named."""
+    units = []
+    for unit in spec.units:
+        if (server := unit.config.server).base_url is None:
+            server = structs.replace(server, base_url=f"{address.rstrip('/')}/v1")
+        units.append(structs.replace(unit, config=structs.replace(unit.config, server=server)))
+    return structs.replace(spec, units=tuple(units))
+
+
+def _arguments(argv: list[str]) -> tuple[Path, str]:
+    """(folder, address or nothing). Raises ConfigError."""
+    folder, *rest = argv or [""]
+    if not folder or (rest and (rest[0] != "--server" or len(rest) != 2)):
+        raise ConfigError("usage: python -m newskills.run DIR [--server URL]   (DIR holds run.json)")
+    return Path(folder), rest[1] if rest else ""
+
+
 def main(argv: list[str]) -> int:
     """Exit code of the run."""
     try:
-        if len(argv) != 1:
-            raise ConfigError("usage: python -m newskills.run DIR   (DIR holds run.json)")
+        folder, address = _arguments(argv)
         from newskills.run.execute import execute
         from newskills.run.spec import load_spec
 
-        spec = load_spec(Path(argv[0]))
+        spec = load_spec(folder)
+        again = structs.replace(spec, rerun_done=False)
+        if address:
+            spec = with_server(spec, address)
         if spec.working_dir and Path(spec.working_dir).is_dir():
             os.chdir(spec.working_dir)
         check_servers(spec)
-        result = execute(spec)
+        # Once the old results are gone, whoever takes this run up again goes on with the new ones.
+        result = execute(spec, begin=partial(again.save, folder) if spec.rerun_done else None)
     except NewskillsError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

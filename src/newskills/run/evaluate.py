@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from msgspec import Struct
 from newskills._version import __version__
 from newskills.base.errors import DataError, NewskillsError, UnknownNameError
 from newskills.base.records import Report
-from newskills.base.store import write_json
 from newskills.benchmarks.data import read_provenance
 from newskills.config.layers import Layer
 from newskills.run.build import Recipe, grader_id
@@ -93,8 +91,8 @@ def evaluate(spec: EvaluationSpec, *, say: Say) -> Evaluation:
                 rerun_done=spec.rerun_done,
                 resume_with=spec.resume_with,
                 log_dir=spec.log_dir,
-            ),
-            begin=partial(describe_benchmarks, spec.runs, units),
+                beside=describe_benchmarks(spec.runs, units),
+            )
         )
     evaluation = Evaluation(result=result, exit_code=result.exit_code, message=result.message)
     if spec.summarize and all(unit.status == "done" for unit in result.units) and not spec.chunk_ids:
@@ -118,13 +116,16 @@ def check_kinds(units: Sequence[Unit]) -> None:
             )
 
 
-def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> None:
-    """Writes `benchmark.json` of each benchmark. Raises StorageError."""
+def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> dict[str, Any]:
+    """`benchmark.json` of each benchmark that has units: path → content."""
     recipe = Recipe(os.environ)
+    files = {}
     for run in runs:
-        unit = next(unit for unit in units if unit.name == run.name)
+        unit = next((unit for unit in units if unit.name == run.name), None)
+        if unit is None:
+            continue
         prompt = recipe.prompt(unit.config)
-        found = {
+        files[str(unit.merged.parent / BENCHMARK_FILE)] = {
             "benchmark": run.benchmark.name,
             "version": run.benchmark.version,
             "split": str(run.split),
@@ -136,7 +137,7 @@ def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> 
             "input_file": str(run.input_file),
             "data": read_provenance(run.input_file),
         }
-        write_json(unit.merged.parent / BENCHMARK_FILE, found)
+    return files
 
 
 def _report(spec: EvaluationSpec, evaluation: Evaluation, say: Say) -> None:

@@ -15,6 +15,7 @@ import msgspec
 from newskills.base import aio
 from newskills.base.errors import StorageError
 from newskills.base.records import Request
+from newskills.base.store import write_json
 from newskills.run.build import Recipe
 from newskills.run.engine import Engine
 from newskills.run.journal import Journal
@@ -27,12 +28,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+SIGNALLED = 128
+"""Exit codes above are those of signals."""
+
+
 def execute(
     spec: RunSpec,
     *,
     console: Console | None = None,
     environ: Mapping[str, str] | None = None,
-    begin: Callable[[], None] | None = None,
+    begin: Callable[[], object] | None = None,
 ) -> RunResult:
     """Generates, grades and writes every unit; finished units cost nothing.
 
@@ -44,6 +49,8 @@ def execute(
     from rich.console import Console
 
     console = console or Console(stderr=True)
+    if spec.sequential and len(spec.units) > 1:
+        return _one_by_one(spec, console=console, environ=environ, begin=begin)
     _allow_many_files()
     recipe = Recipe(os.environ if environ is None else environ)
     with ExitStack() as stack, closing(recipe):
@@ -53,6 +60,8 @@ def execute(
             return RunResult(units=[unit for unit in units if isinstance(unit, UnitResult)])
         quiet = work[0].run.config.log_level in ("warning", "error")
         _save(spec)
+        for path, content in spec.beside.items():
+            write_json(Path(path), content)
         if begin is not None:
             begin()
         journal = Journal(spec.log_dir)
@@ -63,6 +72,28 @@ def execute(
             engine = Engine(work, recipe, progress)
             aio.run(engine.run)
         return _result(spec, engine, units, journal)
+
+
+def _one_by_one(
+    spec: RunSpec,
+    *,
+    console: Console,
+    environ: Mapping[str, str] | None,
+    begin: Callable[[], object] | None,
+) -> RunResult:
+    """Each unit by itself. A failed one does not keep the next from its turn, a signal does; the last failure counts."""
+    total = RunResult(units=[])
+    for unit in spec.units:
+        alone = msgspec.structs.replace(spec, units=(unit,), sequential=False)
+        last = unit is spec.units[-1]
+        done = execute(alone, console=console, environ=environ, begin=begin if last else None)
+        total.units += done.units
+        total.retries += done.retries
+        if done.exit_code:
+            total.exit_code, total.message = done.exit_code, done.message
+        if done.exit_code > SIGNALLED:
+            break
+    return total
 
 
 def preview(unit: Unit, *, environ: Mapping[str, str] | None = None) -> Request:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -55,6 +55,8 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     resume_with  the command to show to someone who wants to go on after a stop
     log_dir      folder of the log that people read; empty = none
     working_dir  folder that relative paths start from, where the run is taken up from its file
+    sequential   one unit after the other
+    beside       path → content of JSON files to write once there is work to do (what the benchmarks are)
     """
 
     units: tuple[Unit, ...]
@@ -63,6 +65,8 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     resume_with: str = ""
     log_dir: str = ""
     working_dir: str = ""
+    sequential: bool = False
+    beside: dict[str, Any] = {}
 
     def save(self, folder: Path) -> dict[str, str]:
         """Writes `folder/run.json`; returns the environment variables that the run needs besides.
