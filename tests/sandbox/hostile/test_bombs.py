@@ -215,6 +215,7 @@ DISK = [
         status=("completed", "crashed"),
         says=(),
         after="either",
+        slow=True,
     ),
     case(
         "files without number",
@@ -230,6 +231,7 @@ DISK = [
         print('CONTAINED' if made <= {FILES} else 'ESCAPED', made)
         """,
         after="either",
+        slow=True,
     ),
     case(
         "folders in folders",
@@ -245,6 +247,7 @@ DISK = [
         print('CONTAINED' if depth <= {FILES} else 'ESCAPED', depth)
         """,
         after="either",
+        slow=True,
     ),
     case(
         "links and pipes without number",
@@ -262,6 +265,7 @@ DISK = [
         print('CONTAINED' if made <= {FILES} * 2 else 'ESCAPED', made)
         """,
         after="either",
+        slow=True,
     ),
     case(
         "attributes of files",
@@ -279,6 +283,7 @@ DISK = [
         status=("completed", "out_of_memory"),
         says=(),
         after="either",
+        slow=True,
     ),
     case(
         "descriptors without number",
@@ -292,6 +297,7 @@ DISK = [
         print('CONTAINED' if len(kept) < 5000 else 'ESCAPED', len(kept))
         """,
         after="either",
+        slow=True,
     ),
     case(
         "descriptors of many kinds",
@@ -313,6 +319,7 @@ DISK = [
         print('CONTAINED' if len(kept) < 5000 else 'ESCAPED', len(kept))
         """,
         after="either",
+        slow=True,
     ),
     shell(
         "a shell fills the disk",

@@ -39,7 +39,7 @@ def test_cells_that_end_late_do_not_keep_a_new_session_waiting(arena: Arena, cod
     ended: list[str] = []
 
     def occupy(name: str) -> None:
-        client.execute(code, name, timeout=4)
+        client.execute(code, name, timeout=3)
         ended.append(name)
 
     names = [f"late-{number}" for number in range(count)]
@@ -120,7 +120,7 @@ def test_two_names_of_a_session_do_not_meet(arena: Arena) -> None:
 
 
 @pytest.mark.parametrize("user", USERS)
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_a_server_that_is_ended_leaves_nothing(user: str, end: int, tmp_path: Path) -> None:
     """Sessions with daemons, a cell that runs, and every process of them."""
     if reason := why_not(user):
