@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real ssh server on loopback, and the ssh config that leads to it."""
+
+from __future__ import annotations
+
+import getpass
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from newskills.launch.cluster import SshTunnel
+from newskills.launch.ssh import Remote
+
+HOST = "far-away"
+
+
+class Sshd:
+    """`config` is for NEWSKILLS_SSH_CONFIG; the host in it is `HOST`."""
+
+    def __init__(self, folder: Path, program: str) -> None:
+        self.folder, self.user = folder, getpass.getuser()
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        for key in ("host", "id", "stranger"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True)
+        shutil.copy(folder / "id.pub", folder / "authorized_keys")
+        public = " ".join((folder / "host.pub").read_text().split()[:2])
+        (folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {public}\n")
+        (folder / "sshd_config").write_text(
+            f"ListenAddress 127.0.0.1\nPort {self.port}\nHostKey {folder}/host\nPidFile none\n"
+            f"AuthorizedKeysFile {folder}/authorized_keys\nStrictModes no\nPasswordAuthentication no\n"
+            "KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nUsePAM no\nUseDNS no\n"
+            "MaxSessions 50\nMaxStartups 100\nSubsystem sftp internal-sftp\n"
+        )
+        self.config = folder / "config"
+        self.config.write_text(self.entry(HOST))
+        with (folder / "log").open("wb") as log:
+            self.process = subprocess.Popen([program, "-D", "-e", "-f", folder / "sshd_config"], stderr=log)
+        until = time.monotonic() + 20
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            if self.process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError((folder / "log").read_text())
+            time.sleep(0.02)
+
+    def entry(self, host: str, **settings: str) -> str:
+        given = {
+            "HostName": "127.0.0.1",
+            "Port": str(self.port),
+            "User": self.user,
+            "IdentityFile": str(self.folder / "id"),
+            "IdentitiesOnly": "yes",
+            "UserKnownHostsFile": str(self.folder / "known_hosts"),
+            **settings,
+        }
+        return f"Host {host}\n" + "".join(f"  {key} {value}\n" for key, value in given.items())
+
+    def environ(self, config: Path | None = None) -> dict[str, str]:
+        return {"NEWSKILLS_SSH_CONFIG": str(config or self.config)}
+
+    def remote(self, host: str = HOST, **settings: object) -> Remote:
+        return Remote(SshTunnel(host=host, **settings), self.environ())
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+
+@pytest.fixture(scope="session")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    program = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/sbin")
+    for needed, where in (("sshd", program), ("ssh", shutil.which("ssh")), ("rsync", shutil.which("rsync"))):
+        if where is None:
+            pytest.skip(f"no {needed} here: apt install openssh-server openssh-client rsync")
+    assert program is not None
+    server = Sshd(tmp_path_factory.mktemp("sshd"), program)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def remote(sshd: Sshd) -> Iterator[Remote]:
+    """Connected, and hung up at the end."""
+    there = sshd.remote()
+    yield there
+    there.hang_up()
