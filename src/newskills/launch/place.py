@@ -28,10 +28,11 @@ class JobFolder(Struct, frozen=True, kw_only=True):
 class Site(Struct, frozen=True, kw_only=True):
     """What an executor is made from: a cluster and one experiment on it.
 
-    folder   <job_dir>/<experiment>, as the nodes see it; absolute
-    code     the packaged code, as in JobFolder
-    log_dir  the user's --log_dir, where the job itself names none
-    environ  of the launching command: where env_vars and secrets get their values
+    folder      <job_dir>/<experiment>, as the nodes see it; absolute
+    code        the packaged code, as in JobFolder
+    log_dir     the user's --log_dir, where the job itself names none
+    environ     of the launching command: where env_vars and secrets get their values
+    experiment  its name, for names of jobs; empty: the folder's
     """
 
     cluster: ClusterConfig
@@ -39,6 +40,7 @@ class Site(Struct, frozen=True, kw_only=True):
     code: str = ""
     log_dir: str = ""
     environ: Mapping[str, str] = {}
+    experiment: str = ""
 
     def job_folder(self, job: Job) -> JobFolder:
         path = f"{self.folder}/{job.name}"

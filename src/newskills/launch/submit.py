@@ -115,6 +115,7 @@ def _site(desk: _Desk, name: str, code: Package) -> Site:
         code=code.path,
         log_dir=log_dir,
         environ=desk.environ,
+        experiment=name,
     )
 
 

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executor `slurm`: jobs on a cluster, submitted from here or through ssh; nothing but Slurm's own commands is needed.
+
+The handle of a job is its Slurm id; of a job with copies, all ids of the chain (`101:102:103`). A copy depends on the
+failure of those before it and is removed by Slurm when one of them has succeeded.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from newskills.base.errors import ConfigError, storage_error
+from newskills.base.plan import Job
+from newskills.launch.executors.slurm_script import SlurmPlace
+from newskills.launch.executors.slurm_status import (
+    WAITING,
+    accounted,
+    chain_state,
+    marked,
+    records,
+    slurm_error,
+    slurm_ids,
+)
+from newskills.launch.job_script import quote, render
+from newskills.launch.place import Site, Waiting
+from newskills.launch.shell import Call
+from newskills.launch.ssh import shell_of
+
+HANDLE = "handle"
+"""File in a job's folder: the handle, and the folder of logs on a line of its own."""
+LAST_LINES = 2000
+"""Of each log that `logs` yields."""
+
+KEPT = (
+    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TERM"),
+    *("LD_LIBRARY_PATH", "MODULEPATH", "MODULESHOME", "LOADEDMODULES", "LMOD_CMD", "SLURM_CONF"),
+    *("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
+)
+"""Variables of the submitting shell that jobs get. All others stay behind: SLURM_* and SBATCH_* of an allocation in
+which the user stands would change the job, and keys that nobody has named must not travel."""
+
+
+def make(site: Site) -> Slurm:
+    return Slurm(site)
+
+
+class Slurm(SlurmPlace):
+    """Executor and Place in one."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._site = site
+        self._shell = shell_of(site.cluster, site.environ)
+
+    def submit(self, job: Job, *, after: Sequence[str] = ()) -> str:
+        """Returns when Slurm has accepted the job. Raises ConfigError, RemoteError, StorageError."""
+        return self.submit_all([Waiting(job, tuple(after))])[job.name]
+
+    def submit_all(self, jobs: Sequence[Waiting]) -> dict[str, str]:
+        """Job name → handle. All scripts go over in one copy, all jobs in one trip; all are accepted or none.
+
+        Raises ConfigError for a handle that Slurm does not know (it would start such jobs at once), RemoteError,
+        StorageError.
+        """
+        if not jobs:
+            return {}
+        active = self._active(list(dict.fromkeys(handle for one in jobs for handle in one.after)))
+        self._ask_limits()
+        with tempfile.TemporaryDirectory(prefix="newskills-") as temporary:
+            for one in jobs:
+                self._write(one.job, Path(temporary))
+            self._shell.put(Path(temporary), self._site.folder)
+        secrets = dict(self.variables.secrets)
+        for one in jobs:
+            for name in (name for command in one.job.commands() for name in command.script.secrets):
+                if name in self._site.environ:
+                    secrets.setdefault(name, self._site.environ[name])
+        ran = self._shell.run(["bash", "-s"], stdin=self._submission(jobs, active, list(secrets)), secrets=secrets)
+        if ran.code != 0:
+            raise slurm_error("sbatch", ran, self._shell)
+        handles = dict(line.split(" ", 1) for line in ran.out.splitlines() if line.startswith("="))
+        return {one.job.name: handles[f"={number}"] for number, one in enumerate(jobs)}
+
+    def state(self, handles: Sequence[str]) -> dict[str, str]:
+        """handle → pending (reason), running, completed, failed, cancelled, timeout, preempted, requeued; unknown.
+
+        One trip for what the controller knows and the jobs' own marks, another for what it has forgotten.
+        """
+        wanted = list(dict.fromkeys(one for handle in handles for one in slurm_ids(handle)))
+        found, (seen,) = records(self._shell, wanted, more=[self._look()])
+        marks = _marks(seen.out)
+        missing = [one for one in wanted if one not in found]
+        if missing:
+            found |= accounted(self._shell, missing)
+        states = {}
+        for handle in handles:
+            mark = marks.get(handle, "")
+            words = [found[one].word(mark) if one in found else "unknown" for one in slurm_ids(handle)]
+            state = chain_state(words)
+            states[handle] = (marked(mark) or state) if state == "unknown" else state
+        return states
+
+    def logs(self, handle: str) -> Iterator[str]:
+        """The end of the job's own log, then of each command's, below lines with their paths. Raises ConfigError."""
+        slurm_ids(handle)
+        script = (
+            'for file in "$1"/*/handle; do [[ $(head -n 1 -- "$file") != "$2" ]] || tail -n +2 -- "$file"; done'
+        )
+        folder = self._shell.run(["bash", "-c", script, "bash", self._site.folder, handle]).out.removesuffix("\n")
+        if not folder:
+            raise ConfigError(f"No job of {self._site.folder} is known as '{handle}'.")
+        ran = self._shell.run(["bash", "-c", _LOGS, "bash", folder, str(LAST_LINES)])
+        yield from ran.out.splitlines()
+
+    def cancel(self, handles: Sequence[str]) -> None:
+        """Removes what waits; what runs is told to stop and may save its work (job.sh gets TERM). Returns at once.
+
+        Asking twice makes `ns` give up requests in flight. Jobs that have ended are no error. Raises ConfigError.
+        """
+        ids = [one for handle in handles for one in slurm_ids(handle)]
+        if not ids:
+            return
+        waiting, running = self._shell.run_all(
+            [
+                Call(argv=("scancel", "--quiet", "--state=PENDING", *ids)),
+                Call(argv=("scancel", "--quiet", "--batch", "--signal=TERM", *ids)),
+            ]
+        )
+        for ran in (waiting, running):
+            if ran.code == 127 or "denied" in ran.err:
+                raise slurm_error("scancel", ran, self._shell)
+
+    def _active(self, handles: Sequence[str]) -> dict[str, str]:
+        """Handle → state, of those that have not ended. Raises ConfigError for one that nobody knows."""
+        states = self.state(handles) if handles else {}
+        if unknown := [handle for handle, state in states.items() if state == "unknown"]:
+            raise ConfigError(f"Slurm knows no job {', '.join(unknown)}: nothing can wait for it.")
+        kind = self.cluster.dependency_type
+        for handle, state in states.items():
+            never = state not in ("completed",) if kind in ("afterok", "aftercorr") else state == "completed"
+            if _ended(state) and never and kind in ("afterok", "aftercorr", "afternotok"):
+                raise ConfigError(f"Job {handle} is {state}: what depends on it by {kind} would never start.")
+        return {handle: state for handle, state in states.items() if not _ended(state)}
+
+    def _ask_limits(self) -> None:
+        """Longest time limits of the partitions, where the config's default may be longer."""
+        if not self.limits:
+            ran = self._shell.run(["sinfo", "--noheader", "--format=%P|%l"])
+            for line in ran.out.splitlines() if ran.code == 0 else []:
+                name, _, limit = line.partition("|")
+                if limit not in ("infinite", ""):
+                    self.limits[name.removesuffix("*")] = limit
+                    if name.endswith("*"):
+                        self.limits[""] = limit
+
+    def _write(self, job: Job, root: Path) -> None:
+        folder = root / job.name
+        try:
+            folder.mkdir(mode=0o700)
+            for name, text in render(job, self._site.job_folder(job), self).items():
+                file = folder / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8", errors="surrogateescape")
+        except OSError as error:
+            raise storage_error(error, folder) from error
+
+    def _submission(self, jobs: Sequence[Waiting], active: Mapping[str, str], secrets: Sequence[str]) -> str:
+        """Bash that submits all; prints `=<number> <handle>` for each."""
+        numbers = {one.job.name: number for number, one in enumerate(jobs)}
+        lines = [_BEGIN, f"keep_only {' '.join((*KEPT, *secrets))}"]
+        for number, one in enumerate(jobs):
+            folder = self._site.job_folder(one.job)
+            chains = [handle for handle in one.after if handle in active]
+            chains += [f"${{handle_{numbers[name]}}}" for name in one.needs]
+            copied = [name for name in one.needs if jobs[numbers[name]].job.copies]
+            copied += [handle for handle in one.after if handle in active and ":" in handle]
+            if copied and self.cluster.dependency_type != "afterany":
+                raise ConfigError(
+                    f"Job '{one.job.name}' cannot depend on {copied[0]} by {self.cluster.dependency_type}, as that "
+                    "job has copies of which some will never run.",
+                    hint="Use dependency_type: afterany in the cluster config.",
+                )
+            needs = self._dependency(chains)
+            lines.append(f"cd -- {quote(folder.path)} && mkdir -p -- {quote(folder.logs)} || exit 1")
+            lines.append(f"submit {number} {one.job.copies} {needs} && keep {quote(folder.logs)}")
+        return "\n".join(lines) + "\n"
+
+    def _dependency(self, chains: Sequence[str]) -> str:
+        """A word of bash for `--dependency`; "" where there is none."""
+        kind = self.cluster.dependency_type
+        return '"' + ",".join(f"{kind}:{chain}" for chain in dict.fromkeys(chains)) + '"'
+
+    def _look(self) -> Call:
+        return Call(argv=("bash", "-c", _LOOK, "bash", self._site.folder))
+
+
+def _ended(state: str) -> bool:
+    return not state.startswith((*WAITING, "running"))
+
+
+def _marks(text: str) -> dict[str, str]:
+    """handle → text of job.exit."""
+    pairs = (line.partition(" ") for line in text.splitlines())
+    return {handle: mark for handle, _, mark in pairs}
+
+
+_BEGIN = """\
+keep_only() {
+    local name
+    for name in $(compgen -e); do
+        if [[ " $* " != *" $name "* ]]; then unset "$name" 2>/dev/null; fi
+    done
+}
+
+# submit NUMBER COPIES DEPENDENCY: sets `handle`, and handle_NUMBER for others.
+submit() {
+    local copy id chain="" needs=$3
+    for ((copy = 0; copy <= $2; copy++)); do
+        export NEWSKILLS_COPY=$copy
+        id=$(sbatch --parsable --export=ALL ${needs:+--dependency="$needs" --kill-on-invalid-dep=yes} \
+            job.sh </dev/null) || give_up
+        id=${id%%;*}
+        submitted+=("$id")
+        chain=${chain:+$chain:}$id
+        needs=${3:+$3,}afternotok:$chain
+    done
+    handle=$chain
+    printf -v "handle_$1" %s "$chain"
+    echo "=$1 $chain"
+}
+
+# keep LOGS: so that others find the job's folder by its handle.
+keep() { printf '%s\\n' "$handle" "$1" >.handle && mv -f -- .handle handle || give_up; }
+
+# give_up: all or none.
+give_up() {
+    [[ ${#submitted[@]} -eq 0 ]] || scancel "${submitted[@]}"
+    exit 1
+}
+
+submitted=()
+umask 077
+"""
+
+_LOGS = """\
+shopt -s nullglob
+declare -A seen
+for file in "$1"/*_sbatch.log "$1"/*.log; do
+    [[ -z ${seen[$file]:-} ]] || continue
+    seen[$file]=yes
+    echo "==> $file <=="
+    tail -n "$2" -- "$file"
+done
+"""
+
+_LOOK = """\
+cd -- "$1" 2>/dev/null || exit 0
+for file in */handle; do
+    [[ -e $file ]] || continue
+    read -r handle <"$file"
+    mark=""
+    [[ ! -e ${file%/*}/job.exit ]] || read -r mark <"${file%/*}/job.exit"
+    printf '%s %s\\n' "$handle" "$mark"
+done
+"""

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slurm's part of the job script: `#SBATCH` lines, the names of nodes, and `srun` in front of each command.
+
+Containers are started by Pyxis (https://github.com/NVIDIA/pyxis). Facts of Slurm that this is built on are in the
+tests, which run on a real cluster.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import Command, CommandGroup, Job
+from newskills.launch.cluster import image_of
+from newskills.launch.mounts import CODE, parse_mounts
+from newskills.launch.names import LONGEST
+from newskills.launch.place import JobFolder, Site, Variable
+from newskills.launch.times import seconds_of
+from newskills.launch.variables import job_variables
+
+WARNING = 120
+"""Seconds before the time limit at which job.sh is told, for limits of ten minutes and more. Slurm may be a minute
+early; clients then have the 60 s of job.sh to save their work."""
+TASK_PATIENCE = 60
+"""Seconds that other tasks of a step may go on when one has ended well."""
+
+OURS = ("array", "chdir", "dependency", "error", "export", "hetjob", "open-mode", "output", "parsable", "wrap")
+"""Options that sbatch_kwargs cannot change, as the job script relies on them."""
+ONCE = ("job-name", "output", "open-mode", "requeue", "signal", "mail-type", "mail-user")
+"""Options of the whole job, which stand above its first group only."""
+
+Options = dict[str, str]
+"""Option of sbatch without its dashes → value; empty: a flag."""
+
+
+class SlurmPlace:
+    """Place of jobs of one experiment on a Slurm cluster."""
+
+    def __init__(self, site: Site) -> None:
+        self.cluster = site.cluster
+        self.variables = job_variables(site.cluster, site.environ)
+        self.limits: dict[str, str] = {}
+        """Partition → its longest time limit, where the cluster has been asked; "" is the default partition."""
+        self._experiment = site.experiment or PurePosixPath(site.folder).name
+
+    def header(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        lines: list[str] = []
+        for number, group in enumerate(job.groups):
+            options = self._options(job, group, folder)
+            if number:
+                lines.append("#SBATCH hetjob")
+                options = {name: value for name, value in options.items() if name not in ONCE}
+            lines += [
+                f"#SBATCH --{name}" + (f"={_quoted(value)}" if value else "") for name, value in options.items()
+            ]
+        return lines
+
+    def prologue(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        lines = ["# The first node of each group, under names that programs expect."]
+        if len(job.groups) == 1:
+            lines += _master("SLURM_MASTER_NODE", "SLURM_JOB_NODELIST")
+        else:
+            for number in range(len(job.groups)):
+                lines += _master(f"SLURM_MASTER_NODE_HET_GROUP_{number}", f"SLURM_JOB_NODELIST_HET_GROUP_{number}")
+            lines.append("export SLURM_MASTER_NODE=$SLURM_MASTER_NODE_HET_GROUP_0")
+        if any(_wants_mpi(group, command) for group in job.groups for command in group.commands):
+            lines += ["", *_MPI.splitlines()]
+        return lines + (["", *_ONLY_AFTER_LIMIT.splitlines()] if job.copies else [])
+
+    def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str | Variable]:
+        hardware, script = job.groups[group].hardware, command.script
+        nodes = hardware.num_nodes if script.all_nodes else 1
+        words: list[str | Variable] = ["srun", f"--job-name={command.name}", "--overlap", "--export=ALL"]
+        if len(job.groups) > 1:
+            words.append(f"--het-group={group}")
+        words += [
+            f"--nodes={nodes}",
+            f"--ntasks={nodes * script.tasks_per_node}",
+            f"--ntasks-per-node={script.tasks_per_node}",
+        ]
+        if hardware.num_nodes > nodes:
+            words.append(Variable(self.first_node(job, group).name, "--nodelist="))
+        words.append(Variable("job_mpi", "--mpi=") if _wants_mpi(job.groups[group], command) else "--mpi=none")
+        if nodes * script.tasks_per_node > 1:
+            words += ["--kill-on-bad-exit=1", f"--wait={TASK_PATIENCE}"]
+        if image := image_of(self.cluster, command.container):
+            words += self._container(command, image, folder, first=[node.name for node in self._firsts(job)])
+        return words
+
+    def environment(self, command: Command) -> Mapping[str, str]:
+        return self.variables.plain
+
+    def workdir(self, command: Command, folder: JobFolder) -> str:
+        if command.workdir:
+            return command.workdir
+        if image_of(self.cluster, command.container):
+            return CODE if folder.code else ""
+        return folder.code or ("" if self.cluster.ssh_tunnel else os.getcwd())
+
+    def host(self, job: Job, group: int) -> Variable:
+        return Variable("SLURMD_NODENAME")
+
+    def first_node(self, job: Job, group: int) -> Variable:
+        return self._firsts(job)[group]
+
+    def inside(self, command: Command, folder: JobFolder) -> Sequence[str]:
+        return ()
+
+    def signal(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        return _SIGNAL.splitlines()
+
+    def out_of_time(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        if job.copies:
+            return ('say "its next copy in the queue goes on from here, if there is one left"',)
+        return ('say "run the same command again to go on from here (or give --dependent_jobs=N next time)"',)
+
+    def _firsts(self, job: Job) -> list[Variable]:
+        if len(job.groups) == 1:
+            return [Variable("SLURM_MASTER_NODE")]
+        return [Variable(f"SLURM_MASTER_NODE_HET_GROUP_{number}") for number in range(len(job.groups))]
+
+    def _options(self, job: Job, group: CommandGroup, folder: JobFolder) -> Options:
+        """All options of one group, in the order of the lines."""
+        hardware, cluster = group.hardware, self.cluster
+        partition = hardware.partition or (
+            cluster.cpu_partition if not hardware.num_gpus and cluster.cpu_partition else cluster.partition
+        )
+        exclusive = hardware.exclusive
+        if exclusive is None:
+            exclusive = partition is not None and partition == cluster.cpu_partition
+        limit = hardware.time_limit or cluster.timeouts.get(partition or "") or self._default_limit(partition)
+        tasks = max([hardware.num_tasks, *(command.script.tasks_per_node for command in group.commands)])
+        gpus = hardware.num_gpus if not cluster.disable_gpus_per_node else 0
+        given = {
+            "job-name": f"{cluster.job_name_prefix}{self._experiment}-{job.name}"[:LONGEST],
+            "partition": partition,
+            "account": hardware.account or cluster.account,
+            "qos": hardware.qos or cluster.qos,
+            "time": limit,
+            "time-min": hardware.time_min,
+            "nodes": str(hardware.num_nodes),
+            "ntasks-per-node": str(tasks),
+            "gpus-per-node": str(gpus) if gpus else None,
+            "exclusive": "" if exclusive else None,
+            "mail-type": cluster.mail_type,
+            "mail-user": cluster.mail_user,
+            "output": _pattern(f"{folder.logs}/{job.name}") + "_%j_sbatch.log",
+            "open-mode": "append",
+            "requeue": "",
+            "signal": f"B:USR1@{min(WARNING, max(1, seconds_of(limit) // 5))}",
+        }
+        options = {name: value for name, value in given.items() if value is not None}
+        return _overridden(options, hardware.sbatch_kwargs, f"Group '{group.name}' of job '{job.name}'")
+
+    def _default_limit(self, partition: str | None) -> str:
+        """The cluster config's, or the partition's longest where that is known and shorter: else it never starts."""
+        wanted, longest = self.cluster.default_timeout, self.limits.get(partition or "")
+        return longest if longest and seconds_of(longest) < seconds_of(wanted) else wanted
+
+    def _container(self, command: Command, image: str, folder: JobFolder, *, first: Sequence[str]) -> list[str]:
+        texts = self.cluster.mounts if command.mounts is None else command.mounts
+        mounts = [*map(str, parse_mounts(texts)), _mount(folder.path, folder.path)]
+        if not PurePosixPath(folder.logs).is_relative_to(folder.path):
+            mounts.append(_mount(folder.logs, folder.logs))
+        if folder.code:
+            mounts.append(_mount(folder.code, CODE))
+        words = [
+            f"--container-image={image}",
+            f"--container-mounts={','.join(mounts)}",
+            "--no-container-mount-home",
+        ]
+        if workdir := self.workdir(command, folder):
+            words.append(f"--container-workdir={workdir}")
+        names = {*self.variables.secrets, *command.script.secrets, "SLURM_MASTER_NODE", *first}
+        return [*words, f"--container-env={','.join(sorted(names))}"]
+
+
+def _overridden(options: Options, kwargs: Mapping[str, object], what: str) -> Options:
+    """`options` with the user's: true is a flag, false or null takes an option away."""
+    options = dict(options)
+    for key, value in kwargs.items():
+        name = key.replace("_", "-").removeprefix("--")
+        if name in OURS:
+            raise ConfigError(f"{what}: sbatch_kwargs cannot set {key}, which the job script relies on.")
+        if value is None or value is False:
+            options.pop(name, None)
+        else:
+            options[name] = "" if value is True else str(value)
+    if "no-requeue" in options:
+        options.pop("requeue", None)
+    return options
+
+
+def _wants_mpi(group: CommandGroup, command: Command) -> bool:
+    """Engines that import MPI need its wire-up even where they run alone; nothing without GPUs does."""
+    return command.script.tasks_per_node > 1 or (group.hardware.num_gpus > 0 and command.container is not None)
+
+
+def _master(name: str, nodes: str) -> list[str]:
+    return [f'{name}=$(scontrol show hostnames "${nodes}" | head -n 1)', f"export {name}"]
+
+
+def _mount(source: str, target: str) -> str:
+    if any(mark in source + target for mark in ",:"):
+        raise ConfigError(
+            f"Containers cannot be given the folder '{source}': its path has a comma or colon in it."
+        )
+    return f"{source}:{target}"
+
+
+def _pattern(path: str) -> str:
+    """`path` as it is, in a file name in which sbatch replaces % by something."""
+    if "\\" in path:
+        raise ConfigError(f"Slurm cannot write logs to '{path}': its path has a backslash in it.")
+    return path.replace("%", "%%")
+
+
+def _quoted(text: str) -> str:
+    """`text` as sbatch reads it from a script: quotes as in a shell, but backslashes escape inside of them too."""
+    return shlex.quote(text).replace("\\", "\\\\")
+
+
+_SIGNAL = """\
+# srun kills its tasks when it gets TERM itself, so signals go to the step, which has the command's name.
+local id name group ids=$SLURM_JOB_ID
+for ((group = 1; group < ${SLURM_HET_SIZE:-1}; group++)); do
+    name=SLURM_JOB_ID_HET_GROUP_$group
+    ids+=,${!name}
+done
+while read -r id name; do
+    if [[ $name == "$2" ]] && scancel --signal="$1" "$id"; then return 0; fi
+done < <(squeue --steps --noheader --jobs="$ids" --format='%i %j')
+kill -s "$1" -- "$3" 2>/dev/null # there is no step yet, or no answer
+"""
+
+_MPI = """\
+# How tasks find each other, for programs with MPI inside: by PMIx where this cluster has it.
+job_mpi=none
+if srun --overlap --nodes=1 --ntasks=1 --mpi=pmix true </dev/null >/dev/null 2>&1; then job_mpi=pmix; fi
+"""
+
+_ONLY_AFTER_LIMIT = """\
+# A copy in a chain goes on where the time limit or a lost node stopped the one before. What failed would fail again.
+if [[ ${NEWSKILLS_COPY:-0} -gt 0 && ${SLURM_RESTART_COUNT:-0} -eq 0 && -e $job_folder/job.exit ]]; then
+    read -r job_code job_why <"$job_folder/job.exit"
+    if [[ $job_why == failed* ]]; then
+        echo "The copy before this one: $job_why. Not starting again."
+        exit "$job_code"
+    fi
+fi
+"""

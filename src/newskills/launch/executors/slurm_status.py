@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Slurm knows of jobs: squeue first, then sacct, which lags behind and may be absent, then the jobs' own marks.
+
+`squeue --states=all` shows jobs of the controller's memory (MinJobAge) with one call for all of them, as
+`scontrol show job` does for one.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, NewskillsError
+from newskills.launch.shell import Call, Ran, Shell
+
+LAG = (0.0, 0.3, 0.7, 1.5)
+"""Seconds to wait before each look into accounting, which learns of an end later than everybody else."""
+
+SQUEUE_FIELDS = ("JobID", "HetJobID", "ArrayJobID", "State", "Reason", "RestartCnt")
+ACTIVE = {
+    "PENDING": "pending",
+    "REQUEUED": "requeued",
+    "REQUEUE_HOLD": "pending",
+    "REQUEUE_FED": "pending",
+    "SPECIAL_EXIT": "pending",
+    "RUNNING": "running",
+    "CONFIGURING": "running",
+    "COMPLETING": "running",
+    "SUSPENDED": "running",
+    "STOPPED": "running",
+    "SIGNALING": "running",
+    "STAGE_OUT": "running",
+    "RESIZING": "running",
+}
+ENDED = {
+    "COMPLETED": "completed",
+    "FAILED": "failed",
+    "CANCELLED": "cancelled",
+    "TIMEOUT": "timeout",
+    "DEADLINE": "timeout",
+    "PREEMPTED": "preempted",
+}
+MARKS = {"completed": "completed", "failed": "failed", "cancelled": "cancelled", "time": "timeout"}
+"""Second word of job.exit → state."""
+RANK = ("running", "requeued", "preempted", "pending", "failed", "timeout", "cancelled", "completed", "unknown")
+"""Of the parts of a job, the first of these speaks for all."""
+WAITING = ("pending", "requeued")
+NEVER = "DependencyNeverSatisfied"
+
+_ID = re.compile(r"\d{1,10}(?:[_+]\d{1,7})?\Z", re.ASCII)
+_EMPTY = ("", "N/A", "0", "None", "(null)")
+
+
+class Record(Struct, frozen=True):
+    """A job, or a part of one, as Slurm tells it. `state` in Slurm's words, `restarts`: how often it was requeued."""
+
+    state: str
+    reason: str = ""
+    restarts: int = 0
+
+    def word(self, mark: str = "") -> str:
+        """Our state, with Slurm's reason in brackets where it says more. `mark`: text of the job's job.exit."""
+        if word := ACTIVE.get(self.state):
+            if word == "running" and self.state == "COMPLETING" and (ended := marked(mark)):
+                return ended
+            word = "requeued" if word == "pending" and self.restarts else word
+            return f"{word} ({self.reason})" if word in WAITING and self.reason else word
+        if self.state == "FAILED":
+            return marked(mark) or "failed"
+        if self.state == "CANCELLED" and self.reason == NEVER:
+            return f"cancelled ({NEVER})"
+        return ENDED.get(self.state) or f"failed ({self.state})"
+
+
+def slurm_ids(handle: str) -> list[str]:
+    """The ids of a handle: `101`, or `101:102` for a job and its copy. Raises ConfigError for anything else."""
+    ids = handle.split(":")
+    if not all(_ID.match(one) for one in ids):
+        raise ConfigError(f"'{handle}' is no id of a Slurm job.")
+    return ids
+
+
+def marked(mark: str) -> str:
+    """The state that job.exit tells; empty where it tells none."""
+    words = mark.split(maxsplit=2)
+    return MARKS.get(words[1], "") if len(words) > 1 else ""
+
+
+def records(shell: Shell, ids: Sequence[str], *, more: Sequence[Call] = ()) -> tuple[dict[str, Record], list[Ran]]:
+    """id → what is known of it (others are missing), and what the calls `more` of the same trip did.
+
+    Raises NewskillsError where squeue itself does not work.
+    """
+    calls = [_squeue(ids), *more] if ids else list(more)
+    ran = shell.run_all(calls)
+    found: dict[str, Record] = {}
+    if ids:
+        queue, *ran = ran
+        if queue.code != 0 and "Invalid job id" not in queue.err:
+            raise slurm_error("squeue", queue, shell)
+        found = from_squeue(queue.out)
+    requeued = [
+        one for one in ids if one in found and found[one].state in ("PENDING", "REQUEUED") and found[one].restarts
+    ]
+    if requeued:
+        found |= _preempted(shell, {one: found[one] for one in requeued})
+    return found, ran
+
+
+def accounted(shell: Shell, ids: Sequence[str]) -> dict[str, Record]:
+    """The same from accounting, for ids that the controller has forgotten. Empty on clusters without it."""
+    missing = list(ids)
+    found: dict[str, Record] = {}
+    for pause in LAG:
+        if not missing:
+            break
+        time.sleep(pause)
+        ran = shell.run_all([_sacct(missing)])[0]
+        if ran.code != 0:
+            break
+        found |= from_sacct(ran.out)
+        missing = [one for one in missing if one not in found]
+    return found
+
+
+def from_squeue(text: str) -> dict[str, Record]:
+    """id → record, from the lines that `squeue` prints."""
+    parts: dict[str, list[Record]] = {}
+    for line in text.splitlines():
+        fields = [field.strip() for field in line.split("|")]
+        if len(fields) < len(SQUEUE_FIELDS):
+            continue
+        job, het, array, state, reason, restarts = fields[: len(SQUEUE_FIELDS)]
+        record = Record(state, "" if reason in _EMPTY else reason, int(restarts) if restarts.isdigit() else 0)
+        for one in {job, *(other for other in (het, array) if other not in _EMPTY)}:
+            parts.setdefault(one, []).append(record)
+    return {one: _together(some) for one, some in parts.items()}
+
+
+def from_sacct(text: str) -> dict[str, Record]:
+    """id → record, from lines `JobID|State`: `46+0|CANCELLED by 0`, `13_[5-9]|PENDING`."""
+    parts: dict[str, list[Record]] = {}
+    for line in text.splitlines():
+        job, _, state = line.partition("|")
+        if state.strip():
+            record = Record(state.split()[0])
+            for one in {job, re.split(r"[_+]", job)[0]}:
+                parts.setdefault(one, []).append(record)
+    return {one: _together(some) for one, some in parts.items()}
+
+
+def chain_state(states: Sequence[str]) -> str:
+    """The state of a job with copies: those after a success are removed before they start."""
+    for word in ("running", "completed"):
+        if word in states:
+            return word
+    if waiting := [state for state in states if state.startswith(WAITING)]:
+        return waiting[0]
+    ran = [state for state in states if NEVER not in state]
+    return (ran or list(states))[-1]
+
+
+def slurm_error(what: str, ran: Ran, shell: Shell) -> NewskillsError:
+    """For a command of Slurm's that did not do what it should."""
+    said = " ".join((ran.err.strip() or ran.out.strip()).split("\n")[-3:])
+    if ran.code == 127:
+        return ConfigError(f"There is no {what} on {shell.name}: it cannot submit to Slurm.")
+    return ConfigError(f"{what} failed on {shell.name} (exit code {ran.code}): {said}")
+
+
+def _squeue(ids: Iterable[str]) -> Call:
+    fields = ",".join(f"{field}:|" for field in SQUEUE_FIELDS)
+    jobs = ",".join(ids)
+    return Call(argv=("squeue", "--states=all", "--noheader", f"--jobs={jobs}", f"--Format={fields}"))
+
+
+def _sacct(ids: Iterable[str], *more: str) -> Call:
+    jobs = ",".join(ids)
+    return Call(argv=("sacct", "-X", "--noheader", "--parsable2", f"--jobs={jobs}", "--format=JobID,State", *more))
+
+
+def _preempted(shell: Shell, waiting: Mapping[str, Record]) -> dict[str, Record]:
+    """Says of those that wait again why: accounting keeps their earlier lives as lines of their own (-D)."""
+    ran = shell.run_all([_sacct(waiting, "--duplicates")])[0]
+    lives = [line.partition("|") for line in ran.out.splitlines()] if ran.code == 0 else []
+    found = {}
+    for one, record in waiting.items():
+        ended = [state for job, _, state in lives if re.split(r"[_+]", job)[0] == one and state != "PENDING"]
+        if ended and ended[-1].startswith("PREEMPTED"):
+            found[one] = Record("PENDING", f"preempted, {record.reason}".rstrip(", "), record.restarts)
+    return found
+
+
+def _together(some: Sequence[Record]) -> Record:
+    return min(some, key=lambda record: RANK.index(record.word().split()[0]))

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The real cluster that the tests of Slurm use, and short ways to run jobs on it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from newskills.base.plan import Job
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.executors.slurm import Slurm
+from newskills.launch.executors.slurm_status import WAITING
+from newskills.launch.place import Site, Waiting
+
+MANY = 4
+"""Nodes that the tests need."""
+
+
+def require_cluster() -> None:
+    """Skips the test where there is no cluster, says which program or variable is missing."""
+    if not shutil.which("sinfo"):
+        pytest.skip("no Slurm here: sinfo is not in PATH")
+    seen = subprocess.run(["sinfo", "-h", "-o", "%D %t"], capture_output=True, text=True, timeout=30)
+    if seen.returncode != 0:
+        pytest.skip(f"no Slurm cluster answers (SLURM_CONF={os.environ.get('SLURM_CONF', '')}): {seen.stderr[:200]}")
+    nodes = sum(int(line.split()[0]) for line in set(seen.stdout.splitlines()))
+    if nodes < MANY:
+        pytest.skip(f"the Slurm cluster has {nodes} nodes; {MANY} are needed")
+
+
+def slurm(folder: Path | str, *, environ: Mapping[str, str] | None = None, **cluster: object) -> Slurm:
+    keys = {"executor": "slurm", "name": "real", "default_timeout": "00:10:00", **cluster}
+    environ = {"PATH": os.environ["PATH"]} if environ is None else environ
+    return Slurm(Site(cluster=ClusterConfig(**keys), folder=str(folder), environ=environ))
+
+
+def ended(executor: Slurm, handles: Sequence[str], patience: float = 60.0) -> dict[str, str]:
+    """Waits for the end of all; their states."""
+    seen: dict[str, str] = {}
+
+    def all_ended() -> bool:
+        seen.update(executor.state(handles))
+        return not any(state.startswith((*WAITING, "running")) for state in seen.values())
+
+    until(all_ended, lambda: f"the end of {seen}", patience)
+    return seen
+
+
+def finished(executor: Slurm, work: Job, *, after: Sequence[str] = (), patience: float = 60.0) -> tuple[str, Path]:
+    """Runs a job to its end: its state and folder."""
+    handle = executor.submit(work, after=after)
+    state = ended(executor, [handle], patience)[handle]
+    return state, Path(executor._site.folder, work.name)
+
+
+def submitted(executor: Slurm, *jobs: Job) -> dict[str, str]:
+    """All at once, each after those that it depends on."""
+    return executor.submit_all([Waiting(one, (), one.depends_on) for one in jobs])
+
+
+def until(true: Callable[[], object], what: str | Callable[[], str], patience: float = 60.0) -> None:
+    deadline = time.monotonic() + patience
+    while not true():
+        said = what if isinstance(what, str) else what()
+        assert time.monotonic() < deadline, f"waited {patience} s in vain: {said}"
+        time.sleep(0.1)
+
+
+def story(folder: Path) -> str:
+    """All logs of a job, for messages of failing tests and for looking into."""
+    return "".join(f"== {file.name}\n{file.read_text(errors='replace')}" for file in sorted(folder.glob("logs/*")))
