@@ -147,8 +147,9 @@ class LocalSandbox:
     async def _once(
         self, launched: Launched, spoken: Language, execution: Execution, request: dict[str, Any]
     ) -> ExecutionResult:
-        async with self._turns:
+        async with self._turns.turn() as rest:
             channel = await self._take(launched, eager=spoken.stateful)
+            channel.on_idle = rest
             try:
                 outcome = await self._ask(launched, channel, execution, request)
                 return self._result(launched, channel, execution, outcome)
@@ -183,8 +184,9 @@ class LocalSandbox:
     ) -> dict[str, Any] | None:
         """Goes on when its caller is cancelled: the answer must be read before the next question."""
         try:
-            async with self._turns:
+            async with self._turns.turn() as rest:
                 session.running = True
+                session.channel.on_idle = rest
                 outcome = await self._ask(session.launched, session.channel, execution, request)
             session.last_used = time.time()
             return outcome
@@ -242,12 +244,14 @@ class LocalSandbox:
         self, launched: Launched, channel: Channel, execution: Execution, outcome: dict[str, Any] | None
     ) -> ExecutionResult:
         self.executions += 1
+        if outcome and outcome.get("failed"):
+            raise SandboxError(f"{execution.language} could not begin: {outcome['failed']}.")
         if outcome is None:
             if launched.zygote.closed:
                 raise SandboxError("The sandbox ended while code was running in it.")
-            outcome = {"status": "crashed", "exit": None, "out": "", "err": "", "seconds": 0.0}
+            outcome = {"status": "crashed", "exit": None, "out": "", "err": "", "seconds": 0.0, "excess": ""}
         status = language(execution.language).status(outcome)
-        if status == "crashed" and launched.out_of_memory(channel.number):
+        if launched.out_of_memory(channel.number):
             status = "out_of_memory"
         self.timeouts += status == "timeout"
         return ExecutionResult(

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -28,11 +28,15 @@ _PACKAGE_FOLDER = str(Path(__file__).parents[2])
 
 
 class Channel(asyncio.Protocol):
-    """One session's supervisor: a question, an answer, in order. `closed` once it is gone."""
+    """One session's supervisor: a question, an answer, in order. `closed` once it is gone.
+
+    `on_idle` is told when all that a question has started only waits (True), and when it runs again.
+    """
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.closed = False
+        self.on_idle: Callable[[bool], None] | None = None
         self._transport: asyncio.Transport | None = None
         self._data = bytearray()
         # The first word may come before anybody has asked for it.
@@ -80,7 +84,10 @@ class Channel(asyncio.Protocol):
                 return
             message = json.loads(self._data[HEADER.size : end])
             del self._data[:end]
-            self._answer(message)
+            if "idle" not in message:
+                self._answer(message)
+            elif self.on_idle is not None:
+                self.on_idle(message["idle"])
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True

@@ -63,6 +63,11 @@ def _alive(pid: int) -> bool:
     return bool(fields) and fields[0] not in b"ZX"
 
 
+def any_runs(pids: Collection[int]) -> bool:
+    """Whether one of them uses a processor, waits for one, or for a disk."""
+    return any((fields := _stat(pid)) and fields[0] in b"RD" for pid in pids)
+
+
 def send(pid: int, number: int) -> None:
     with contextlib.suppress(OSError):  # it has ended
         os.kill(pid, number)

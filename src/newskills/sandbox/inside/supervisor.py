@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import select
 import signal
@@ -18,7 +17,8 @@ import time
 
 from newskills.sandbox.inside import linux, processes, root, wire, worker
 from newskills.sandbox.inside.budget import Budget
-from newskills.sandbox.inside.capture import Capture
+from newskills.sandbox.inside.child import Process, Watch
+from newskills.sandbox.inside.programs import Folder, sealed_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 GRACE = 1.0
 """Seconds that a cell has to end by KeyboardInterrupt before it is killed and the state lost."""
-FIRST_LOOK, LOOK_EVERY = 0.02, 0.05
+LOOK_EVERY = 0.05
 HANG_UP_PATIENCE = 0.5
 NEVER = 1e6
 
@@ -102,67 +102,6 @@ def _own_proc() -> None:
         linux.mount("proc", "/proc", "proc", flags)  # Linux before 5.8
 
 
-class _Process:
-    """The worker, or a program under way: its id, pipes, and how it ended."""
-
-    def __init__(self, start: Callable[[int, int, socket.socket | None], None], *, talks: bool) -> None:
-        out, out_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        err, err_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        for end in (out_end, err_end):
-            os.set_blocking(end, True)
-        self.control: socket.socket | None = None
-        far: socket.socket | None = None
-        if talks:
-            self.control, far = socket.socketpair()
-        self.status: int | None = None
-        self.stopped = False
-        self.pid = os.fork()
-        if self.pid == 0:
-            try:
-                start(out_end, err_end, far)
-            finally:
-                os._exit(71)
-        for end in (out_end, err_end):
-            os.close(end)
-        if far is not None and self.control is not None:
-            far.close()
-            self.control.setblocking(False)
-        self.out, self.err = Capture(out), Capture(err)
-
-    def ended(self, status: int) -> None:
-        if os.WIFSTOPPED(status):
-            self.stopped = True
-        elif not os.WIFCONTINUED(status):
-            self.status = os.waitstatus_to_exitcode(status)
-
-    def close(self) -> None:
-        self.out.close()
-        self.err.close()
-        if self.control is not None:
-            self.control.close()
-
-
-class _Watch:
-    """What one request is waiting for, and what came of it."""
-
-    def __init__(self, process: _Process, message: dict[str, Any], nonce: bytes, request: bytes) -> None:
-        self.process = process
-        self.began = time.monotonic()
-        self.deadline = self.began + message["timeout"]
-        self.next_look = self.began + FIRST_LOOK
-        self.nonce, self.unsent, self.reply = nonce, memoryview(request), b""
-        self.excess = ""
-        self.timed_out = self.interrupted = self.corrupt = self.hung_up = False
-
-    @property
-    def answered(self) -> bool:
-        return bool(self.nonce) and len(self.reply) == worker.REPLY.size
-
-    @property
-    def over(self) -> bool:
-        return self.answered or self.corrupt or self.process.status is not None
-
-
 class Supervisor:
     """Serves one session's host socket. Its own processes are all that it can see or signal."""
 
@@ -178,10 +117,10 @@ class Supervisor:
                 signal.signal(number, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
-        self._worker: _Process | None = None
+        self._worker: Process | None = None
         self._fresh = True
         self._cells = 0
-        self._process: _Process | None = None
+        self._process: Process | None = None
         self._namespaced = settings["rung"] == "a"
         if eager:
             self._start_worker()
@@ -222,7 +161,7 @@ class Supervisor:
             self._start_worker()
         return result
 
-    def _usable(self, process: _Process) -> bool:
+    def _usable(self, process: Process) -> bool:
         """Alive, and silent since its last cell."""
         processes.reap(self._note)
         if process.status is not None or process.control is None:
@@ -236,7 +175,7 @@ class Supervisor:
         return False
 
     def _script(self, message: dict[str, Any]) -> dict[str, Any]:
-        stdin = _file(message["stdin"])
+        stdin = sealed_file(message["stdin"])
 
         def start(out: int, err: int, _: socket.socket | None) -> None:
             worker.script(self._settings, message["code"], stdin, out, err)
@@ -246,9 +185,8 @@ class Supervisor:
     def _program(self, message: dict[str, Any]) -> dict[str, Any]:
         """Steps one after the other, all under one deadline; the first that fails is the last."""
         try:
-            for name, text in message["files"].items():
-                _write(name, text)
-        except OSError as error:  # code of an earlier request has filled the disk, or taken the name
+            folder = Folder(message["files"])
+        except OSError as error:
             return _not_begun(f"{error.filename or 'the program'}: {error.strerror}\n")
         deadline = time.monotonic() + message["timeout"]
         result: dict[str, Any] = {}
@@ -258,21 +196,28 @@ class Supervisor:
         settings = settings | {"environment": {**os.environ, **message["environment"]}}
         for step, argv in enumerate(message["steps"]):
             last = step == len(message["steps"]) - 1
-            stdin = _file(message["stdin"] if last else "")
+            stdin = sealed_file(message["stdin"] if last else "")
 
-            def start(out: int, err: int, _: object, argv: list[str] = argv, stdin: int = stdin) -> None:
-                worker.program(settings, argv, stdin, out, err)
+            words = folder.argv(argv)
+            failure, failure_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+
+            def start(
+                out: int, err: int, _: object, words: list[str] = words, stdin: int = stdin, end: int = failure_end
+            ) -> None:
+                worker.program(settings, words, stdin, out, err, end)
 
             result = self._once(start, stdin, message | {"timeout": deadline - time.monotonic()})
-            result["step"] = step
-            if result["status"] != "exited" or result["exit"] != 0:
+            os.close(failure_end)
+            result["failed"] = _read_all(failure)
+            if result["failed"] or result["status"] != "exited" or result["exit"] != 0:
                 break
+        folder.remove()
         return result
 
     def _once(
         self, start: Callable[[int, int, socket.socket | None], None], stdin: int, message: dict[str, Any]
     ) -> dict[str, Any]:
-        process = _Process(start, talks=False)
+        process = Process(start, talks=False)
         os.close(stdin)
         watch = self._run(process, message, b"", b"")
         result = self._result(watch, fresh=False)
@@ -285,7 +230,7 @@ class Supervisor:
             assert control is not None
             worker.cells(self._settings, control, out, err)
 
-        self._worker = _Process(start, talks=True)
+        self._worker = Process(start, talks=True)
 
     def _drop_worker(self) -> None:
         self._end_everything()
@@ -294,12 +239,12 @@ class Supervisor:
         self._worker = None
         self._fresh = True
 
-    def _run(self, process: _Process, message: dict[str, Any], nonce: bytes, request: bytes) -> _Watch:
+    def _run(self, process: Process, message: dict[str, Any], nonce: bytes, request: bytes) -> Watch:
         """Until the request is answered, its process ended, or its deadline has passed; then nothing else runs."""
         self._process = process
         for capture in (process.out, process.err):
             capture.start(message["characters"], discard=bool(nonce))
-        watch = _Watch(process, message, nonce, request)
+        watch = Watch(process, message, nonce, request)
         poll = select.poll()
         readers: dict[int, Callable[[], object]] = {
             process.out.descriptor: process.out.read,
@@ -323,13 +268,13 @@ class Supervisor:
                     self._close_ended(process, poll)
         return watch
 
-    def _close_ended(self, process: _Process, poll: select.poll) -> None:
+    def _close_ended(self, process: Process, poll: select.poll) -> None:
         for capture in (process.out, process.err):
             if not capture.open:
                 with contextlib.suppress(KeyError):
                     poll.unregister(capture.descriptor)
 
-    def _talk(self, watch: _Watch, poll: select.poll) -> None:
+    def _talk(self, watch: Watch, poll: select.poll) -> None:
         control = watch.process.control
         assert control is not None
         try:
@@ -354,24 +299,28 @@ class Supervisor:
         if whole and not watch.corrupt:
             watch.corrupt = watch.reply[16] > 1
 
-    def _interrupt(self, watch: _Watch) -> None:
+    def _interrupt(self, watch: Watch) -> None:
         """The host gives up on the request, or is gone."""
         if wire.receive(self._host) is None:
             self._end_everything()
             os._exit(0)
         watch.deadline = min(watch.deadline, time.monotonic())
 
-    def _keep_limits(self, watch: _Watch) -> None:
+    def _keep_limits(self, watch: Watch) -> None:
         now = time.monotonic()
         if now >= watch.deadline:
             self._stop(watch, now)
         elif now >= watch.next_look:
             watch.next_look = now + LOOK_EVERY
-            watch.excess = self._budget.exceeded(self._listing())
+            pids = self._listing()
+            watch.excess = self._budget.exceeded(pids)
             if watch.excess:
                 self._kill(watch)
+            elif watch.idle == processes.any_runs(pids):  # the host lets others begin while all here only wait
+                watch.idle = not watch.idle
+                self._host.sendall(wire.pack({"idle": watch.idle}))
 
-    def _stop(self, watch: _Watch, now: float) -> None:
+    def _stop(self, watch: Watch, now: float) -> None:
         watch.timed_out = watch.timed_out or not watch.hung_up
         if watch.nonce and not watch.interrupted:
             watch.interrupted = True
@@ -380,7 +329,7 @@ class Supervisor:
         else:
             self._kill(watch)
 
-    def _kill(self, watch: _Watch) -> None:
+    def _kill(self, watch: Watch) -> None:
         watch.deadline = watch.next_look = time.monotonic() + NEVER
         if watch.nonce and self._namespaced:
             processes.send(-1, signal.SIGKILL)
@@ -399,7 +348,7 @@ class Supervisor:
             if process is not None and process.pid == pid:
                 process.ended(status)
 
-    def _freeze(self, process: _Process) -> bool:
+    def _freeze(self, process: Process) -> bool:
         """Stops the worker and ends everything else; False where that cannot be done and the worker must go."""
         processes.send(process.pid, signal.SIGSTOP)
         until = time.monotonic() + processes.STOP_PATIENCE
@@ -423,7 +372,7 @@ class Supervisor:
         processes.end(self._listing)
         processes.reap(self._note)
 
-    def _result(self, watch: _Watch, *, fresh: bool) -> dict[str, Any]:
+    def _result(self, watch: Watch, *, fresh: bool) -> dict[str, Any]:
         process = watch.process
         seconds = time.monotonic() - watch.began
         if not watch.nonce:
@@ -446,7 +395,7 @@ class Supervisor:
         }
 
 
-def _status(watch: _Watch) -> str:
+def _status(watch: Watch) -> str:
     if watch.timed_out:
         return "timeout"
     if watch.excess:
@@ -459,28 +408,14 @@ def _status(watch: _Watch) -> str:
 
 
 def _not_begun(why: str) -> dict[str, Any]:
-    return {"status": "exited", "exit": 1, "excess": "", "out": "", "err": why, "fresh": False, "seconds": 0.0}
+    return {"status": "exited", "exit": 1, "out": "", "err": why, "fresh": False, "seconds": 0.0, "excess": ""}
 
 
-def _file(text: str) -> int:
-    """An unnamed file that holds `text` and cannot be changed: it would grow outside of every limit."""
-    descriptor = os.memfd_create("stdin", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    data = memoryview(text.encode())
-    while data:
-        data = data[os.write(descriptor, data) :]
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    fcntl.fcntl(
-        descriptor,
-        fcntl.F_ADD_SEALS,
-        fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE,
-    )
-    return descriptor
-
-
-def _write(name: str, text: str) -> None:
-    """Replaces what code of an earlier request may have put there, without following it."""
-    with contextlib.suppress(OSError):
-        os.unlink(name)
-    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
+def _read_all(pipe: int) -> str:
+    """What was written into a pipe that nobody writes to any more; closes it."""
+    try:
+        return os.read(pipe, 4096).decode("utf-8", "replace")
+    except BlockingIOError:  # a child of the program's keeps it open
+        return ""
+    finally:
+        os.close(pipe)

@@ -29,7 +29,9 @@ BETWEEN_LOOKS = 1024
 SPARE_OUT, SPARE_ERR, CONTROL = 240, 241, 242
 
 
-def become(settings: dict[str, Any], out: int, err: int, stdin: int = -1, control: int = -1) -> None:
+def become(
+    settings: dict[str, Any], out: int, err: int, stdin: int = -1, control: int = -1, failure: int = -1
+) -> None:
     """Turns a fresh child into a worker: descriptors, signals, limits, system calls. Raises OSError."""
     os.setsid()
     for group in settings["groups"]:
@@ -38,7 +40,7 @@ def become(settings: dict[str, Any], out: int, err: int, stdin: int = -1, contro
     for source, target in ((stdin, 0), (out, 1), (err, 2), (control, CONTROL)):
         if source >= 0:
             os.dup2(source, target, inheritable=target < 3)
-    keep = {0, 1, 2}
+    keep = {0, 1, 2, failure}
     if control >= 0:
         os.dup2(1, SPARE_OUT, inheritable=False)
         os.dup2(2, SPARE_ERR, inheritable=False)
@@ -145,13 +147,13 @@ def script(settings: dict[str, Any], code: str, stdin: int, out: int, err: int) 
     cell.run_script(code)
 
 
-def program(settings: dict[str, Any], argv: list[str], stdin: int, out: int, err: int) -> None:
-    """Becomes another program. Never returns; 127 where there is no such program."""
-    become(settings, out, err, stdin=stdin)
+def program(settings: dict[str, Any], argv: list[str], stdin: int, out: int, err: int, failure: int) -> None:
+    """Becomes another program. Never returns; where there is no such program, `failure` (closed on exec) says why."""
+    become(settings, out, err, stdin=stdin, failure=failure)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by this interpreter, expected by others
         signal.signal(number, signal.SIG_DFL)
     try:
         os.execvpe(argv[0], argv, settings["environment"])  # noqa: S606 - an argument list, no shell
     except OSError as error:
-        os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
+        os.write(failure, f"{argv[0]}: {error.strerror}".encode())
     os._exit(127)

@@ -7,6 +7,7 @@ import shutil
 
 from newskills.base.protocols import Execution
 from newskills.sandbox.config import SandboxConfig
+from newskills.sandbox.inside.programs import HERE
 from newskills.sandbox.languages.language import Language, Message, installation, installed, program
 
 _FLAGS = ("-O2", "-std=c++17", "-pipe")
@@ -14,8 +15,8 @@ _FLAGS = ("-O2", "-std=c++17", "-pipe")
 
 def _request(execution: Execution, config: SandboxConfig) -> Message:
     compiler = installed("g++", "A C++ compiler", "install it with `apt-get install g++`.")
-    compiling = (compiler, *_FLAGS, "-o", "program", "program.cpp")
-    return program({"program.cpp": execution.code}, compiling, ("./program",))
+    compiling = (compiler, *_FLAGS, "-o", f"{HERE}program", f"{HERE}program.cpp")
+    return program({"program.cpp": execution.code}, compiling, (f"{HERE}program",))
 
 
 CPP = Language(

@@ -22,6 +22,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, ExecutionRefusedError
 from newskills.base.protocols import Execution
 from newskills.sandbox.config import SandboxConfig
+from newskills.sandbox.inside.programs import HERE
 from newskills.sandbox.languages.language import Language, Message, installation, program
 
 INSTALL = (
@@ -65,7 +66,7 @@ def _request(execution: Execution, config: SandboxConfig) -> Message:
     if lean is None:
         raise ExecutionRefusedError(f"Lean is not installed on this machine; {INSTALL}")
     environment = {"LEAN_PATH": os.pathsep.join(lean.path)} if lean.path else {}
-    argv = (lean.program, THREADS, _FILE)
+    argv = (lean.program, THREADS, f"{HERE}{_FILE}")
     return program({_FILE: execution.code}, argv, environment=environment, unlimited_addresses=True)
 
 

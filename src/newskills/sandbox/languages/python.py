@@ -8,6 +8,7 @@ import shutil
 from newskills.base.errors import ExecutionRefusedError, suggest
 from newskills.base.protocols import Execution
 from newskills.sandbox.config import SandboxConfig
+from newskills.sandbox.inside.programs import HERE
 from newskills.sandbox.languages.language import Language, Message, installation, installed, program, script
 
 STYLES = {style.lower(): style for style in ("Plain", "Context", "Verbose", "Minimal")}
@@ -33,7 +34,7 @@ def _source(execution: Execution) -> str:
 
 def _pypy(execution: Execution, config: SandboxConfig) -> Message:
     place = installed("pypy3", "PyPy", "install it so that `pypy3` is found, e.g. with `apt-get install pypy3`.")
-    return program({"main.py": execution.code}, (place, "-I", "main.py"))
+    return program({"main.py": execution.code}, (place, "-I", f"{HERE}main.py"))
 
 
 CELLS = Language(name="ipython", request=_cell, stateful=True)
