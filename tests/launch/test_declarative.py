@@ -248,6 +248,7 @@ def test_ray_around_clients():
     assert script.argv[1:3] == ("-m", "newskills.launch.ray_node")
     assert script.argv[-3:] == ("bash", "-c", "echo hi")
     assert script.all_nodes
+    assert script.port == 0
 
 
 def test_what_is_said_about_the_submission():

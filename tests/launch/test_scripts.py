@@ -78,7 +78,7 @@ def test_sglang_on_two_nodes():
 def test_vllm_on_two_nodes_runs_inside_ray():
     made = server(num_nodes=2).build(context("s"))
     text = line(made)
-    assert "newskills.launch.ray_node --nodes=2 --rank=<s.rank> --head=<s.node> -- " in text
+    assert "newskills.launch.ray_node --nodes=2 --rank=<s.rank> --host=<s.host> --port=<s.port> -- " in text
     assert "--distributed-executor-backend ray" in text
     assert made.all_nodes
 

@@ -276,7 +276,9 @@ class _Compiler:
 
 def with_ray(script: plan.Script, nodes: int, context: Context) -> plan.Script:
     """`script` on the first of `nodes`, inside a Ray cluster over all of them."""
-    return msgspec.structs.replace(script, argv=(*ray_words(nodes, context), *script.argv), all_nodes=nodes > 1)
+    port = 0 if script.port is None else script.port
+    argv = (*ray_words(nodes, context), *script.argv)
+    return msgspec.structs.replace(script, argv=argv, port=port, all_nodes=nodes > 1)
 
 
 def _workdir(command: Command) -> str | None:

@@ -336,9 +336,12 @@ def _marked(word: str, marks: Mapping[str, Ref]) -> Word:
 
 
 def ray_words(nodes: int, context: Context) -> tuple[Word, ...]:
-    """What to put in front of an argv that is to run on the first of `nodes`, with Ray on all of them."""
+    """What to put in front of an argv that is to run on the first of `nodes`, with Ray on all of them.
+
+    The script must have a port, at which the nodes meet before it starts.
+    """
     own = context.own
-    where = (Ref(own, "rank", "--rank="), Ref(own, "node", "--head="))
+    where = (Ref(own, "rank", "--rank="), Ref(own, "host", "--host="), Ref(own, "port", "--port="))
     return (context.python, "-m", "newskills.launch.ray_node", f"--nodes={nodes}", *where, "--")
 
 

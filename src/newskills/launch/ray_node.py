@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m newskills.launch.ray_node --nodes=N --rank=R --host=H --port=P -- COMMAND…`: Ray around a command.
+
+One such process on each node. They meet at H:P, which is rank 0's and free again when COMMAND starts. Rank 0 runs
+Ray's head and, once all nodes have joined, COMMAND, whose exit code is its own; the others are Ray workers until then.
+COMMAND finds the cluster by RAY_ADDRESS. Needs Ray and the standard library only: it runs in images of others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from types import FrameType
+
+HELLO = b"newskills ray node "
+AT_ONCE = struct.pack("ii", 1, 0)
+"""Linger for no time: the port does not stay taken (TIME_WAIT) by what was closed."""
+COUNT_NODES = """\
+import sys, time, ray
+ray.init(address=sys.argv[1], log_to_driver=False, logging_level="ERROR")
+until = time.monotonic() + float(sys.argv[3])
+while sum(node["Alive"] for node in ray.nodes()) < int(sys.argv[2]):
+    if time.monotonic() > until:
+        sys.exit(f"only {sum(node['Alive'] for node in ray.nodes())} of {sys.argv[2]} nodes have joined")
+    time.sleep(0.1)
+"""
+
+
+class Broken(Exception):
+    """The cluster cannot do its work; the text says why."""
+
+
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="ray_node", description="Run a command inside a Ray cluster.")
+    parser.add_argument("--nodes", type=int, required=True)
+    parser.add_argument("--rank", type=int, required=True, help="0 runs the command")
+    parser.add_argument("--host", required=True, help="where rank 0 is")
+    parser.add_argument("--port", type=int, required=True, help="where the others find it")
+    parser.add_argument("--patience", type=float, default=600.0, help="seconds until all nodes have joined")
+    parser.add_argument("command", nargs="+")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit code: COMMAND's, or 1 where the cluster broke."""
+    options = parse(argv)
+    signal.signal(signal.SIGTERM, _stop)
+    until = time.monotonic() + options.patience
+    try:
+        return _head(options, until) if options.rank == 0 else _worker(options, until)
+    except (Broken, OSError) as error:
+        _say(f"rank {options.rank}: {error}")
+        return 1
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
+def _head(options: argparse.Namespace, until: float) -> int:
+    others = options.nodes - 1
+    with contextlib.ExitStack() as stack:
+        lives = stack.enter_context(_listener(0, others))
+        met = _meet(options.port, others, until)
+        address = met[0].getsockname()[0] if met else "127.0.0.1"
+        port = _free_port()
+        ray = stack.enter_context(
+            _ray("--head", f"--node-ip-address={address}", f"--port={port}", "--include-dashboard=false")
+        )
+        for connection in met:
+            connection.sendall(f"{address} {port} {lives.getsockname()[1]}\n".encode())
+            connection.recv(1)  # the other side closes first, so that the port is free at once
+            connection.close()
+        connections = [stack.enter_context(_accept(lives, until)) for _ in range(others)]
+        _await_nodes(f"{address}:{port}", options.nodes, until)
+        _say(f"{options.nodes} nodes have joined {address}:{port}")
+        return _run(options.command, f"{address}:{port}", ray, connections)
+
+
+def _worker(options: argparse.Namespace, until: float) -> int:
+    with _connect(options.host, options.port, until) as meeting:
+        meeting.sendall(HELLO + str(options.rank).encode() + b"\n")
+        meeting.settimeout(max(1.0, until - time.monotonic()))
+        address, port, life_port = meeting.makefile().readline().split()
+        own = meeting.getsockname()[0]
+    with (
+        _connect(address, int(life_port), until) as life,
+        _ray(f"--address={address}:{port}", f"--node-ip-address={own}") as ray,
+    ):
+        while not select.select([life], [], [], 0.2)[0]:
+            if ray.poll() is not None:
+                raise Broken(f"Ray ended with exit code {ray.returncode}")
+    return 0
+
+
+def _run(
+    command: Sequence[str], address: str, ray: subprocess.Popen[bytes], connections: Sequence[socket.socket]
+) -> int:
+    process = subprocess.Popen(command, env={**os.environ, "RAY_ADDRESS": address})
+    try:
+        while process.poll() is None:
+            if select.select(connections, [], [], 0.2)[0]:
+                raise Broken("a node has left")
+            if ray.poll() is not None:
+                raise Broken(f"Ray's head ended with exit code {ray.returncode}")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0 if connections else 0.2)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+def _meet(port: int, others: int, until: float) -> list[socket.socket]:
+    """A connection of each other rank. Whoever else asks here (a client that tries its luck) is sent away."""
+    met: dict[bytes, socket.socket] = {}
+    if not others:
+        return []
+    with _listener(port, others) as listener:
+        while len(met) < others:
+            connection = _accept(listener, until)
+            connection.settimeout(5.0)
+            try:
+                line = connection.recv(64)
+            except OSError:
+                line = b""
+            if line.startswith(HELLO) and line not in met:
+                met[line] = connection
+            else:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+                connection.close()
+    return list(met.values())
+
+
+def _listener(port: int, others: int) -> socket.socket:
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("", port))
+    listener.listen(max(1, others) + 16)
+    return listener
+
+
+def _accept(listener: socket.socket, until: float) -> socket.socket:
+    listener.settimeout(max(0.1, until - time.monotonic()))
+    try:
+        return listener.accept()[0]
+    except TimeoutError as error:
+        raise Broken("not all nodes came in time") from error
+
+
+def _connect(host: str, port: int, until: float) -> socket.socket:
+    while True:
+        try:
+            connection = socket.create_connection((host, port), timeout=5.0)
+        except OSError as error:
+            if time.monotonic() > until:
+                raise Broken(f"no way to {host}:{port}: {error}") from error
+            time.sleep(0.2)
+        else:
+            connection.settimeout(None)
+            return connection
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextlib.contextmanager
+def _ray(*options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Ray on this node, gone after the `with`. Nodes may share a /tmp, so each has a folder of its own there.
+
+    Its sockets lie in that folder, and names of sockets are short. At the end nothing is left that Ray's own half
+    minute of draining could save, so it is killed.
+    """
+    folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
+    start = ("-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats")
+    process = subprocess.Popen(
+        [sys.executable, *start, f"--temp-dir={folder}", *options], stdout=sys.stderr, start_new_session=True
+    )
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _await_nodes(address: str, nodes: int, until: float) -> None:
+    """Raises Broken where they do not come in time."""
+    patience = max(1.0, until - time.monotonic())
+    counting = [sys.executable, "-c", COUNT_NODES, address, str(nodes), f"{patience:.1f}"]
+    done = subprocess.run(counting, check=False, stderr=subprocess.PIPE, stdout=sys.stderr, text=True)
+    if done.returncode != 0:
+        raise Broken(f"Ray is not ready: {(done.stderr.strip().splitlines() or ['it said nothing'])[-1]}")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"ray_node: {text}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real Ray: two nodes of it on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install ray")
+
+COMMAND = """\
+import os, ray, socket, sys
+with socket.socket() as probe:
+    probe.bind(("127.0.0.1", int(sys.argv[1])))  # where the nodes have met
+    probe.listen()
+ray.init(log_to_driver=False, logging_level="ERROR")
+print("nodes:", sum(node["Alive"] for node in ray.nodes()), flush=True)
+sys.exit(7)
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def node():
+    """Starts one of the processes; all are gone afterwards."""
+    started = []
+
+    def start(*args, **options):
+        started.append(start_node(*args, **options))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def start_node(rank, port, *command, nodes=2, patience=60.0):
+    options = [
+        f"--nodes={nodes}",
+        f"--rank={rank}",
+        "--host=127.0.0.1",
+        f"--port={port}",
+        f"--patience={patience}",
+    ]
+    return subprocess.Popen(
+        [sys.executable, "-m", "newskills.launch.ray_node", *options, "--", *(command or ["true"])],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"},
+    )
+
+
+@needs_ray
+def test_a_command_on_two_nodes(node):
+    port = free_port()
+    head = node(0, port, sys.executable, "-c", COMMAND, str(port))
+    stranger = None
+    while stranger is None and head.poll() is None:
+        try:
+            stranger = socket.create_connection(("127.0.0.1", port), timeout=5)
+        except OSError:
+            time.sleep(0.02)
+    assert stranger is not None
+    with stranger:
+        stranger.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+        worker = node(1, port)
+    out, errors = head.communicate(timeout=120)
+    assert head.returncode == 7, errors
+    assert "nodes: 2" in out
+    worker.communicate(timeout=60)
+    assert worker.returncode == 0
+
+
+@needs_ray
+def test_a_node_that_leaves_ends_it_all(node):
+    port = free_port()
+    head, worker = node(0, port, "sleep", "600"), node(1, port)
+    assert head.stderr is not None
+    said = ""
+    while "nodes have joined" not in said and (line := head.stderr.readline()):
+        said += line
+    assert "2 nodes have joined" in said
+    worker.send_signal(signal.SIGTERM)
+    worker.communicate(timeout=60)
+    assert worker.returncode == 143
+    _, errors = head.communicate(timeout=60)
+    assert head.returncode == 1
+    assert "a node has left" in errors
+
+
+def test_nodes_that_do_not_come_are_not_awaited_for_ever(node):
+    port = free_port()
+    head = node(0, port, patience=0.5)
+    _, errors = head.communicate(timeout=60)
+    assert (head.returncode, "not all nodes came in time" in errors) == (1, True)
+    worker = node(1, port, patience=0.5)
+    _, errors = worker.communicate(timeout=60)
+    assert (worker.returncode, f"no way to 127.0.0.1:{port}" in errors) == (1, True)
