@@ -23,6 +23,12 @@ GROUPS: dict[str, dict[str, str]] = {
         "grade": "verdicts for any JSONL file of answers",
         "merge_chunks": "join chunk files by hand",
     },
+    "look after jobs": {
+        "status": "how submitted jobs are doing",
+        "logs": "what submitted jobs have printed, with -f as they print it",
+        "cancel": "stop submitted jobs",
+        "experiments": "what was submitted from this machine",
+    },
     "look at results": {
         "summarize_results": "tables and metrics.json of a results folder",
         "compute_metrics": "metrics of single output files",

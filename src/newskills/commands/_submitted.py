@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the commands about submitted jobs share: finding them, tables, and logs on a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from newskills.base.protocols import Executor
+from newskills.commands._columns import printable
+from newskills.launch.experiments import Experiment, Records
+from newskills.launch.logs import chosen_jobs, follow_logs, log_files, read_logs
+from newskills.launch.shell import Shell
+from newskills.launch.ssh import shell_of
+from newskills.launch.states import JobState, states
+from newskills.launch.submit import executor_of
+
+
+class Submitted(Struct, frozen=True):
+    """An experiment with what it takes to ask about it."""
+
+    experiment: Experiment
+    executor: Executor
+    shell: Shell
+
+    def states(self, job: str | None = None) -> list[JobState]:
+        """Of the job called `job`, or of all. Raises ConfigError, RemoteError."""
+        wanted = {one.name for one in chosen_jobs(self.experiment, job)}
+        return [one for one in states(self.experiment, self.executor, self.shell) if one.job.name in wanted]
+
+    def show_logs(self, job: str | None = None, command: str | None = None, *, follow: bool = False) -> int:
+        """Prints them, with `follow` until the jobs have ended; returns the first exit code that is not 0.
+
+        Text of logs is hostile: nothing of it reaches the terminal that a terminal would obey.
+        """
+        files = log_files(self.experiment, job, command)
+        if not follow:
+            lines = read_logs(self.shell, files)
+        else:
+            lines = follow_logs(self.shell, files, lambda: all(one.ended for one in self.states(job)))
+        for line in lines:
+            sys.stdout.write(f"{printable(line)}\n")
+            sys.stdout.flush()
+        return exit_code(self.states(job)) if follow else 0
+
+
+def submitted(name: str) -> Submitted:
+    """The experiment that `name` means. Raises UnknownNameError, ConfigError."""
+    return ask_about(Records(os.environ).find(name))
+
+
+def ask_about(experiment: Experiment) -> Submitted:
+    return Submitted(experiment, executor_of(experiment, os.environ), shell_of(experiment.cluster, os.environ))
+
+
+def exit_code(jobs: Sequence[JobState]) -> int:
+    """The first that is not 0."""
+    return next((job.code for job in jobs if job.code), 0)
+
+
+def job_rows(jobs: Sequence[JobState]) -> list[tuple[str, ...]]:
+    """A table with a head."""
+    rows: list[tuple[str, ...]] = [("job", "state", "exit", "seconds", "logs")]
+    for job in jobs:
+        rows.append(
+            (
+                job.job.name,
+                printable(job.state) + (f": {printable(job.why)}" if job.why and job.code else ""),
+                "" if job.exit_code is None else str(job.exit_code),
+                "" if job.seconds is None else f"{job.seconds:.0f}",
+                printable(job.job.logs),
+            )
+        )
+    return rows
+
+
+def summary(jobs: Sequence[JobState]) -> str:
+    """`2 running, 5 completed`, as far as there are jobs."""
+    counts = Counter(job.state for job in jobs)
+    return ", ".join(f"{count} {printable(state)}" for state, count in counts.items()) or "no jobs"

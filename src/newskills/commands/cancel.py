@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns cancel NAME`: stops submitted jobs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+from msgspec import Struct
+
+from newskills.commands._command import Command
+from newskills.commands._options import doc
+from newskills.commands._submitted import submitted
+from newskills.config.command_line import Parsed
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    name: Annotated[
+        str,
+        doc(
+            "experiment: its name (the latest of it), a beginning of one, or NAME/STAMP",
+            {"positional": True},
+        ),
+    ]
+    job: Annotated[str | None, doc("only this job")] = None
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    asked = submitted(options.name)
+    jobs = [job for job in asked.states(options.job) if not job.ended]
+    asked.executor.cancel([job.job.handle for job in jobs])
+    names = ", ".join(job.job.name for job in jobs)
+    sys.stdout.write(f"{asked.experiment.id}: {f'cancelled {names}' if jobs else 'nothing runs or waits'}\n")
+    return 0
+
+
+COMMAND = Command(
+    name="cancel",
+    summary="Stop submitted jobs, those that wait and those that run. Running clients save what they have; files "
+    "stay, and the same command line submitted again goes on from there.",
+    options=Options,
+    run=run,
+    examples=("ns cancel my-eval", "ns cancel my-eval --job=eval-rs0"),
+)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns status [NAME]`: how submitted jobs are doing."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from newskills.base.errors import NewskillsError
+from newskills.commands._columns import print_table
+from newskills.commands._command import Command
+from newskills.commands._options import doc
+from newskills.commands._submitted import ask_about, job_rows, submitted, summary
+from newskills.config.command_line import Parsed
+from newskills.launch.experiments import Experiment, Records
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    name: Annotated[
+        str | None,
+        doc(
+            "experiment: its name (the latest of it), a beginning of one, or NAME/STAMP; "
+            "without: the latest experiments",
+            {"positional": True},
+        ),
+    ] = None
+    job: Annotated[str | None, doc("only this job")] = None
+    last: Annotated[int, Meta(ge=1, description="how many experiments, where none is named")] = 10
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    if options.name is not None:
+        asked = submitted(options.name)
+        jobs = asked.states(options.job)
+        sys.stdout.write(f"{_title(asked.experiment)}\n")
+        print_table(job_rows(jobs))
+        return 0
+    return _overview(options.last)
+
+
+def _overview(last: int) -> int:
+    rows, code = [("experiment", "cluster", "submitted (UTC)", "jobs")], 0
+    for experiment in itertools.islice(Records(os.environ).latest(), last):
+        try:
+            doing = summary(ask_about(experiment).states())
+        except NewskillsError as error:
+            sys.stderr.write(f"error: {experiment.id}: {error}\n")
+            doing, code = "?", error.exit_code
+        rows.append(
+            (experiment.id, experiment.cluster.name, experiment.submitted_at[:19].replace("T", " "), doing)
+        )
+    if len(rows) == 1:
+        sys.stdout.write("nothing has been submitted from this machine\n")
+    else:
+        print_table(rows)
+    return code
+
+
+def _title(experiment: Experiment) -> str:
+    package = experiment.package
+    code = f"commit {package.commit[:12]}" if package.commit else "no git repository"
+    changed = f" ({len(package.uncommitted)} files not committed)" if package.uncommitted else ""
+    return f"{experiment.id} on cluster {experiment.cluster.name}, {code}{changed}, submitted {experiment.submitted_at}"
+
+
+COMMAND = Command(
+    name="status",
+    summary="How submitted jobs are doing: state, exit code, seconds, and where their logs lie.",
+    options=Options,
+    run=run,
+    examples=("ns status", "ns status my-eval", "ns status my-eval --job=judge"),
+)

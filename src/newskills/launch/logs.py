@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs of jobs, here or behind ssh, as they are written."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from subprocess import Popen
+
+from newskills.base.errors import ConfigError, suggest
+from newskills.launch.experiments import Experiment, JobRecord
+from newskills.launch.shell import Shell
+
+JOB_LOG = "job"
+"""Beside the logs of commands, the one of job.sh itself."""
+LONGEST_LINE = 1 << 16
+"""Bytes; longer lines come in pieces."""
+
+_LOOK_EVERY = 0.2
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+# `tail` ends, after a last look, when the process that reads stdin has: that is when nobody listens any more.
+_FOLLOW = "exec 3<&0\ncat <&3 >/dev/null &\nkeeper=$!\n"
+_TAIL = "tail -n +1 -s 0.1 -F --pid=$keeper -- {path} 2>/dev/null | sed -u {label} &\ntails+=($!)\n"
+_CAT = "cat -- {path} 2>/dev/null | sed {label}\n"
+
+
+def log_files(experiment: Experiment, job: str | None, command: str | None) -> list[tuple[str, str]]:
+    """(label, path) of the logs; `command` "job" is the log of job.sh. Raises ConfigError for unknown names.
+
+    Labels tell apart as much as has to be told apart.
+    """
+    jobs = chosen_jobs(experiment, job)
+    known = {name for one in jobs for name in one.commands} | {JOB_LOG}
+    if command is not None and command not in known:
+        raise ConfigError(f"No job of '{experiment.id}' has a command '{command}'{suggest(command, known)}")
+    names = [(one, name) for one in jobs for name in (*one.commands, JOB_LOG) if command in (None, name)]
+    return [
+        ("/".join(([one.name] if len(jobs) > 1 else []) + ([name] if command is None else [])), _path(one, name))
+        for one, name in names
+        if name in one.commands or name == JOB_LOG
+    ]
+
+
+def chosen_jobs(experiment: Experiment, job: str | None) -> list[JobRecord]:
+    """Those called `job`, or all. Raises ConfigError."""
+    jobs = [one for one in experiment.jobs if job in (None, one.name)]
+    if not jobs:
+        known = [one.name for one in experiment.jobs]
+        raise ConfigError(f"'{experiment.id}' has no job '{job}'{suggest(str(job), known)}")
+    return jobs
+
+
+def read_logs(shell: Shell, files: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Lines of all the files, one file after the other, each line with its label in front."""
+    script = "".join(_CAT.format(path=shlex.quote(path), label=_label(label)) for label, path in files)
+    with shell.converse(script) as process:
+        yield from _lines(process)
+
+
+def follow_logs(shell: Shell, files: Sequence[tuple[str, str]], over: Callable[[], bool]) -> Iterator[str]:
+    """Lines as they are written, from the beginning, until `over` says (in another thread) that no more will come.
+
+    Files may appear later. What `over` raises is raised here at the end.
+    """
+    script = _FOLLOW + "".join(_TAIL.format(path=shlex.quote(path), label=_label(label)) for label, path in files)
+    failures: list[Exception] = []
+    left = threading.Event()
+    with shell.converse(script + 'wait "${tails[@]}"\n') as process:
+
+        def watch() -> None:
+            try:
+                while not over() and not left.wait(_LOOK_EVERY):
+                    pass
+            except Exception as error:  # noqa: BLE001 - handed over to the thread that waits
+                failures.append(error)
+            assert process.stdin is not None
+            process.stdin.close()
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield from _lines(process)
+        finally:
+            left.set()
+            watcher.join()
+    if failures:
+        raise failures[0]
+
+
+def clean(line: str) -> str:
+    """`line` without colours, and of a progress bar what stood there last."""
+    return _COLOURS.sub("", line.rstrip("\r")).rpartition("\r")[2]
+
+
+def _lines(process: Popen[bytes]) -> Iterator[str]:
+    assert process.stdout is not None
+    while line := process.stdout.readline(LONGEST_LINE):
+        yield clean(line.decode(errors="replace").removesuffix("\n"))
+
+
+def _path(job: JobRecord, name: str) -> str:
+    return f"{job.logs}/{name}.log"
+
+
+def _label(label: str) -> str:
+    """An argument of sed."""
+    return shlex.quote(f"s/^/[{label.replace('/', chr(92) + '/')}] /" if label else "")
