@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
 
 import newskills
-from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
 from newskills.base.plan import Ref
 from newskills.launch.clients import GenerationClientScript
 from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, Pipeline, Submission
@@ -252,14 +254,8 @@ def test_ray_around_clients():
 
 
 def test_what_is_said_about_the_submission():
-    submission = submitted(
-        {"name": "j", "group": group()}, reuse_code=False, reuse_code_exp="old", skip_hf_home_check=True
-    )
-    assert (submission.reuse_code, submission.reuse_code_exp, submission.skip_hf_home_check) == (
-        False,
-        "old",
-        True,
-    )
+    submission = submitted({"name": "j", "group": group()}, reuse_code_exp="old", skip_hf_home_check=True)
+    assert (submission.reuse_code_exp, submission.skip_hf_home_check) == ("old", True)
     assert submission.cluster.executor == "none"
 
 
@@ -273,3 +269,56 @@ def test_a_dry_run_touches_nothing(tmp_path, monkeypatch):
     assert got[0].log_dir == "logs"
     assert list(tmp_path.iterdir()) == []
     assert dict(os.environ) == before
+
+
+SERVE = """
+import http.server, sys
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(b"it answers")
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+ASK = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
+WRITE = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2])"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder of one's own for jobs and records, and for the code."""
+    monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(tmp_path / "experiments"))
+    code = tmp_path / "work"
+    code.mkdir()
+    monkeypatch.chdir(code)
+    return {"executor": "none", "job_dir": str(tmp_path / "jobs")}
+
+
+def test_a_pipeline_runs(here, tmp_path):
+    """A server at a free port, a text and a list of words that ask it, and a job after them."""
+    server = BaseJobScript(port=0, ready="/")
+    server.inline = [sys.executable, "-c", SERVE, str(server.port)]
+    url = f"http://{server.hostname_ref()}:{server.port}/a"
+    asking = group(
+        Command(server, name="server", role="server"),
+        Command(BaseJobScript(f"{sys.executable} -c '{ASK}' {url} > '{tmp_path}/one'"), name="text"),
+        Command(BaseJobScript([sys.executable, "-c", ASK, url]), name="words"),
+    )
+    first = {"name": "ask", "group": asking}
+    strange = f'it\'s "quoted" $HOME `date` {tmp_path}'
+    writing = group(Command(BaseJobScript([sys.executable, "-c", WRITE, f"{tmp_path}/two", strange]), name="main"))
+    experiment = Pipeline("exp", here, [first, {"name": "after", "group": writing, "dependencies": [first]}]).run()
+    assert (tmp_path / "one").read_text() == "it answers\n"
+    assert (tmp_path / "two").read_text() == strange
+    assert "it answers" in Path(experiment.jobs[0].logs, "words.log").read_text()
+    later = Pipeline("later", here, [{"name": "j", "group": group(), "dependencies": [experiment]}]).run()
+    assert later.id.startswith("later/")
+
+
+def test_a_job_that_fails_is_told(here):
+    with pytest.raises(NewskillsError, match=r"Not all jobs of exp/.*: 'bad' failed\. See: ns logs exp/"):
+        Pipeline("exp", here, [{"name": "bad", "group": group(echo("exit 3"))}]).run()
+
+
+def test_a_dry_run_of_a_whole_submission_writes_nothing(here, tmp_path):
+    experiment = Pipeline("exp", here, [{"name": "j", "group": group()}]).run(dry_run=True)
+    assert [job.handle for job in experiment.jobs] == [""]
+    assert [path.name for path in tmp_path.iterdir()] == ["work"]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
@@ -21,10 +22,12 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base import plan
-from newskills.base.errors import ConfigError, suggest
+from newskills.base.errors import ConfigError, NewskillsError, suggest
 from newskills.base.plan import HardwareConfig
 from newskills.launch.cluster import ClusterConfig, image_of, load_cluster
+from newskills.launch.experiments import Experiment
 from newskills.launch.names import looks_secret
+from newskills.launch.place import Attended
 from newskills.launch.scripts import Context, JobScript, SandboxScript, ServerScript, ray_words
 from newskills.sandbox.config import TOKEN_VARIABLE
 
@@ -45,7 +48,6 @@ class Submission(Struct, frozen=True, kw_only=True):
     environ: dict[str, str]
     log_dir: str | None = None
     dry_run: bool = False
-    reuse_code: bool = True
     reuse_code_exp: str | None = None
     skip_hf_home_check: bool | None = None
 
@@ -103,6 +105,7 @@ class Pipeline:
 
     cluster_config  name, path, keys, or None: as `--cluster`
     jobs            in an order in which dependencies come first
+    reuse_code      accepted as in the reference system; a package that is there already is never copied again
     with_ray        a Ray cluster over the nodes of each group, around its clients
     run_after       experiments that must have finished before any job starts, by name or handle
     """
@@ -124,9 +127,10 @@ class Pipeline:
         *,
         submit: Submit | None = None,
     ) -> Any:
-        """Checks everything, then submits; returns the experiment's handle. `sequential`: one job after another.
+        """Checks everything, then submits; returns the experiment, for `dependencies` and `run_after` of others.
 
-        `submit` is for those who place work themselves. Raises NewskillsError.
+        `sequential`: one job after another. Executors none and local: returns when all jobs have ended. `submit` is
+        for those who place work themselves. Raises NewskillsError, also where a job of this machine fails.
         """
         submission = self.submission(dry_run=dry_run, log_dir=log_dir, sequential=sequential)
         return (submit or _submit)(submission)
@@ -146,14 +150,14 @@ class Pipeline:
             environ=environ,
             log_dir=log_dir,
             dry_run=dry_run,
-            reuse_code=self.reuse_code,
             reuse_code_exp=None if exp is None else _experiment(exp),
             skip_hf_home_check=self.skip_hf_home_check,
         )
 
 
-def _submit(submission: Submission) -> Any:
-    from newskills.launch.submit import SubmitOptions, submit
+def _submit(submission: Submission) -> Experiment:
+    """Waits for the jobs where they run on this machine. Raises NewskillsError where one of them fails then."""
+    from newskills.launch.submit import SubmitOptions, executor_of, submit
 
     options = SubmitOptions(
         log_dir=submission.log_dir,
@@ -161,7 +165,24 @@ def _submit(submission: Submission) -> Any:
         reuse_code_exp=submission.reuse_code_exp,
         skip_hf_home_check=submission.skip_hf_home_check,
     )
-    return submit(submission.pipeline, submission.cluster, submission.environ, options)
+    environ = submission.environ
+    experiment = submit(submission.pipeline, submission.cluster, environ, options, say=_say)
+    executor = executor_of(experiment, environ)
+    if isinstance(executor, Attended) and not submission.dry_run:
+        states = executor.wait(list(experiment.handles))
+        bad = [
+            f"'{job.name}' {states[job.handle]}" for job in experiment.jobs if states[job.handle] != "completed"
+        ]
+        if bad:
+            raise NewskillsError(
+                f"Not all jobs of {experiment.id} did their work: {', '.join(bad)}.",
+                hint=f"See: ns logs {experiment.id}",
+            )
+    return experiment
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"note: {text}\n")
 
 
 class _Compiler:
@@ -354,10 +375,10 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _experiment(what: object) -> str:
-    """A name, an executor's id, or what an earlier submission returned (it has a name). Raises ConfigError."""
+    """A name, an executor's id, or what an earlier submission returned (it has one of both). Raises ConfigError."""
     if isinstance(what, str | int) and not isinstance(what, bool):
         return str(what)
-    name = getattr(what, "name", None)
+    name = getattr(what, "id", None) or getattr(what, "name", None)
     if not isinstance(name, str):
         raise ConfigError(f"{what!r} is no job, no name of an experiment and no handle of one.")
     return name

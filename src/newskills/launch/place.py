@@ -65,6 +65,15 @@ class AllAtOnce(Protocol):
         ...
 
 
+@runtime_checkable
+class Attended(Protocol):
+    """An executor whose jobs run on the launching machine, so that the launching command waits for them."""
+
+    def wait(self, handles: Sequence[str]) -> dict[str, str]:
+        """Handle → state, when all have ended. Ctrl-C cancels them first."""
+        ...
+
+
 class Variable(Struct, frozen=True):
     """A shell variable, with text around it, as one word: `before"$name"after`."""
 
@@ -77,6 +86,7 @@ SIGNAL_GROUP = ('kill -s "$1" -- "-$3" 2>/dev/null || kill -s "$1" -- "$3" 2>/de
 """`Place.signal` for steps that lead a process group (`setsid`), or that pass signals on themselves."""
 
 
+@runtime_checkable
 class Place(Protocol):
     """One executor's part of the job script."""
 
