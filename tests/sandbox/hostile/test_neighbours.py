@@ -32,9 +32,12 @@ def test_pages_of_zeros_are_not_shared_until_they_run_out(arena: Arena) -> None:
     assert (after.status, after.stdout) == ("completed", "0\n"), after.text
 
 
-@pytest.mark.parametrize(("code", "count"), [("import time; time.sleep(100)", 30), ("while True: pass", 10)])
+@pytest.mark.parametrize(("code", "count"), [("import time; time.sleep(100)", 30), ("while True: pass", 3)])
 def test_cells_that_end_late_do_not_keep_a_new_session_waiting(arena: Arena, code: str, count: int) -> None:
-    """More of them than run at once: a fresh session answers before any of them has ended."""
+    """A fresh session answers before any of them has ended.
+
+    Cells that spin take turns on purpose (two per core), so that a deadline measures the code and not its neighbours.
+    """
     client = arena.client
     ended: list[str] = []
 

@@ -19,17 +19,11 @@ def _cell(execution: Execution, config: SandboxConfig) -> Message:
     if style is None:
         given = execution.traceback_verbosity
         raise ExecutionRefusedError(f"Unknown traceback verbosity '{given}'{suggest(given, STYLES.values())}")
-    return {"do": "cell", "code": _source(execution), "style": style}
+    return {"do": "cell", "code": execution.code, "style": style}
 
 
 def _script(execution: Execution, config: SandboxConfig) -> Message:
-    return script(_source(execution))
-
-
-def _source(execution: Execution) -> str:
-    if "\0" in execution.code:
-        raise ExecutionRefusedError("The code holds a NUL character, which no source text may.")
-    return execution.code
+    return script(execution.code)
 
 
 def _pypy(execution: Execution, config: SandboxConfig) -> Message:
