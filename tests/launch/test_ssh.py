@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.launch.sshd import HOST, remote, sshd
 
 from newskills.base.errors import ConfigError, DataError, RemoteError, StorageError
 from newskills.launch.cluster import ClusterConfig, SshTunnel
 from newskills.launch.shell import Call, Here, Shell
 from newskills.launch.ssh import Remote, shell_of
-from tests.launch.sshd import HOST, Sshd, remote, sshd
 
 __all__ = ["remote", "sshd"]
 
@@ -38,7 +38,7 @@ def test_every_character_arrives(remote, argv, stdin, secret):
     stdin = stdin.replace("\r", "")  # Python's own stdin would change it
     done = remote.run([sys.executable, "-X", "utf8", "-c", ECHO, *argv], stdin=stdin, secrets={"S": secret})
     assert (done.code, done.err) == (0, "")
-    assert done.out == f"{ascii(argv)}\n{ascii(stdin)}\n{secret}\n"
+    assert done.out == f"{argv!a}\n{stdin!a}\n{secret}\n"
 
 
 def test_codes_and_outputs_are_told_apart(shell):

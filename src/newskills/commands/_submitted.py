@@ -16,7 +16,7 @@ from newskills.launch.experiments import Experiment, Records
 from newskills.launch.logs import chosen_jobs, follow_logs, log_files, read_logs
 from newskills.launch.shell import Shell
 from newskills.launch.ssh import shell_of
-from newskills.launch.states import JobState, states
+from newskills.launch.states import JobState, Watch, states
 from newskills.launch.submit import executor_of
 
 
@@ -41,7 +41,8 @@ class Submitted(Struct, frozen=True):
         if not follow:
             lines = read_logs(self.shell, files)
         else:
-            lines = follow_logs(self.shell, files, lambda: all(one.ended for one in self.states(job)))
+            watch = Watch(chosen_jobs(self.experiment, job), self.executor, self.shell)
+            lines = follow_logs(self.shell, files, watch.over)
         for line in lines:
             sys.stdout.write(f"{printable(line)}\n")
             sys.stdout.flush()

@@ -99,7 +99,11 @@ class RemoteBash:
 
     def _ended(self, said: bytearray) -> Ended:
         assert self._process.stderr is not None
-        code = self._process.wait()
+        try:
+            code = self._process.wait(_GRACE)
+        except subprocess.TimeoutExpired:  # only its outputs are closed
+            self._process.kill()
+            code = self._process.wait()
         rest = self._process.stderr.read() or b""
         return Ended(code, (bytes(said) + rest).decode(errors="replace"))
 

@@ -15,6 +15,8 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -39,9 +41,17 @@ _STAT = re.compile(
 )
 
 
+_REMOTES: weakref.WeakValueDictionary[tuple[SshTunnel, str], Remote] = weakref.WeakValueDictionary()
+
+
 def shell_of(cluster: ClusterConfig, environ: Mapping[str, str]) -> Shell:
-    """The machine that submits to `cluster`. Connects when it is first used."""
-    return Remote(cluster.ssh_tunnel, environ) if cluster.ssh_tunnel else Here()
+    """The machine that submits to `cluster`. Connects when it is first used; who asks again gets the same one."""
+    if cluster.ssh_tunnel is None:
+        return Here()
+    key = (cluster.ssh_tunnel, _config_file(environ))
+    if (there := _REMOTES.get(key)) is None:
+        there = _REMOTES[key] = Remote(cluster.ssh_tunnel, environ)
+    return there
 
 
 class Remote:
@@ -59,6 +69,7 @@ class Remote:
         self._socket: Path | None = None
         self._connected = False
         self._bash: RemoteBash | None = None
+        self._lock = threading.Lock()
 
     def run(
         self, argv: Sequence[str], *, stdin: str = "", secrets: Mapping[str, str] | None = None, folder: str = ""
@@ -131,10 +142,11 @@ class Remote:
 
     def _batch(self, lines: Sequence[str]) -> list[Ran]:
         """Runs each of `lines` (bash) in one trip."""
-        try:
-            return self._session().run(lines)
-        except Ended as error:
-            raise self._broken(error) from error
+        with self._lock:
+            try:
+                return self._session().run(lines)
+            except Ended as error:
+                raise self._broken(error) from error
 
     def _session(self) -> RemoteBash:
         if self._bash is None or not self._bash.alive():
@@ -293,8 +305,8 @@ def _rsync_quote(word: str) -> str:
 def _options(tunnel: SshTunnel, environ: Mapping[str, str]) -> list[str]:
     """Never a terminal, a forwarding or a fixed command, whatever the user has for sessions by hand."""
     options = ["-T", "-o", "ClearAllForwardings=yes", "-o", "RemoteCommand=none"]
-    if path := environ.get("NEWSKILLS_SSH_CONFIG"):
-        options += ["-F", os.path.abspath(os.path.expanduser(path))]
+    if path := _config_file(environ):
+        options += ["-F", path]
     if tunnel.port is not None:
         options += ["-p", str(tunnel.port)]
     if tunnel.user:
@@ -302,6 +314,12 @@ def _options(tunnel: SshTunnel, environ: Mapping[str, str]) -> list[str]:
     if tunnel.identity:
         options += ["-i", os.path.abspath(os.path.expanduser(tunnel.identity))]
     return options
+
+
+def _config_file(environ: Mapping[str, str]) -> str:
+    """Instead of ~/.ssh/config; empty: that one."""
+    path = environ.get("NEWSKILLS_SSH_CONFIG", "")
+    return os.path.abspath(os.path.expanduser(path)) if path else ""
 
 
 def _socket(options: Sequence[str], host: str) -> Path:

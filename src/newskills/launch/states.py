@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -26,6 +28,8 @@ for folder; do
 done
 """
 _AT_ONCE = 500
+_ASK_AT_THE_END, _ASK_MEANWHILE = 0.5, 5.0
+"""Seconds between two questions to the executor: with all job.exit there, and without (the job was killed)."""
 
 
 class JobState(Struct, frozen=True, kw_only=True):
@@ -68,6 +72,25 @@ def states(experiment: Experiment, executor: Executor, shell: Shell) -> list[Job
             )
         )
     return found
+
+
+class Watch:
+    """Tells whether jobs have ended, and does not bother a scheduler with every look."""
+
+    def __init__(self, jobs: Sequence[JobRecord], executor: Executor, shell: Shell) -> None:
+        self._marks = [f"{job.folder}/job.exit" for job in jobs]
+        self._handles = [job.handle for job in jobs if job.handle]
+        self._executor, self._shell = executor, shell
+        self._asked = -math.inf
+
+    def over(self) -> bool:
+        """Raises RemoteError."""
+        pause = _ASK_AT_THE_END if all(self._shell.exists(self._marks)) else _ASK_MEANWHILE
+        if time.monotonic() - self._asked < pause:
+            return False
+        known = self._executor.state(self._handles)
+        self._asked = time.monotonic()
+        return all(known.get(handle, "unknown") in ENDED for handle in self._handles)
 
 
 def _marks(shell: Shell, folders: Sequence[str]) -> list[list[str]]:
