@@ -116,10 +116,16 @@ def _checked(config: SandboxConfig) -> SandboxConfig:
 
 
 def _doctor(config: SandboxConfig) -> int:
+    from newskills.sandbox.packages import examine
     from newskills.sandbox.probes import run_probes, strongest_rung, why_not
+    from newskills.sandbox.serving import INSTALL
 
     probes = run_probes(config.python)
-    print_table([(probe.name, "yes" if probe.ok else "no", probe.detail) for probe in probes])
+    absent = aio.run(lambda: examine(config)).missing
+    rows = [(probe.name, "yes" if probe.ok else "no", probe.detail) for probe in probes]
+    print_table([*rows, *((name, "no" if name in absent else "yes", "") for name in config.preload)])
+    if absent:
+        _say(f"Code finds no {' and no '.join(absent)} here. {INSTALL}")
     rung = strongest_rung(probes)
     missing = [reason for stronger in ("a", "b") if stronger < rung and (reason := why_not(probes, stronger))]
     for reason in missing:

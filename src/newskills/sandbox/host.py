@@ -65,6 +65,11 @@ class LocalSandbox:
         return self._launched.rung if self._launched else ""
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """Modules that the code would usually find loaded, but that are not installed."""
+        return self._launched.missing if self._launched else ()
+
+    @property
     def queued(self) -> int:
         """Cells that wait for their turn."""
         return self._turns.waiting

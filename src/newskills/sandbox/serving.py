@@ -15,12 +15,13 @@ from newskills.sandbox.server import SandboxServer
 
 OPEN_FILES = 65536
 GRACE = 2.0
+INSTALL = "pip install 'newskills[sandbox]' brings them."
 
 
 async def serve_until_stopped(
     config: SandboxConfig, host: str, port: int, environ: Mapping[str, str], *, say: Callable[[str], None]
 ) -> None:
-    """Until SIGINT or SIGTERM, after which every session has ended. `say` hears of the address, once.
+    """Until SIGINT or SIGTERM, after which every session has ended. `say` hears of the address, and of what is missing.
 
     Raises ConfigError, SandboxError where the code cannot be isolated, ServerStartError for a port that is taken.
     """
@@ -49,6 +50,8 @@ async def _serve(
         server = await app.serve(host, port)
         stack.push_async_callback(server.close, GRACE)
         say(f"Sandbox at {server.url} (rung {sandbox.rung}, run {app.run_id}); Ctrl-C stops it.")
+        if sandbox.missing:
+            say(f"Code finds no {' and no '.join(sandbox.missing)} here. {INSTALL}")
         await asyncio.get_running_loop().create_future()
 
 
