@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.launch.places import client, finished, job, processes, python, server, until
+from tests.launch.places import SERVER, client, finished, job, processes, python, server, until
 
 from newskills.base.plan import Command, Job, Ready, Ref, Script
 from newskills.launch.cluster import ClusterConfig
@@ -105,6 +105,15 @@ def test_a_server_that_is_never_ready_is_not_awaited_for_ever(tmp_path: Path) ->
     assert (state, marks(folder)["job"]) == ("failed", "1 failed client 'main' ended with exit code 1")
     assert re.search(r"'main' waited 1 s for http://127.0.0.1:\d+/health of 'server' in vain", log(folder, "main"))
     assert "    | here" in log(folder, "main")
+
+
+def test_a_server_that_still_loads_is_not_ready(tmp_path: Path) -> None:
+    """As servers of models do: 503 until the weights are there."""
+    loads = SERVER.replace('200 if self.path == "/health" else 404', "503 if asked.pop() else 200")
+    loads = loads.replace("import http.server, sys", "import http.server, sys\nasked = [False, False, True, True]")
+    work = job("j", server(code=loads), client("main", FETCH, Ref("server")))
+    state, folder = finished(processes(tmp_path), work)
+    assert (state, log(folder, "main")) == ("completed", "200 []\n")
 
 
 def test_any_answer_below_500_will_do_where_the_script_says_so(tmp_path: Path) -> None:

@@ -125,6 +125,15 @@ def test_a_pending_job_can_be_cancelled(tmp_path: Path) -> None:
     executor.cancel([first])
 
 
+def test_a_job_can_be_cancelled_at_any_moment_of_its_start(tmp_path: Path) -> None:
+    executor = processes(tmp_path)
+    for number in range(20):
+        handle = executor.submit(job(f"j{number}", client("m", STAY)))
+        time.sleep(number * 0.005)
+        executor.cancel([handle])
+        assert executor.wait([handle]) == {handle: "cancelled"}
+
+
 def test_an_unknown_dependency_is_an_error(tmp_path: Path) -> None:
     executor = processes(tmp_path)
     with pytest.raises(ConfigError, match="No job is known as '/nowhere'"):

@@ -22,6 +22,7 @@ from typing import Any
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 RUNS_ALREADY = 3
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Cancelled(Exception):
@@ -42,10 +43,10 @@ class Supervisor:
         lock = os.open(f"{self.folder}/supervisor", os.O_RDWR | os.O_CREAT, 0o600)
         if not _lock(lock):
             return RUNS_ALREADY
-        for stale in ("job.exit", "job.started"):
+        for stale in ("job.exit", "job.started", "job.cleaned"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{self.folder}/{stale}")
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in STOPPING:
             signal.signal(number, self.stop)
         pid = os.fork()
         if pid == 0:
@@ -71,6 +72,7 @@ class Supervisor:
             self.mark(143, f"cancelled {obstacle}")
             return
         status = self.job_status()
+        self.clean_up()
         end_children()
         if os.path.exists(f"{self.folder}/job.exit"):
             return
@@ -112,17 +114,21 @@ class Supervisor:
         """Runs job.sh; collects whatever else ends meanwhile."""
         libc = ctypes.CDLL(None)
         me = os.getpid()
+        # A signal waits until both know what to do with it: the child would pass it on to nobody.
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
         job = os.fork()
         if job == 0:
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            for number in STOPPING:
                 signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
             if os.getppid() == me:
                 with contextlib.suppress(OSError):
                     os.execvp("bash", ["bash", f"{self.folder}/job.sh"])  # noqa: S606
                 os.write(2, b"cannot start bash\n")
             os._exit(127)
         self.job = job
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
         if self.cancelled:
             os.kill(job, signal.SIGTERM)
         while True:
@@ -130,6 +136,13 @@ class Supervisor:
             if pid == job:
                 self.job = 0
                 return status
+
+    def clean_up(self) -> None:
+        """Runs the executor's own `job.clean_up`, for what are no descendants of job.sh."""
+        script = f"{self.folder}/job.clean_up"
+        if os.path.exists(script):
+            with contextlib.suppress(OSError):
+                os.waitpid(os.posix_spawnp("bash", ["bash", script], os.environ), 0)
 
     def mark(self, code: int, text: str) -> None:
         new = f"{self.folder}/.job.exit.{os.getpid()}"
