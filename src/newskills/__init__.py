@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from newskills.launch.clients import EvalScript, GenerationClientScript, SummarizeScript
     from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, Pipeline
     from newskills.launch.scripts import BaseJobScript, SandboxScript, ServerScript
+    from newskills.launch.unit_clients import EvalClientScript
 
 PIPELINES = {
     "BaseJobScript": "scripts",
     "Command": "declarative",
     "CommandGroup": "declarative",
+    "EvalClientScript": "unit_clients",
     "EvalScript": "clients",
     "GenerationClientScript": "clients",
     "HardwareConfig": "declarative",
@@ -41,6 +43,7 @@ __all__ = [
     "BaseJobScript",
     "Command",
     "CommandGroup",
+    "EvalClientScript",
     "EvalScript",
     "GenerationClientScript",
     "HardwareConfig",

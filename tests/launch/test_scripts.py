@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
+import time
 
 import pytest
 from hypothesis import given
@@ -12,6 +16,7 @@ from newskills.base.plan import Ref
 from newskills.launch.clients import EvalScript, GenerationClientScript, SummarizeScript
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.scripts import BaseJobScript, Context, SandboxScript, ServerScript
+from newskills.launch.unit_clients import EvalClientScript
 from newskills.sandbox.config import TOKEN_VARIABLE
 
 NONE = ClusterConfig()
@@ -263,3 +268,52 @@ def test_summaries():
     assert line(made).endswith(
         "newskills summarize_results --cluster=none --benchmarks=gsm8k --wandb_name=x -- /results"
     )
+
+
+@pytest.mark.parametrize(
+    ("mode", "codes", "code"),
+    [
+        ("sequential", [0, 0], 0),
+        ("sequential", [3, 0, 4, 0], 4),
+        ("parallel", [3, 0, 4, 0], 4),
+        ("parallel", [0], 0),
+        ("sequential", [], 0),
+    ],
+)
+def test_units_all_run_and_the_last_failure_is_the_exit_code(tmp_path, mode, codes, code):
+    units = []
+    for number, unit_code in enumerate(codes):
+        text = f'echo "$0" > "{tmp_path}/unit {number}"; exit {unit_code}'
+        units.append(BaseJobScript(["bash", "-c", text, 'it\'s "a" $HOME'], installation_command="pip install x"))
+    made = EvalClientScript(units, mode).build(context())
+    done = subprocess.run(made.argv, timeout=30, check=False)
+    assert done.returncode == code
+    assert len(list(tmp_path.iterdir())) == len(codes)
+    assert all(file.read_text() == 'it\'s "a" $HOME\n' for file in tmp_path.iterdir())
+    assert made.setup == ("pip install x" if codes else "")
+
+
+def test_units_share_servers():
+    one = server()
+    units = [GenerationClientScript(output_dir=f"/o/{n}", servers=[one]) for n in range(2)]
+    made = EvalClientScript(units).build(context("main", server=one))
+    assert sum(isinstance(word, Ref) for word in made.argv) == 2
+    assert EvalClientScript(units).paths == ("/o/0", "/o/1")
+
+
+@pytest.mark.parametrize("mode", ["sequential", "parallel"])
+def test_units_save_their_work_after_a_signal(tmp_path, mode):
+    """The first saves what it has; in a sequence, the second one does not even begin."""
+    text = f'trap "sleep 0.3; touch {tmp_path}/saved-$0; exit 75" TERM; touch {tmp_path}/here-$0; sleep 60 & wait'
+    units = [BaseJobScript(["bash", "-c", text, name]) for name in "ab"]
+    made = EvalClientScript(units, mode).build(context())
+    process = subprocess.Popen(made.argv, start_new_session=True)
+    begun = [tmp_path / f"here-{name}" for name in ("ab" if mode == "parallel" else "a")]
+    while not all(file.exists() for file in begun):
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGTERM)
+    assert process.wait(30) == 75
+    assert sorted(file.name for file in tmp_path.iterdir() if file.name.startswith("saved")) == [
+        file.name.replace("here", "saved") for file in begun
+    ]

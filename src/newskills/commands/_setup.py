@@ -285,7 +285,7 @@ def _check_folder(text: str, answers: Answers) -> None:
 
 
 def _check_mount(text: str, environ: Mapping[str, str]) -> str:
-    from newskills.launch.cluster_yaml import at_home, expand
+    from newskills.launch.expand import at_home, expand
 
     filled = at_home(expand(text, environ, "mounts"), environ)
     parse_mount(filled)

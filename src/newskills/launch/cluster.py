@@ -212,7 +212,7 @@ def _from_file(path: Path, environ: Mapping[str, str]) -> ClusterConfig:
 
 
 def _check_values(config: ClusterConfig, where: str) -> None:
-    from newskills.launch.cluster_yaml import references
+    from newskills.launch.expand import references
     from newskills.launch.times import seconds_of
 
     for entry in (*config.env_vars, *config.required_env_vars):
@@ -232,7 +232,7 @@ def _check_values(config: ClusterConfig, where: str) -> None:
 
 
 def _expanded(config: ClusterConfig, where: str, environ: Mapping[str, str]) -> ClusterConfig:
-    from newskills.launch.cluster_yaml import at_home, expand
+    from newskills.launch.expand import at_home, expand
     from newskills.launch.mounts import parse_mounts
 
     def filled(text: str) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +13,6 @@ import yaml
 
 from newskills.base.errors import ConfigError, DataError, suggest
 
-_REFERENCE = re.compile(r"\$?\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _TYPE_ERROR = re.compile(r"Expected `(?P<wanted>[^`]+)`, got `(?P<got>[^`]+)`")
 _PLACE = re.compile(r" - at `\$\.?(?P<path>[^`]*)`\Z")
 _WORDS = {
@@ -89,29 +87,6 @@ def sentence(error: msgspec.ValidationError, where: str) -> str:
         quote = "; put it in quotes" if "text" in wanted and found["got"] in ("int", "float", "bool") else ""
         text = f"must be {wanted}, not {got}{quote}"
     return f"{where}: {path or 'the config'} {text[:1].lower()}{text[1:].replace('`', chr(39))}."
-
-
-def references(text: str) -> list[str]:
-    """Names of the variables in `text`."""
-    return _REFERENCE.findall(text)
-
-
-def expand(text: str, environ: Mapping[str, str], where: str) -> str:
-    """`${VAR}` and `{VAR}` replaced. Raises ConfigError for one that is not set."""
-
-    def value(match: re.Match[str]) -> str:
-        if match[1] not in environ:
-            raise ConfigError(f"{where}: {match[0]} is used, but the variable {match[1]} is not set.")
-        return environ[match[1]]
-
-    return _REFERENCE.sub(value, text)
-
-
-def at_home(path: str, environ: Mapping[str, str]) -> str:
-    """`~/x` below the user's home on this machine."""
-    if path != "~" and not path.startswith("~/"):
-        return path
-    return environ.get("HOME", os.path.expanduser("~")) + path[1:]
 
 
 def _check_duplicates(node: yaml.Node | None, path: Path) -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.launch.cluster import ALWAYS_PASSED, ClusterConfig
-from newskills.launch.cluster_yaml import expand, references
+from newskills.launch.expand import expand, references
 from newskills.launch.names import looks_secret
 
 
