@@ -23,6 +23,7 @@ __all__ = ["remote", "sshd"]
 
 SLURM = ClusterConfig(executor="slurm", name="slurm", job_dir="/unused")
 FILES = {"train.py": "print('one')\n", "pack age/it's.txt": "x\n", "bin/run": "#!/bin/sh\n"}
+OWN = {"newskills/__init__.py": "", "newskills/cli.py": ""}  # so that the installed one need not be copied
 
 
 def packed(root: Path, folder: Path, *, shell=None, environ=None, say=None, cluster=SLURM, **options) -> Package:
@@ -47,7 +48,7 @@ def names(folder: Path) -> set[str]:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    place = repository(tmp_path / "my repo", FILES)
+    place = repository(tmp_path / "my repo", {**FILES, **OWN})
     (place / "bin" / "run").chmod(0o755)
     (place / "link").symlink_to("train.py")
     commit(place, {})
@@ -55,6 +56,8 @@ def repo(tmp_path: Path) -> Path:
 
 
 def test_committed_files_and_newskills(repo, tmp_path):
+    git(repo, "rm", "-rq", "newskills")
+    commit(repo, {})
     made = packed(tmp_path / "jobs", repo / "bin")
     code = Path(made.path)
     assert code == tmp_path / "jobs" / "packages" / made.hash
@@ -150,18 +153,31 @@ def test_ignored_files_are_neither_packaged_nor_an_error(repo, tmp_path):
 
 
 def test_prepared_data_goes_along(repo, tmp_path):
-    commit(repo, {".gitignore": "*.jsonl\n"})
-    data = {"dataset/mine/test.jsonl": "{}\n", "a/recipes/b c/train.jsonl": "{}\n", "datasets/x.jsonl": "{}\n"}
+    code = {".gitignore": "*.jsonl\n!open/**\n", "a/recipes/b c/prepare.py": ""}
+    commit(repo, code)
+    data = {
+        "dataset/mine/test.jsonl": "{}\n",
+        "a/recipes/b c/train.jsonl": "{}\n",
+        "open/datasets/x.jsonl": "{}\n",
+    }
     write(repo, {**data, "results/output.jsonl": "{}\n", ".venv/dataset/x.jsonl": "{}\n", "dataset/notes.txt": ""})
     said: list[str] = []
     with pytest.raises(ConfigError, match=r"1 file .*dataset/notes.txt"):
         packed(tmp_path / "jobs", repo)
     (repo / "dataset" / "notes.txt").unlink()
     made = packed(tmp_path / "jobs", repo, say=said.append)
-    assert names(Path(made.path)) == {*FILES, ".gitignore", "link", *data}
+    assert names(Path(made.path)) == {*FILES, *code, "link", *data}
     assert "3 files of prepared data" in said[0]
     write(repo, {"dataset/mine/test.jsonl": '{"a": 1}\n'})
     assert packed(tmp_path / "jobs", repo).path != made.path
+
+
+def test_changed_data_that_is_committed_counts_as_code(repo, tmp_path):
+    commit(repo, {"dataset/mine/test.jsonl": "{}\n", "dataset/mine/old.jsonl": "{}\n"})
+    write(repo, {"dataset/mine/test.jsonl": "changed\n"})
+    (repo / "dataset" / "mine" / "old.jsonl").unlink()
+    with pytest.raises(ConfigError, match=r"2 files .*old.jsonl, dataset/mine/test.jsonl"):
+        packed(tmp_path / "jobs", repo)
 
 
 def test_a_repository_that_has_newskills(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -31,9 +31,10 @@ class Committed(Struct, frozen=True, kw_only=True):
     submodules: tuple[str, ...]
     uncommitted: tuple[str, ...]
 
-    def others(self, pattern: str) -> Iterator[str]:
-        """Files that are not committed and fit `pattern` in any folder, also ignored ones."""
-        yield from _lines(_git(self.root, "ls-files", "-z", "--others", "--", f":(glob)**/{pattern}"))
+    def others(self, folders: Sequence[str]) -> list[str]:
+        """Files in those folders that are not committed, also ignored ones."""
+        pathspecs = [f":(literal){folder}" for folder in folders]
+        return _lines(_git(self.root, "ls-files", "-z", "--others", "--", *pathspecs)) if pathspecs else []
 
 
 def repository_of(folder: Path) -> Path | None:

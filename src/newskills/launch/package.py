@@ -105,10 +105,11 @@ def package(
         allowed = options.allow_uncommitted or _on("DISABLE_UNCOMMITTED_CHANGES_CHECK", environ)
         _check_committed(found, data, allowed, say)
     content = _content(found, data, options, environ)
-    name = _hash(content)
-    path = f"{root}/packages/{name}"
-    copied = 0 if options.dry_run or shell.exists([path])[0] else _publish(content, shell, path)
-    return structs.replace(_record(path, name, found, data), copied=copied), content
+    name, copied = _hash(content), 0
+    if not options.dry_run and not shell.exists([f"{root}/packages/{name}"])[0]:
+        name, copied = _publish(content, shell, f"{root}/packages")
+    record = _record(f"{root}/packages/{name}", name, found, data)
+    return structs.replace(record, copied=copied), content
 
 
 def in_place(cluster: ClusterConfig) -> bool:
@@ -156,14 +157,31 @@ def _listed(names: tuple[str, ...]) -> str:
     return f"{shown} and {len(names) - SHOWN} more" if len(names) > SHOWN else shown
 
 
-def _data(found: Committed) -> Iterator[str]:
-    """Prepared data that is not committed, also where git ignores it; nothing of virtual environments."""
-    for name in found.others("*.jsonl"):
-        folders = PurePosixPath(name).parts[:-1]
-        if any(part.startswith(".") or part == "site-packages" for part in folders):
-            continue
-        if any(part in DATA_FOLDERS for part in folders):
-            yield name
+def _data(found: Committed) -> list[str]:
+    """Prepared data that is not committed, also where git ignores it; nothing of virtual environments.
+
+    Ignored files are looked for only below folders that have committed files, and at the top: the rest may be vast.
+    """
+    places = {name for name in DATA_FOLDERS if (found.root / name).is_dir()}
+    places |= {place for name in found.files if (place := _data_folder(name))}
+    names = {*found.others(sorted(places)), *found.uncommitted}
+    return sorted(
+        name for name in names if name.endswith(".jsonl") and _data_folder(name) and _present(found, name)
+    )
+
+
+def _data_folder(name: str) -> str:
+    """The folder of prepared data that the file is in; empty: none."""
+    folders = PurePosixPath(name).parts[:-1]
+    if any(part.startswith(".") or part == "site-packages" for part in folders):
+        return ""
+    depths = [depth for depth, part in enumerate(folders) if part in DATA_FOLDERS]
+    return "/".join(folders[: depths[0] + 1]) if depths else ""
+
+
+def _present(found: Committed, name: str) -> bool:
+    """Neither committed (a change of it is a change of the code), nor deleted."""
+    return name not in found.files and (found.root / name).is_file()
 
 
 def _content(
@@ -221,18 +239,21 @@ def _digest(path: Path) -> str:
     return hasher.hexdigest()
 
 
-def _publish(content: Content, shell: Shell, path: str) -> int:
-    """Builds the package here, copies it to a name of its own there, and renames it. Returns bytes copied."""
-    folder, _, name = path.rpartition("/")
-    temporary = f"{folder}/.{name}.{secrets.token_hex(4)}"
+def _publish(content: Content, shell: Shell, folder: str) -> tuple[str, int]:
+    """Builds the package here, copies it to a name of its own there, and renames it. Returns its hash and bytes copied.
+
+    Somebody may work on newskills at the same time: the hash is that of what was copied.
+    """
     with tempfile.TemporaryDirectory(prefix="newskills-package-") as here:
         tree = Path(here) / "code"
         _build(content, tree)
+        name = _hash(structs.replace(content, own=content.own and tree / _OWN))
+        temporary, path = f"{folder}/.{name}.{secrets.token_hex(4)}", f"{folder}/{name}"
         copied = shell.put(tree, temporary)
     done = shell.run(["bash", "-c", _PUBLISH, "bash", temporary, path])
     if done.code != 0:
         raise StorageError(f"Cannot put the package at {path} on {shell.name}.")
-    return copied.bytes
+    return name, copied.bytes
 
 
 def _build(content: Content, tree: Path) -> None:
