@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -14,18 +14,17 @@ from newskills.config.command_line import Parsed, parse
 from newskills.config.fields import leaves
 from newskills.config.help import command_help
 
+if TYPE_CHECKING:
+    from newskills.commands._submitting import Prepared
+    from newskills.launch.cluster import ClusterConfig
+
 LATER = {
-    "sandbox_tunnel_port": "ssh tunnels are",
     "judge_": "LLM judges are",
     "extra_judge_args": "LLM judges are",
     "generation_module": "custom generation modules are",
-    "create_tunnel": "ssh tunnels are",
-    "server_tunnel_port": "ssh tunnels are",
     "launch_chat_interface": "the chat interface is",
     "extra_chat_args": "the chat interface is",
     "remote_tar_dir": "clusters are",
-    "num_nodes": "clusters are",
-    "summarize_sbatch_kwargs": "clusters are",
 }
 """Options of the reference system that later versions bring."""
 
@@ -35,6 +34,7 @@ O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
 class Command(Struct, Generic[O], frozen=True, kw_only=True):
     """`run` gets the parsed options and returns the exit code.
 
+    `prepare` makes the pipeline for a cluster, without submitting it (None: nothing is left to do).
     `config` names the struct of the `++` keys (None: it takes none, or with `any_keys` some that are checked
     later); `result` does the work for the Python API and returns what the call is worth, where that is more than
     success.
@@ -45,6 +45,7 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
     options: type[O]
     run: Callable[[Parsed[O]], int]
     result: Callable[[Parsed[O]], Any] | None = None
+    prepare: Callable[[Parsed[O], ClusterConfig], Prepared | None] | None = None
     config: type[Struct] | None = None
     aliases: Mapping[str, str] = {}
     examples: Sequence[str] = ()

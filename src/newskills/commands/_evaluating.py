@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 from newskills.base.errors import NewskillsError
+from newskills.commands._cluster import Paths, placed
 from newskills.commands._model import choose_model, hosting_of
 from newskills.commands._options import tracking_of
 from newskills.commands._sandbox import check_sandbox, sandbox_layer
+from newskills.commands._submitting import Prepared, finished, run_prepared
 from newskills.commands._work import (
-    check_place,
     chunk_ids,
     command_line,
     default_output,
@@ -24,14 +25,21 @@ from newskills.commands._work import (
 )
 from newskills.commands.evaluate import Options
 from newskills.config.command_line import Parsed
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.experiments import Experiment
 from newskills.run.evaluate import Evaluation, EvaluationSpec, Say, evaluate, plan_evaluation
 from newskills.run.plan import RESULTS, parse_benchmarks
 from newskills.run.tracking import log_reports
 
 SPLIT = "split"
+SUMMARY = "summary"
+"""Command of a job that prints tables."""
 
 
 def run(parsed: Parsed[Options]) -> int:
+    if (cluster := placed(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
+        ready = prepare(parsed, cluster)
+        return run_prepared(ready, show=(SUMMARY,)) if ready is not None else 0
     spec = specification(parsed)
     planned = plan_evaluation(spec)
     check_sandbox(parsed.options, planned)
@@ -48,8 +56,21 @@ def run(parsed: Parsed[Options]) -> int:
     return evaluation.exit_code
 
 
-def result(parsed: Parsed[Options]) -> Evaluation | None:
-    """For Python: None for a dry run; raises NewskillsError where work is left or the numbers cannot be trusted."""
+def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
+    """The pipeline for `cluster`; None: nothing is left to do. Raises NewskillsError."""
+    from newskills.commands import _eval_jobs
+
+    return _eval_jobs.prepare(parsed, cluster)
+
+
+def result(parsed: Parsed[Options]) -> Evaluation | Experiment | None:
+    """For Python: None for a dry run; raises NewskillsError where work is left or the numbers cannot be trusted.
+
+    On a cluster: what was submitted, None where nothing is left to do.
+    """
+    if (cluster := placed(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
+        ready = prepare(parsed, cluster)
+        return finished(ready) if ready is not None else None
     spec = specification(parsed)
     planned = plan_evaluation(spec)
     check_sandbox(parsed.options, planned)
@@ -62,18 +83,23 @@ def result(parsed: Parsed[Options]) -> Evaluation | None:
     return evaluation
 
 
-def specification(parsed: Parsed[Options]) -> EvaluationSpec:
-    """Everything resolved and checked, nothing done. Raises NewskillsError."""
+def specification(parsed: Parsed[Options], there: Paths | None = None) -> EvaluationSpec:
+    """Everything resolved and checked, nothing done; `there`: the paths of a cluster. Raises NewskillsError."""
     options = parsed.options
-    check_place(options, parsed.given)
-    choice = choose_model(options, parsed.overrides)
+    choice = choose_model(options, parsed.overrides, elsewhere=there is not None)
+    data_dir = options.data_dir
+    if there is not None and data_dir:
+        data_dir = there.host(there.seen(data_dir, "--data_dir"))
     runs = parse_benchmarks(
         options.benchmarks,
-        data_dir=Path(options.data_dir) if options.data_dir else None,
+        data_dir=Path(data_dir) if data_dir else None,
         split=options.split or parsed.overrides.get(SPLIT),
         extra=options.extra_benchmark_map,
+        elsewhere=there is not None and there.cluster.ssh_tunnel is not None and bool(data_dir),
     )
     folder = Path(options.output_dir) if options.output_dir else default_output(options.expname or "eval")
+    if there is not None:
+        folder = Path(there.seen(str(folder), "--output_dir"))
     logs = Path(options.log_dir or folder / "eval-logs")
     return EvaluationSpec(
         runs=runs,
@@ -82,9 +108,10 @@ def specification(parsed: Parsed[Options]) -> EvaluationSpec:
         starting_seed=options.starting_seed,
         num_chunks=options.num_chunks,
         chunk_ids=chunk_ids(options),
-        hosting=hosting_of(choice, options, logs),
+        hosting=hosting_of(choice, options, logs) if there is None else None,
         log_dir=str(logs),
         rerun_done=options.rerun_done,
+        sequential=options.single_node_mode == "sequential",
         summarize=options.auto_summarize_results,
         metric_type=options.metric_type,
         metrics_kwargs=read_json(options.metrics_kwargs, "--metrics_kwargs"),

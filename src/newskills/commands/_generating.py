@@ -11,11 +11,12 @@ from pathlib import Path
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
+from newskills.commands._cluster import Paths, placed
 from newskills.commands._model import choose_model, hosting_of
 from newskills.commands._options import tracking_of
 from newskills.commands._sandbox import check_sandbox, sandbox_layer
+from newskills.commands._submitting import Prepared, finished, run_prepared
 from newskills.commands._work import (
-    check_place,
     chunk_ids,
     command_line,
     default_output,
@@ -29,6 +30,8 @@ from newskills.commands.generate import Options
 from newskills.config.command_line import Parsed
 from newskills.config.ids import parse_ids
 from newskills.config.layers import Layer
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.experiments import Experiment
 from newskills.run.execute import execute
 from newskills.run.hosting import address_of, check_units, hosted
 from newskills.run.paths import done_path
@@ -41,6 +44,9 @@ BENCHMARK_KEYS = ("dataset", "split")
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
+    if (cluster := placed(options, parsed.given, options.num_jobs)) is not None:
+        ready = prepare(parsed, cluster)
+        return run_prepared(ready) if ready is not None else 0
     planned = plan(parsed)
     if parsed.explain:
         show_explained(planned)
@@ -58,8 +64,21 @@ def run(parsed: Parsed[Options]) -> int:
     return result.exit_code
 
 
-def result(parsed: Parsed[Options]) -> RunResult | None:
-    """For Python: None for a dry run; raises NewskillsError where anything is left undone."""
+def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
+    """The pipeline for `cluster`; None: nothing is left to do. Raises NewskillsError."""
+    from newskills.commands import _generate_jobs
+
+    return _generate_jobs.prepare(parsed, cluster)
+
+
+def result(parsed: Parsed[Options]) -> RunResult | Experiment | None:
+    """For Python: None for a dry run; raises NewskillsError where anything is left undone.
+
+    On a cluster: what was submitted, None where nothing is left to do.
+    """
+    if (cluster := placed(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
+        ready = prepare(parsed, cluster)
+        return finished(ready) if ready is not None else None
     planned = plan(parsed)
     if dry_run(parsed.options, planned):
         show_plan(planned)
@@ -70,11 +89,12 @@ def result(parsed: Parsed[Options]) -> RunResult | None:
     return done
 
 
-def plan(parsed: Parsed[Options], address: Layer | None = None) -> list[PlannedUnit]:
-    """All units, resolved. Raises NewskillsError for anything that does not fit."""
+def plan(
+    parsed: Parsed[Options], address: Layer | None = None, *, there: Paths | None = None
+) -> list[PlannedUnit]:
+    """All units, resolved; `there`: the paths of a cluster. Raises NewskillsError for anything that does not fit."""
     options = parsed.options
-    check_place(options, parsed.given)
-    choice = choose_model(options, parsed.overrides)
+    choice = choose_model(options, parsed.overrides, elsewhere=there is not None)
     user = user_layer(parsed.overrides, consumed=BENCHMARK_KEYS)
     layers = [choice.layer, *([address] if address else []), sandbox_layer(options), user]
     pieces = Pieces(
@@ -83,12 +103,15 @@ def plan(parsed: Parsed[Options], address: Layer | None = None) -> list[PlannedU
         chunk_ids=chunk_ids(options),
     )
     folder = _output_dir(parsed)
+    if there is not None:
+        folder = Path(there.seen(str(folder), "--output_dir"))
     if options.input_dir:
         if options.input_file:
             raise ConfigError("Give --input_file or --input_dir, not both.")
-        planned = folder_units(Path(options.input_dir), output_dir=folder, pieces=pieces, layers=layers)
+        source = there.seen(options.input_dir, "--input_dir") if there is not None else options.input_dir
+        planned = folder_units(Path(source), output_dir=folder, pieces=pieces, layers=layers)
     else:
-        planned = file_units(_input(parsed), output_dir=folder, pieces=pieces, layers=layers)
+        planned = file_units(_input(parsed, there), output_dir=folder, pieces=pieces, layers=layers)
     check_sandbox(options, planned)
     return planned
 
@@ -114,6 +137,7 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
                 output_dir=str(output_dir),
                 rerun_done=options.rerun_done,
                 log_dir=str(logs),
+                sequential=options.single_node_mode == "sequential",
                 resume_with=command_line("generate"),
             )
         )
@@ -143,12 +167,13 @@ def _seeds(options: Options) -> tuple[int, ...] | None:
     return tuple(range(options.starting_seed, options.starting_seed + options.num_random_seeds))
 
 
-def _input(parsed: Parsed[Options]) -> Path:
+def _input(parsed: Parsed[Options], there: Paths | None) -> Path:
     given = parsed.options.input_file or parsed.overrides.get("input_file")
     if given:
-        return Path(given)
+        return Path(given if there is None else there.seen(str(given), "--input_file"))
     if name := parsed.overrides.get("dataset"):
-        return load_rows(get_benchmark(str(name)), str(parsed.overrides.get("split", "")))
+        rows = load_rows(get_benchmark(str(name)), str(parsed.overrides.get("split", "")))
+        return rows if there is None else Path(there.moved(str(rows), "++dataset"))
     raise ConfigError(
         "Which input? Give --input_file, --input_dir or ++dataset=BENCHMARK.", hint="See: ns generate --help"
     )

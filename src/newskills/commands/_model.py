@@ -32,8 +32,11 @@ class ModelChoice(Struct, frozen=True, kw_only=True):
     host: ServeSpec | None = None
 
 
-def choose_model(options: ModelOptions, overrides: Mapping[str, Text]) -> ModelChoice:
-    """Raises ConfigError where model or server type are missing or several are given."""
+def choose_model(options: ModelOptions, overrides: Mapping[str, Text], *, elsewhere: bool = False) -> ModelChoice:
+    """`elsewhere`: on a cluster, whose GPUs are not this machine's.
+
+    Raises ConfigError where model or server type are missing or several are given.
+    """
     _check_single(options)
     model = _first(options.model) or _text(overrides, "server.model")
     custom = "custom" if "server.model_class" in overrides else None
@@ -48,7 +51,11 @@ def choose_model(options: ModelOptions, overrides: Mapping[str, Text]) -> ModelC
                 "--server_gpus hosts a model here, --server_address uses one that runs: give one of them."
             )
         values["server.base_url"] = address
-    host = _host(options, overrides, kind, model) if address is None else None
+    if address is not None:
+        return ModelChoice(layer=Layer("--model, --server_*", values))
+    host = (_host_there if elsewhere else _host)(options, overrides, kind, model)
+    if elsewhere and host is not None:
+        values["server.model"] = host.name
     return ModelChoice(layer=Layer("--model, --server_*", values), host=host)
 
 
@@ -59,13 +66,15 @@ def hosting_of(choice: ModelChoice, options: ModelOptions, logs: Path) -> Hostin
     return Hosting(spec=choice.host, log=logs / "server.log", timeout=options.server_timeout)
 
 
-def serve_spec(options: ModelOptions) -> ServeSpec:
-    """The server that was asked for outright (`ns start_server`). Raises ConfigError."""
+def serve_spec(options: ModelOptions, *, elsewhere: bool = False) -> ServeSpec:
+    """The server that was asked for outright (`ns start_server`); `elsewhere`: on a cluster. Raises ConfigError."""
     _check_single(options)
     kind = _server_type(_first(options.server_type))
     if not options.model:
         raise ConfigError("Which model? Give --model (a name or a path).")
     gpus = _first(options.server_gpus)
+    if gpus is None and elsewhere and kind not in CPU_SERVERS:
+        raise ConfigError("How many GPUs per node? Give --server_gpus (0 = none).")
     return _spec(
         options, kind, options.model[0], (0 if kind in CPU_SERVERS else visible_gpus()) if gpus is None else gpus
     )
@@ -104,6 +113,18 @@ def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model
             return None
         notice(f"no --server_address and no --server_gpus: serving {model} on all {gpus} GPUs of this machine")
     return _spec(options, kind, model, gpus)
+
+
+def _host_there(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model: str) -> ServeSpec | None:
+    """The server of a job: nothing is guessed, as nobody knows what a cluster's node has."""
+    named = "server.host" in overrides or "server.port" in overrides
+    if kind in REMOTE or kind not in SERVERS or named or options.server_gpus or kind in CPU_SERVERS:
+        return _host(options, overrides, kind, model)
+    raise ConfigError(
+        f"Where is {model} served? A server of type {kind} needs --server_gpus to start it in the job, or "
+        "--server_address of one that runs.",
+        hint="--server_gpus=0 starts it without GPUs.",
+    )
 
 
 def _spec(options: ModelOptions, kind: str, model: str, gpus: int) -> ServeSpec:

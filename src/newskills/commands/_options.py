@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 if TYPE_CHECKING:
     from newskills.run.tracking import Tracking
 
-JOB = {"group": "placement (has an effect on clusters; none is in this version)"}
+JOB = {"group": "placement (on clusters)"}
 NAME = {"name": True}
 """A name may be `none`, which elsewhere means that there is no value."""
 SERVER = {"group": "model"}
@@ -43,10 +43,18 @@ AcceptLost = Annotated[
 
 
 class PlacementOptions(Struct, frozen=True, kw_only=True):
-    """Where the work runs. On this machine (executor none) only `cluster` matters."""
+    """Where the work runs, and under which name."""
 
     cluster: Annotated[str | None, doc("cluster config; none or local = this machine", {**JOB, **NAME})] = None
     config_dir: Annotated[str | None, doc("folder of cluster configs", JOB)] = None
+    expname: Annotated[
+        str | None, doc("name of the experiment, for --run_after, ns status and ns logs (default: the command)")
+    ] = None
+    log_dir: Annotated[str | None, doc("folder of the logs (default: with the results, or the job's folder)")] = (
+        None
+    )
+    dry_run: Annotated[bool, doc("check everything and show what would be done; do nothing")] = False
+    show_scripts: Annotated[bool, doc("with --dry_run: the scripts of the jobs, too", JOB)] = False
     partition: Annotated[str | None, doc("Slurm partition", JOB)] = None
     account: Annotated[str | None, doc("Slurm account", JOB)] = None
     qos: Annotated[str | None, doc("Slurm quality of service", JOB)] = None
@@ -56,13 +64,14 @@ class PlacementOptions(Struct, frozen=True, kw_only=True):
     mount_paths: Annotated[str | None, doc("extra mounts src:dst, comma separated", JOB)] = None
     check_mounted_paths: Annotated[bool, doc("verify mount sources before submitting", JOB)] = False
     run_after: Annotated[list[str], doc("experiments that must finish first", JOB)] = []
+    allow_missing_dependency: Annotated[
+        bool, doc("do not insist that the experiments of --run_after are known", JOB)
+    ] = False
     dependent_jobs: Annotated[int, doc("copies that continue after the time limit", JOB)] = 0
-    reuse_code: Annotated[bool, doc("reuse the code package of this session", JOB)] = True
+    reuse_code: Annotated[bool, doc("copy the same code only once, which is always so", JOB)] = True
     reuse_code_exp: Annotated[str | None, doc("reuse the code package of that experiment", JOB)] = None
     main_container: Annotated[str | None, doc("container image of the client", JOB)] = None
-    single_node_mode: Annotated[
-        Literal["parallel", "sequential"] | None, doc("units inside one job: parallel or sequential", JOB)
-    ] = None
+    heterogeneous: Annotated[bool, doc("the client on nodes of its own, apart from the server's", JOB)] = False
     installation_command: Annotated[str | None, doc("command run once per node first", JOB)] = None
     skip_hf_home_check: Annotated[bool | None, doc("do not insist on HF_HOME", JOB)] = None
     keep_mounts_for_sandbox: Annotated[bool, doc("give the sandbox the mounts of the job", JOB)] = False
@@ -85,20 +94,23 @@ class ModelOptions(PlacementOptions, frozen=True, kw_only=True):
     server_entrypoint: Annotated[list[str], doc("other start command of the engine", SERVER)] = []
     server_container: Annotated[list[str], doc("container image of the server (clusters)", SERVER)] = []
     server_timeout: Annotated[float, doc("seconds a hosted server may take to start", SERVER)] = 1800.0
-
-
-class WorkOptions(ModelOptions, frozen=True, kw_only=True):
-    """What `generate` and `eval` share: name, logs, repetitions, pieces, tracking."""
-
-    expname: Annotated[str | None, doc("name of the experiment, for logs (default: the command)")] = None
-    log_dir: Annotated[str | None, doc("folder of the logs (default: in the output folder)")] = None
-    dry_run: Annotated[bool, doc("show the resolved run and the first prompt; do nothing")] = False
     with_sandbox: Annotated[
-        bool, doc("run the model's code in a sandbox of this machine (or the one that ++sandbox.host names)", CODE)
+        bool, doc("a sandbox for the model's code beside the work (or the one that ++sandbox.host names)", CODE)
     ] = False
     sandbox_env_overrides: Annotated[
         list[str], doc("KEY=VALUE of the sandbox's own settings (NEMO_SKILLS_SANDBOX_…)", CODE)
     ] = []
+
+
+class WorkOptions(ModelOptions, frozen=True, kw_only=True):
+    """What `generate` and `eval` share: repetitions, pieces, tracking."""
+
+    num_jobs: Annotated[
+        int | None, doc("jobs to spread seeds and chunks over; -1 = one for each (default: 1; on slurm -1)", SEEDS)
+    ] = None
+    single_node_mode: Annotated[
+        Literal["parallel", "sequential"], doc("units of one process: parallel or sequential")
+    ] = "parallel"
     starting_seed: Annotated[int, doc("first seed", SEEDS)] = 0
     num_chunks: Annotated[AtLeastOne | None, doc("split the input into so many pieces", SEEDS)] = None
     chunk_ids: Annotated[str | list[int] | None, doc("only these pieces: 1,2,5 or 0..4", SEEDS)] = None

@@ -21,6 +21,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "generate": "run a model over a JSONL file",
         "eval": "evaluate a model on benchmarks",
         "grade": "verdicts for any JSONL file of answers",
+        "run_cmd": "run a command of your own, here or on a cluster",
         "merge_chunks": "join chunk files by hand",
     },
     "look after jobs": {

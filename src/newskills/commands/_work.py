@@ -13,8 +13,7 @@ from pathlib import Path
 from newskills.base.errors import ConfigError
 from newskills.base.records import Ledger, Request, Row
 from newskills.commands._columns import print_table
-from newskills.commands._options import PlacementOptions, WorkOptions
-from newskills.config.fields import leaves
+from newskills.commands._options import WorkOptions
 from newskills.config.ids import parse_ids
 from newskills.config.layers import Layer, explain
 from newskills.config.values import Text
@@ -34,20 +33,12 @@ def user_layer(overrides: Mapping[str, Text], *, consumed: Sequence[str] = ()) -
     return Layer("command line", values)
 
 
-def check_place(options: PlacementOptions, given: frozenset[str]) -> None:
-    """This version runs on this machine. Raises ConfigError for another cluster; says which options do nothing."""
-    check_cluster(options.cluster)
-    idle = [f"--{name}" for name in leaves(PlacementOptions) if name in given and name != "cluster"]
-    if idle:
-        notice(f"{', '.join(idle)} matter on clusters only and have no effect here")
-
-
 def check_cluster(cluster: str | None) -> None:
     """Raises ConfigError for any place but this machine."""
     if cluster not in HERE:
         raise ConfigError(
-            f"--cluster={cluster}: clusters are not part of this version.",
-            hint="Leave it out (or give --cluster=none) to work on this machine.",
+            f"--cluster={cluster}: this command works on this machine only.",
+            hint=f"To run it there: ns run_cmd --cluster={cluster} ns …",
         )
 
 

@@ -6,11 +6,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from newskills.commands._command import Command
-from newskills.commands._options import OLD_NAMES, AcceptLost, WorkOptions, doc
+from newskills.commands._options import JOB, OLD_NAMES, AcceptLost, WorkOptions, doc
 from newskills.config.command_line import Parsed
 from newskills.run.config import GenerationConfig
 
 if TYPE_CHECKING:
+    from newskills.commands._submitting import Prepared
+    from newskills.launch.cluster import ClusterConfig
+    from newskills.launch.experiments import Experiment
     from newskills.run.evaluate import Evaluation
 
 
@@ -20,7 +23,7 @@ class Options(WorkOptions, frozen=True, kw_only=True):
     data_dir: Annotated[str | None, doc("where prepared data lies")] = None
     split: Annotated[str | None, doc("split to evaluate (default: the benchmark's own)")] = None
     extra_benchmark_map: Annotated[str | None, doc("JSON file name → folder of further benchmarks")] = None
-    num_jobs: Annotated[int | None, doc("jobs to spread the work over (clusters; here it is one process)")] = None
+    summarize_sbatch_kwargs: Annotated[str, doc("JSON of sbatch settings of the summary", JOB)] = ""
     auto_summarize_results: Annotated[bool, doc("tables and metrics.json after the run")] = True
     metric_type: Annotated[str | None, doc("other metrics class (name or module::Class)")] = None
     metrics_kwargs: Annotated[str, doc("JSON of arguments for it")] = ""
@@ -33,7 +36,13 @@ def run(parsed: Parsed[Options]) -> int:
     return _evaluating.run(parsed)
 
 
-def result(parsed: Parsed[Options]) -> Evaluation | None:
+def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
+    from newskills.commands import _evaluating
+
+    return _evaluating.prepare(parsed, cluster)
+
+
+def result(parsed: Parsed[Options]) -> Evaluation | Experiment | None:
     from newskills.commands import _evaluating
 
     return _evaluating.result(parsed)
@@ -48,6 +57,7 @@ COMMAND = Command(
     aliases=OLD_NAMES,
     run=run,
     result=result,
+    prepare=prepare,
     examples=(
         "ns eval --benchmarks=gsm8k:4,math-500:2 --model=smollm2 --server_type=llamacpp --output_dir=results "
         "++max_samples=50",

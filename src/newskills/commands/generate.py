@@ -11,6 +11,9 @@ from newskills.config.command_line import Parsed
 from newskills.run.config import GenerationConfig
 
 if TYPE_CHECKING:
+    from newskills.commands._submitting import Prepared
+    from newskills.launch.cluster import ClusterConfig
+    from newskills.launch.experiments import Experiment
     from newskills.run.spec import RunResult
 
 
@@ -35,7 +38,13 @@ def run(parsed: Parsed[Options]) -> int:
     return _generating.run(parsed)
 
 
-def result(parsed: Parsed[Options]) -> RunResult | None:
+def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
+    from newskills.commands import _generating
+
+    return _generating.prepare(parsed, cluster)
+
+
+def result(parsed: Parsed[Options]) -> RunResult | Experiment | None:
     from newskills.commands import _generating
 
     return _generating.result(parsed)
@@ -50,6 +59,7 @@ COMMAND = Command(
     aliases=OLD_NAMES,
     run=run,
     result=result,
+    prepare=prepare,
     examples=(
         "ns generate --server_type=openai --model=gpt-4o-mini --output_dir=./output --input_file=./input.jsonl "
         "++prompt_config=generic/math",

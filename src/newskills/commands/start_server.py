@@ -6,36 +6,46 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from newskills.base.errors import ConfigError, NewskillsError
+from newskills.commands._cluster import cluster_of, placed
 from newskills.commands._command import Command
 from newskills.commands._model import serve_spec
 from newskills.commands._options import OLD_NAMES, ModelOptions, doc
-from newskills.commands._work import check_place, printable
+from newskills.commands._work import printable
 from newskills.config.command_line import Parsed
 from newskills.models.serving import serve_argv
 from newskills.run.servers import serve_foreground
+
+if TYPE_CHECKING:
+    from newskills.commands._submitting import Prepared
+    from newskills.launch.cluster import ClusterConfig
 
 
 class Options(ModelOptions, frozen=True, kw_only=True):
     port: Annotated[int, doc("port to serve on; 0 = a free one")] = 0
     get_random_port: Annotated[bool, doc("a free port, which is the default")] = False
-    expname: Annotated[str | None, doc("name of the experiment, for logs")] = None
     host: Annotated[str | None, doc("interface to bind (llamacpp: this machine only; engines for GPUs: all)")] = (
         None
     )
-    log_dir: Annotated[str | None, doc("folder of server.log (default: a temporary one)")] = None
-    dry_run: Annotated[bool, doc("print the command that would serve, and stop")] = False
+    create_tunnel: Annotated[bool, doc("reach the server of a cluster at a port of this machine, through ssh")] = (
+        False
+    )
+    server_tunnel_port: Annotated[int, doc("that port")] = 5000
+    sandbox_tunnel_port: Annotated[int, doc("the same for the sandbox")] = 6000
 
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
-    check_place(options, parsed.given)
     if options.server_address:
         raise ConfigError("--server_address names a server that runs already; leave it out to start one.")
+    if (cluster := placed(options, parsed.given)) is not None or options.with_sandbox:
+        from newskills.commands import _serving
+
+        return _serving.run(parsed, cluster or cluster_of(options))
     spec = msgspec.structs.replace(serve_spec(options), port=options.port, host=options.host)
     if options.dry_run:
         command = serve_argv(msgspec.structs.replace(spec, port=options.port or 5000))
@@ -43,6 +53,12 @@ def run(parsed: Parsed[Options]) -> int:
         return 0
     folder = Path(options.log_dir) if options.log_dir else Path(tempfile.mkdtemp(prefix="newskills-server-"))
     return serve_foreground(spec, folder / "server.log", options.server_timeout, say=_say)
+
+
+def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
+    from newskills.commands import _serving
+
+    return _serving.prepare(parsed, cluster)
 
 
 def result(parsed: Parsed[Options]) -> None:
@@ -62,9 +78,11 @@ COMMAND = Command(
     options=Options,
     run=run,
     result=result,
+    prepare=prepare,
     aliases=OLD_NAMES,
     examples=(
         "ns start_server --server_type=llamacpp --model=smollm2 --port=5000",
         "ns start_server --cluster=local --server_type=vllm --model=meta-llama/Llama-3.1-8B-Instruct --num_gpus=1",
+        "ns start_server --cluster=slurm --server_type=vllm --model=/models/small --server_gpus=8 --create_tunnel",
     ),
 )

@@ -64,7 +64,7 @@ class ModelClientScript(JobScript):
         if self.requirements:
             setup.append(shlex.join([context.python, "-m", "pip", "install", *self.requirements]))
         return self._script(
-            _around(argv, self.preprocess_cmd, self.postprocess_cmd),
+            around(argv, self.preprocess_cmd, self.postprocess_cmd),
             context,
             secrets=secrets,
             setup="\n".join(text for text in setup if text),
@@ -196,7 +196,7 @@ def _with_option(option: str, ref: Any) -> Word:
     return word
 
 
-def _around(argv: Sequence[Word], before: str | None, after: str | None) -> tuple[Word, ...]:
+def around(argv: Sequence[Word], before: str | None, after: str | None) -> tuple[Word, ...]:
     """`argv` between two shell texts; the first failure ends it all. The words themselves are in no text."""
     if not before and not after:
         return tuple(argv)

@@ -7,6 +7,7 @@ stdin of one remote bash, several commands at a time; nothing but `bash` stands 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from newskills.base.errors import ConfigError, DataError, RemoteError, StorageError
@@ -126,6 +127,30 @@ class Remote:
         process.stdin.write(script.encode("utf-8", "surrogateescape") + b"\0")
         process.stdin.flush()
         return process
+
+    @contextlib.contextmanager
+    def forwarded(self, local: int, host: str, port: int) -> Iterator[None]:
+        """127.0.0.1:`local` of this machine leads to `host`:`port`, as that machine sees it, inside the `with`.
+
+        Raises RemoteError, also where the local port is taken.
+        """
+        self._connect()
+        there = f"127.0.0.1:{local}:{f'[{host}]' if ':' in host else host}:{port}"
+
+        def ask(what: str) -> subprocess.CompletedProcess[bytes]:
+            words = ["-O", what, "-L", there, "--", self._tunnel.host]
+            argv = self._argv()
+            return subprocess.run(
+                [argv[0], "-o", "ClearAllForwardings=no", *argv[1:], *words], capture_output=True
+            )
+
+        if (asked := ask("forward")).returncode != 0:
+            why = last_line(asked.stderr.decode(errors="replace"))
+            raise RemoteError(f"Port {local} of this machine cannot be led to {host}:{port}: {why}")
+        try:
+            yield
+        finally:
+            ask("cancel")
 
     def close(self) -> None:
         """Ends what this object has open. The connection stays for the next `ns`, and ends when idle."""

@@ -45,6 +45,7 @@ class EvaluationSpec(Struct, frozen=True, kw_only=True):
     chunk_ids: tuple[int, ...] = ()
     hosting: Hosting | None = None
     rerun_done: bool = False
+    sequential: bool = False
     summarize: bool = True
     metric_type: str | None = None
     metrics_kwargs: dict[str, Any] = {}
@@ -91,6 +92,7 @@ def evaluate(spec: EvaluationSpec, *, say: Say) -> Evaluation:
                 rerun_done=spec.rerun_done,
                 resume_with=spec.resume_with,
                 log_dir=spec.log_dir,
+                sequential=spec.sequential,
                 beside=describe_benchmarks(spec.runs, units),
             )
         )

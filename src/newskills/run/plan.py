@@ -13,7 +13,7 @@ from msgspec import Struct
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
 from newskills.benchmarks import Extra, get_benchmark
-from newskills.benchmarks.data import load_rows
+from newskills.benchmarks.data import load_rows, split_folder
 from newskills.config.layers import Layer, Resolved, resolve
 from newskills.graders import GRADERS
 from newskills.run.config import ALIASES, DEPRECATED, SC_TIR, GenerationConfig
@@ -67,9 +67,11 @@ class PlannedUnit(Struct, frozen=True, kw_only=True):
 
 
 def parse_benchmarks(
-    text: str, *, data_dir: Path | None, split: str | None, extra: Extra | None = None
+    text: str, *, data_dir: Path | None, split: str | None, extra: Extra | None = None, elsewhere: bool = False
 ) -> list[BenchmarkRun]:
     """`gsm8k:4,math-500` → runs. `:0` or nothing = the benchmark's own default.
+
+    `elsewhere`: the data lies in `data_dir` of another machine, and is not looked for here.
 
     Raises ConfigError (bad count, a benchmark twice), UnknownNameError, DataError (not prepared).
     """
@@ -90,7 +92,11 @@ def parse_benchmarks(
                 benchmark=benchmark,
                 samples=int(count or 0) or benchmark.samples,
                 split=chosen,
-                input_file=load_rows(benchmark, chosen, data_dir),
+                input_file=(
+                    split_folder(benchmark, data_dir) / f"{chosen}.jsonl"
+                    if elsewhere
+                    else load_rows(benchmark, chosen, data_dir)
+                ),
             )
         )
     return runs

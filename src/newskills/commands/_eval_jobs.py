@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns eval` as a pipeline: jobs that generate and grade, one summary per benchmark, and one of all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import HardwareConfig
+from newskills.commands import _evaluating
+from newskills.commands._cluster import Paths, hardware, paths_of
+from newskills.commands._model import choose_model
+from newskills.commands._plan_view import shown_settings
+from newskills.commands._sandbox import check_sandbox
+from newskills.commands._submitting import Prepared, prepared
+from newskills.commands._unit_checks import check_inputs, check_prompts, with_inputs
+from newskills.commands._unit_jobs import OWN_CONTAINER, Plan, UnitJobs, main_container, parts_of, unfinished
+from newskills.commands._work import command_line, notice, read_json
+from newskills.commands.evaluate import Options
+from newskills.config.command_line import Parsed
+from newskills.launch.clients import SummarizeScript
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.declarative import Command, CommandGroup, JobDict
+from newskills.launch.shell import Shell
+from newskills.launch.ssh import shell_of
+from newskills.run.evaluate import EvaluationSpec, describe_benchmarks, plan_evaluation
+from newskills.run.plan import RESULTS, BenchmarkRun
+from newskills.run.spec import RunSpec, Unit
+
+MAPS_VARIABLE = "NEMO_SKILLS_EXTRA_BENCHMARK_MAP"
+METRICS = "metrics.json"
+
+
+def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
+    """Everything resolved and checked; None: nothing is left to do. Raises NewskillsError."""
+    options = parsed.options
+    paths = paths_of(cluster, main_container(options))
+    spec = _evaluating.specification(parsed, paths)
+    planned = plan_evaluation(spec)
+    check_sandbox(options, planned)
+    units = with_inputs([piece.unit for piece in planned], paths)
+    shell = shell_of(cluster, os.environ)
+    left = units if options.rerun_done else unfinished(units, paths, shell)
+    host = choose_model(options, parsed.overrides, elsewhere=True).host
+    plan = Plan()
+    if left:
+        check_inputs(left, paths, shell)
+        check_prompts(left, hosted=host is not None, paths=paths)
+    shared = UnitJobs(
+        options=options,
+        paths=paths,
+        spec=_run_spec(spec, options, describe_benchmarks(spec.runs, left)),
+        host=host,
+        parts=parts_of(options, cluster),
+        name="eval",
+    )
+    jobs = shared.add(left, plan) if left else {}
+    if spec.summarize and not spec.chunk_ids:
+        _summaries(parsed, spec, units, jobs, plan, _Looks(paths, shell))
+    if not plan.jobs:
+        notice(f"nothing is left to do: all results are in {spec.output_dir}")
+        return None
+    name = options.expname or "eval"
+    shown = {
+        "units": f"{len(left)} to do of {len(units)}",
+        "output": str(spec.output_dir),
+        **shown_settings(msgspec.to_builtins(left[0].config.server) if left else {}),
+    }
+    return prepared(name, plan, cluster, options, shown)
+
+
+def _run_spec(spec: EvaluationSpec, options: Options, beside: Mapping[str, Any]) -> RunSpec:
+    return RunSpec(
+        units=(),
+        output_dir="",
+        rerun_done=spec.rerun_done,
+        resume_with=command_line("eval"),
+        sequential=options.single_node_mode == "sequential",
+        beside=dict(beside),
+    )
+
+
+class _Looks:
+    """Which files of the results are there."""
+
+    def __init__(self, paths: Paths, shell: Shell) -> None:
+        self.paths, self.shell = paths, shell
+
+    def there(self, files: Sequence[Path]) -> list[bool]:
+        return self.shell.exists([self.paths.host(str(file)) for file in files])
+
+
+def _summaries(
+    parsed: Parsed[Options],
+    spec: EvaluationSpec,
+    units: Sequence[Unit],
+    jobs: Mapping[Path, Sequence[JobDict]],
+    plan: Plan,
+    looks: _Looks,
+) -> None:
+    """After its units, each benchmark's; after these, the one of all. What is there and up to date is left out."""
+    options = parsed.options
+    summaries: list[JobDict] = []
+    folders = {run.name: spec.output_dir / RESULTS / Path(*run.name.split(".")) for run in spec.runs}
+    files = [folders[run.name] / METRICS for run in spec.runs] + [spec.output_dir / METRICS]
+    *done, all_done = looks.there(files)
+    several = len(spec.runs) > 1
+    for run, there in zip(spec.runs, done, strict=True):
+        outputs = dict.fromkeys(unit.merged for unit in units if unit.name == run.name)
+        needs = [job for output in outputs for job in jobs.get(output, ())]
+        if several and (needs or not there):
+            words = [*_metric_words(options, run), f"--save_metrics_path={folders[run.name] / METRICS}"]
+            job = _summary(f"summarize-{run.name}", options, spec, run.name, words)
+            summaries.append(plan.add(*job, _unique(needs), outputs=(str(spec.output_dir),)))
+        elif not several:
+            summaries += needs
+    if summaries or not all_done:
+        words = _metric_words(options, None if several else spec.runs[0])
+        words += _tracking_words(options)
+        job = _summary("summarize", options, spec, ",".join(folders), words)
+        plan.add(*job, _unique(summaries), outputs=(str(spec.output_dir),))
+
+
+def _summary(
+    name: str, options: Options, spec: EvaluationSpec, benchmarks: str, words: Sequence[str]
+) -> tuple[str, list[CommandGroup]]:
+    script = SummarizeScript(str(spec.output_dir), benchmarks=benchmarks, extra_arguments=words)
+    extra = options.extra_benchmark_map
+    if isinstance(extra, str) and extra.lstrip().startswith("{"):
+        raise ConfigError("--extra_benchmark_map: jobs need a file that they can read, not JSON text.")
+    command = Command(
+        script,
+        container=options.main_container or OWN_CONTAINER,
+        name=_evaluating.SUMMARY,
+        environment={MAPS_VARIABLE: extra} if extra else None,
+    )
+    return name, [CommandGroup([command], hardware=_summary_hardware(options), name="main")]
+
+
+def _summary_hardware(options: Options) -> HardwareConfig:
+    if not options.summarize_sbatch_kwargs:
+        return hardware(options)
+    return hardware(options, sbatch_kwargs=read_json(options.summarize_sbatch_kwargs, "--summarize_sbatch_kwargs"))
+
+
+def _metric_words(options: Options, run: BenchmarkRun | None) -> list[str]:
+    """The metric is named outright, where there is one: the job need not know where a benchmark was found."""
+    words = [f"--accept_lost={options.accept_lost:g}"]
+    kwargs = options.metrics_kwargs
+    metric = options.metric_type
+    if run is not None and metric is None:
+        metric = run.benchmark.metric
+        kwargs = json.dumps({**run.benchmark.metric_config, **read_json(kwargs, "--metrics_kwargs")})
+    if metric is not None:
+        words.append(f"--metric_type={metric}")
+    return [*words, f"--metrics_kwargs={kwargs}"] if kwargs else words
+
+
+def _tracking_words(options: Options) -> list[str]:
+    if options.wandb_name is None:
+        return []
+    words = [f"--wandb_name={options.wandb_name}", f"--wandb_project={options.wandb_project}"]
+    return [*words, f"--wandb_group={options.wandb_group}"] if options.wandb_group else words
+
+
+def _unique(jobs: Sequence[JobDict]) -> list[JobDict]:
+    return list({job["name"]: job for job in jobs}.values())

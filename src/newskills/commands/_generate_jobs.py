@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns generate` as a pipeline: jobs for seeds and chunks, and the user's own command after each finished file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from newskills.commands import _generating
+from newskills.commands._cluster import hardware, paths_of
+from newskills.commands._model import choose_model
+from newskills.commands._plan_view import shown_settings
+from newskills.commands._submitting import Prepared, prepared
+from newskills.commands._unit_checks import check_inputs, check_prompts
+from newskills.commands._unit_jobs import (
+    MAIN,
+    Plan,
+    UnitJobs,
+    job_name,
+    main_container,
+    parts_of,
+    unfinished,
+)
+from newskills.commands._work import command_line, notice
+from newskills.commands.generate import Options
+from newskills.config.command_line import Parsed
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.declarative import Command, CommandGroup, JobDict
+from newskills.launch.scripts import BaseJobScript
+from newskills.launch.ssh import shell_of
+from newskills.run.spec import RunSpec, Unit
+
+
+def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
+    """Everything resolved and checked; None: nothing is left to do. Raises NewskillsError."""
+    options = parsed.options
+    paths = paths_of(cluster, main_container(options))
+    units = [piece.unit for piece in _generating.plan(parsed, there=paths)]
+    shell = shell_of(cluster, os.environ)
+    left = units if options.rerun_done else unfinished(units, paths, shell)
+    folder = units[0].merged.parent
+    if not left:
+        notice(f"nothing is left to do: all results are in {folder}")
+        return None
+    if options.wandb_name is not None:
+        notice("--wandb_name has no effect on clusters: ns generate writes no metrics there")
+    host = choose_model(options, parsed.overrides, elsewhere=True).host
+    check_inputs(left, paths, shell)
+    check_prompts(left, hosted=host is not None, paths=paths)
+    plan = Plan()
+    shared = UnitJobs(
+        options=options,
+        paths=paths,
+        spec=RunSpec(
+            units=(),
+            output_dir="",
+            rerun_done=options.rerun_done,
+            resume_with=command_line("generate"),
+            sequential=options.single_node_mode == "sequential",
+        ),
+        host=host,
+        parts=parts_of(options, cluster),
+        name="generate",
+        preprocess_cmd=options.preprocess_cmd,
+    )
+    jobs = shared.add(left, plan)
+    if options.postprocess_cmd:
+        _postprocess(options, options.postprocess_cmd, left, jobs, plan)
+    shown = {
+        "units": f"{len(left)} to do of {len(units)}",
+        "output": str(folder),
+        **shown_settings(msgspec.to_builtins(left[0].config.server)),
+    }
+    return prepared(options.expname or "generate", plan, cluster, options, shown)
+
+
+def _postprocess(
+    options: Options, text: str, units: Sequence[Unit], jobs: Mapping[Path, Sequence[JobDict]], plan: Plan
+) -> None:
+    """Once per output file, after all of its chunks, and only where it is complete."""
+    names = {unit.merged: unit for unit in units}
+    for output, unit in names.items():
+        done = f"{output}.done"
+        text_if_done = f'[[ -e $1 ]] || {{ echo "$1 is missing" >&2; exit 1; }}\n{text}'
+        script = BaseJobScript(["bash", "-c", text_if_done, "bash", done])
+        command = Command(script, container=main_container(options), name=MAIN)
+        seed = "" if unit.seed is None else f"-rs{unit.seed}"
+        group = CommandGroup([command], hardware=hardware(options), name=MAIN)
+        plan.add(job_name(f"postprocess{seed}"), [group], jobs[output], outputs=(str(output.parent),))

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--dry_run`: the jobs as a tree, their scripts, and the settings they were made from."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from newskills.base.plan import Command, CommandGroup, Job, Ref, Word
+from newskills.commands._columns import print_table
+from newskills.launch.cluster import ClusterConfig, image_of
+from newskills.launch.executors import make_executor
+from newskills.launch.experiments import Experiment
+from newskills.launch.job_script import render
+from newskills.launch.place import Place, Site
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+    from newskills.commands._submitting import Prepared
+
+
+def show_pipeline(ready: Prepared, experiment: Experiment) -> None:
+    """Prints everything; nothing has been or will be submitted."""
+    from rich.console import Console
+    from rich.text import Text
+    from rich.tree import Tree
+
+    pipeline, cluster = ready.submission.pipeline, experiment.cluster
+    tree = Tree(
+        Text(f"{pipeline.name} on {cluster.name} (executor {cluster.executor}): {len(pipeline.jobs)} jobs")
+    )
+    for job in pipeline.order():
+        _add_job(tree, job, cluster)
+    Console(soft_wrap=True).print(tree)
+    rows = [(name, value) for name, value in ready.shown.items()]
+    package = experiment.package
+    code = f"{package.path}{f' (commit {package.commit[:12]})' if package.commit else ''}"
+    print_table([("", ""), *rows, ("code", code), ("folder", experiment.folder)])
+    if ready.options.show_scripts:
+        show_scripts(ready, experiment)
+
+
+def show_scripts(ready: Prepared, experiment: Experiment) -> None:
+    """Every file that a job's folder would have."""
+    submission = ready.submission
+    site = Site(
+        cluster=experiment.cluster,
+        folder=experiment.folder,
+        code=experiment.package.path,
+        log_dir=submission.log_dir or "",
+        environ=submission.environ,
+    )
+    place = make_executor(site)
+    for job in submission.pipeline.jobs:
+        if not isinstance(place, Place):
+            return
+        for name, text in render(job, site.job_folder(job), place).items():
+            sys.stdout.write(f"\n==> {experiment.folder}/{job.name}/{name} <==\n{text}")
+
+
+def _add_job(tree: Tree, job: Job, cluster: ClusterConfig) -> None:
+    from rich.text import Text
+
+    after = [*job.depends_on, *job.run_after]
+    notes = [f"after {', '.join(after)}"] if after else []
+    if job.copies:
+        notes.append(f"{job.copies} copies go on after the time limit")
+    branch = tree.add(Text(f"{job.name}{f' ({chr(59).join(notes)})' if notes else ''}".replace(";", "; ")))
+    for group in job.groups:
+        place = branch.add(Text(f"group {group.name}: {_needs(group)}")) if len(job.groups) > 1 else branch
+        if len(job.groups) == 1 and group.hardware.num_gpus + group.hardware.num_nodes > 1:
+            place = branch.add(Text(_needs(group)))
+        for command in group.commands:
+            place.add(Text(_command(command, cluster)))
+
+
+def _needs(group: CommandGroup) -> str:
+    hardware = group.hardware
+    words = [f"{hardware.num_nodes} node{'s' if hardware.num_nodes > 1 else ''}"]
+    if hardware.num_gpus:
+        words.append(f"{hardware.num_gpus} GPU{'s' if hardware.num_gpus > 1 else ''} each")
+    if hardware.partition:
+        words.append(f"partition {hardware.partition}")
+    return ", ".join(words)
+
+
+def _command(command: Command, cluster: ClusterConfig) -> str:
+    image = image_of(cluster, command.container)
+    return f"{command.role} {command.name}{f' in {image}' if image else ''}: {argv_text(command.script.argv)}"
+
+
+def argv_text(words: tuple[Word, ...]) -> str:
+    """As a shell would have it; what the job fills in stands in braces."""
+    shown = []
+    for word in words:
+        if isinstance(word, Ref):
+            shown.append(f"{word.before}{{{word.component}.{word.attribute}}}{word.after}")
+        else:
+            shown.append(shlex.quote(word))
+    return " ".join(shown)
+
+
+def shown_settings(settings: Mapping[str, object]) -> dict[str, object]:
+    """Only what is set."""
+    return {name: value for name, value in settings.items() if value not in (None, "", (), [], {})}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns start_server` as a job: submitted, its log on the screen, Ctrl-C ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+
+from newskills.base.errors import ConfigError, RemoteError
+from newskills.commands._following import follow
+from newskills.commands._model import serve_spec
+from newskills.commands._submitting import Prepared, prepared, say_submitted, submitted
+from newskills.commands._unit_jobs import (
+    SANDBOX,
+    SERVER,
+    Plan,
+    container_of,
+    groups_of,
+    sandbox_script,
+    server_script,
+)
+from newskills.commands.start_server import Options
+from newskills.config.command_line import Parsed
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.declarative import Command
+from newskills.launch.experiments import Experiment
+from newskills.launch.ssh import Remote, shell_of
+from newskills.launch.validate import ONE_MACHINE
+
+LOOK_EVERY = 1.0
+"""Seconds."""
+
+
+def run(parsed: Parsed[Options], cluster: ClusterConfig) -> int:
+    options = parsed.options
+    if options.create_tunnel and cluster.ssh_tunnel is None:
+        raise ConfigError(f"--create_tunnel: cluster '{cluster.name}' is not reached through ssh (ssh_tunnel).")
+    experiment = submitted(prepare(parsed, cluster))
+    if experiment is None:
+        return 0
+    say_submitted(experiment)
+    over = threading.Event()
+    watcher = threading.Thread(target=_announce, args=(experiment, options, over), daemon=True)
+    watcher.start()
+    try:
+        return follow(experiment, show=(SERVER, SANDBOX))
+    except KeyboardInterrupt:
+        sys.stdout.write("Stopped.\n")
+        return 0
+    finally:
+        over.set()
+        watcher.join()
+
+
+def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
+    """One job, which lasts as long as the server. Raises ConfigError."""
+    options = parsed.options
+    spec = serve_spec(options, elsewhere=cluster.executor not in ONE_MACHINE)
+    server = server_script(spec, options)
+    if options.port:
+        server.port = options.port
+    sandbox = sandbox_script(options) if options.with_sandbox else None
+    client = Command(server, container=container_of(server, options), name=SERVER, role="client")
+    groups = groups_of(client, options, server=None, sandbox=sandbox, gpus=spec.num_gpus, nodes=spec.num_nodes)
+    plan = Plan()
+    name = options.expname or "server"
+    plan.add(name, groups, copies=options.dependent_jobs)
+    return prepared(name, plan, cluster, options, {"model": spec.model})
+
+
+def _announce(experiment: Experiment, options: Options, over: threading.Event) -> None:
+    """Says where the server and the sandbox listen, once they have ports, and opens the tunnels to them."""
+    shell = shell_of(experiment.cluster, os.environ)
+    ports = {SERVER: options.server_tunnel_port, SANDBOX: options.sandbox_tunnel_port}
+    [job] = experiment.jobs
+    waiting = [name for name in job.commands if name in ports]
+    with contextlib.ExitStack() as tunnels:
+        while not over.wait(LOOK_EVERY):
+            found = shell.read([f"{job.folder}/ports/{name}" for name in waiting]) if waiting else []
+            for name, text in zip(list(waiting), found, strict=True):
+                host, _, port = (text or "").strip().partition(" ")
+                if not port.isdigit():
+                    continue
+                waiting.remove(name)
+                where = f"{name} listens at http://{host}:{port}"
+                if options.create_tunnel and isinstance(shell, Remote):
+                    where += _tunnel(tunnels, shell, ports[name], (host, int(port)))
+                sys.stdout.write(f"{where} (it answers once it has loaded); Ctrl-C stops it\n")
+                sys.stdout.flush()
+
+
+def _tunnel(tunnels: contextlib.ExitStack, shell: Remote, local: int, there: tuple[str, int]) -> str:
+    try:
+        tunnels.enter_context(shell.forwarded(local, *there))
+    except RemoteError as error:
+        return f", without a tunnel: {error}"
+    return f", and here at http://127.0.0.1:{local}"

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last step of every command that submits: show the plan, or submit it and say how to look after it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import NewskillsError
+from newskills.commands._cluster import make_mount_sources
+from newskills.commands._columns import print_table
+from newskills.commands._options import PlacementOptions
+from newskills.commands._unit_jobs import Plan
+from newskills.commands._work import notice
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.declarative import Pipeline, Submission
+from newskills.launch.experiments import Experiment
+from newskills.launch.submit import SubmitOptions, submit
+from newskills.launch.validate import ONE_MACHINE
+
+
+class Prepared(Struct, frozen=True, kw_only=True):
+    """All that is needed to submit, and for a person to see what that would do.
+
+    shown  title → value: the resolved settings, for `--dry_run`
+    """
+
+    submission: Submission
+    options: PlacementOptions
+    shown: Mapping[str, Any] = {}
+
+
+def prepared(
+    name: str, plan: Plan, cluster: ClusterConfig, options: PlacementOptions, shown: Mapping[str, Any]
+) -> Prepared:
+    """`plan` as one pipeline. Raises ConfigError."""
+    pipeline = Pipeline(
+        name=name,
+        cluster_config=cluster,
+        jobs=plan.jobs,
+        reuse_code=options.reuse_code,
+        reuse_code_exp=options.reuse_code_exp,
+        skip_hf_home_check=options.skip_hf_home_check,
+        run_after=options.run_after,
+    )
+    submission = pipeline.submission(dry_run=options.dry_run, log_dir=options.log_dir)
+    jobs = tuple(msgspec.structs.replace(job, **plan.extras[job.name]) for job in submission.pipeline.jobs)
+    submission = msgspec.structs.replace(
+        submission,
+        pipeline=msgspec.structs.replace(submission.pipeline, jobs=jobs),
+        environ={**submission.environ, **plan.secrets},
+    )
+    return Prepared(submission=submission, options=options, shown=shown)
+
+
+def submitted(ready: Prepared) -> Experiment | None:
+    """Submits; a dry run shows everything instead, and returns None. Raises NewskillsError."""
+    submission, options = ready.submission, ready.options
+    settings = SubmitOptions(
+        log_dir=submission.log_dir,
+        dry_run=options.dry_run,
+        reuse_code_exp=submission.reuse_code_exp,
+        skip_hf_home_check=submission.skip_hf_home_check,
+        allow_missing_dependency=options.allow_missing_dependency,
+    )
+    if options.check_mounted_paths and not options.dry_run:
+        make_mount_sources(submission.cluster, submission.environ)
+    experiment = submit(submission.pipeline, submission.cluster, submission.environ, settings, say=notice)
+    if options.dry_run:
+        from newskills.commands._plan_view import show_pipeline
+
+        show_pipeline(ready, experiment)
+        return None
+    return experiment
+
+
+def run_prepared(ready: Prepared, *, show: Sequence[str] = ()) -> int:
+    """For the command line. On this machine the jobs are waited for; `show` names commands whose logs are printed."""
+    experiment = submitted(ready)
+    if experiment is None:
+        return 0
+    say_submitted(experiment)
+    if experiment.cluster.executor not in ONE_MACHINE:
+        return 0
+    from newskills.commands._following import follow
+
+    return follow(experiment, show=show)
+
+
+def finished(ready: Prepared) -> Experiment | None:
+    """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
+    experiment = submitted(ready)
+    if experiment is not None and experiment.cluster.executor in ONE_MACHINE:
+        from newskills.commands._following import follow
+
+        if code := follow(experiment):
+            raise NewskillsError(f"Experiment {experiment.id} ended with exit code {code}.")
+    return experiment
+
+
+def say_submitted(experiment: Experiment) -> None:
+    """Which jobs there are, and the next commands to type."""
+    rows = [(job.name, job.handle, " ".join(job.depends_on)) for job in experiment.jobs]
+    print_table([("job", "id", "after"), *rows])
+    sys.stdout.write(
+        f"\nexperiment {experiment.id} on {experiment.cluster.name}\n"
+        f"  ns status {experiment.name}      ns logs {experiment.name} -f      ns cancel {experiment.name}\n"
+    )
+    sys.stdout.flush()

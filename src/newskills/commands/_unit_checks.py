@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Units that other machines will work on: their files as those see them, and what can be refused before."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from newskills.base.errors import ConfigError
+from newskills.commands._cluster import Paths
+from newskills.commands._work import notice
+from newskills.launch.shell import Shell
+from newskills.run.execute import check
+from newskills.run.spec import Unit
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+def with_inputs(units: Sequence[Unit], paths: Paths) -> list[Unit]:
+    """`units` whose input files are called as the clients of jobs see them. Raises ConfigError."""
+    seen: dict[str, str] = {}
+    for unit in units:
+        path = unit.config.input_file
+        if path not in seen:
+            seen[path] = path if paths.cluster.ssh_tunnel else paths.moved(path, f"The input {path}")
+    return [replace(unit, config=replace(unit.config, input_file=seen[unit.config.input_file])) for unit in units]
+
+
+def check_inputs(units: Sequence[Unit], paths: Paths, shell: Shell) -> None:
+    """Raises ConfigError where an input file is not on the machine that submits, or an address is of this machine."""
+    files = list(dict.fromkeys(paths.host(unit.config.input_file) for unit in units))
+    for file, there in zip(files, shell.exists(files), strict=True):
+        if there:
+            continue
+        if os.path.exists(file):
+            raise ConfigError(
+                f"{file} is on this machine only: {shell.name} has no such file.",
+                hint=f"Copy it (rsync {file} {shell.name}:…) and give its place there: an input as --input_file, "
+                "prepared benchmarks as --data_dir.",
+            )
+        raise ConfigError(
+            f"There is no input file {file} on {shell.name}.",
+            hint="Benchmark data is prepared there by: ns run_cmd --cluster=… ns prepare_data NAME --data_dir=…",
+        )
+    if paths.cluster.executor == "slurm":
+        for url in dict.fromkeys(unit.config.server.base_url for unit in units):
+            if url and any(f"//{name}" in url for name in LOOPBACK):
+                notice(f"{url} is, for a job on a node, that node itself")
+
+
+def check_prompts(units: Sequence[Unit], *, hosted: bool, paths: Paths) -> None:
+    """The first unit of each name: its key, settings, and first prompt where its data can be read here."""
+    for unit in {unit.name: unit for unit in reversed(units)}.values():
+        text = unit.config.inference.endpoint_type == "text"
+        local = paths.here(unit.config.input_file)
+        if local is not None:
+            unit = replace(unit, config=replace(unit.config, input_file=local))
+        check(unit, rendered=local is not None and not (hosted and text))

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Units of work → jobs: an even split, each job with a run.json, and its server and sandbox beside it."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import Ref, Script, Word
+from newskills.commands._cluster import Paths, hardware
+from newskills.commands._options import ModelOptions, PlacementOptions, WorkOptions
+from newskills.launch.clients import around
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.declarative import Command, CommandGroup, JobDict
+from newskills.launch.scripts import Context, JobScript, SandboxScript, ServerScript, sandbox_secrets
+from newskills.launch.shell import Shell
+from newskills.launch.validate import ONE_MACHINE
+from newskills.models.serving import ServeSpec
+from newskills.run.spec import RUN_FILE, RunSpec, Unit
+from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
+
+MAIN, SERVER, SANDBOX = "main", "server", "sandbox"
+"""Names of the commands of a job: those of its logs."""
+OWN_CONTAINER = "nemo-skills"
+_CONTAINERS = {"llamacpp": OWN_CONTAINER, "generic": OWN_CONTAINER}
+"""Server types whose image is not called like them."""
+_STRANGE = re.compile(r"[^A-Za-z0-9_.+=@]+")
+
+
+@dataclass(eq=False)
+class RunScript(JobScript):
+    """`python -m newskills.run` over the run.json in the job's folder.
+
+    server   of this job, for units that name none; None: all of them name one
+    secrets  names of variables with keys that were given as values
+    """
+
+    _: KW_ONLY
+    server: ServerScript | None = None
+    sandbox: SandboxScript | None = None
+    preprocess_cmd: str | None = None
+    secrets: tuple[str, ...] = ()
+
+    def build(self, context: Context) -> Script:
+        words: list[Word] = [context.python, "-m", "newskills.run", Ref(context.own, "folder")]
+        if self.server is not None:
+            words += ["--server", context.ref(self.server)]
+        secrets = (*self.secrets, *(sandbox_secrets(context) if self.sandbox else ()))
+        env = sandbox_env(self.sandbox, context)
+        return self._script(around(words, self.preprocess_cmd, None), context, env=env, secrets=secrets)
+
+
+class Plan(Struct, kw_only=True):
+    """Jobs in an order in which dependencies come first, and what the declarative API has no words for.
+
+    extras   job name → further fields of `base.plan.Job`
+    secrets  variables that the jobs need besides the shell's own
+    """
+
+    jobs: list[JobDict] = []
+    extras: dict[str, dict[str, Any]] = {}
+    secrets: dict[str, str] = {}
+
+    def add(
+        self, name: str, groups: Sequence[CommandGroup], needs: Sequence[JobDict] = (), **extra: Any
+    ) -> JobDict:
+        """`name` with a number behind it where it is taken."""
+        names = {job["name"] for job in self.jobs}
+        wanted, number = name, 2
+        while name in names:
+            name, number = f"{wanted}-{number}", number + 1
+        job = JobDict(name=name, groups=groups, dependencies=list(needs))
+        self.jobs.append(job)
+        self.extras[name] = extra
+        return job
+
+
+class UnitJobs(Struct, frozen=True, kw_only=True):
+    """What all jobs of one generation share.
+
+    spec   without units
+    parts  1 = all units in one job, -1 = a job for each
+    """
+
+    options: WorkOptions
+    paths: Paths
+    spec: RunSpec
+    host: ServeSpec | None = None
+    parts: int = -1
+    name: str = "run"
+    preprocess_cmd: str | None = None
+
+    def add(self, units: Sequence[Unit], plan: Plan) -> dict[Path, list[JobDict]]:
+        """Adds the jobs; returns the output file (merged) → jobs that work on it. Raises ConfigError."""
+        found: dict[Path, list[JobDict]] = {}
+        shares = split(units, self.parts)
+        for number, share in enumerate(shares):
+            name = self.name if len(shares) == 1 else f"{self.name}-{number}"
+            if len(share) == 1:
+                name = job_name(share[0].label)
+            job = self._job(name, share, plan)
+            for unit in share:
+                found.setdefault(unit.merged, []).append(job)
+        return found
+
+    def _job(self, name: str, units: Sequence[Unit], plan: Plan) -> JobDict:
+        options = self.options
+        mine = {str(unit.merged.parent) for unit in units}
+        beside = {path: text for path, text in self.spec.beside.items() if str(Path(path).parent) in mine}
+        spec = msgspec.structs.replace(self.spec, units=tuple(units), beside=beside)
+        text, secrets = sealed(spec)
+        plan.secrets |= secrets
+        server = server_script(self.host, options) if self.host is not None else None
+        sandbox = sandbox_script(options) if options.with_sandbox else None
+        client = RunScript(
+            server=server,
+            sandbox=sandbox,
+            preprocess_cmd=self.preprocess_cmd,
+            secrets=tuple(secrets),
+            installation_command=options.installation_command,
+        )
+        return plan.add(
+            name,
+            groups_of(client, options, server=server, sandbox=sandbox),
+            files={RUN_FILE: text},
+            copies=options.dependent_jobs,
+            outputs=tuple(dict.fromkeys([*sorted(mine), *(unit.config.input_file for unit in units)])),
+        )
+
+
+def split(units: Sequence[Unit], parts: int) -> list[Sequence[Unit]]:
+    """Contiguous shares of nearly the same length; -1 = one each. Raises ConfigError."""
+    if parts == 0 or parts < -1:
+        raise ConfigError(f"--num_jobs={parts}: 1 or more, or -1 for one job per unit.")
+    count = len(units) if parts == -1 else min(parts, len(units))
+    bounds = [len(units) * number // count for number in range(count + 1)]
+    return [units[begin:end] for begin, end in itertools.pairwise(bounds)]
+
+
+def parts_of(options: WorkOptions, cluster: ClusterConfig) -> int:
+    """`--num_jobs`, or what is usual there."""
+    if options.num_jobs is not None:
+        return options.num_jobs
+    return 1 if cluster.executor in ONE_MACHINE else -1
+
+
+def job_name(label: str) -> str:
+    """`gsm8k-rs0 chunk 3` → `gsm8k-rs0-chunk-3`."""
+    return _STRANGE.sub("-", label).strip("-.") or "run"
+
+
+def sealed(spec: RunSpec) -> tuple[str, dict[str, str]]:
+    """The text of run.json, without any key, and the variables that hold the keys."""
+    with tempfile.TemporaryDirectory(prefix="newskills-") as folder:
+        secrets = spec.save(Path(folder))
+        return (Path(folder) / RUN_FILE).read_text("utf-8"), secrets
+
+
+def groups_of(
+    client: JobScript | Command,
+    options: ModelOptions,
+    *,
+    server: ServerScript | None,
+    sandbox: SandboxScript | None,
+    **needs: Any,
+) -> list[CommandGroup]:
+    """Server, sandbox and client on the same nodes, or (`--heterogeneous`) the server on nodes of its own.
+
+    needs  further settings of the client's hardware
+    """
+    if isinstance(client, JobScript):
+        client = Command(client, container=main_container(options), name=MAIN)
+    beside = [client]
+    if sandbox is not None:
+        mounts = options.sandbox_mounts or None
+        container = options.sandbox_container or "sandbox"
+        beside.insert(0, Command(sandbox, container=container, name=SANDBOX, mounts=mounts))
+    if server is None:
+        return [CommandGroup(beside, hardware=hardware(options, **needs), name=MAIN)]
+    served = Command(server, container=container_of(server, options), name=SERVER)
+    needed = hardware(options, gpus=server.num_gpus, nodes=server.num_nodes)
+    if options.heterogeneous:
+        return [
+            CommandGroup([served], hardware=needed, name=SERVER),
+            CommandGroup(beside, hardware=hardware(options, **needs), name=MAIN),
+        ]
+    if needs:
+        gpus, nodes = max(server.num_gpus, needs.pop("gpus", 0)), max(server.num_nodes, needs.pop("nodes", 1))
+        needed = hardware(options, gpus=gpus, nodes=nodes, **needs)
+    return [CommandGroup([served, *beside], hardware=needed, name=MAIN)]
+
+
+def container_of(server: ServerScript, options: ModelOptions) -> str:
+    """The container of a server."""
+    kind = server.server_type
+    return (options.server_container or [_CONTAINERS.get(kind, kind)])[0]
+
+
+def main_container(options: PlacementOptions) -> str:
+    return options.main_container or OWN_CONTAINER
+
+
+def server_script(spec: ServeSpec, options: ModelOptions) -> ServerScript:
+    return ServerScript(
+        server_type=spec.server_type,
+        model_path=spec.model,
+        num_gpus=spec.num_gpus,
+        num_nodes=spec.num_nodes,
+        server_args=spec.extra_args,
+        server_entrypoint=spec.entrypoint,
+        served_name=spec.served_name,
+        port=spec.port or None,
+        patience=options.server_timeout,
+    )
+
+
+def sandbox_script(options: ModelOptions) -> SandboxScript:
+    """Clients find it by reference: an address in the overrides would be another one's."""
+    overrides = [
+        word
+        for word in options.sandbox_env_overrides
+        if word.partition("=")[0] not in (HOST_VARIABLE, PORT_VARIABLE)
+    ]
+    return SandboxScript(keep_mounts=options.keep_mounts_for_sandbox, env_overrides=overrides)
+
+
+def sandbox_env(sandbox: SandboxScript | None, context: Context) -> dict[str, Word]:
+    """How clients are told where the sandbox is."""
+    if sandbox is None:
+        return {}
+    return {HOST_VARIABLE: context.ref(sandbox, "host"), PORT_VARIABLE: context.ref(sandbox, "port")}
+
+
+def unfinished(units: Sequence[Unit], paths: Paths, shell: Shell) -> list[Unit]:
+    """Units without their `.done`, in one trip; the merged file will do for a chunk."""
+    asked: dict[str, None] = {}
+    for unit in units:
+        asked |= dict.fromkeys((*_marks(unit, paths, chunk=False), *_marks(unit, paths, chunk=True)))
+    found: Mapping[str, bool] = dict(zip(asked, shell.exists(list(asked)), strict=True))
+
+    def finished(unit: Unit) -> bool:
+        return any(all(found[path] for path in _marks(unit, paths, chunk=chunk)) for chunk in (False, True))
+
+    return [unit for unit in units if not finished(unit)]
+
+
+def _marks(unit: Unit, paths: Paths, *, chunk: bool) -> tuple[str, str]:
+    output = unit.paths.output if chunk else unit.merged
+    return paths.host(str(output)), paths.host(f"{output}.done")

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns run_cmd`: any command of one's own, in a container, with a model server and a sandbox beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from newskills.commands._command import Command
+from newskills.commands._options import AtLeastOne, ModelOptions, doc
+from newskills.config.command_line import Parsed
+from newskills.config.fields import leaves
+
+if TYPE_CHECKING:
+    from newskills.commands._submitting import Prepared
+    from newskills.launch.cluster import ClusterConfig
+    from newskills.launch.experiments import Experiment
+
+ALIASES = {"cmd": "command"}
+
+
+class Options(ModelOptions, frozen=True, kw_only=True):
+    words: Annotated[list[str], doc("the command, word by word, behind all options", {"positional": True})] = []  # noqa: RUF012 - copied
+    command: Annotated[str | None, doc("the command as one text for bash, instead (or --cmd)")] = None
+    container: Annotated[str, doc("container to run it in")] = "nemo-skills"
+    num_gpus: Annotated[int | None, doc("GPUs per node (default: those of the server)")] = None
+    num_nodes: Annotated[AtLeastOne, doc("nodes; the command runs on each of them")] = 1
+    num_tasks: Annotated[AtLeastOne, doc("processes of the command per node")] = 1
+    get_random_port: Annotated[bool, doc("a free port for the server, which is the default")] = False
+
+
+class RunCommand(Command[Options], frozen=True, kw_only=True):
+    """All that follows the options belongs to the user's command, whatever it looks like."""
+
+    def main(self, argv: Sequence[str]) -> int:
+        return super().main(with_marker(argv))
+
+
+def with_marker(argv: Sequence[str]) -> list[str]:
+    """`argv` with `--` in front of the first word that is no option and no option's value."""
+    known = leaves(Options)
+    at = 0
+    while at < len(argv) and argv[at].startswith("-") and argv[at] != "--":
+        name, equals, _ = argv[at].lstrip("-").replace("-", "_").partition("=")
+        name = ALIASES.get(name, name)
+        leaf = known.get(name)
+        at += 1 if equals or leaf is None or leaf.is_bool else 2
+    return [*argv[:at], "--", *argv[at:]] if at < len(argv) and argv[at] != "--" else list(argv)
+
+
+def run(parsed: Parsed[Options]) -> int:
+    from newskills.commands import _running
+
+    return _running.run(parsed)
+
+
+def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
+    from newskills.commands import _running
+
+    return _running.prepare(parsed, cluster)
+
+
+def result(parsed: Parsed[Options]) -> Experiment | None:
+    from newskills.commands import _running
+
+    return _running.result(parsed)
+
+
+COMMAND = RunCommand(
+    name="run_cmd",
+    summary="Run a command of your own as a job: here in the foreground, on a cluster in the queue. A model server "
+    "(--model, --server_type, --server_gpus) and a sandbox (--with_sandbox) run beside it if asked for; the command "
+    "finds them in NEMO_SKILLS_SERVER_ADDRESS, NEMO_SKILLS_OPENAI_BASE_URL, NEMO_SKILLS_OPENAI_MODEL, "
+    "NEMO_SKILLS_SANDBOX_HOST and NEMO_SKILLS_SANDBOX_PORT.",
+    options=Options,
+    run=run,
+    result=result,
+    prepare=prepare,
+    aliases=ALIASES,
+    examples=(
+        "ns run_cmd --cluster=slurm --num_gpus=1 nvidia-smi",
+        'ns run_cmd --cluster=slurm --expname=count --command="wc -l /data/*.jsonl > /data/counts.txt"',
+        "ns run_cmd --cluster=slurm --model=/models/small --server_type=vllm --server_gpus=1 python ask.py",
+    ),
+)
