@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct, structs
 
-import newskills
+from newskills import base
 from newskills.base.errors import ConfigError, StorageError, storage_error
 from newskills.launch.cluster import ClusterConfig, twin
 from newskills.launch.git import Committed, committed, extract, repository_of
@@ -201,7 +201,7 @@ def _content(
         return Content(committed=tuple(trees), data=data, link=held if held != _OWN else "")
     if found is not None and _OWN in top and not _on("FORCE_INSTALLED_PACKAGE", environ):
         raise ConfigError(f"The repository has a folder '{_OWN}', which would hide the package of that name.")
-    return Content(committed=tuple(trees), data=data, own=Path(newskills.__file__).parent)
+    return Content(committed=tuple(trees), data=data, own=Path(base.__file__).parents[1])
 
 
 def _held(found: Committed) -> str:
