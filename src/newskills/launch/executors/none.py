@@ -51,9 +51,9 @@ class Processes:
         Raises ConfigError for a job that cannot be written down, LockedError where it still runs, StorageError.
         """
         folder = self._site.job_folder(job)
-        texts = render(job, folder, self)
+        texts = self.texts(job, folder)
         path = Path(folder.path)
-        if _held(path):
+        if held(path):
             raise _busy(path)
         try:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -66,6 +66,10 @@ class Processes:
         except OSError as error:
             raise storage_error(error, path) from error
         return folder
+
+    def texts(self, job: Job, folder: JobFolder) -> dict[str, str]:
+        """Files of the job's folder. Raises ConfigError."""
+        return render(job, folder, self)
 
     def start(self, folder: JobFolder, *, after: Sequence[str] = ()) -> str:
         """Starts what `prepare` has written; returns the handle.
@@ -120,7 +124,7 @@ class Processes:
         """
         for handle in handles:
             pid, _ = _supervisor(Path(handle))
-            if _held(Path(handle)):
+            if held(Path(handle)):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGTERM)
 
@@ -183,15 +187,15 @@ def _state(folder: Path) -> str:
         return "unknown"
     words = supervisor.exit_mark(str(folder)).split(maxsplit=2)
     if not words:
-        held = _held(folder)
+        alive = held(folder)
         words = supervisor.exit_mark(str(folder)).split(maxsplit=2)  # it may have ended between the two looks
-        if not words and held:
+        if not words and alive:
             return "running" if (folder / "job.started").exists() else "pending"
     return STATES.get(words[1], "failed") if len(words) > 1 else "failed"
 
 
-def _held(folder: Path) -> bool:
-    """Whether a supervisor lives."""
+def held(folder: Path) -> bool:
+    """Whether the job in `folder` has a living supervisor."""
     try:
         with (folder / "supervisor").open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executor `local`: as `none`, with each command in a container of its own (docker or podman, host network).
+
+Commands without a container are plain processes. Containers carry labels with the folder of their job. Whoever
+supervises the job removes them at its end (`job.clean_up` in the folder); what is left where even the supervisor was
+killed is removed when somebody asks for the job's state, stops it, or submits another one.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import Command, Job
+from newskills.launch.cluster import image_of
+from newskills.launch.engine import COMMON, ENGINES, FOLDER, IMAGE, JOB, Engine, find_engine, no_engine, volume
+from newskills.launch.executors.none import Processes, held
+from newskills.launch.job_script import quote
+from newskills.launch.mounts import CODE, Mount, inside, parse_mounts
+from newskills.launch.place import SIGNAL_GROUP, JobFolder, Site, Variable
+
+CLEAN_UP, CLEANED = "job.clean_up", "job.cleaned"
+PORT_LOCKS = "/tmp/newskills-ports-"  # noqa: S108 - of bash/port.sh, which checks whose it is
+GPU_LOCK = "/tmp/newskills-gpus-"  # noqa: S108 - opened for a lock only
+
+
+def make(site: Site) -> Containers:
+    return Containers(site)
+
+
+class Containers(Processes):
+    """One machine; the engine is looked for when it is needed."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._works = False
+
+    @cached_property
+    def engine(self) -> Engine:
+        """Where none is installed, what scripts would say."""
+        return find_engine(self.cluster, self._site.environ) or Engine(
+            self.cluster.engine or ENGINES[0], self._site.environ
+        )
+
+    def prepare(self, job: Job) -> JobFolder:
+        """As `Processes.prepare`; pulls or builds missing images before.
+
+        Raises ConfigError as well for a missing engine, image, mounted folder or GPU set-up.
+        """
+        containers = self._containers(job)
+        if containers:
+            self._check_engine()
+            for group in job.groups:
+                for command in group.commands:
+                    if image := containers.get(command.name):
+                        self.engine.ready(image, gpus=group.hardware.num_gpus > 0)
+            for mount in (mount for command in job.commands() for mount in self._mounts(command, containers)):
+                if not os.path.exists(mount.src):
+                    raise ConfigError(
+                        f"The mount '{mount}' of cluster '{self.cluster.name}': there is no {mount.src}."
+                    )
+        return super().prepare(job)
+
+    def texts(self, job: Job, folder: JobFolder) -> dict[str, str]:
+        texts = super().texts(job, folder)
+        if self._containers(job):
+            if CLEAN_UP in texts:
+                raise ConfigError(
+                    f"Job '{job.name}' has a file of its own called '{CLEAN_UP}': choose another name."
+                )
+            texts[CLEAN_UP] = self._clean_up(folder)
+        return texts
+
+    def state(self, handles: Sequence[str]) -> dict[str, str]:
+        self._sweep(handles)
+        return super().state(handles)
+
+    def cancel(self, handles: Sequence[str]) -> None:
+        super().cancel(handles)
+        self._sweep(handles)
+
+    def prologue(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        containers = self._containers(job)
+        if not containers:
+            return super().prologue(job, folder)
+        lines = [f"mkdir -p -m 700 -- {PORT_LOCKS}{os.getuid()}"]
+        gpus = [group for group in job.groups if group.hardware.num_gpus > 0 and self.engine.gpus(True)]
+        if gpus:
+            lines += [
+                "# Jobs with GPUs run one after the other: each sees all of them.",
+                f'exec {{job_gpus}}>"{GPU_LOCK}{os.getuid()}" && flock "$job_gpus"',
+            ]
+        return lines
+
+    def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str | Variable]:
+        image = image_of(self.cluster, command.container)
+        if image is None:
+            return super().step(job, group, command, folder)
+        engine, hardware = self.engine, job.groups[group].hardware
+        secrets = {*self._variables.secrets, *command.script.secrets}
+        return [
+            engine.name,
+            "run",
+            *COMMON,
+            f"--name={_name(folder, command)}",
+            f"--label={JOB}={_hash(folder.path)}",
+            f"--label={FOLDER}={folder.path}",
+            *engine.user,
+            *engine.privileged(),
+            *engine.gpus(hardware.num_gpus > 0),
+            *(f"--env={name}" for name in sorted(secrets)),
+            *self._volumes(command, folder),
+            f"--label={IMAGE}={image}",
+            engine.image(image),
+        ]
+
+    def environment(self, command: Command) -> Mapping[str, str]:
+        if image_of(self.cluster, command.container) is None:
+            return super().environment(command)
+        plain = dict(self._variables.plain)
+        if self._site.code:
+            plain["PYTHONPATH"] = ":".join(filter(None, [CODE, plain.get("PYTHONPATH")]))
+        return plain
+
+    def workdir(self, command: Command, folder: JobFolder) -> str:
+        if image_of(self.cluster, command.container) is None:
+            return super().workdir(command, folder)
+        return command.workdir or (CODE if folder.code else "")
+
+    def inside(self, command: Command, folder: JobFolder) -> Sequence[str]:
+        if image_of(self.cluster, command.container) is None:
+            return super().inside(command, folder)
+        return _TELL_GROUP.splitlines()
+
+    def signal(self, job: Job, folder: JobFolder) -> Sequence[str]:
+        named = {command.name: command for command in job.commands() if command.name in self._containers(job)}
+        if not named:
+            return super().signal(job, folder)
+        rows = [f"{name}) container={_name(folder, command)} ;;" for name, command in named.items()]
+        text = _SIGNAL.replace("ENGINE", self.engine.name)
+        return (
+            'local container="" group',
+            "case $2 in",
+            *(f"    {row}" for row in rows),
+            "esac",
+            *text.splitlines(),
+            *SIGNAL_GROUP,
+        )
+
+    def _containers(self, job: Job) -> dict[str, str]:
+        """Command → image, of those that run in a container."""
+        found = {command.name: image_of(self.cluster, command.container) for command in job.commands()}
+        return {name: image for name, image in found.items() if image is not None}
+
+    def _check_engine(self) -> None:
+        """Once is enough for all jobs of a pipeline."""
+        if self._works:
+            return
+        if find_engine(self.cluster, self._site.environ) is None:
+            raise no_engine(self.cluster)
+        self.engine.check()
+        for container, folder in self.engine.labelled(JOB, FOLDER).items():
+            if _is_dead(Path(folder)):
+                self.engine.remove(container)
+        self._works = True
+
+    def _mounts(self, command: Command, containers: Mapping[str, str]) -> Sequence[Mount]:
+        if command.name not in containers:
+            return ()
+        return parse_mounts(self.cluster.mounts if command.mounts is None else command.mounts)
+
+    def _volumes(self, command: Command, folder: JobFolder) -> list[str]:
+        mounts = self._mounts(command, {command.name: ""})
+        found = [volume(mount.src, mount.dst, read_only=mount.mode == "ro") for mount in mounts]
+        found.append(volume(folder.path, folder.path))
+        if not inside(folder.logs, folder.path):
+            found.append(volume(folder.logs, folder.logs))
+        if folder.code:
+            # Other jobs run the same package.
+            found.append(volume(folder.code, CODE, read_only=True))
+        locks = f"{PORT_LOCKS}{os.getuid()}", f"{PORT_LOCKS}{self.engine.uid}"
+        return [*found, volume(*locks)]
+
+    def _clean_up(self, folder: JobFolder) -> str:
+        engine = self.engine
+        return _CLEAN_UP.format(
+            engine=engine.name,
+            label=f"{JOB}={_hash(folder.path)}",
+            remove=" ".join(["rm", *engine.at_once]),
+            cleaned=quote(f"{folder.path}/{CLEANED}"),
+        )
+
+    def _sweep(self, handles: Iterable[str]) -> None:
+        """Removes the containers of jobs whose supervisor was killed."""
+        for handle in handles:
+            folder = Path(handle)
+            if (folder / CLEAN_UP).is_file() and not (folder / CLEANED).exists() and _is_dead(folder):
+                subprocess.run(
+                    ["bash", str(folder / CLEAN_UP)],
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    env=dict(self._site.environ),
+                    check=False,
+                )
+
+
+def _is_dead(folder: Path) -> bool:
+    """Whether a job was there and nobody supervises it any more.
+
+    A folder that is not there may be in another name space than ours: that job is not ours to judge.
+    """
+    try:
+        return (folder / "supervisor").is_file() and not held(folder)
+    except OSError:
+        return False
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _name(folder: JobFolder, command: Command) -> str:
+    plain = "".join(ch if ch.isalnum() else "-" for ch in command.name)
+    return f"newskills-{plain}-{_hash(f'{folder.path}/{command.name}')}"
+
+
+_TELL_GROUP = """\
+# The process group that signals have to reach, as the container counts.
+echo $$ >"$job_folder/.$job_command.step"
+mv -f -- "$job_folder/.$job_command.step" "$job_folder/$job_command.step"
+"""
+
+_SIGNAL = """\
+if [[ $container && $1 == KILL ]]; then
+    timeout 20 ENGINE kill "$container" >/dev/null 2>&1 && return
+elif [[ $container && -e $job_folder/$2.step ]]; then
+    # The engine's client would pass the signal on to one process, not to all of the group.
+    group=$(<"$job_folder/$2.step")
+    timeout 20 ENGINE exec "$container" bash -c 'kill -s "$1" -- "-$2"' bash "$1" "$group" >/dev/null 2>&1 && return
+fi
+"""
+
+_CLEAN_UP = """\
+#!/bin/bash
+# Removes what is left of this job's containers, when the job has ended.
+left=$(timeout 60 {engine} ps --all --quiet --filter label={label}) || exit 1
+if [[ -n $left ]]; then timeout 60 {engine} {remove} $left || exit 1; fi
+: >{cleaned}
+"""

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A container engine and an image that need no registry: the image is made of this machine's own bash and Python."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+from pathlib import Path
+
+PROGRAMS = (
+    *("bash", "sh", "env", "cat", "ls", "id", "stat", "touch", "mkdir", "rm", "mv", "chmod", "tail", "head", "tr"),
+    *("sed", "sleep", "timeout", "flock", "true", "printf", "date", "ps", "kill"),
+)
+FOLDERS = ("bin", "usr", "etc", "tmp", "proc", "sys", "dev", "root", "home", "run", "var")
+WITHOUT = ("site-packages", "/test", "idlelib", "__pycache__", "ensurepip", "lib2to3", "tkinter", "/config-")
+IMAGE = f"localhost/newskills-test-{os.getpid()}:1"
+
+
+def unusable() -> str:
+    """Why there can be no containers here; empty where there may be."""
+    if shutil.which("podman") is None:
+        return "no podman here: apt-get install podman runc netavark aardvark-dns catatonit"
+    if shutil.which("catatonit") is None and not Path("/usr/libexec/podman/catatonit").exists():
+        return "podman has no init here: apt-get install catatonit"
+    return ""
+
+
+def make_image(folder: Path) -> str:
+    """Imports IMAGE; returns what the engine says where it cannot run it."""
+    archive = folder / "image.tar"
+    _archive(archive)
+    subprocess.run(["podman", "import", "--quiet", str(archive), IMAGE], check=True, capture_output=True)
+    archive.unlink()
+    return trial()
+
+
+def modest_settings(folder: Path) -> Path:
+    """Settings of podman for machines where limits may not be raised and control groups are the old ones."""
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    path = folder / "containers.conf"
+    path.write_text(
+        "[containers]\n"
+        f'default_ulimits = ["nofile={files}:{files}", "nproc=4096:4096"]\n'
+        '[engine]\nruntime = "runc"\nevents_logger = "file"\n'
+    )
+    return path
+
+
+def trial() -> str:
+    """Runs a container; returns what the engine says where that fails."""
+    done = subprocess.run(
+        ["podman", "run", "--rm", "--network=host", IMAGE, "true"], capture_output=True, text=True, check=False
+    )
+    return done.stderr if done.returncode else ""
+
+
+def _archive(path: Path) -> None:
+    libraries: set[str] = set()
+    python = os.path.realpath(sys.executable)
+    modules = Path(sysconfig.get_path("stdlib"), "lib-dynload")
+    with tarfile.open(path, "w") as archive:
+        for name in FOLDERS:
+            folder = tarfile.TarInfo(name)
+            folder.type, folder.mode = tarfile.DIRTYPE, 0o1777 if name == "tmp" else 0o755
+            archive.addfile(folder)
+        for name in PROGRAMS:
+            found = os.path.realpath(shutil.which(name) or "")
+            libraries |= _libraries(found)
+            archive.add(found, arcname=f"bin/{name}")
+        archive.add(python, arcname="bin/python3")
+        for file in (python, *map(str, modules.glob("*.so"))):
+            libraries |= _libraries(file)
+        for file in sorted(libraries):
+            archive.add(os.path.realpath(file), arcname=file.lstrip("/"))
+        library = sysconfig.get_path("stdlib")
+        archive.add(library, arcname=library.lstrip("/"), filter=_wanted)
+
+
+def _libraries(program: str) -> set[str]:
+    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+    return {word for word in done.stdout.split() if word.startswith("/")}
+
+
+def _wanted(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if any(part in member.name for part in WITHOUT) else member

@@ -1,0 +1,434 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs in containers, by a real engine (podman, and the docker client on podman's socket)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.launch import containers
+from tests.launch.containers import IMAGE
+from tests.launch.places import SERVER, job, until
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import Command, Job, Ready, Ref, Script, Word
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.engine import tag
+from newskills.launch.executors import make_executor
+from newskills.launch.executors.local import Containers
+from newskills.launch.place import Site
+
+FETCH = """
+import sys, urllib.request
+print(urllib.request.urlopen(sys.argv[1] + "/health").status, sys.argv[2:], flush=True)
+"""
+STAY = "import time; print('here', flush=True); time.sleep(600)"
+SAVE = """
+import signal, sys, time, pathlib
+def save(*_):
+    pathlib.Path(sys.argv[1]).write_text("saved")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+pathlib.Path(sys.argv[1] + ".ready").touch()
+time.sleep(600)
+"""
+STUBBORN = """
+import signal, sys, time, pathlib
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+pathlib.Path(sys.argv[1]).touch()
+time.sleep(600)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """podman with an image of its own; the tests are skipped where it cannot be (CI: NEWSKILLS_TEST_CONTAINERS=1)."""
+    refuse = pytest.fail if os.environ.get("NEWSKILLS_TEST_CONTAINERS") else pytest.skip
+    if why := containers.unusable():
+        refuse(why)
+    folder = tmp_path_factory.mktemp("podman")
+    with pytest.MonkeyPatch.context() as patch:
+        if containers.make_image(folder):
+            patch.setenv("CONTAINERS_CONF", str(containers.modest_settings(folder)))
+            if why := containers.trial():
+                refuse(f"podman cannot run containers here: {why}")
+        yield
+        subprocess.run(["podman", "rmi", "--force", IMAGE], check=True, capture_output=True)
+
+
+def python(code: str, *words: Word) -> tuple[Word, ...]:
+    return ("python3", "-S", "-E", "-c", code, *words)
+
+
+def client(name: str, code: str, *words: Word, **more: object) -> Command:
+    return Command(name=name, container="test", script=Script(argv=python(code, *words), **more))
+
+
+def server(name: str = "server", code: str = SERVER, **more: object) -> Command:
+    argv = python(code, Ref(name, "host"), Ref(name, "port"))
+    script = Script(argv=argv, port=0, ready=Ready(path="/health", patience=30), **more)
+    return Command(name=name, role="server", container="test", script=script)
+
+
+def local(folder: Path, *, code: str = "", environ: dict[str, str] | None = None, **cluster: object) -> Containers:
+    settings = {"executor": "local", "containers": {"test": IMAGE}, "engine": "podman", **cluster}
+    site = Site(
+        cluster=ClusterConfig(**settings), folder=str(folder), code=code, environ={**os.environ, **(environ or {})}
+    )
+    executor = make_executor(site)
+    assert isinstance(executor, Containers)
+    return executor
+
+
+def finished(executor: Containers, work: Job) -> tuple[str, Path]:
+    handle = executor.submit(work)
+    return executor.wait([handle])[handle], Path(handle)
+
+
+def log(folder: Path, name: str = "job") -> str:
+    return (folder / "logs" / f"{name}.log").read_text(errors="replace")
+
+
+def left(folder: Path) -> list[str]:
+    """Containers of jobs below `folder`, in any state."""
+    words = ("ps", "--all", "--filter=label=newskills.job", "--format=json")
+    found = json.loads(subprocess.run(["podman", *words], capture_output=True, check=True).stdout)
+    return [one["Id"] for one in found if one["Labels"]["newskills.folder"].startswith(str(folder))]
+
+
+def test_a_mount_a_variable_and_the_code(tmp_path: Path) -> None:
+    data, code = tmp_path / "my data", tmp_path / "the code"
+    data.mkdir()
+    code.mkdir()
+    (data / "in.txt").write_text("from the host")
+    (code / "mine.py").write_text("WORD = 'imported'")
+    program = """
+import mine, os, pathlib
+text = pathlib.Path('/data/in.txt').read_text()
+pathlib.Path('/data/out.txt').write_text(f"{text}, {os.environ['GREETING']}, {mine.WORD}, {os.getcwd()}")
+"""
+    main = Command(name="m", container="test", script=Script(argv=("python3", "-c", program)))
+    executor = local(
+        tmp_path / "jobs", code=str(code), mounts=[f"{data}:/data"], env_vars=['GREETING=it\'s "fine" $HOME']
+    )
+    state, folder = finished(executor, job("a", main))
+    assert (state, log(folder, "m")) == ("completed", "")
+    assert (data / "out.txt").read_text() == 'from the host, it\'s "fine" $HOME, imported, /nemo_run/code'
+    assert left(tmp_path) == []
+
+
+def test_what_a_container_writes_belongs_to_the_caller(tmp_path: Path) -> None:
+    program = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text('x')"
+    out = tmp_path / "out"
+    out.mkdir()
+    executor = local(tmp_path / "jobs", mounts=[f"{out}:/out"])
+    assert finished(executor, job("a", client("m", program, "/out/file")))[0] == "completed"
+    owner = (out / "file").stat()
+    assert (owner.st_uid, owner.st_gid) == (os.getuid(), os.getgid())
+
+
+def test_read_only_means_read_only(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "file").write_text("old")
+    write = "open('/data/file', 'w').write('new')"
+    executor = local(tmp_path / "jobs", mounts=[f"{data}:/data:ro"])
+    state, folder = finished(executor, job("a", client("m", write)))
+    assert (state, "Read-only file system" in log(folder, "m")) == ("failed", True)
+    assert (data / "file").read_text() == "old"
+
+
+def test_paths_and_arguments_with_anything_in_them(tmp_path: Path) -> None:
+    nasty = 'it\'s a "path", with $pace\\ & [more]'
+    data = tmp_path / nasty.replace(",", "")
+    data.mkdir()
+    (data / "file").write_text("read")
+    program = "import sys; print(open(sys.argv[1]).read(), sys.argv[2:])"
+    words = ("a b", "", "'$x\"\n", "`id`")
+    executor = local(tmp_path / f"jobs: {nasty}", mounts=[f"{data}:{data}"])
+    state, folder = finished(executor, job("a", client("m", program, f"{data}/file", *words, env={"X": nasty})))
+    assert (state, log(folder, "m")) == ("completed", f"read {list(words)}\n")
+    assert left(tmp_path) == []
+
+
+def test_a_secret_stands_in_no_command_line_and_no_file(tmp_path: Path) -> None:
+    secret = "hf_tell_nobody_about_it"
+    program = """
+import os, time
+print(len(os.environ['HF_TOKEN']), len(os.environ['OTHER']), flush=True)
+time.sleep(600)
+"""
+    executor = local(tmp_path, environ={"HF_TOKEN": secret, "OTHER": secret})
+    handle = executor.submit(job("a", client("m", program, secrets=("OTHER",))))
+    until(
+        lambda: "\n" in (Path(handle, "logs/m.log").read_text() if Path(handle, "logs/m.log").exists() else ""),
+        "m",
+    )
+    assert log(Path(handle), "m") == f"{len(secret)} {len(secret)}\n"
+    lines = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if _readable(file)]
+    assert not any(secret.encode() in line for line in lines)
+    (container,) = left(tmp_path)
+    shown = subprocess.run(["podman", "inspect", container], capture_output=True, text=True, check=True).stdout
+    found = json.loads(shown)[0]
+    assert secret not in json.dumps({key: value for key, value in found.items() if key != "Config"})
+    assert secret not in json.dumps({key: value for key, value in found["Config"].items() if key != "Env"})
+    executor.cancel([handle])
+    executor.wait([handle])
+    assert not any(secret in file.read_text() for file in tmp_path.rglob("*") if file.is_file())
+
+
+def _readable(file: Path) -> bool:
+    try:
+        file.read_bytes()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("code", "state"), [(0, "completed"), (3, "failed"), (125, "failed"), (255, "failed")])
+def test_exit_codes(tmp_path: Path, code: int, state: str) -> None:
+    ended, folder = finished(local(tmp_path), job("a", client("m", f"raise SystemExit({code})")))
+    assert (ended, (folder / "m.exit").read_text()) == (state, f"{code}\n")
+
+
+def test_a_server_and_a_client_in_two_containers(tmp_path: Path) -> None:
+    work = job("a", server(), client("m", FETCH, Ref("server"), Ref("server", "port", "p=", ".")))
+    state, folder = finished(local(tmp_path), work)
+    assert state == "completed", log(folder, "m")
+    marks = {file.stem: file.read_text().strip() for file in folder.glob("*.exit")}
+    assert marks == {"m": "0", "server": "143", "job": "0 completed"}
+    port = (folder / "ports/server").read_text().split()[1]
+    assert log(folder, "m") == f"200 ['p={port}.']\n"
+    assert left(tmp_path) == []
+
+
+def test_a_container_and_a_plain_process_reach_each_other(tmp_path: Path) -> None:
+    plain = Command(name="m", script=Script(argv=(sys.executable, "-S", "-E", "-c", FETCH, Ref("server"))))
+    state, folder = finished(local(tmp_path), job("a", server(), plain))
+    assert (state, log(folder, "m")) == ("completed", "200 []\n")
+
+
+def test_a_server_that_dies_fails_the_job_at_once(tmp_path: Path) -> None:
+    dies = "print('out of memory', flush=True); raise SystemExit(7)"
+    state, folder = finished(local(tmp_path), job("a", client("m", STAY), server(code=dies)))
+    assert (state, (folder / "server.exit").read_text(), (folder / "m.exit").read_text()) == (
+        "failed",
+        "7\n",
+        "143\n",
+    )
+    assert "    | out of memory\n" in log(folder)
+    assert left(tmp_path) == []
+
+
+def test_a_cancelled_client_saves_its_work_behind_a_shell_of_its_own(tmp_path: Path) -> None:
+    saved = tmp_path / "a/saved"
+    argv = ("bash", "-c", '"$@"; true', "bash", *python(SAVE, str(saved)))
+    executor = local(tmp_path)
+    handle = executor.submit(job("a", Command(name="m", container="test", script=Script(argv=argv)), server()))
+    until(Path(f"{saved}.ready").exists, "the client")
+    executor.cancel([handle])
+    assert executor.wait([handle]) == {handle: "cancelled"}
+    assert saved.read_text() == "saved"
+    assert left(tmp_path) == []
+
+
+def test_a_stubborn_container_is_killed(tmp_path: Path) -> None:
+    up = tmp_path / "a/up"
+    wait = "import sys, time, pathlib\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.02)"
+    executor = local(tmp_path)
+    stubborn = Command(
+        name="server", role="server", container="test", script=Script(argv=python(STUBBORN, str(up)))
+    )
+    written = executor.prepare(job("a", stubborn, client("m", wait, str(up))))
+    script = Path(written.path, "job.sh")
+    script.write_text(script.read_text().replace("server_grace=10", "server_grace=1"))
+    handle = executor.start(written)
+    assert executor.wait([handle]) == {handle: "completed"}
+    assert Path(handle, "server.exit").read_text() == "137\n"
+    assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("who", ["job", "supervisor"])
+def test_a_killed_launcher_leaves_no_container(tmp_path: Path, who: str) -> None:
+    executor = local(tmp_path)
+    handle = executor.submit(job("a", client("m", STAY)))
+    until(lambda: Path(handle, "m.step").exists(), "the container")
+    os.kill(_job(handle) if who == "job" else _supervisor(handle), signal.SIGKILL)
+    executor.wait([handle])
+    until(lambda: not left(tmp_path), "the container to go")
+    assert executor.state([handle])[handle] in ("failed", "cancelled")
+
+
+@pytest.mark.parametrize("next_step", ["state", "cancel", "submit"])
+def test_what_nobody_supervises_any_more_is_removed_at_the_next_look(tmp_path: Path, next_step: str) -> None:
+    executor = local(tmp_path)
+    handle = executor.submit(job("a", client("m", STAY)))
+    other = executor.submit(job("b", client("m", STAY)))
+    until(lambda: Path(handle, "m.step").exists() and Path(other, "m.step").exists(), "the containers")
+    both = _job(handle), _supervisor(handle)
+    for pid in reversed(both):
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: not _alive(both[1]), "the supervisor to go")
+    assert len(left(tmp_path)) == 2
+    if next_step == "submit":
+        assert finished(local(tmp_path / "later"), job("c", client("m", "")))[0] == "completed"
+    else:
+        getattr(executor, next_step)([handle])
+    assert executor.state([handle, other]) == {handle: "failed", other: "running"}
+    assert len(left(tmp_path)) == 1
+    executor.cancel([other])
+    executor.wait([other])
+
+
+def _job(handle: str) -> int:
+    return int(Path(handle, "job.started").read_text().split()[1])
+
+
+def _supervisor(handle: str) -> int:
+    return int(Path(handle, "supervisor").read_text().split()[0])
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_jobs_run_at_the_same_time_and_dependencies_in_order(tmp_path: Path) -> None:
+    meet = """
+import pathlib, sys, time
+pathlib.Path('/meet', sys.argv[1]).touch()
+for _ in range(2000):
+    if len(list(pathlib.Path('/meet').iterdir())) > 1: sys.exit(0)
+    time.sleep(0.01)
+sys.exit(1)
+"""
+    place = tmp_path / "meet"
+    place.mkdir()
+    executor = local(tmp_path / "jobs", mounts=[f"{place}:/meet"])
+    first = [executor.submit(job(name, client("m", meet, name))) for name in ("a", "b")]
+    count = "import os; print(len(os.listdir('/meet')))"
+    last = executor.submit(job("c", client("m", count)), after=first)
+    assert executor.wait([*first, last]) == dict.fromkeys([*first, last], "completed")
+    assert log(Path(last), "m") == "2\n"
+
+
+def test_a_port_that_a_job_has_claimed_is_taken_for_other_containers(tmp_path: Path) -> None:
+    """Containers have no /tmp in common, but the locks on ports: a claimed port need not be listened on yet."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    fixed = Command(
+        name="server", role="server", container="test", script=Script(argv=python(STAY), port=port, ready=None)
+    )
+    executor = local(tmp_path)
+    first = executor.submit(job("a", fixed, client("m", STAY)))
+    until(lambda: "here" in (log(Path(first), "server") if Path(first, "logs/server.log").exists() else ""), "a")
+    state, second = finished(executor, job("b", fixed, client("m", STAY)))
+    assert (state, "is in use" in log(second)) == ("failed", True)
+    executor.cancel([first])
+    executor.wait([first])
+
+
+def test_an_image_from_a_dockerfile(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    context = tmp_path / "My image"
+    context.mkdir()
+    (context / "word").write_text("one")
+    (context / "Dockerfile").write_text(f"FROM {IMAGE}\nCOPY word /word\n")
+    executor = local(tmp_path / "jobs", containers={"test": f"dockerfile:{context}/Dockerfile"})
+    show = "print(open('/word').read())"
+    _, first = finished(executor, job("a", client("m", show)))
+    assert log(first, "m") == "one\n"
+    assert "podman builds locally-built-" in capfd.readouterr().err
+    (context / "word").write_text("two")
+    later = local(tmp_path / "later", containers={"test": f"dockerfile:{context}/Dockerfile"})
+    _, second = finished(later, job("a", client("m", show)))
+    assert log(second, "m") == "two\n"
+    name = tag(f"dockerfile:{context}/Dockerfile")
+    assert re.fullmatch(r"locally-built-[a-z0-9-]+-my-image-dockerfile:[0-9a-f]{12}", name)
+    subprocess.run(["podman", "rmi", "--force", name], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "message"),
+    [
+        (
+            {"containers": {"test": "localhost/newskills-no-such-image:1"}},
+            "is not on this machine, and podman cannot pull it",
+        ),
+        ({"containers": {"test": "dockerfile:/nowhere/Dockerfile"}}, "There is no file /nowhere/Dockerfile"),
+        ({"containers": {"test": "/images/vllm.sqsh"}}, "squashfs images are for Slurm"),
+        ({"mounts": ["/nowhere:/data"]}, "there is no /nowhere"),
+        (
+            {"engine": "docker", "environ": {"PATH": "/nowhere"}},
+            "with docker, which is not installed here. Install",
+        ),
+        (
+            {"engine": None, "environ": {"PATH": "/nowhere"}},
+            "with podman or docker, which are not installed here.",
+        ),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_starts(
+    tmp_path: Path, cluster: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        local(tmp_path / "jobs", **cluster).submit(job("a", client("m", "")))
+    assert not (tmp_path / "jobs").exists()
+
+
+def test_a_build_that_fails_names_the_file_and_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text(f"FROM {IMAGE}\nCOPY missing /missing\n")
+    with pytest.raises(ConfigError, match=r"cannot build an image from .*/Dockerfile: .*missing"):
+        local(tmp_path, containers={"test": f"dockerfile:{tmp_path}/Dockerfile"}).submit(job("a", client("m", "")))
+
+
+def test_no_containers_means_plain_processes_and_no_engine(tmp_path: Path) -> None:
+    executor = local(tmp_path, containers={}, engine="docker", environ={"DOCKER_HOST": "unix:///nowhere"})
+    argv = (sys.executable, "-c", "print('plain')")
+    state, folder = finished(executor, job("a", Command(name="m", container="test", script=Script(argv=argv))))
+    assert (state, log(folder, "m")) == ("completed", "plain\n")
+    assert not (folder / "job.clean_up").exists()
+
+
+@pytest.fixture
+def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Where podman answers as docker's engine."""
+    socket = tmp_path_factory.mktemp("api") / "s"
+    words = ("podman", "system", "service", "--time=0", f"unix://{socket}")
+    service = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    try:
+        until(socket.exists, "the service")
+        yield {"DOCKER_HOST": f"unix://{socket}"}
+    finally:
+        service.terminate()
+        service.wait()
+
+
+def test_the_docker_client(tmp_path: Path, docker: dict[str, str]) -> None:
+    if shutil.which("docker") is None:
+        pytest.skip("no docker client here")
+    out = tmp_path / "it's my out"
+    out.mkdir()
+    program = "import os, pathlib; pathlib.Path('/out/file').write_text(os.environ['HF_TOKEN'])"
+    executor = local(
+        tmp_path / "jobs", engine="docker", mounts=[f"{out}:/out"], environ={**docker, "HF_TOKEN": "hf_1"}
+    )
+    work = job("a", server(), client("m", FETCH, Ref("server")), client("n", program))
+    state, folder = finished(executor, work)
+    assert state == "completed", log(folder)
+    assert (log(folder, "m"), (out / "file").read_text()) == ("200 []\n", "hf_1")
+    handle = executor.submit(job("b", client("m", STAY)))
+    until(lambda: Path(handle, "m.step").exists(), "the container")
+    os.kill(_job(handle), signal.SIGKILL)
+    assert executor.wait([handle]) == {handle: "failed"}
+    assert left(tmp_path) == []
