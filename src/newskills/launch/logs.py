@@ -22,8 +22,12 @@ _LOOK_EVERY = 0.2
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 # `tail` ends, after a last look, when the process that reads stdin has: that is when nobody listens any more.
 _FOLLOW = "exec 3<&0\ncat <&3 >/dev/null &\nkeeper=$!\n"
-_TAIL = "tail -n +1 -s 0.1 -F --pid=$keeper -- {path} 2>/dev/null | sed -u {label} &\ntails+=($!)\n"
-_CAT = "cat -- {path} 2>/dev/null | sed {label}\n"
+_TAIL = (
+    "{{ tail -n +1 -s 0.1 -F --pid=$keeper -- {path} 2>/dev/null | sed -u {label}\n{ending}; }} &\ntails+=($!)\n"
+)
+_CAT = "cat -- {path} 2>/dev/null | sed {label}\n{ending}\n"
+_ENDING = "[[ -z $(tail -c 1 -- {path} 2>/dev/null) ]] || echo"
+"""Ends a last line without an end, so that another file's does not go on there."""
 
 
 def log_files(experiment: Experiment, job: str | None, command: str | None) -> list[tuple[str, str]]:
@@ -54,7 +58,7 @@ def chosen_jobs(experiment: Experiment, job: str | None) -> list[JobRecord]:
 
 def read_logs(shell: Shell, files: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Lines of all the files, one file after the other, each line with its label in front."""
-    script = "".join(_CAT.format(path=shlex.quote(path), label=_label(label)) for label, path in files)
+    script = "".join(_piece(_CAT, label, path) for label, path in files)
     with shell.converse(script) as process:
         yield from _lines(process)
 
@@ -64,7 +68,7 @@ def follow_logs(shell: Shell, files: Sequence[tuple[str, str]], over: Callable[[
 
     Files may appear later. What `over` raises is raised here at the end.
     """
-    script = _FOLLOW + "".join(_TAIL.format(path=shlex.quote(path), label=_label(label)) for label, path in files)
+    script = _FOLLOW + "".join(_piece(_TAIL, label, path) for label, path in files)
     failures: list[Exception] = []
     left = threading.Event()
     with shell.converse(script + 'wait "${tails[@]}"\n') as process:
@@ -98,6 +102,11 @@ def _lines(process: Popen[bytes]) -> Iterator[str]:
     assert process.stdout is not None
     while line := process.stdout.readline(LONGEST_LINE):
         yield clean(line.decode(errors="replace").removesuffix("\n"))
+
+
+def _piece(pattern: str, label: str, path: str) -> str:
+    path = shlex.quote(path)
+    return pattern.format(path=path, label=_label(label), ending=_ENDING.format(path=path))
 
 
 def _path(job: JobRecord, name: str) -> str:

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Logs of real files and jobs, here and over a real ssh server."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from tests.launch.jobs import cluster, environment, job, pipeline
+from tests.launch.sshd import remote, sshd
+
+from newskills.base.errors import ConfigError
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.experiments import Experiment, JobRecord
+from newskills.launch.logs import clean, follow_logs, log_files, read_logs
+from newskills.launch.package import Package
+from newskills.launch.shell import Here, Shell
+from newskills.launch.states import Watch, states
+from newskills.launch.submit import executor_of, submit
+
+__all__ = ["remote", "sshd"]
+
+
+@pytest.fixture(params=["here", "remote"])
+def shell(request) -> Shell:
+    return Here() if request.param == "here" else request.getfixturevalue("remote")
+
+
+def experiment(folder: str) -> Experiment:
+    jobs = [("train", {"main": "client", "server": "server"}), ("judge", {"main": "client"})]
+    return Experiment(
+        name="mine",
+        stamp="1",
+        submitted_at="",
+        cluster=ClusterConfig(),
+        folder=folder,
+        package=Package(path=""),
+        jobs=tuple(JobRecord(name=n, folder=f"{folder}/{n}", logs=f"{folder}/{n}", commands=c) for n, c in jobs),
+    )
+
+
+def test_labels_tell_apart_what_has_to_be():
+    mine = experiment("/x")
+    assert [label for label, _ in log_files(mine, None, None)] == [
+        "train/main",
+        "train/server",
+        "train/job",
+        "judge/main",
+        "judge/job",
+    ]
+    assert log_files(mine, "judge", None) == [("main", "/x/judge/main.log"), ("job", "/x/judge/job.log")]
+    assert log_files(mine, None, "server") == [("train", "/x/train/server.log")]
+    assert log_files(mine, "train", "main") == [("", "/x/train/main.log")]
+    with pytest.raises(ConfigError, match="no job 'jugde'; did you mean 'judge'"):
+        log_files(mine, "jugde", None)
+    with pytest.raises(ConfigError, match="command 'sever'; did you mean 'server'"):
+        log_files(mine, None, "sever")
+
+
+def test_reads_what_is_there(shell, tmp_path):
+    (tmp_path / "a b'c.log").write_text("one\ntwo")
+    (tmp_path / "x.log").write_bytes(b"\xff\x1b[31mred\x1b[0m\n10%\r20%\r30%\nwindows\r\n")
+    files = [
+        ("job/a", str(tmp_path / "a b'c.log")),
+        ("none", str(tmp_path / "none")),
+        ("", str(tmp_path / "x.log")),
+    ]
+    lines = list(read_logs(shell, files))
+    assert lines == ["[job/a] one", "[job/a] two", "\ufffdred", "30%", "windows"]
+
+
+def test_follows_until_it_is_over(shell, tmp_path):
+    """Files that appear later, and lines written right before the end, are all shown."""
+    over, seen, late = threading.Event(), [], tmp_path / "late.log"
+    (tmp_path / "early.log").write_text("first\n")
+    files = [("early", str(tmp_path / "early.log")), ("late", str(late))]
+    for line in follow_logs(shell, files, over.is_set):
+        seen.append(line)
+        if line == "[early] first":
+            late.write_text("appeared\n")
+        if line == "[late] appeared":
+            with late.open("a") as file:
+                file.write("".join(f"{i}\n" for i in range(1000)))
+            over.set()
+    assert seen[:2] == ["[early] first", "[late] appeared"]
+    assert seen[2:] == [f"[late] {i}" for i in range(1000)]
+
+
+def test_nothing_stays_when_the_listener_leaves(shell, tmp_path):
+    log = tmp_path / "left-behind.log"
+    log.write_text("one\n")
+    lines = follow_logs(shell, [("", str(log))], lambda: False)
+    assert next(lines) == "one"
+    assert tails(log)
+    lines.close()
+    until = time.monotonic() + 20
+    while tails(log) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not tails(log)
+
+
+def tails(log: Path) -> list[str]:
+    """Process ids of those that have `log` in their argv."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if words[0] == b"tail" and os.fsencode(log) in words:
+                found.append(process.name)
+    return found
+
+
+def test_what_goes_wrong_while_following_is_said(shell, tmp_path):
+    def over() -> bool:
+        raise ConfigError("lost")
+
+    with pytest.raises(ConfigError, match="lost"):
+        list(follow_logs(shell, [("", str(tmp_path / "x"))], over))
+
+
+def test_follows_a_job_of_this_machine(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    environ = environment(tmp_path)
+    work = "for i in 1 2 3; do echo line $i; sleep 0.2; done; exit 5"
+    done = submit(pipeline("mine", job("one", work)), cluster(tmp_path), environ)
+    executor = executor_of(done, environ)
+    watch = Watch(done.jobs, executor, Here())
+    lines = list(follow_logs(Here(), log_files(done, "one", "main"), watch.over))
+    assert lines == ["line 1", "line 2", "line 3"]
+    assert [one.code for one in states(done, executor, Here())] == [5]
+
+
+def test_a_job_without_a_mark_ends_the_following(tmp_path, monkeypatch):
+    """The executor knows that it has ended, though there is no job.exit."""
+    monkeypatch.chdir(tmp_path)
+    environ = environment(tmp_path)
+    done = submit(pipeline("mine", job("one", "echo begun; sleep 600")), cluster(tmp_path), environ)
+    executor = executor_of(done, environ)
+    watch = Watch(done.jobs, executor, Here())
+    assert not watch.over()
+    executor.cancel(done.handles)
+    executor.wait(done.handles)
+    os.unlink(f"{done.jobs[0].folder}/job.exit")
+    watch._asked = -1e9
+    assert watch.over()
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("a\x1b[1;31mb\x1b[m", "ab"),
+        ("10%\r100%", "100%"),
+        ("x\r", "x"),
+        ("\x1b]0;t\x07", "\x1b]0;t\x07"),
+        ("", ""),
+    ],
+)
+def test_clean(line, shown):
+    assert clean(line) == shown
