@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from newskills.base.plan import Job
+from newskills.base.plan import Command, CommandGroup, Job, Ref, Script, Word
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.executors.slurm import Slurm
 from newskills.launch.executors.slurm_status import WAITING
@@ -28,7 +28,9 @@ def require_cluster() -> None:
         pytest.skip("no Slurm here: sinfo is not in PATH")
     seen = subprocess.run(["sinfo", "-h", "-o", "%D %t"], capture_output=True, text=True, timeout=30)
     if seen.returncode != 0:
-        pytest.skip(f"no Slurm cluster answers (SLURM_CONF={os.environ.get('SLURM_CONF', '')}): {seen.stderr[:200]}")
+        pytest.skip(
+            f"no Slurm cluster answers (SLURM_CONF={os.environ.get('SLURM_CONF', '')}): {seen.stderr[:200]}"
+        )
     nodes = sum(int(line.split()[0]) for line in set(seen.stdout.splitlines()))
     if nodes < MANY:
         pytest.skip(f"the Slurm cluster has {nodes} nodes; {MANY} are needed")
@@ -40,7 +42,7 @@ def slurm(folder: Path | str, *, environ: Mapping[str, str] | None = None, **clu
     return Slurm(Site(cluster=ClusterConfig(**keys), folder=str(folder), environ=environ))
 
 
-def ended(executor: Slurm, handles: Sequence[str], patience: float = 60.0) -> dict[str, str]:
+def ended(executor: Slurm, handles: Sequence[str], patience: float = 30.0) -> dict[str, str]:
     """Waits for the end of all; their states."""
     seen: dict[str, str] = {}
 
@@ -52,7 +54,7 @@ def ended(executor: Slurm, handles: Sequence[str], patience: float = 60.0) -> di
     return seen
 
 
-def finished(executor: Slurm, work: Job, *, after: Sequence[str] = (), patience: float = 60.0) -> tuple[str, Path]:
+def finished(executor: Slurm, work: Job, *, after: Sequence[str] = (), patience: float = 30.0) -> tuple[str, Path]:
     """Runs a job to its end: its state and folder."""
     handle = executor.submit(work, after=after)
     state = ended(executor, [handle], patience)[handle]
@@ -64,7 +66,7 @@ def submitted(executor: Slurm, *jobs: Job) -> dict[str, str]:
     return executor.submit_all([Waiting(one, (), one.depends_on) for one in jobs])
 
 
-def until(true: Callable[[], object], what: str | Callable[[], str], patience: float = 60.0) -> None:
+def until(true: Callable[[], object], what: str | Callable[[], str], patience: float = 30.0) -> None:
     deadline = time.monotonic() + patience
     while not true():
         said = what if isinstance(what, str) else what()
@@ -75,3 +77,22 @@ def until(true: Callable[[], object], what: str | Callable[[], str], patience: f
 def story(folder: Path) -> str:
     """All logs of a job, for messages of failing tests and for looking into."""
     return "".join(f"== {file.name}\n{file.read_text(errors='replace')}" for file in sorted(folder.glob("logs/*")))
+
+
+def bash(name: str, code: str, *words: Word, **more: object) -> Command:
+    """A client that any user can run on any node; it starts in the job's folder."""
+    argv = ("bash", "-c", f'cd -- "$1" && shift || exit 1\n{code}', name, Ref(name, "folder"), *words)
+    return Command(name=name, script=Script(argv=argv, **more))
+
+
+def grouped(name: str, *groups: CommandGroup, **more: object) -> Job:
+    return Job(name=name, groups=groups, **more)
+
+
+def scontrol(*words: str) -> str:
+    return subprocess.run(["scontrol", *words], capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def field(text: str, name: str) -> str:
+    """Of what `scontrol show` prints."""
+    return next(word.partition("=")[2] for word in text.split() if word.startswith(f"{name}="))

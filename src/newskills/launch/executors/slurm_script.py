@@ -29,7 +29,7 @@ TASK_PATIENCE = 60
 
 OURS = ("array", "chdir", "dependency", "error", "export", "hetjob", "open-mode", "output", "parsable", "wrap")
 """Options that sbatch_kwargs cannot change, as the job script relies on them."""
-ONCE = ("job-name", "output", "open-mode", "requeue", "signal", "mail-type", "mail-user")
+ONCE = ("output", "open-mode", "requeue", "signal", "mail-type", "mail-user")
 """Options of the whole job, which stand above its first group only."""
 
 Options = dict[str, str]

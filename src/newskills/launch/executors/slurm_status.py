@@ -19,7 +19,10 @@ from newskills.launch.shell import Call, Ran, Shell
 LAG = (0.0, 0.3, 0.7, 1.5)
 """Seconds to wait before each look into accounting, which learns of an end later than everybody else."""
 
-SQUEUE_FIELDS = ("JobID", "HetJobID", "ArrayJobID", "State", "Reason", "RestartCnt")
+SQUEUE_FIELDS = (
+    *("JobID", "HetJobID", "HetJobOffset", "ArrayJobID", "ArrayTaskID"),
+    *("State", "Reason", "RestartCnt"),
+)
 ACTIVE = {
     "PENDING": "pending",
     "REQUEUED": "requeued",
@@ -121,7 +124,8 @@ def accounted(shell: Shell, ids: Sequence[str]) -> dict[str, Record]:
         ran = shell.run_all([_sacct(missing)])[0]
         if ran.code != 0:
             break
-        found |= from_sacct(ran.out)
+        seen = from_sacct(ran.out)
+        found |= {one: seen[one] for one in missing if one in seen}
         missing = [one for one in missing if one not in found]
     return found
 
@@ -133,9 +137,14 @@ def from_squeue(text: str) -> dict[str, Record]:
         fields = [field.strip() for field in line.split("|")]
         if len(fields) < len(SQUEUE_FIELDS):
             continue
-        job, het, array, state, reason, restarts = fields[: len(SQUEUE_FIELDS)]
+        job, het, offset, array, task, state, reason, restarts = fields[: len(SQUEUE_FIELDS)]
         record = Record(state, "" if reason in _EMPTY else reason, int(restarts) if restarts.isdigit() else 0)
-        for one in {job, *(other for other in (het, array) if other not in _EMPTY)}:
+        names = {job}
+        if het not in _EMPTY:
+            names |= {het, f"{het}+{offset}"}
+        if array not in _EMPTY:
+            names |= {array, f"{array}_{task}"}
+        for one in names:
             parts.setdefault(one, []).append(record)
     return {one: _together(some) for one, some in parts.items()}
 

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs on a real Slurm cluster: how they start, end, wait for each other, and what is known of them meanwhile."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+from tests.launch.places import SERVER, client, job, python, server
+from tests.launch.slurm_cluster import (
+    bash,
+    ended,
+    field,
+    finished,
+    grouped,
+    require_cluster,
+    scontrol,
+    slurm,
+    story,
+    submitted,
+    until,
+)
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import Command, CommandGroup, HardwareConfig, Ready, Ref, Script
+from newskills.launch.executors.slurm_status import accounted
+from newskills.launch.shell import Here
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+ODD = ("a b", "it's", '"$HOME"', "", "\\", "new\nline", "*", "ä€", "--x=`id`;#")
+STAY = "touch here; exec sleep 600"
+SAVE = "trap 'touch saving; sleep 7; touch saved; exit 7' TERM; touch here; sleep 600 & wait"
+"""Takes longer to save than Slurm's KillWait on the test cluster."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> None:
+    require_cluster()
+
+
+def open_server(name: str = "server") -> Command:
+    """For other nodes to see."""
+    script = Script(argv=python(SERVER, "0.0.0.0", Ref(name, "port")), port=0, ready=Ready(patience=20))
+    return Command(name=name, role="server", script=script)
+
+
+def test_a_job_runs_and_every_character_arrives(tmp_path: Path) -> None:
+    folder = tmp_path / "a folder with 'quotes', \"more\", 100% and $HOME"
+    code = "import sys, os; print(sys.argv[1:] == eval(os.environ['EXPECTED']), os.environ['PLAIN'], os.getcwd())"
+    work = client("main", code, *ODD, env={"EXPECTED": repr(list(ODD))}, secrets=("MY_TOKEN",))
+    environ = {"PATH": os.environ["PATH"], "MY_TOKEN": "hunter2hunter2", "UNASKED_TOKEN": "hunter3"}
+    executor = slurm(folder, environ=environ, env_vars=["PLAIN=it's plain"])
+    state, where = finished(executor, job("one", work))
+    assert state == "completed", story(where)
+    assert (where / "logs" / "main.log").read_text() == f"True it's plain {os.getcwd()}\n"
+    assert (where / "job.exit").read_text() == "0 completed\n"
+    handle = (where / "handle").read_text().split()[0]
+    assert (where / "logs" / f"one_{handle}_sbatch.log").is_file()
+    assert any(line.startswith("True it's plain") for line in executor.logs(handle))
+    with pytest.raises(ConfigError, match="known"):
+        list(executor.logs("77777777"))
+
+
+def test_secrets_travel_by_name_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNASKED_TOKEN", "hunter3hunter3")
+    monkeypatch.setenv("SBATCH_PARTITION", "nowhere")
+    monkeypatch.setenv("SLURM_NTASKS", "77")
+    show = 'echo "${MY_TOKEN: -4} ${UNASKED_TOKEN:-unset} $SLURM_NTASKS"; ps -eo args >ps.txt'
+    work = job("one", bash("main", show, secrets=("MY_TOKEN",)))
+    environ = {**os.environ, "MY_TOKEN": "hunter2hunter2wxyz"}
+    state, where = finished(slurm(tmp_path, environ=environ), work)
+    assert state == "completed", story(where)
+    assert (where / "logs" / "main.log").read_text() == "wxyz unset 1\n"
+    known = scontrol("show", "job", (where / "handle").read_text().split()[0])
+    files = [file.read_text(errors="replace") for file in where.rglob("*") if file.is_file()]
+    assert not [text for text in (known, *files) if "hunter2" in text]
+
+
+def test_server_and_client_on_different_nodes(tmp_path: Path) -> None:
+    fetch = (
+        "import os, sys, urllib.request\n"
+        "print(os.environ['SLURMD_NODENAME'], sys.argv[1:], urllib.request.urlopen(sys.argv[1] + '/health').status)"
+    )
+    nodes = ("SLURM_MASTER_NODE_HET_GROUP_0", "SLURM_MASTER_NODE_HET_GROUP_1")
+    work = grouped(
+        "het",
+        CommandGroup(name="servers", commands=(open_server(),), hardware=HardwareConfig(num_gpus=2)),
+        CommandGroup(
+            name="clients",
+            commands=(
+                client("main", fetch, Ref("server"), Ref("server", "node"), Ref("main", "node")),
+                bash("names", f'echo "${nodes[0]} ${nodes[1]} ${{CUDA_VISIBLE_DEVICES:-none}}"'),
+            ),
+            hardware=HardwareConfig(num_nodes=2, sbatch_kwargs={"comment": 'it\'s "odd" \\ here'}),
+        ),
+    )
+    state, where = finished(slurm(tmp_path), work)
+    assert state == "completed", story(where)
+    first, second, gpus = (where / "logs" / "names.log").read_text().split()
+    assert first != second
+    assert gpus == "none"
+    said = (where / "logs" / "main.log").read_text()
+    assert re.match(rf"{second} \['http://{first}:\d+', '{first}', '{second}'\] 200\n", said), said
+    handle = (where / "handle").read_text().split()[0]
+    part = scontrol("show", "job", f"{handle}+1")
+    assert 'Comment=it\'s "odd" \\ here' in part
+
+
+def test_a_server_on_all_nodes_and_tasks(tmp_path: Path) -> None:
+    say = 'printf "%s\\n" "$1 $SLURM_PROCID $(hostname) $2 $3" >>said; exec sleep 600'
+    words = (Ref("server", "rank"), Ref("server", "node"), Ref("server", "port"))
+    listening = bash("server", say, *words, port=0, all_nodes=True, setup=f"echo set >>'{tmp_path}/wide/setup'")
+    everywhere = structs.replace(listening, role="server")
+    wait = "until [[ $(wc -l <said) -eq 3 ]]; do sleep 0.1; done; hostname"
+    work = grouped(
+        "wide",
+        CommandGroup(name="all", commands=(everywhere, bash("main", wait)), hardware=HardwareConfig(num_nodes=3)),
+    )
+    state, where = finished(slurm(tmp_path), work)
+    assert state == "completed", story(where)
+    rows = sorted(line.split() for line in (where / "said").read_text().splitlines())
+    assert [row[:2] for row in rows] == [["0", "0"], ["1", "1"], ["2", "2"]]
+    assert len({row[2] for row in rows}) == 3
+    assert {row[3] for row in rows} == {rows[0][2]}
+    assert len({row[4] for row in rows}) == 1
+    assert (where / "setup").read_text() == "set\n" * 3
+    assert (where / "logs" / "main.log").read_text().strip() == rows[0][2]
+
+
+def test_three_jobs_one_after_the_other(tmp_path: Path) -> None:
+    note = 'sleep 0.5; echo "$1" >>../order'
+    jobs = [
+        grouped(name, CommandGroup(name="all", commands=(bash("main", note, name),)), depends_on=needs)
+        for name, needs in (("a", ()), ("b", ("a",)), ("c", ("a", "b")))
+    ]
+    executor = slurm(tmp_path)
+    handles = submitted(executor, *jobs)
+    states = executor.state(list(handles.values()))
+    assert states[handles["c"]] == "pending (Dependency)"
+    assert set(ended(executor, list(handles.values())).values()) == {"completed"}
+    assert (tmp_path / "order").read_text() == "a\nb\nc\n"
+    last, _ = finished(executor, job("d", bash("main", note, "d")), after=list(handles.values()))
+    assert last == "completed"
+
+
+def test_a_client_that_fails_fails_the_job(tmp_path: Path) -> None:
+    executor = slurm(tmp_path, dependency_type="afterok")
+    bad = job("bad", server(), bash("main", "sleep 0.5; exit 3"))
+    good = grouped("good", CommandGroup(name="all", commands=(bash("main", "true"),)), depends_on=("bad",))
+    handles = submitted(executor, bad, good)
+    states = ended(executor, list(handles.values()))
+    assert states[handles["bad"]] == "failed"
+    assert states[handles["good"]].startswith("cancelled")
+    shown = scontrol("show", "job", handles["bad"])
+    assert (field(shown, "JobState"), field(shown, "ExitCode")) == ("FAILED", "3:0")
+    with pytest.raises(ConfigError, match="never start"):
+        executor.submit(job("later", bash("main", "true")), after=[handles["bad"]])
+
+
+def test_a_server_that_dies_fails_the_job_in_seconds(tmp_path: Path) -> None:
+    dying = "import sys, time; print('out of memory, alas', flush=True); time.sleep(0.5); sys.exit(0)"
+    began = time.monotonic()
+    state, where = finished(slurm(tmp_path), job("j", server(code=dying), bash("main", STAY, Ref("server"))))
+    assert state == "failed"
+    assert time.monotonic() - began < 20
+    assert (where / "job.exit").read_text().startswith("1 failed server 'server' ended with exit code 0")
+    assert "| out of memory, alas" in story(where)
+
+
+def test_a_finished_command_ends_its_job(tmp_path: Path) -> None:
+    """The exact figure is in bench/: here only that nobody sleeps."""
+    state, where = finished(slurm(tmp_path), job("j", server(), bash("main", "sleep 1")))
+    shown = scontrol("show", "job", (where / "handle").read_text().split()[0])
+    minutes, seconds = map(int, field(shown, "RunTime").split(":")[1:])
+    assert state == "completed"
+    assert minutes * 60 + seconds <= 8
+
+
+def test_what_runs_may_save_its_work_when_cancelled(tmp_path: Path) -> None:
+    executor = slurm(tmp_path)
+    first = job("first", bash("main", SAVE))
+    second = grouped("second", CommandGroup(name="all", commands=(bash("main", STAY),)), depends_on=("first",))
+    handles = submitted(executor, first, second)
+    until(lambda: (tmp_path / "first" / "here").exists(), "the first job")
+    executor.cancel(list(handles.values()))
+    states = ended(executor, list(handles.values()))
+    assert states == {handles["first"]: "cancelled", handles["second"]: "cancelled"}
+    assert (tmp_path / "first" / "saved").exists()
+    assert (tmp_path / "first" / "job.exit").read_text() == "143 cancelled received SIGTERM\n"
+    executor.cancel(list(handles.values()))
+
+
+def test_parts_of_a_heterogeneous_job_are_cancelled_together(tmp_path: Path) -> None:
+    executor = slurm(tmp_path)
+    work = grouped(
+        "het",
+        CommandGroup(name="one", commands=(bash("a", "trap 'exit 0' TERM; touch a; sleep 600 & wait"),)),
+        CommandGroup(name="two", commands=(bash("b", SAVE),)),
+    )
+    handle = executor.submit(work)
+    where = tmp_path / "het"
+    until(lambda: (where / "a").exists() and (where / "here").exists(), "both parts")
+    executor.cancel([handle])
+    assert ended(executor, [handle]) == {handle: "cancelled"}
+    assert (where / "saved").exists()
+    assert ((where / "a.exit").read_text(), (where / "b.exit").read_text()) == ("0\n", "7\n")
+
+
+def test_scancel_by_hand_is_seen(tmp_path: Path) -> None:
+    executor = slurm(tmp_path)
+    handle = executor.submit(job("j", bash("main", STAY)))
+    until(lambda: (tmp_path / "j" / "here").exists(), "the job")
+    subprocess.run(["scancel", handle], check=True)
+    assert ended(executor, [handle]) == {handle: "cancelled"}
+
+
+COUNT = """
+import pathlib, signal, sys, time
+lines = pathlib.Path(sys.argv[1], "lines")
+begin = len(lines.read_text().split()) if lines.exists() else 0
+stop = []
+signal.signal(signal.SIGTERM, lambda *_: stop.append(1))
+with lines.open("a") as file:
+    for number in range(begin, 200):
+        print(number, file=file, flush=True)
+        time.sleep(0.2)
+        if stop:
+            sys.exit(9)
+"""
+"""Counts to 199 in 40 s, and goes on where it was stopped."""
+
+
+def test_a_copy_goes_on_at_the_time_limit(tmp_path: Path) -> None:
+    executor = slurm(tmp_path)
+    hardware = HardwareConfig(time_limit="00:01:00", sbatch_kwargs={"signal": "B:USR1@50"})
+    work = grouped(
+        "j",
+        CommandGroup(
+            name="all", commands=(server(), client("main", COUNT, Ref("main", "folder"))), hardware=hardware
+        ),
+        copies=3,
+    )
+    handles = submitted(
+        executor,
+        work,
+        grouped("end", CommandGroup(name="all", commands=(bash("main", "true"),)), depends_on=("j",)),
+    )
+    states = ended(executor, list(handles.values()), 200)
+    where = tmp_path / "j"
+    assert states == {handles["j"]: "completed", handles["end"]: "completed"}, story(where)
+    assert (where / "lines").read_text().split() == [str(number) for number in range(200)]
+    logs = [file.read_text() for file in sorted(where.glob("logs/*_sbatch.log"))]
+    assert len(logs) >= 2
+    assert all("job time with exit code 75" in text for text in logs[:-1])
+    assert "job completed" in logs[-1]
+    assert len(handles["j"].split(":")) == 4
+    last = executor.state([handles["j"].split(":")[3]])
+    assert next(iter(last.values())).startswith("cancelled")
+
+
+def test_copies_do_not_repeat_a_failure(tmp_path: Path) -> None:
+    executor = slurm(tmp_path)
+    work = bash("main", "echo x >>tries; exit 5")
+    handle = executor.submit(grouped("j", CommandGroup(name="all", commands=(work,)), copies=2))
+    assert ended(executor, [handle]) == {handle: "failed"}
+    assert (tmp_path / "j" / "tries").read_text() == "x\n"
+
+
+def test_unknown_jobs_are_not_waited_for(tmp_path: Path) -> None:
+    executor = slurm(tmp_path)
+    with pytest.raises(ConfigError, match="knows no job 88888888"):
+        executor.submit(job("j", bash("main", "true")), after=["88888888"])
+    with pytest.raises(ConfigError, match="no id of a Slurm job"):
+        executor.submit(job("j", bash("main", "true")), after=["1; touch x"])
+    assert executor.state(["88888888"]) == {"88888888": "unknown"}
+
+
+def test_all_jobs_or_none(tmp_path: Path) -> None:
+    executor = slurm(tmp_path)
+    wrong = CommandGroup(
+        name="all", commands=(bash("main", "true"),), hardware=HardwareConfig(partition="no-such-partition")
+    )
+    with pytest.raises(ConfigError, match="partition"):
+        submitted(executor, job("a", bash("main", STAY)), grouped("b", wrong))
+    handle = (tmp_path / "a" / "handle").read_text().split()[0]
+    assert ended(executor, [handle]) == {handle: "cancelled"}
+
+
+def test_states_after_a_burst_and_from_accounting(tmp_path: Path) -> None:
+    executor = slurm(tmp_path)
+    jobs = [job(f"j{number}", bash("main", f"exit {number % 2}")) for number in range(12)]
+    handles = submitted(executor, *jobs)
+    states = ended(executor, list(handles.values()))
+    assert [states[handles[one.name]] for one in jobs] == ["completed", "failed"] * 6
+    found = accounted(Here(), list(handles.values()))
+    if found:  # a cluster may have no accounting
+        until(
+            lambda: all(
+                one.word() in ("completed", "failed") for one in accounted(Here(), list(handles.values())).values()
+            ),
+            "accounting",
+        )
+
+
+def test_jobs_that_slurm_forgot_left_marks(tmp_path: Path) -> None:
+    for handle, mark in (("99999001", "0 completed\n"), ("99999002:99999003", "75 time the time limit is near\n")):
+        (tmp_path / handle).mkdir()
+        (tmp_path / handle / "handle").write_text(f"{handle}\n/nowhere\n")
+        (tmp_path / handle / "job.exit").write_text(mark)
+    states = slurm(tmp_path).state(["99999001", "99999002:99999003", "99999004"])
+    assert states == {"99999001": "completed", "99999002:99999003": "timeout", "99999004": "unknown"}
+
+
+def test_arrays_of_others_have_one_state(tmp_path: Path) -> None:
+    submit = [
+        "sbatch",
+        "--parsable",
+        "--array=1-3",
+        "--output=/dev/null",
+        "--wrap=exit $((SLURM_ARRAY_TASK_ID == 2))",
+    ]
+    array = subprocess.run(submit, capture_output=True, text=True, check=True, cwd=tmp_path).stdout.strip()
+    assert ended(slurm(tmp_path), [array, f"{array}_1"]) == {array: "failed", f"{array}_1": "completed"}
