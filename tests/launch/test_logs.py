@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import threading
 import time
 from pathlib import Path
@@ -43,6 +44,10 @@ def experiment(folder: str) -> Experiment:
     )
 
 
+def pattern(path: Path) -> str:
+    return f"{shlex.quote(str(path)[:-1])}[{path.name[-1]}]"
+
+
 def test_labels_tell_apart_what_has_to_be():
     mine = experiment("/x")
     assert [label for label, _ in log_files(mine, None, None)] == [
@@ -52,9 +57,12 @@ def test_labels_tell_apart_what_has_to_be():
         "judge/main",
         "judge/job",
     ]
-    assert log_files(mine, "judge", None) == [("main", "/x/judge/main.log"), ("job", "/x/judge/job.log")]
-    assert log_files(mine, None, "server") == [("train", "/x/train/server.log")]
-    assert log_files(mine, "train", "main") == [("", "/x/train/main.log")]
+    assert log_files(mine, "judge", None) == [
+        ("main", "/x/judge/main.lo[g]"),
+        ("job", "/x/judge/job.lo[g] /x/judge/judge_*_sbatch.log"),
+    ]
+    assert log_files(mine, None, "server") == [("train", "/x/train/server.lo[g]")]
+    assert log_files(mine, "train", "main") == [("", "/x/train/main.lo[g]")]
     with pytest.raises(ConfigError, match="no job 'jugde'; did you mean 'judge'"):
         log_files(mine, "jugde", None)
     with pytest.raises(ConfigError, match="command 'sever'; did you mean 'server'"):
@@ -65,19 +73,28 @@ def test_reads_what_is_there(shell, tmp_path):
     (tmp_path / "a b'c.log").write_text("one\ntwo")
     (tmp_path / "x.log").write_bytes(b"\xff\x1b[31mred\x1b[0m\n10%\r20%\r30%\nwindows\r\n")
     files = [
-        ("job/a", str(tmp_path / "a b'c.log")),
-        ("none", str(tmp_path / "none")),
-        ("", str(tmp_path / "x.log")),
+        ("job/a", pattern(tmp_path / "a b'c.log")),
+        ("none", pattern(tmp_path / "none")),
+        ("", pattern(tmp_path / "x.log")),
     ]
     lines = list(read_logs(shell, files))
     assert lines == ["[job/a] one", "[job/a] two", "\ufffdred", "30%", "windows"]
+
+
+def test_logs_of_slurm_jobs_have_a_number(shell, tmp_path):
+    (tmp_path / "judge").mkdir()
+    (tmp_path / "judge" / "judge_17_sbatch.log").write_text("first life\n")
+    (tmp_path / "judge" / "judge_18_sbatch.log").write_text("second life\n")
+    files = log_files(experiment(str(tmp_path)), "judge", "job")
+    assert list(read_logs(shell, files)) == ["first life", "second life"]
+    assert list(follow_logs(shell, files, lambda: True)) == ["first life", "second life"]
 
 
 def test_follows_until_it_is_over(shell, tmp_path):
     """Files that appear later, and lines written right before the end, are all shown."""
     over, seen, late = threading.Event(), [], tmp_path / "late.log"
     (tmp_path / "early.log").write_text("first\n")
-    files = [("early", str(tmp_path / "early.log")), ("late", str(late))]
+    files = [("early", pattern(tmp_path / "early.log")), ("late", pattern(late))]
     for line in follow_logs(shell, files, over.is_set):
         seen.append(line)
         if line == "[early] first":
@@ -93,7 +110,7 @@ def test_follows_until_it_is_over(shell, tmp_path):
 def test_nothing_stays_when_the_listener_leaves(shell, tmp_path):
     log = tmp_path / "left-behind.log"
     log.write_text("one\n")
-    lines = follow_logs(shell, [("", str(log))], lambda: False)
+    lines = follow_logs(shell, [("", pattern(log))], lambda: False)
     assert next(lines) == "one"
     assert tails(log)
     lines.close()
@@ -119,7 +136,7 @@ def test_what_goes_wrong_while_following_is_said(shell, tmp_path):
         raise ConfigError("lost")
 
     with pytest.raises(ConfigError, match="lost"):
-        list(follow_logs(shell, [("", str(tmp_path / "x"))], over))
+        list(follow_logs(shell, [("", pattern(tmp_path / "x"))], over))
 
 
 def test_follows_a_job_of_this_machine(tmp_path, monkeypatch):

@@ -20,20 +20,33 @@ LONGEST_LINE = 1 << 16
 
 _LOOK_EVERY = 0.2
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+# found PATTERN...: sets `files` to those that are there.
+_FOUND = 'shopt -s nullglob\nfound() { files=("$@"); [[ ${#files[@]} -gt 0 ]]; }\n'
+# A last line without an end is ended, so that another file's does not go on there.
+_CAT = """
+if found {paths}; then
+    cat -- "${{files[@]}}" | sed {label}
+    [[ -z $(tail -c 1 -- "${{files[-1]}}") ]] || echo
+fi
+"""
 # `tail` ends, after a last look, when the process that reads stdin has: that is when nobody listens any more.
 _FOLLOW = "exec 3<&0\ncat <&3 >/dev/null &\nkeeper=$!\n"
-_TAIL = (
-    "{{ tail -n +1 -s 0.1 -F --pid=$keeper -- {path} 2>/dev/null | sed -u {label}\n{ending}; }} &\ntails+=($!)\n"
-)
-_CAT = "cat -- {path} 2>/dev/null | sed {label}\n{ending}\n"
-_ENDING = "[[ -z $(tail -c 1 -- {path} 2>/dev/null) ]] || echo"
-"""Ends a last line without an end, so that another file's does not go on there."""
+_TAIL = """
+{{
+    until found {paths} || ! kill -0 $keeper 2>/dev/null; do sleep 0.1; done
+    if found {paths}; then
+        tail -q -n +1 -s 0.1 -F --pid=$keeper -- "${{files[@]}}" 2>/dev/null | sed -u {label}
+        [[ -z $(tail -c 1 -- "${{files[-1]}}") ]] || echo
+    fi
+}} &
+tails+=($!)
+"""
 
 
 def log_files(experiment: Experiment, job: str | None, command: str | None) -> list[tuple[str, str]]:
-    """(label, path) of the logs; `command` "job" is the log of job.sh. Raises ConfigError for unknown names.
+    """(label, patterns of bash for paths) of the logs; `command` "job" means the log of job.sh.
 
-    Labels tell apart as much as has to be told apart.
+    Labels tell apart as much as has to be told apart. Raises ConfigError for unknown names.
     """
     jobs = chosen_jobs(experiment, job)
     known = {name for one in jobs for name in one.commands} | {JOB_LOG}
@@ -41,7 +54,7 @@ def log_files(experiment: Experiment, job: str | None, command: str | None) -> l
         raise ConfigError(f"No job of '{experiment.id}' has a command '{command}'{suggest(command, known)}")
     names = [(one, name) for one in jobs for name in (*one.commands, JOB_LOG) if command in (None, name)]
     return [
-        ("/".join(([one.name] if len(jobs) > 1 else []) + ([name] if command is None else [])), _path(one, name))
+        ("/".join(([one.name] if len(jobs) > 1 else []) + ([name] if command is None else [])), _paths(one, name))
         for one, name in names
         if name in one.commands or name == JOB_LOG
     ]
@@ -58,7 +71,7 @@ def chosen_jobs(experiment: Experiment, job: str | None) -> list[JobRecord]:
 
 def read_logs(shell: Shell, files: Sequence[tuple[str, str]]) -> Iterator[str]:
     """Lines of all the files, one file after the other, each line with its label in front."""
-    script = "".join(_piece(_CAT, label, path) for label, path in files)
+    script = _FOUND + "".join(_piece(_CAT, label, path) for label, path in files)
     with shell.converse(script) as process:
         yield from _lines(process)
 
@@ -68,7 +81,7 @@ def follow_logs(shell: Shell, files: Sequence[tuple[str, str]], over: Callable[[
 
     Files may appear later. What `over` raises is raised here at the end.
     """
-    script = _FOLLOW + "".join(_piece(_TAIL, label, path) for label, path in files)
+    script = _FOUND + _FOLLOW + "".join(_piece(_TAIL, label, path) for label, path in files)
     failures: list[Exception] = []
     left = threading.Event()
     with shell.converse(script + 'wait "${tails[@]}"\n') as process:
@@ -104,13 +117,15 @@ def _lines(process: Popen[bytes]) -> Iterator[str]:
         yield clean(line.decode(errors="replace").removesuffix("\n"))
 
 
-def _piece(pattern: str, label: str, path: str) -> str:
-    path = shlex.quote(path)
-    return pattern.format(path=path, label=_label(label), ending=_ENDING.format(path=path))
+def _piece(pattern: str, label: str, paths: str) -> str:
+    return pattern.format(paths=paths, label=_label(label))
 
 
-def _path(job: JobRecord, name: str) -> str:
-    return f"{job.logs}/{name}.log"
+def _paths(job: JobRecord, name: str) -> str:
+    """Patterns of bash, also for single files: what is no pattern would be taken for there. job.sh's log is named by
+    its executor."""
+    path = f"{shlex.quote(f'{job.logs}/{name}.lo')}[g]"
+    return f"{path} {shlex.quote(f'{job.logs}/{job.name}_')}*_sbatch.log" if name == JOB_LOG else path
 
 
 def _label(label: str) -> str:
