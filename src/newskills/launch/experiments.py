@@ -27,7 +27,12 @@ from newskills.launch.package import Package
 
 RECORD, PLAN, FILES = "experiment.json", "plan.json", "files.txt"
 ENDED = ("completed", "failed", "cancelled", "timeout", "unknown")
-"""States of jobs that will never change again, nor start anything."""
+"""States of jobs that will never change again, nor start anything; a reason in brackets may follow."""
+
+
+def has_ended(state: str) -> bool:
+    """Whether `state` will not change any more."""
+    return state.partition(" (")[0] in ENDED
 
 
 class JobRecord(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from newskills.base.errors import RemoteError
 from newskills.base.protocols import Executor
-from newskills.launch.experiments import ENDED, Experiment, JobRecord
+from newskills.launch.experiments import Experiment, JobRecord, has_ended
 from newskills.launch.shell import Shell
 
 NOT_SUBMITTED = "not submitted"
@@ -43,7 +43,7 @@ class JobState(Struct, frozen=True, kw_only=True):
 
     @property
     def ended(self) -> bool:
-        return self.state in (*ENDED, NOT_SUBMITTED)
+        return self.state == NOT_SUBMITTED or has_ended(self.state)
 
     @property
     def code(self) -> int:
@@ -61,7 +61,7 @@ def states(experiment: Experiment, executor: Executor, shell: Shell) -> list[Job
     for job, (started, ended, now, mark) in zip(experiment.jobs, marks, strict=True):
         code, _, rest = mark.partition(" ")
         state = known.get(job.handle, "unknown") if job.handle else NOT_SUBMITTED
-        over = state in ENDED
+        over = has_ended(state)
         found.append(
             JobState(
                 job=job,
@@ -90,7 +90,7 @@ class Watch:
             return False
         known = self._executor.state(self._handles)
         self._asked = time.monotonic()
-        return all(known.get(handle, "unknown") in ENDED for handle in self._handles)
+        return all(has_ended(known.get(handle, "unknown")) for handle in self._handles)
 
 
 def _marks(shell: Shell, folders: Sequence[str]) -> list[list[str]]:

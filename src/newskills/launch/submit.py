@@ -13,7 +13,7 @@ from newskills.base.plan import Job, Pipeline
 from newskills.base.protocols import Executor
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.executors import make_executor
-from newskills.launch.experiments import ENDED, Experiment, JobRecord, Records, job_root, new_stamp
+from newskills.launch.experiments import Experiment, JobRecord, Records, has_ended, job_root, new_stamp
 from newskills.launch.package import Package, PackageOptions, in_place, package
 from newskills.launch.place import AllAtOnce, Site, Waiting
 from newskills.launch.ssh import Shell, shell_of
@@ -167,7 +167,7 @@ def _alive(name: str, desk: _Desk, executor: Executor) -> tuple[str, ...]:
                     f"Job '{job.name}' of '{name}' has ended as {states[job.handle]}: what runs after it "
                     f"(dependency_type {desk.cluster.dependency_type}) would never start."
                 )
-    return tuple(handle for handle, state in states.items() if state not in ENDED)
+    return tuple(handle for handle, state in states.items() if not has_ended(state))
 
 
 def _planned(pipeline: Pipeline, site: Site, code: Package, outside: Mapping[str, tuple[str, ...]]) -> Experiment:
