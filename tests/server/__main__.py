@@ -12,21 +12,22 @@ from tests.server.app import Application
 from tests.server.script import Script
 
 
-async def serve(script: Script, port: int) -> None:
+async def serve(script: Script, port: int, host: str = "127.0.0.1") -> None:
     """Serves until the process is stopped."""
     application = Application(script)
-    application.address = ("127.0.0.1", port)
+    application.address = (host, port)
     await application.listen()
-    print(f"http://127.0.0.1:{application.address[1]}", flush=True)
+    print(f"http://{host}:{application.address[1]}", flush=True)
     await asyncio.Event().wait()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.server", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 = any free port")
+    parser.add_argument("--host", default="127.0.0.1", help="interface to listen on")
     parser.add_argument("--script", default="{}", help="a Script as JSON (tests/server/script.py)")
     arguments = parser.parse_args()
-    asyncio.run(serve(msgspec.json.decode(arguments.script, type=Script), arguments.port))
+    asyncio.run(serve(msgspec.json.decode(arguments.script, type=Script), arguments.port, arguments.host))
 
 
 if __name__ == "__main__":

@@ -101,10 +101,10 @@ class FakeServer:
 class FakeServerProcess:
     """A server in a process of its own, so that it shares no interpreter lock with what is tested."""
 
-    def __init__(self, script: Script | None = None, *, port: int = 0) -> None:
+    def __init__(self, script: Script | None = None, *, port: int = 0, host: str = "127.0.0.1") -> None:
         text = msgspec.json.encode(script or Script()).decode()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.server", "--script", text, "--port", str(port)],
+            [sys.executable, "-m", "tests.server", "--script", text, "--port", str(port), "--host", host],
             cwd=Path(__file__).parents[2],
             stdout=subprocess.PIPE,
             text=True,

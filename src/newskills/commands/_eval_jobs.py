@@ -81,6 +81,7 @@ def _run_spec(spec: EvaluationSpec, options: Options, beside: Mapping[str, Any])
         output_dir="",
         rerun_done=spec.rerun_done,
         resume_with=command_line("eval"),
+        log_dir=str(spec.output_dir / "eval-logs"),
         sequential=options.single_node_mode == "sequential",
         beside=dict(beside),
     )

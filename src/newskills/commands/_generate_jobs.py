@@ -59,6 +59,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
             output_dir="",
             rerun_done=options.rerun_done,
             resume_with=command_line("generate"),
+            log_dir=str(folder / "generation-logs"),
             sequential=options.single_node_mode == "sequential",
         ),
         host=host,

@@ -83,9 +83,10 @@ def run_prepared(ready: Prepared, *, show: Sequence[str] = ()) -> int:
     experiment = submitted(ready)
     if experiment is None:
         return 0
-    say_submitted(experiment)
     if experiment.cluster.executor not in ONE_MACHINE:
+        say_submitted(experiment)
         return 0
+    sys.stderr.write(f"experiment {experiment.id}: {len(experiment.jobs)} jobs in {experiment.folder}\n")
     from newskills.commands._following import follow
 
     return follow(experiment, show=show)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -119,13 +120,15 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         spec = msgspec.structs.replace(self.spec, units=tuple(units), beside=beside)
         text, secrets = sealed(spec)
         plan.secrets |= secrets
+        named = {unit.config.server.api_key_env_var for unit in units}
+        keys = (*secrets, *sorted(name for name in named if name and name in os.environ))
         server = server_script(self.host, options) if self.host is not None else None
         sandbox = sandbox_script(options) if options.with_sandbox else None
         client = RunScript(
             server=server,
             sandbox=sandbox,
             preprocess_cmd=self.preprocess_cmd,
-            secrets=tuple(secrets),
+            secrets=keys,
             installation_command=options.installation_command,
         )
         return plan.add(

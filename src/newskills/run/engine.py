@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 
 from newskills.base.aio import guarded
@@ -32,6 +33,8 @@ from newskills.solve.chat import MAIN
 
 GRACE = {signal.SIGINT: 60.0, signal.SIGTERM: 20.0}
 TICK = 0.25
+ECHO = 2.0
+"""Seconds within which a second SIGTERM is the first one again: schedulers send it to a job step more than once."""
 
 
 class Lane:
@@ -63,6 +66,7 @@ class Engine:
         self._lanes: list[Lane] = []
         self._workers: list[asyncio.Task[None]] = []
         self._quiet_ticks = 0
+        self._signalled_at = 0.0
 
     @property
     def retries(self) -> int:
@@ -247,11 +251,14 @@ class Engine:
 
     def _interrupted(self, number: signal.Signals) -> None:
         """Once: requests in flight may finish. Twice: they are given up."""
+        now = time.monotonic()
+        if self.signal is number is signal.SIGTERM and now - self._signalled_at < ECHO:
+            return
         if self.signal is not None:
             self._progress.say("Stopping now; finished rows are saved.")
             self._abandon()
             return
-        self.signal = number
+        self.signal, self._signalled_at = number, now
         for endpoint in self._endpoints.values():
             endpoint.drain()
         waiting = sum(endpoint.in_flight for endpoint in self._endpoints.values())

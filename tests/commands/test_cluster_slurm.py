@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns eval` and its neighbours on a real Slurm cluster."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+
+import pytest
+from tests.commands.clusters import SERVED, SUMS, Place, answers, reachable_server
+from tests.commands.running import rows_of
+from tests.launch.slurm_cluster import require_cluster
+
+
+@pytest.fixture
+def place(tmp_path) -> Place:
+    require_cluster()
+    place = Place(tmp_path)
+    place.config("real", "executor: slurm\ndefault_timeout: 00:10:00")
+    return place
+
+
+def test_three_seeds_of_four_chunks(place):
+    with reachable_server(answers()) as server:
+        line = (
+            f"ns eval --cluster=real --benchmarks=./sums.py:3 --num_chunks=4 --server_type=vllm --model=fake "
+            f"--server_address={server.url} --output_dir=out --expname=grid"
+        )
+        done = place.ns(line)
+        assert done.returncode == 0, done.stderr
+        states = place.ended("grid")
+        assert len(states) == 13 and set(states.values()) == {"completed"}, (states, place.logs("grid"))
+        folder = place.folder / "out/eval-results/own-sums"
+        for seed in range(3):
+            assert [row["id"] for row in rows_of(folder / f"output-rs{seed}.jsonl")] == [row["id"] for row in SUMS]
+        assert not list(folder.glob("*_chunk_?.jsonl"))
+        metrics = json.loads((place.folder / "out/metrics.json").read_text())["own-sums"]
+        assert metrics["pass@1[avg-of-3]"]["symbolic_correct"] == 100.0
+        assert (folder / "benchmark.json").is_file()
+        assert len(server.records) == 30
+        again = place.ns(line)
+        assert again.returncode == 0 and "nothing is left to do" in again.stderr, again.stderr
+        (folder / "output-rs1.jsonl.done").unlink()
+        (folder / "output-rs1_chunk_2.jsonl.done").unlink()
+        shown = place.ns(line, "--dry_run").stdout
+        assert "4 to do of 12" in shown, shown
+        assert len(place.experiments("grid")) == 1
+
+
+def test_a_server_on_another_node_is_found(place):
+    done = place.ns(
+        f"ns eval --cluster=real --benchmarks=./sums.py --server_type=generic --server_gpus=0 --model=fake "
+        f"--heterogeneous --output_dir=out --expname=het --server_entrypoint={SERVED}",
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(place.ended("het").values()) == {"completed"}, place.logs("het")
+    job = place.experiments("het")[0].jobs[0]
+    with open(f"{job.logs}/server.log") as log:
+        served_on = log.readline().split()[-1]
+    ran_on = (place.folder / "out/eval-logs/run.log").read_text().split(" on ")[1].split()[0]
+    assert served_on != ran_on
+    assert len(rows_of(place.folder / "out/eval-results/own-sums/output.jsonl")) == 10
+    assert (place.folder / "out/metrics.json").is_file()
+
+
+def test_a_copy_goes_on_where_the_time_limit_stopped_the_job(place):
+    with reachable_server(answers(0.5)) as server:
+        done = place.ns(
+            f"ns eval --cluster=real --benchmarks=./sums.py --server_type=vllm --model=fake --dependent_jobs=1 "
+            f"--server_address={server.url} --output_dir=out --expname=limit ++max_concurrent_requests=1"
+        )
+        assert done.returncode == 0, done.stderr
+        handle = place.experiments("limit")[0].jobs[0].handle
+        deadline = time.monotonic() + 60
+        while len(server.records) < 4:
+            assert time.monotonic() < deadline, place.logs("limit")
+            time.sleep(0.1)
+        # what Slurm sends when the limit is near (a limit is a minute at least)
+        subprocess.run(["scancel", "--batch", "--signal=USR1", handle.split(":")[0]], check=True)
+        place.ended("limit")
+        rows = rows_of(place.folder / "out/eval-results/own-sums/output.jsonl")
+        assert [row["id"] for row in rows] == [row["id"] for row in SUMS], place.logs("limit")
+        assert all(row["symbolic_correct"] for row in rows)
+        prompts = [record.prompt for record in server.records]
+        assert len(prompts) == len(set(prompts)) == 10, place.logs("limit")
+        assert (place.folder / "out/eval-logs/run.log").read_text().count(" begins: ") == 2
+
+
+def test_the_exit_code_of_a_command_is_the_jobs(place):
+    done = place.ns("ns run_cmd --cluster=real --expname=mine bash -c", 'echo "$1" >"$2"; exit 3', "x", "a 'b' $c", "here")
+    assert done.returncode == 0, done.stderr
+    assert place.ended("mine") == {"mine": "failed"}
+    shown = place.ns("ns status mine")
+    assert "failed" in shown.stdout and "3" in shown.stdout
