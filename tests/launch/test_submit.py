@@ -229,3 +229,13 @@ def test_reuses_the_package_of_an_experiment(place):
             environ,
             again,
         )
+
+
+def test_a_beginning_of_a_name_is_not_waited_for(place):
+    environ = environment(place)
+    done = submit(pipeline("train-big", job("one", "true")), cluster(place), environ)
+    with pytest.raises(UnknownNameError, match=r"Unknown experiment to run after 'train'"):
+        submit(pipeline("mine", job("two", "true", run_after=("train",))), cluster(place), environ)
+    with pytest.raises(UnknownNameError):
+        submit(pipeline("mine", job("two", "true", run_after=(done.id[:-1],))), cluster(place), environ)
+    wait(done, environ)

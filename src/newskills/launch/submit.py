@@ -130,14 +130,9 @@ def _outside(pipeline: Pipeline, desk: _Desk, executor: Executor) -> dict[str, t
     for name in dict.fromkeys(name for job in pipeline.jobs for name in job.run_after):
         try:
             found[name] = _alive(name, desk, executor)
-        except UnknownNameError as error:
+        except UnknownNameError:
             if not desk.options.allow_missing_dependency:
-                raise UnknownNameError(
-                    "experiment to run after",
-                    name,
-                    desk.records.names(),
-                    hint="--allow_missing_dependency goes without.",
-                ) from error
+                raise
             desk.say(f"there is no experiment '{name}': nothing waits for it")
             found[name] = ()
     return found
@@ -145,11 +140,13 @@ def _outside(pipeline: Pipeline, desk: _Desk, executor: Executor) -> dict[str, t
 
 def _alive(name: str, desk: _Desk, executor: Executor) -> tuple[str, ...]:
     """Of all experiments of that name, else of the one that `name` is an id of, else of a bare handle."""
-    experiments = desk.records.all_of(name)
+    experiments = _meant(name, desk)
     if not experiments:
-        if executor.state([name]).get(name, "unknown") != "unknown":
+        if _is_handle(name, executor):
             return (name,)
-        experiments = [desk.records.find(name)]
+        raise UnknownNameError(
+            "experiment to run after", name, desk.records.names(), hint="--allow_missing_dependency goes without."
+        )
     elsewhere = [one for one in experiments if _machine(one.cluster) != _machine(desk.cluster)]
     if len(elsewhere) == len(experiments):
         raise ConfigError(
@@ -168,6 +165,20 @@ def _alive(name: str, desk: _Desk, executor: Executor) -> tuple[str, ...]:
                     f"(dependency_type {desk.cluster.dependency_type}) would never start."
                 )
     return tuple(handle for handle, state in states.items() if not has_ended(state))
+
+
+def _meant(name: str, desk: _Desk) -> list[Experiment]:
+    """Experiments of exactly that name, or the one of that id; a beginning of a name is not enough to wait for."""
+    if "/" not in name:
+        return desk.records.all_of(name)
+    return [one for one in desk.records.all_of(name.partition("/")[0]) if one.id == name]
+
+
+def _is_handle(name: str, executor: Executor) -> bool:
+    try:
+        return executor.state([name]).get(name, "unknown") != "unknown"
+    except ConfigError:  # it does not look like one
+        return False
 
 
 def _planned(pipeline: Pipeline, site: Site, code: Package, outside: Mapping[str, tuple[str, ...]]) -> Experiment:
