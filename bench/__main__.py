@@ -18,7 +18,7 @@ import msgspec
 from bench.measure import RESULTS, ROOT, BenchError, Line, Options
 
 USUAL = ("bare_client", "end_to_end", "startup", "grading", "summarize", "sandbox")
-LONG = ("memory",)
+LONG = ("memory", "launch")
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 HEADS = ("bench", "what", "ours", "beside", "theirs", "ratio", "target", "met")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import shutil
 import socket
 import subprocess
@@ -38,6 +39,8 @@ class Sshd:
             "KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nUsePAM no\nUseDNS no\n"
             "MaxSessions 50\nMaxStartups 100\nSubsystem sftp internal-sftp\n"
         )
+        if os.getuid() == 0:
+            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         self.config = folder / "config"
         self.config.write_text(self.entry(HOST))
         with (folder / "log").open("wb") as log:

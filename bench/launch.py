@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What it costs to work with a Slurm cluster through ssh. Needs one: SLURM_CONF, with ssh/config beside it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench.measure import BenchError, Line, Options, scratch
+from newskills.base.plan import Command, CommandGroup, Job, Pipeline, Script
+from newskills.launch.cluster import ClusterConfig, SshTunnel
+from newskills.launch.package import PackageOptions
+from newskills.launch.ssh import Call, Remote, shell_of
+from newskills.launch.submit import SubmitOptions, executor_of, submit
+
+COMMANDS, STATUS_SECONDS = 20, 1.5
+JOBS, SUBMIT_SECONDS = 100, 5.0
+STATUS = ("squeue", "--noheader", "--me")
+SUBMISSIONS = 3
+
+
+def bench(options: Options) -> Iterator[Line]:
+    config = Path(os.environ.get("SLURM_CONF", "/nonexistent")).parent / "ssh" / "config"
+    if not config.is_file():
+        raise BenchError("no cluster behind ssh here: SLURM_CONF names none that has ssh/config beside it")
+    tunnel = SshTunnel(host=config.read_text().split()[1])
+    with scratch() as folder:
+        environ = {
+            **os.environ,
+            "NEWSKILLS_SSH_CONFIG": str(config),
+            "NEWSKILLS_EXPERIMENTS_DIR": str(folder / "experiments"),
+        }
+        there = Remote(tunnel, environ)
+        yield from status(there)
+        there.hang_up()
+        cluster = ClusterConfig(
+            executor="slurm",
+            name="bench",
+            job_dir=str(folder / "jobs"),
+            default_timeout="00:10:00",
+            ssh_tunnel=tunnel,
+        )
+        yield submission(cluster, environ, folder, options.rows(JOBS))
+
+
+def status(there: Remote) -> Iterator[Line]:
+    """The first command pays for the connection; `ns` processes that follow within minutes find it open."""
+    first = timed(lambda: there.run(STATUS))
+    each = timed(lambda: [there.run(STATUS) for _ in range(COMMANDS)])
+    batch = timed(lambda: there.run_all([Call(argv=STATUS)] * COMMANDS))
+    for what, seconds in ((f"{COMMANDS} × squeue", each), (f"{COMMANDS} × squeue in one trip", batch)):
+        line = Line(bench="launch", what=what, ours=seconds, unit="s", better="less")
+        line.target, line.met = f"≤ {STATUS_SECONDS:g} s", seconds <= STATUS_SECONDS
+        line.note = f"through ssh; connecting took {first:.2f} s more" if seconds is each else ""
+        yield line
+
+
+def submission(cluster: ClusterConfig, environ: dict[str, str], folder: Path, jobs: int) -> Line:
+    """The best of several: code packaged before, connection open, as in the second submission of a session."""
+    plain = folder / "plain"
+    plain.mkdir()
+    options = SubmitOptions(packaging=PackageOptions(folder=plain))
+    best = float("inf")
+    for number in range(SUBMISSIONS):
+        plan = Pipeline(name=f"bench{number}", jobs=tuple(_job(f"j{i}") for i in range(jobs)))
+        began = time.perf_counter()
+        done = submit(plan, cluster, environ, options)
+        best = min(best, time.perf_counter() - began)
+        executor_of(done, environ).cancel(done.handles)
+    shell_of(cluster, environ).close()
+    line = Line(bench="launch", what=f"submit {jobs} jobs", ours=best, unit="s", better="less")
+    line.target, line.met = f"≤ {SUBMIT_SECONDS:g} s", best <= SUBMIT_SECONDS
+    line.note = "through ssh, with their scripts"
+    return line
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Seconds."""
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def _job(name: str) -> Job:
+    command = Command(name="main", script=Script(argv=("sleep", "60")))
+    return Job(name=name, groups=(CommandGroup(name="group", commands=(command,)),))
