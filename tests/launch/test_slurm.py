@@ -117,7 +117,7 @@ def test_a_server_on_all_nodes_and_tasks(tmp_path: Path) -> None:
     words = (Ref("server", "rank"), Ref("server", "node"), Ref("server", "port"))
     listening = bash("server", say, *words, port=0, all_nodes=True, setup=f"echo set >>'{tmp_path}/wide/setup'")
     everywhere = structs.replace(listening, role="server")
-    wait = "until [[ $(wc -l <said) -eq 3 ]]; do sleep 0.1; done; hostname"
+    wait = "until [[ $(cat said 2>/dev/null | wc -l) -eq 3 ]]; do sleep 0.1; done; hostname"
     work = grouped(
         "wide",
         CommandGroup(name="all", commands=(everywhere, bash("main", wait)), hardware=HardwareConfig(num_nodes=3)),

@@ -97,7 +97,10 @@ class Place(Protocol):
         ...
 
     def prologue(self, job: Job, folder: JobFolder) -> Sequence[str]:
-        """Lines of bash before the first step: SLURM_MASTER_NODE and the like."""
+        """Lines of bash before the first step: SLURM_MASTER_NODE and the like.
+
+        They may define a function `make_room`, which job.sh calls before it ends with another exit code than 0.
+        """
         ...
 
     def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str | Variable]:

@@ -199,6 +199,7 @@ finish() {
         INT) code=130 state=cancelled job_why="received SIGINT" ;;
         *) [[ $code -eq 0 ]] || state=failed ;;
     esac
+    if [[ $code -ne 0 ]] && declare -F make_room >/dev/null; then make_room; fi # of the place, where it has one
     mark job.exit "$code $state${job_why:+ $job_why}"
     say "job $state with exit code $code${job_why:+: $job_why}"
     if [[ $state == time ]]; then out_of_time; fi

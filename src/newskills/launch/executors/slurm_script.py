@@ -68,6 +68,7 @@ class SlurmPlace:
             lines.append("export SLURM_MASTER_NODE=$SLURM_MASTER_NODE_HET_GROUP_0")
         if any(_wants_mpi(group, command) for group in job.groups for command in group.commands):
             lines += ["", *_MPI.splitlines()]
+        lines += ["", *_MAKE_ROOM.splitlines()]
         return lines + (["", *_ONLY_AFTER_LIMIT.splitlines()] if job.copies else [])
 
     def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str | Variable]:
@@ -240,6 +241,19 @@ _MPI = """\
 # How tasks find each other, for programs with MPI inside: by PMIx where this cluster has it.
 job_mpi=none
 if srun --overlap --nodes=1 --ntasks=1 --mpi=pmix true </dev/null >/dev/null 2>&1; then job_mpi=pmix; fi
+"""
+
+_MAKE_ROOM = """\
+# Preemption sends TERM to all steps and kills the job some time later; Slurm queues it again only if it is still there.
+make_room() {
+    local shown began preempted
+    shown=$(scontrol show job "$SLURM_JOB_ID" 2>/dev/null) || return
+    [[ $shown =~ StartTime=([0-9T:-]+) ]] && began=${BASH_REMATCH[1]} || return
+    [[ $shown =~ PreemptTime=([0-9T:-]+) ]] && preempted=${BASH_REMATCH[1]} || return
+    [[ ! $preempted < $began ]] || return # that was an earlier life
+    say "this job makes room for another one: waiting for its end, to be queued again"
+    sleep 3600
+}
 """
 
 _ONLY_AFTER_LIMIT = """\

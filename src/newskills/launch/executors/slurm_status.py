@@ -25,6 +25,7 @@ SQUEUE_FIELDS = (
 )
 ACTIVE = {
     "PENDING": "pending",
+    "PREEMPTED": "preempted",
     "REQUEUED": "requeued",
     "REQUEUE_HOLD": "pending",
     "REQUEUE_FED": "pending",
@@ -44,13 +45,12 @@ ENDED = {
     "CANCELLED": "cancelled",
     "TIMEOUT": "timeout",
     "DEADLINE": "timeout",
-    "PREEMPTED": "preempted",
 }
 MARKS = {"completed": "completed", "failed": "failed", "cancelled": "cancelled", "time": "timeout"}
 """Second word of job.exit → state."""
 RANK = ("running", "requeued", "preempted", "pending", "failed", "timeout", "cancelled", "completed", "unknown")
 """Of the parts of a job, the first of these speaks for all."""
-WAITING = ("pending", "requeued")
+WAITING = ("pending", "requeued", "preempted")
 NEVER = "DependencyNeverSatisfied"
 
 _ID = re.compile(r"\d{1,10}(?:[_+]\d{1,7})?\Z", re.ASCII)
@@ -155,7 +155,8 @@ def from_sacct(text: str) -> dict[str, Record]:
     for line in text.splitlines():
         job, _, state = line.partition("|")
         if state.strip():
-            record = Record(state.split()[0])
+            word = state.split()[0]
+            record = Record("CANCELLED" if word == "PREEMPTED" else word)  # the last life: nothing came after it
             for one in {job, re.split(r"[_+]", job)[0]}:
                 parts.setdefault(one, []).append(record)
     return {one: _together(some) for one, some in parts.items()}
@@ -198,7 +199,7 @@ def _preempted(shell: Shell, waiting: Mapping[str, Record]) -> dict[str, Record]
     found = {}
     for one, record in waiting.items():
         ended = [state for job, _, state in lives if re.split(r"[_+]", job)[0] == one and state != "PENDING"]
-        if ended and ended[-1].startswith("PREEMPTED"):
+        if ended and ended[-1].split()[0] == "PREEMPTED":
             found[one] = Record("PENDING", f"preempted, {record.reason}".rstrip(", "), record.restarts)
     return found
 
