@@ -101,7 +101,8 @@ def test_a_broken_record_names_itself(records):
 
 def test_where_things_are(tmp_path):
     assert experiments_folder({"NEMO_SKILLS_EXPERIMENTS_DIR": "/x"}).as_posix() == "/x"
-    assert experiments_folder({}).parts[-2:] == ("newskills", "experiments")
+    assert experiments_folder({"HOME": "/home/me"}).as_posix() == "/home/me/.local/share/newskills/experiments"
+    assert experiments_folder({"HOME": "/h", "XDG_DATA_HOME": "/d"}).as_posix() == "/d/newskills/experiments"
     assert job_root(ClusterConfig(job_dir="/lustre/jobs"), {}) == "/lustre/jobs"
     assert job_root(ClusterConfig(), {}).endswith("newskills/jobs")
     assert len({new_stamp() for _ in range(50)}) > 45

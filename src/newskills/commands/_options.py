@@ -64,6 +64,9 @@ class PlacementOptions(Struct, frozen=True, kw_only=True):
     mount_paths: Annotated[str | None, doc("extra mounts src:dst, comma separated", JOB)] = None
     check_mounted_paths: Annotated[bool, doc("verify mount sources before submitting", JOB)] = False
     run_after: Annotated[list[str], doc("experiments that must finish first", JOB)] = []
+    allow_uncommitted: Annotated[
+        bool, doc("go with the last commit where files of the repository have changed since", JOB)
+    ] = False
     allow_missing_dependency: Annotated[
         bool, doc("do not insist that the experiments of --run_after are known", JOB)
     ] = False

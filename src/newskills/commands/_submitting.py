@@ -19,6 +19,7 @@ from newskills.commands._work import notice
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.declarative import Pipeline, Submission
 from newskills.launch.experiments import Experiment
+from newskills.launch.package import PackageOptions
 from newskills.launch.submit import SubmitOptions, submit
 from newskills.launch.validate import ONE_MACHINE
 
@@ -66,6 +67,7 @@ def submitted(ready: Prepared) -> Experiment | None:
         reuse_code_exp=submission.reuse_code_exp,
         skip_hf_home_check=submission.skip_hf_home_check,
         allow_missing_dependency=options.allow_missing_dependency,
+        packaging=PackageOptions(allow_uncommitted=options.allow_uncommitted),
     )
     if options.check_mounted_paths and not options.dry_run:
         make_mount_sources(submission.cluster, submission.environ)

@@ -73,9 +73,8 @@ class Experiment(Struct, frozen=True, kw_only=True):
 
 def data_folder(environ: Mapping[str, str]) -> Path:
     """Where newskills keeps what must last on this machine."""
-    from platformdirs import user_data_path
-
-    return user_data_path("newskills", appauthor=False)
+    base = environ.get("XDG_DATA_HOME") or Path(environ.get("HOME") or Path.home(), ".local", "share")
+    return Path(base, "newskills").absolute()
 
 
 def experiments_folder(environ: Mapping[str, str]) -> Path:
