@@ -147,7 +147,7 @@ def _check_committed(found: Committed, data: tuple[str, ...], allowed: bool, say
     if not allowed:
         raise ConfigError(
             f"Jobs get the last commit ({found.commit[:12]}), and {what}.",
-            hint="Commit them, or go without them: --allow_uncommitted, or NEWSKILLS_DISABLE_UNCOMMITTED_CHANGES_CHECK=1.",
+            hint="Commit them, or go without: --allow_uncommitted or NEWSKILLS_DISABLE_UNCOMMITTED_CHANGES_CHECK=1.",
         )
     say(f"jobs get the last commit ({found.commit[:12]}): {what}")
 

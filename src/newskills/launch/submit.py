@@ -159,7 +159,7 @@ def _alive(name: str, desk: _Desk, executor: Executor) -> tuple[str, ...]:
     if desk.cluster.dependency_type in ("afterok", "aftercorr"):
         newest = next(one for one in experiments if one not in elsewhere)
         for job in newest.jobs:
-            if states.get(job.handle, "") in ("failed", "cancelled", "timeout"):
+            if states.get(job.handle, "").partition(" (")[0] in ("failed", "cancelled", "timeout"):
                 raise ConfigError(
                     f"Job '{job.name}' of '{name}' has ended as {states[job.handle]}: what runs after it "
                     f"(dependency_type {desk.cluster.dependency_type}) would never start."
