@@ -82,7 +82,7 @@ def test_front_pages_take_little_cpu(name):
         ("ns eval --benchmarks=gsm8k --server_type=vlm --model=m", "did you mean 'vllm'"),
         ("ns eval --benchmarks=gms8k --server_type=vllm --model=m", "did you mean 'gsm8k'"),
         ("ns eval --benchmarks=gsm8k,gsm8k:4 --server_type=vllm --model=m", "gsm8k"),
-        ("ns eval --benchmarks=gsm8k --server_type=vllm --model=m --cluster=slurm", "clusters are not part"),
+        ("ns eval --benchmarks=gsm8k --server_type=vllm --model=m --cluster=slrum", "Unknown cluster 'slrum'"),
         ("ns eval --benchmarks=aime24 --server_type=vllm --model=m", "ns prepare_data aime24"),
         ("ns list --category=x prompts extra", "unexpected word 'extra'"),
         ("ns grade --grader=mth --input_files a.jsonl", "did you mean 'math'"),

@@ -53,15 +53,17 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
 
     def main(self, argv: Sequence[str]) -> int:
         """Parses `argv`, shows help where asked, runs. Raises NewskillsError."""
-        keys = tuple(leaves(self.config)) if self.config else ()
-        parsed: Parsed[O] = parse(
-            self.options, argv, command=self.name, aliases=self.aliases, keys=keys, later=LATER
-        )
+        parsed = self.parsed(argv)
         if parsed.help:
             sys.stdout.write(self.help())
             return 0
         self.check(parsed)
         return self.run(parsed)
+
+    def parsed(self, argv: Sequence[str]) -> Parsed[O]:
+        """Raises ConfigError, UnknownNameError."""
+        keys = tuple(leaves(self.config)) if self.config else ()
+        return parse(self.options, argv, command=self.name, aliases=self.aliases, keys=keys, later=LATER)
 
     def call(self, parsed: Parsed[O]) -> Any:
         """The same from Python. Raises NewskillsError, also where the command would end non-zero."""

@@ -9,14 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from newskills.base.errors import ConfigError
 from newskills.base.plan import HardwareConfig
 from newskills.commands import _evaluating
 from newskills.commands._cluster import Paths, hardware, paths_of
 from newskills.commands._model import choose_model
-from newskills.commands._plan_view import shown_settings
+from newskills.commands._plan_view import settings_of
 from newskills.commands._sandbox import check_sandbox
 from newskills.commands._submitting import Prepared, prepared
 from newskills.commands._unit_checks import check_inputs, check_prompts, with_inputs
@@ -70,7 +68,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
     shown = {
         "units": f"{len(left)} to do of {len(units)}",
         "output": str(spec.output_dir),
-        **shown_settings(msgspec.to_builtins(left[0].config.server) if left else {}),
+        **settings_of(planned[0].resolved),
     }
     return prepared(name, plan, cluster, options, shown)
 
@@ -157,7 +155,8 @@ def _metric_words(options: Options, run: BenchmarkRun | None) -> list[str]:
     metric = options.metric_type
     if run is not None and metric is None:
         metric = run.benchmark.metric
-        kwargs = json.dumps({**run.benchmark.metric_config, **read_json(kwargs, "--metrics_kwargs")})
+        merged = {**run.benchmark.metric_config, **read_json(kwargs, "--metrics_kwargs")}
+        kwargs = json.dumps(merged) if merged else ""
     if metric is not None:
         words.append(f"--metric_type={metric}")
     return [*words, f"--metrics_kwargs={kwargs}"] if kwargs else words

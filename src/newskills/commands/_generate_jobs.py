@@ -7,12 +7,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import msgspec
-
 from newskills.commands import _generating
 from newskills.commands._cluster import hardware, paths_of
 from newskills.commands._model import choose_model
-from newskills.commands._plan_view import shown_settings
+from newskills.commands._plan_view import settings_of
 from newskills.commands._submitting import Prepared, prepared
 from newskills.commands._unit_checks import check_inputs, check_prompts
 from newskills.commands._unit_jobs import (
@@ -38,7 +36,8 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
     """Everything resolved and checked; None: nothing is left to do. Raises NewskillsError."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options))
-    units = [piece.unit for piece in _generating.plan(parsed, there=paths)]
+    planned = _generating.plan(parsed, there=paths)
+    units = [piece.unit for piece in planned]
     shell = shell_of(cluster, os.environ)
     left = units if options.rerun_done else unfinished(units, paths, shell)
     folder = units[0].merged.parent
@@ -73,7 +72,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
     shown = {
         "units": f"{len(left)} to do of {len(units)}",
         "output": str(folder),
-        **shown_settings(msgspec.to_builtins(left[0].config.server)),
+        **settings_of(planned[0].resolved),
     }
     return prepared(options.expname or "generate", plan, cluster, options, shown)
 

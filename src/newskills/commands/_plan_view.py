@@ -5,21 +5,28 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from newskills.base.plan import Command, CommandGroup, Job, Ref, Word
 from newskills.commands._columns import print_table
+from newskills.config.layers import Resolved, explain
 from newskills.launch.cluster import ClusterConfig, image_of
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment
 from newskills.launch.job_script import render
 from newskills.launch.place import Place, Site
+from newskills.run.config import GenerationConfig
+from newskills.run.spec import masked
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
     from newskills.commands._submitting import Prepared
+
+
+OF_ONE_UNIT = ("input_file", "output_file", "random_seed", "chunk_id", "inference.random_seed")
+WIDEST = 10_000
+"""Columns: lines are never cut."""
 
 
 def show_pipeline(ready: Prepared, experiment: Experiment) -> None:
@@ -34,7 +41,7 @@ def show_pipeline(ready: Prepared, experiment: Experiment) -> None:
     )
     for job in pipeline.order():
         _add_job(tree, job, cluster)
-    Console(soft_wrap=True).print(tree)
+    Console(width=WIDEST).print(tree)
     rows = [(name, value) for name, value in ready.shown.items()]
     package = experiment.package
     code = f"{package.path}{f' (commit {package.commit[:12]})' if package.commit else ''}"
@@ -68,7 +75,7 @@ def _add_job(tree: Tree, job: Job, cluster: ClusterConfig) -> None:
     notes = [f"after {', '.join(after)}"] if after else []
     if job.copies:
         notes.append(f"{job.copies} copies go on after the time limit")
-    branch = tree.add(Text(f"{job.name}{f' ({chr(59).join(notes)})' if notes else ''}".replace(";", "; ")))
+    branch = tree.add(Text(f"{job.name} ({'; '.join(notes)})" if notes else job.name))
     for group in job.groups:
         place = branch.add(Text(f"group {group.name}: {_needs(group)}")) if len(job.groups) > 1 else branch
         if len(job.groups) == 1 and group.hardware.num_gpus + group.hardware.num_nodes > 1:
@@ -103,6 +110,7 @@ def argv_text(words: tuple[Word, ...]) -> str:
     return " ".join(shown)
 
 
-def shown_settings(settings: Mapping[str, object]) -> dict[str, object]:
-    """Only what is set."""
-    return {name: value for name, value in settings.items() if value not in (None, "", (), [], {})}
+def settings_of(resolved: Resolved[GenerationConfig]) -> dict[str, str]:
+    """What was set, and where."""
+    rows = [row for row in explain(resolved) if row[2] != "default" and row[0] not in OF_ONE_UNIT]
+    return {f"++{key}": f"{masked(value)}  ({source})" for key, value, source in rows}

@@ -22,6 +22,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "eval": "evaluate a model on benchmarks",
         "grade": "verdicts for any JSONL file of answers",
         "run_cmd": "run a command of your own, here or on a cluster",
+        "plan": "show what a command would submit: jobs, scripts, settings",
+        "rehearse": "run a command's whole pipeline here, small, before a cluster is touched",
         "merge_chunks": "join chunk files by hand",
     },
     "look after jobs": {

@@ -26,6 +26,7 @@ from newskills.launch.scripts import Context, JobScript, SandboxScript, ServerSc
 from newskills.launch.shell import Shell
 from newskills.launch.validate import ONE_MACHINE
 from newskills.models.serving import ServeSpec
+from newskills.run.build import grades_by_running
 from newskills.run.spec import RUN_FILE, RunSpec, Unit
 from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
 
@@ -123,7 +124,8 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         named = {unit.config.server.api_key_env_var for unit in units}
         keys = (*secrets, *sorted(name for name in named if name and name in os.environ))
         server = server_script(self.host, options) if self.host is not None else None
-        sandbox = sandbox_script(options) if options.with_sandbox else None
+        needed = any(unit.config.needs_sandbox or grades_by_running(unit.config) for unit in units)
+        sandbox = sandbox_script(options) if options.with_sandbox and needed else None
         client = RunScript(
             server=server,
             sandbox=sandbox,

@@ -40,6 +40,10 @@ State = Literal["ok", "note", "missing", "wrong"]
 
 class Options(Struct, frozen=True, kw_only=True):
     server_address: Annotated[str | None, doc("also ask this endpoint which models it serves")] = None
+    cluster: Annotated[
+        str | None, doc("also try this cluster: ssh, scheduler or containers, folders, images", {"name": True})
+    ] = None
+    config_dir: Annotated[str | None, doc("folder of cluster configs")] = None
 
 
 class Finding(Struct):
@@ -54,7 +58,7 @@ def examine(options: Options) -> list[Finding]:
     found = [_python(), *_extras(), _gpu(), *_keys(), *_folders(), _mirror(), *_plugins()]
     if options.server_address:
         found.append(_endpoint(options.server_address))
-    return found
+    return [*found, *_cluster(options)]
 
 
 def _python() -> Finding:
@@ -133,6 +137,29 @@ def _endpoint(address: str) -> Finding:
     return Finding(address, "ok", f"serves {', '.join(models) or 'no model'}")
 
 
+def _cluster(options: Options) -> list[Finding]:
+    """Which configs there are; for the one that was named, whether it keeps what it promises."""
+    from newskills.launch.cluster import BUILT_IN, cluster_names, load_cluster
+    from newskills.launch.variables import missing_variables
+
+    names = [name for name in cluster_names(options.config_dir, os.environ) if name not in BUILT_IN]
+    if options.cluster is None:
+        known = ", ".join(names) or "no config found: ns setup writes one"
+        return [Finding("clusters", "ok" if names else "note", known)]
+    try:
+        cluster = load_cluster(options.cluster, options.config_dir, os.environ)
+        missing = missing_variables(cluster, os.environ)
+        from newskills.launch.trial import try_cluster
+
+        tried = try_cluster(cluster, os.environ)
+    except NewskillsError as error:
+        return [Finding(f"cluster {options.cluster}", "wrong", str(error))]
+    found = [Finding(f"cluster {cluster.name}", "ok", f"executor {cluster.executor}")]
+    if missing:
+        found.append(Finding("variables", "wrong", f"required and not set: {', '.join(missing)}"))
+    return [*found, *(Finding(one.what, "ok" if one.ok else "wrong", one.text) for one in tried)]
+
+
 def run(parsed: Parsed[Options]) -> int:
     findings = examine(parsed.options)
     print_table([(f"[{finding.state}]", finding.what, finding.text) for finding in findings])
@@ -144,5 +171,5 @@ COMMAND = Command(
     summary="Check this machine: extras, keys (names only), data, servers, and what to do about what is missing.",
     options=Options,
     run=run,
-    examples=("ns doctor", "ns doctor --server_address http://127.0.0.1:8000/v1"),
+    examples=("ns doctor", "ns doctor --cluster=slurm", "ns doctor --server_address http://127.0.0.1:8000/v1"),
 )

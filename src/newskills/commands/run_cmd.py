@@ -32,8 +32,8 @@ class Options(ModelOptions, frozen=True, kw_only=True):
 class RunCommand(Command[Options], frozen=True, kw_only=True):
     """All that follows the options belongs to the user's command, whatever it looks like."""
 
-    def main(self, argv: Sequence[str]) -> int:
-        return super().main(with_marker(argv))
+    def parsed(self, argv: Sequence[str]) -> Parsed[Options]:
+        return super().parsed(with_marker(argv))
 
 
 def with_marker(argv: Sequence[str]) -> list[str]:

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A submission's plan, changed so that this machine can run it, run, and told as a list of checks."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from newskills.base.errors import ConfigError, NewskillsError, RemoteError
+from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline, Ready, Ref, Word
+from newskills.commands._cluster import Paths, cluster_of, paths_of
+from newskills.commands._columns import print_table, printable
+from newskills.commands._following import follow
+from newskills.commands._options import WorkOptions
+from newskills.commands._submitted import ask_about
+from newskills.commands._submitting import Prepared
+from newskills.commands._table import load
+from newskills.commands._unit_jobs import SANDBOX, main_container
+from newskills.config.command_line import Parsed
+from newskills.launch.cluster import ClusterConfig, image_of
+from newskills.launch.experiments import Experiment
+from newskills.launch.ssh import shell_of
+from newskills.launch.submit import SubmitOptions, submit
+from newskills.launch.trial import try_cluster
+from newskills.launch.validate import problems
+from newskills.run.spec import RUN_FILE, RunSpec
+
+ROWS, JOBS = 2, 3
+"""Of each input, and for the units of a run."""
+NS_RUN, NS = "newskills.run", "newskills"
+
+State = Literal["ok", "note", "wrong"]
+
+
+class Check(Struct, frozen=True):
+    """One line of the report."""
+
+    what: str
+    state: State
+    text: str
+
+
+def rehearse(name: str, words: Sequence[str]) -> int:
+    """Prints the checks; 1 where one is wrong. Raises NewskillsError for words that make no sense."""
+    command = load(name)
+    if command.prepare is None or command.name == "start_server":
+        raise ConfigError(f"ns {name} cannot be rehearsed; generate, eval and run_cmd can.")
+    parsed = _small(command.parsed(words))
+    cluster = cluster_of(parsed.options)
+    checks = [Check("config", "ok", f"cluster {cluster.name}, executor {cluster.executor}"), *_place(cluster)]
+    try:
+        ready = command.prepare(parsed, cluster)
+    except NewskillsError as error:
+        return _report([*checks, Check("plan", "wrong", str(error))])
+    assert ready is not None  # with rerun_done there is always something to do
+    submission = ready.submission
+    found = problems(
+        submission.pipeline, cluster, submission.environ, skip_hf_home_check=submission.skip_hf_home_check
+    )
+    checks += [Check("plan", "wrong", problem) for problem in found]
+    checks += _images(submission.pipeline, cluster)
+    if not found:
+        checks.append(Check("plan", "ok", f"{len(submission.pipeline.jobs)} jobs fit together"))
+        checks.append(_code(ready, cluster))
+        checks += _performance(ready, paths_of(cluster, main_container(parsed.options)))
+    return _report(checks)
+
+
+def _small(parsed: Parsed[Any]) -> Parsed[Any]:
+    """Few jobs, as if nothing were done."""
+    options = parsed.options
+    if isinstance(options, WorkOptions):
+        few = JOBS if options.num_jobs in (None, -1) else min(options.num_jobs, JOBS)
+        options = replace(options, rerun_done=True, num_jobs=few)
+    return Parsed(replace(options, dry_run=False, run_after=[]), parsed.overrides, parsed.given)
+
+
+def _place(cluster: ClusterConfig) -> list[Check]:
+    return [Check(one.what, "ok" if one.ok else "wrong", one.text) for one in try_cluster(cluster, os.environ)]
+
+
+def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[Check]:
+    """Files are looked for; what an engine or Pyxis would fetch is only named."""
+    images = {image_of(cluster, command.container) for job in pipeline.jobs for command in job.commands()}
+    files = sorted(image for image in images if image and image.startswith("/"))
+    named = sorted(image for image in images if image and not image.startswith("/"))
+    try:
+        there = shell_of(cluster, os.environ).exists(files)
+    except RemoteError as error:
+        return [Check("images", "wrong", str(error))]
+    checks = [
+        Check("image", "ok" if found else "wrong", file if found else f"there is no file {file}")
+        for file, found in zip(files, there, strict=True)
+    ]
+    return [*checks, *(Check("image", "note", f"{image}: fetched when the first job needs it") for image in named)]
+
+
+def _code(ready: Prepared, cluster: ClusterConfig) -> Check:
+    """What would be packaged."""
+    settings = SubmitOptions(dry_run=True, skip_hf_home_check=ready.submission.skip_hf_home_check)
+    try:
+        package = submit(ready.submission.pipeline, cluster, ready.submission.environ, settings).package
+    except NewskillsError as error:
+        return Check("code", "wrong", str(error))
+    where = f"commit {package.commit[:12]} of {package.repository}" if package.commit else package.path
+    return Check("code", "ok", where)
+
+
+def _performance(ready: Prepared, paths: Paths) -> list[Check]:
+    with tempfile.TemporaryDirectory(prefix="newskills-rehearsal-") as folder:
+        stage = _Stage(paths, Path(folder))
+        pipeline = ready.submission.pipeline
+        plan = Pipeline(name=pipeline.name, jobs=tuple(stage.job(job) for job in pipeline.jobs))
+        environ = {**ready.submission.environ, "NEWSKILLS_EXPERIMENTS_DIR": f"{folder}/experiments"}
+        here = ClusterConfig(
+            name="rehearsal",
+            job_dir=f"{folder}/jobs",
+            env_vars=list(paths.cluster.env_vars),
+            dependency_type=paths.cluster.dependency_type,
+        )
+        try:
+            experiment = submit(plan, here, environ)
+            follow(experiment)
+        except NewskillsError as error:
+            return [*stage.notes, Check("run", "wrong", str(error))]
+        return [*stage.notes, *_outcomes(experiment)]
+
+
+class _Stage:
+    """Where a plan becomes one for this machine. `notes` says what is left out."""
+
+    def __init__(self, paths: Paths, folder: Path) -> None:
+        self.paths, self.folder = paths, folder
+        self.results: dict[str, str] = {}
+        self.notes: list[Check] = []
+
+    def job(self, job: Job) -> Job:
+        files = {name: self.spec(text) if name == RUN_FILE else text for name, text in job.files.items()}
+        groups = [
+            replace(group, hardware=HardwareConfig(), commands=tuple(map(self.command, group.commands)))
+            for group in job.groups
+        ]
+        return replace(
+            job, groups=_one_group(groups), files=files, copies=0, outputs=(), run_after=(), log_dir=None
+        )
+
+    def command(self, command: Command) -> Command:
+        script = command.script
+        if command.role == "server" and command.name != SANDBOX:
+            words = (sys.executable, "-m", "newskills.commands._stub_model", "--port", Ref(command.name, "port"))
+            self.note(command.name, f"'{command.name}' is played by a stand-in that knows one answer")
+            script = replace(script, argv=words, env={}, ready=Ready(patience=60.0))
+        else:
+            script = replace(script, argv=self.argv(command))
+        if script.setup:
+            self.note("setup", "--installation_command is not run")
+        port = None if script.port is None else 0
+        script = replace(script, port=port, setup="", all_nodes=False, tasks_per_node=1)
+        return replace(command, script=script, container=None, mounts=None, workdir=None, paths=())
+
+    def argv(self, command: Command) -> tuple[Word, ...]:
+        """Our own programs run, with results elsewhere; what is the user's is left out."""
+        words = command.script.argv
+        at = next((at for at, word in enumerate(words) if word in (NS_RUN, NS)), 0)
+        if at < 2 or words[at - 1] != "-m":
+            self.note(command.name, f"'{command.name}' is a command of your own and not run")
+            return (sys.executable, "-c", "pass")
+        if at > 2:
+            self.note("preprocess", "--preprocess_cmd is not run")
+        return (sys.executable, "-m", *(self.moved(word) for word in words[at:]))
+
+    def spec(self, text: str) -> str:
+        """run.json with few rows, the input as it is called here, and the output in the temporary folder."""
+        spec = msgspec.json.decode(text, type=RunSpec)
+        units = []
+        for unit in spec.units:
+            config = unit.config
+            output = self.result(str(Path(config.output_file).parent)) + "/" + Path(config.output_file).name
+            small = config.max_samples if 0 <= config.max_samples < ROWS else ROWS
+            config = replace(
+                config, input_file=self.paths.host(config.input_file), output_file=output, max_samples=small
+            )
+            units.append(replace(unit, config=config))
+        beside = {
+            self.result(str(Path(path).parent)) + "/" + Path(path).name: v for path, v in spec.beside.items()
+        }
+        spec = replace(spec, units=tuple(units), beside=beside, log_dir="", rerun_done=False)
+        return msgspec.json.encode(spec).decode()
+
+    def result(self, folder: str) -> str:
+        """The stand-in of a results folder."""
+        return f"{self.folder}/results{os.path.normpath(folder)}"
+
+    def moved(self, word: Word) -> Word:
+        """Absolute paths of results in words of our own commands."""
+        if isinstance(word, Ref):
+            return word
+        option, equals, value = word.partition("=")
+        if equals and value.startswith("/"):
+            return f"{option}={self.result(value)}"
+        return self.result(word) if word.startswith("/") else word
+
+    def note(self, what: str, text: str) -> None:
+        if (check := Check(what, "note", text)) not in self.notes:
+            self.notes.append(check)
+
+
+def _one_group(groups: Sequence[CommandGroup]) -> tuple[CommandGroup, ...]:
+    """This machine is one node."""
+    return (replace(groups[0], commands=tuple(command for group in groups for command in group.commands)),)
+
+
+def _outcomes(experiment: Experiment) -> list[Check]:
+    about = ask_about(experiment)
+    checks = []
+    for state in about.states():
+        if state.state == "completed":
+            checks.append(Check(state.job.name, "ok", f"ran here in {state.seconds or 0:.1f} s"))
+            continue
+        logs = [Path(state.job.logs, f"{name}.log") for name in state.job.commands]
+        last = [line for log in logs if log.exists() for line in log.read_text(errors="replace").splitlines()[-8:]]
+        text = "\n".join(f"    | {printable(line)}" for line in last)
+        checks.append(Check(state.job.name, "wrong", f"{state.state}: {printable(state.why)}\n{text}"))
+    return checks
+
+
+def _report(checks: Sequence[Check]) -> int:
+    print_table([(f"[{check.state}]", check.what, check.text) for check in checks])
+    wrong = sum(check.state == "wrong" for check in checks)
+    sys.stdout.write(f"\n{f'{wrong} things are wrong' if wrong else 'nothing is wrong: it can be submitted'}\n")
+    return 1 if wrong else 0

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns rehearse COMMAND …`: everything that can go wrong with a submission, found before it is submitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Struct
+
+from newskills.commands._command import Command
+from newskills.commands._options import doc
+from newskills.config.command_line import Parsed
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    command: Annotated[str, doc("generate, eval or run_cmd", {"positional": True})]
+    words: Annotated[list[str], doc("its options", {"positional": True})] = []
+
+
+class RehearseCommand(Command[Options], frozen=True, kw_only=True):
+    """All words behind the command's name are for that command."""
+
+    def main(self, argv: Sequence[str]) -> int:
+        if not argv or argv[0].startswith("-"):
+            return super().main(argv)
+        from newskills.commands._rehearsing import rehearse
+
+        return rehearse(argv[0], argv[1:])
+
+
+def run(parsed: Parsed[Options]) -> int:
+    from newskills.commands._rehearsing import rehearse
+
+    return rehearse(parsed.options.command, parsed.options.words)
+
+
+COMMAND = RehearseCommand(
+    name="rehearse",
+    summary="Run the whole pipeline of a command on this machine, with two rows of each input, without scheduler and "
+    "containers, and with a stand-in for models that the job would serve: so are jobs, ports, waiting, merging and "
+    "summaries proved. The cluster is only asked whether what the jobs need is there: variables, mounts, images, "
+    "partitions. Results go to a temporary folder; commands of your own are not run.",
+    options=Options,
+    run=run,
+    examples=(
+        "ns rehearse eval --cluster=slurm --benchmarks=gsm8k:4 --model=/models/small --server_type=vllm "
+        "--server_gpus=8 --output_dir=/results",
+    ),
+)
