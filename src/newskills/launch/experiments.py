@@ -88,9 +88,9 @@ def job_root(cluster: ClusterConfig, environ: Mapping[str, str]) -> str:
 
 
 def new_stamp() -> str:
-    """Of now; two at once differ."""
+    """Of now, to the millisecond, so that later ones sort behind earlier ones; two at once differ."""
     now = datetime.datetime.now(datetime.UTC)
-    return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+    return f"{now:%Y%m%d-%H%M%S}-{now.microsecond // 1000:03}-{secrets.token_hex(2)}"
 
 
 class Records:
