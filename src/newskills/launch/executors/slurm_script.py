@@ -44,12 +44,14 @@ class SlurmPlace:
         self.variables = job_variables(site.cluster, site.environ)
         self.limits: dict[str, str] = {}
         """Partition → its longest time limit, where the cluster has been asked; "" is the default partition."""
+        self._code = site.code
         self._experiment = site.experiment or PurePosixPath(site.folder).name
 
     def header(self, job: Job, folder: JobFolder) -> Sequence[str]:
         lines: list[str] = []
+        limit = min((self._limit(group) for group in job.groups), key=seconds_of)  # the first to end ends them all
         for number, group in enumerate(job.groups):
-            options = self._options(job, group, folder)
+            options = self._options(job, group, folder, limit)
             if number:
                 lines.append("#SBATCH hetjob")
                 options = {name: value for name, value in options.items() if name not in ONCE}
@@ -92,7 +94,11 @@ class SlurmPlace:
         return words
 
     def environment(self, command: Command) -> Mapping[str, str]:
-        return self.variables.plain
+        plain = dict(self.variables.plain)
+        if self._code:
+            code = CODE if image_of(self.cluster, command.container) else self._code
+            plain["PYTHONPATH"] = ":".join(filter(None, [code, plain.get("PYTHONPATH", "")]))
+        return plain
 
     def workdir(self, command: Command, folder: JobFolder) -> str:
         if command.workdir:
@@ -123,16 +129,13 @@ class SlurmPlace:
             return [Variable("SLURM_MASTER_NODE")]
         return [Variable(f"SLURM_MASTER_NODE_HET_GROUP_{number}") for number in range(len(job.groups))]
 
-    def _options(self, job: Job, group: CommandGroup, folder: JobFolder) -> Options:
+    def _options(self, job: Job, group: CommandGroup, folder: JobFolder, limit: str) -> Options:
         """All options of one group, in the order of the lines."""
         hardware, cluster = group.hardware, self.cluster
-        partition = hardware.partition or (
-            cluster.cpu_partition if not hardware.num_gpus and cluster.cpu_partition else cluster.partition
-        )
+        partition = self._partition(group)
         exclusive = hardware.exclusive
         if exclusive is None:
             exclusive = partition is not None and partition == cluster.cpu_partition
-        limit = hardware.time_limit or cluster.timeouts.get(partition or "") or self._default_limit(partition)
         tasks = max([hardware.num_tasks, *(command.script.tasks_per_node for command in group.commands)])
         gpus = hardware.num_gpus if not cluster.disable_gpus_per_node else 0
         given = {
@@ -156,9 +159,20 @@ class SlurmPlace:
         options = {name: value for name, value in given.items() if value is not None}
         return _overridden(options, hardware.sbatch_kwargs, f"Group '{group.name}' of job '{job.name}'")
 
-    def _default_limit(self, partition: str | None) -> str:
-        """The cluster config's, or the partition's longest where that is known and shorter: else it never starts."""
-        wanted, longest = self.cluster.default_timeout, self.limits.get(partition or "")
+    def _partition(self, group: CommandGroup) -> str | None:
+        if group.hardware.partition:
+            return group.hardware.partition
+        return (None if group.hardware.num_gpus else self.cluster.cpu_partition) or self.cluster.partition
+
+    def _limit(self, group: CommandGroup) -> str:
+        """The user's, or the config's: of the partition, else its default, cut to what the partition allows.
+
+        A job that asks for more than its partition allows would wait for ever.
+        """
+        partition = self._partition(group) or ""
+        if given := group.hardware.time_limit or self.cluster.timeouts.get(partition):
+            return given
+        wanted, longest = self.cluster.default_timeout, self.limits.get(partition)
         return longest if longest and seconds_of(longest) < seconds_of(wanted) else wanted
 
     def _container(self, command: Command, image: str, folder: JobFolder, *, first: Sequence[str]) -> list[str]:

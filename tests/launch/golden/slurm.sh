@@ -1,0 +1,118 @@
+#!/bin/bash
+#SBATCH --job-name=me:exp-judge
+#SBATCH --partition=gpu
+#SBATCH --account=acc
+#SBATCH --time=01:00:00
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --gpus-per-node=8
+#SBATCH --mail-type=FAIL
+#SBATCH --mail-user=me@example.org
+#SBATCH --output=/logs/judge/judge_%j_sbatch.log
+#SBATCH --open-mode=append
+#SBATCH --requeue
+#SBATCH --signal=B:USR1@120
+#SBATCH hetjob
+#SBATCH --job-name=me:exp-judge
+#SBATCH --partition=cpu
+#SBATCH --account=acc
+#SBATCH --time=01:00:00
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=1
+#SBATCH --exclusive
+
+# Job 'judge'. Each command below runs its own script in this folder and has its own log.
+
+case ${BASH_VERSION:-none} in
+    none | [1-4].* | 5.0.*)
+        echo "This job needs bash 5.1 or later on the node that runs job.sh; this is ${BASH_VERSION:-no bash}." >&2
+        exit 1
+        ;;
+esac
+set -u
+
+job_folder='/jobs/exp/judge'\''s job'
+job_logs=/logs/judge
+
+# The first node of each group, under names that programs expect.
+SLURM_MASTER_NODE_HET_GROUP_0=$(scontrol show hostnames "$SLURM_JOB_NODELIST_HET_GROUP_0" | head -n 1)
+export SLURM_MASTER_NODE_HET_GROUP_0
+SLURM_MASTER_NODE_HET_GROUP_1=$(scontrol show hostnames "$SLURM_JOB_NODELIST_HET_GROUP_1" | head -n 1)
+export SLURM_MASTER_NODE_HET_GROUP_1
+export SLURM_MASTER_NODE=$SLURM_MASTER_NODE_HET_GROUP_0
+
+# How tasks find each other, for programs with MPI inside: by PMIx where this cluster has it.
+job_mpi=none
+if srun --overlap --nodes=1 --ntasks=1 --mpi=pmix true </dev/null >/dev/null 2>&1; then job_mpi=pmix; fi
+
+# Preemption sends TERM to all steps and kills the job some time later; Slurm queues it again only if it is still there.
+make_room() {
+    local shown began preempted
+    shown=$(scontrol show job "$SLURM_JOB_ID" 2>/dev/null) || return
+    [[ $shown =~ StartTime=([0-9T:-]+) ]] && began=${BASH_REMATCH[1]} || return
+    [[ $shown =~ PreemptTime=([0-9T:-]+) ]] && preempted=${BASH_REMATCH[1]} || return
+    [[ ! $preempted < $began ]] || return # that was an earlier life
+    say "this job makes room for another one: waiting for its end, to be queued again"
+    sleep 3600
+}
+
+start_all() {
+    start server judge-server \
+        srun \
+        --job-name=judge-server \
+        --overlap \
+        --export=ALL \
+        --het-group=0 \
+        --nodes=2 \
+        --ntasks=2 \
+        --ntasks-per-node=1 \
+        --mpi="$job_mpi" \
+        --kill-on-bad-exit=1 \
+        --wait=60 \
+        --container-image=/images/vllm.sqsh '--container-mounts=/data/models:/models:ro,/work space:/ws,/jobs/exp/judge'\''s job:/jobs/exp/judge'\''s job,/logs/judge:/logs/judge,/jobs/packages/0f3a:/nemo_run/code' \
+        --no-container-mount-home \
+        --container-workdir=/nemo_run/code \
+        --container-env=HF_TOKEN,SLURM_MASTER_NODE,SLURM_MASTER_NODE_HET_GROUP_0,SLURM_MASTER_NODE_HET_GROUP_1 \
+        bash "$job_folder"/judge-server.sh
+    start server sandbox \
+        srun \
+        --job-name=sandbox \
+        --overlap \
+        --export=ALL \
+        --het-group=1 \
+        --nodes=1 \
+        --ntasks=1 \
+        --ntasks-per-node=1 \
+        --mpi=none \
+        bash "$job_folder"/sandbox.sh
+    start client eval \
+        srun \
+        --job-name=eval \
+        --overlap \
+        --export=ALL \
+        --het-group=1 \
+        --nodes=1 \
+        --ntasks=1 \
+        --ntasks-per-node=1 \
+        --mpi=none \
+        bash "$job_folder"/eval.sh
+}
+
+# send_signal SIGNAL NAME PID
+send_signal() {
+    # srun kills its tasks when it gets TERM itself, so signals go to the step, which has the command's name.
+    local id name group ids=$SLURM_JOB_ID
+    for ((group = 1; group < ${SLURM_HET_SIZE:-1}; group++)); do
+        name=SLURM_JOB_ID_HET_GROUP_$group
+        ids+=,${!name}
+    done
+    while read -r id name; do
+        if [[ $name == "$2" ]] && scancel --signal="$1" "$id"; then return 0; fi
+    done < <(squeue --steps --noheader --jobs="$ids" --format='%i %j')
+    kill -s "$1" -- "$3" 2>/dev/null # there is no step yet, or no answer
+}
+
+out_of_time() {
+    say "run the same command again to go on from here (or give --dependent_jobs=N next time)"
+}
+
