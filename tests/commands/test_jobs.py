@@ -83,6 +83,14 @@ def test_hostile_logs_do_not_reach_the_terminal(place):
     assert done.stdout == "\\x1b]0;owned\\x07\\x1b[2J\\u202ex\\x00red\n"
 
 
+def test_nothing_printed_yet(place):
+    done = start(place, "quiet", job("one", "true"))
+    ns("ns logs -f quiet", cwd=place)
+    silent = ns("ns logs quiet --command=main", cwd=place)
+    assert (silent.returncode, silent.stdout) == (0, "")
+    assert done.jobs[0].logs in silent.stderr
+
+
 def test_what_is_not_there(place):
     start(place, "mine", job("one", "true"))
     for words in ("status mien", "logs mien", "cancel mien"):

@@ -43,9 +43,14 @@ class Submitted(Struct, frozen=True):
         else:
             watch = Watch(chosen_jobs(self.experiment, job), self.executor, self.shell)
             lines = follow_logs(self.shell, files, watch.over)
+        shown = False
         for line in lines:
             sys.stdout.write(f"{printable(line)}\n")
             sys.stdout.flush()
+            shown = True
+        if not shown:
+            places = ", ".join(one.logs for one in chosen_jobs(self.experiment, job))
+            sys.stderr.write(f"note: nothing has been printed; logs will lie in {printable(places)}\n")
         return exit_code(self.states(job)) if follow else 0
 
 

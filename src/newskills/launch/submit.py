@@ -221,8 +221,8 @@ def _submitted(experiment: Experiment, pipeline: Pipeline, executor: Executor, r
                 after = [*one.after, *(handles[name] for name in one.needs)]
                 handles[one.job.name] = executor.submit(one.job, after=list(dict.fromkeys(after)))
     except BaseException:
-        executor.cancel(list(handles.values()))
         records.update(_with(experiment, handles))
+        executor.cancel(list(handles.values()))
         raise
     done = _with(experiment, handles)
     records.update(done)
