@@ -37,7 +37,10 @@ class Place:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.env = {"NEWSKILLS_EXPERIMENTS_DIR": str(folder / "experiments"), "NEWSKILLS_DATA_DIR": str(folder / "data")}
+        self.env = {
+            "NEWSKILLS_EXPERIMENTS_DIR": str(folder / "experiments"),
+            "NEWSKILLS_DATA_DIR": str(folder / "data"),
+        }
         (folder / "sums.py").write_text(BENCHMARK)
         done = self.ns("ns prepare_data ./sums.py")
         assert done.returncode == 0, done.stderr

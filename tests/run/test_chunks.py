@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,42 @@ def test_locks_are_per_file(tmp_path: Path, fake_server: FakeServerFactory) -> N
     unit = make_unit(tmp_path, server.base_url)
     with pytest.raises(LockedError):
         run(unit, unit)
+
+
+TOGETHER = """
+import os, sys, time
+from pathlib import Path
+from newskills.run.chunks import merge_if_complete
+from newskills.run.paths import chunk_path, done_path
+merged, chunk, start = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+renames = []
+sys.addaudithook(lambda event, args: event == "os.rename" and renames.append(str(args[1]) == str(merged)))
+output = chunk_path(merged, chunk)
+output.write_text(f'{{"chunk": {chunk}}}\\n')
+start.with_name(f"ready-{chunk}").touch()
+while not start.exists():
+    time.sleep(0.001)
+done_path(output).touch()
+print(merge_if_complete(merged, 12, 12), sum(renames))
+"""
+
+
+def test_twelve_chunks_that_finish_at_the_same_moment_are_merged_exactly_once(tmp_path: Path) -> None:
+    merged, start = tmp_path / "output.jsonl", tmp_path / "start"
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", TOGETHER, str(merged), str(chunk), str(start)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for chunk in range(12)
+    ]
+    while len(list(tmp_path.glob("ready-*"))) < 12:
+        assert all(process.poll() is None for process in running)
+        time.sleep(0.01)
+    start.touch()
+    said = [process.communicate(timeout=60)[0].split() for process in running]
+    assert sum(int(merges) for _, merges in said) == 1
+    assert "True" in {complete for complete, _ in said}
+    assert [row["chunk"] for row in records(merged)] == list(range(12))
+    assert not list(tmp_path.glob("*_chunk_*.jsonl"))

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pipelines of `ns` commands as processes of this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.commands.clusters import SERVED, SUMS, Place, answers
+from tests.commands.running import rows_of, write
+
+
+@pytest.fixture
+def place(tmp_path) -> Place:
+    place = Place(tmp_path)
+    place.config("mine", "executor: none")
+    return place
+
+
+def evaluation(server, *options: str) -> str:
+    return " ".join(
+        [
+            "ns eval --cluster=mine --benchmarks=./sums.py:3 --server_type=vllm --model=fake --output_dir=out",
+            f"--server_address={server.url}",
+            *options,
+        ]
+    )
+
+
+def test_units_are_spread_over_jobs_and_merged_once(place, fake_server):
+    server = fake_server(answers(), process=True)
+    done = place.ns(evaluation(server, "--num_chunks=4 --num_jobs=5 --expname=spread"))
+    assert done.returncode == 0, done.stderr + place.logs("spread")
+    jobs = place.experiments("spread")[0].jobs
+    assert len(jobs) == 6
+    shares = [json.loads(Path(job.folder, "run.json").read_text())["units"] for job in jobs[:5]]
+    assert sorted(map(len, shares)) == [2, 2, 2, 3, 3]
+    folder = place.folder / "out/eval-results/own-sums"
+    for seed in range(3):
+        assert [row["id"] for row in rows_of(folder / f"output-rs{seed}.jsonl")] == [row["id"] for row in SUMS]
+    assert not list(folder.glob("*chunk_?.jsonl"))
+    assert len(server.records) == 30
+    assert json.loads((place.folder / "out/metrics.json").read_text())["own-sums"]["pass@3"]["num_entries"] == 10
+    assert "pass@1[avg-of-3]" in done.stdout
+    again = place.ns(evaluation(server, "--num_chunks=4 --num_jobs=5 --expname=spread"))
+    assert again.returncode == 0
+    assert "nothing is left to do" in again.stderr
+    assert len(server.records) == 30
+
+
+def test_only_what_is_missing_runs(place, fake_server):
+    server = fake_server(answers(), process=True)
+    assert place.ns(evaluation(server, "--num_jobs=3")).returncode == 0
+    folder = place.folder / "out/eval-results/own-sums"
+    for name in ("output-rs1.jsonl", "output-rs1.jsonl.done"):
+        (folder / name).unlink()
+    done = place.ns(evaluation(server, "--num_jobs=3"))
+    assert done.returncode == 0, done.stderr
+    assert [job.name for job in place.experiments("eval")[0].jobs] == ["own-sums-rs1", "summarize"]
+    assert len(server.records) == 40
+
+
+def test_several_benchmarks_have_summaries_and_one_of_all(place, fake_server):
+    (place.folder / "more.py").write_text((place.folder / "sums.py").read_text().replace("own-sums", "more-sums"))
+    assert place.ns("ns prepare_data ./more.py").returncode == 0
+    server = fake_server(answers(), process=True)
+    done = place.ns(evaluation(server, "--num_jobs=-1").replace("./sums.py:3", "./sums.py,./more.py"))
+    assert done.returncode == 0, done.stderr
+    jobs = {job.name: set(job.depends_on) for job in place.experiments("eval")[0].jobs}
+    assert jobs["summarize-own-sums"] == {"own-sums"}
+    assert jobs["summarize"] == {"summarize-own-sums", "summarize-more-sums"}
+    assert set(json.loads((place.folder / "out/metrics.json").read_text())) == {"own-sums", "more-sums"}
+    for name in ("own-sums", "more-sums"):
+        assert (place.folder / f"out/eval-results/{name}/metrics.json").is_file()
+
+
+def test_a_server_and_a_sandbox_beside_the_client(place):
+    write(place.folder / "in.jsonl", [{"problem": row["problem"]} for row in SUMS])
+    done = place.ns(
+        "ns generate --cluster=mine --num_jobs=2 --input_file=in.jsonl --output_dir=out --num_random_seeds=2 "
+        f"--server_type=generic --model=fake --server_gpus=0 --server_entrypoint={SERVED} "
+        "++prompt_config=generic/math --postprocess_cmd",
+        "wc -l <out/output-rs0.jsonl >lines",
+    )
+    assert done.returncode == 0, done.stderr + place.logs("generate")
+    assert len(rows_of(place.folder / "out/output-rs1.jsonl")) == 10
+    assert (place.folder / "lines").read_text().strip() == "10"
+    jobs = place.experiments("generate")[0].jobs
+    ports = {Path(job.folder, "ports/server").read_text() for job in jobs[:2]}
+    assert len(ports) == 2
+
+
+def test_term_saves_and_the_same_command_goes_on(place, fake_server):
+    server = fake_server(answers(0.4), process=True)
+    words = evaluation(server, "--num_jobs=2 ++max_concurrent_requests=1").split()[1:]
+    with subprocess.Popen(
+        [sys.executable, "-m", "newskills", *words], cwd=place.folder, env={**os.environ, **place.env}
+    ) as process:
+        deadline = time.monotonic() + 30
+        while len(server.records) < 5:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+    assert set(place.ended("eval").values()) <= {"cancelled", "failed"}
+    server.script = answers()
+    before = len(server.records)
+    assert 5 <= before < 30
+    done = place.ns(*[evaluation(server, "--num_jobs=2 ++max_concurrent_requests=1")])
+    assert done.returncode == 0, done.stderr + place.logs("eval")
+    assert len(server.records) == 30
+
+
+def test_a_failed_job_is_a_failed_command(place, fake_server):
+    done = place.ns("ns run_cmd --cluster=mine bash -c", "echo said; exit 3")
+    assert done.returncode == 3
+    assert "said" in done.stdout
+    assert "exit code 3" in done.stderr
+
+
+def test_a_command_is_told_where_server_and_sandbox_are(place):
+    code = (
+        'exec 3<>"/dev/tcp/$NEMO_SKILLS_SANDBOX_HOST/$NEMO_SKILLS_SANDBOX_PORT" && '
+        'echo "$NEMO_SKILLS_SERVER_ADDRESS $NEMO_SKILLS_OPENAI_BASE_URL $NEMO_SKILLS_OPENAI_MODEL" "$@"'
+    )
+    done = place.ns(
+        "ns run_cmd --with_sandbox --server_type=generic --model=fake --server_gpus=0 "
+        f"--server_entrypoint={SERVED} bash -c",
+        code,
+        *("x", "--flag=1", "a 'b' \"c\" $d"),
+    )
+    assert done.returncode == 0, done.stderr
+    address, base_url, *rest = done.stdout.splitlines()[-1].split(" ", 3)
+    assert address.startswith("http://127.0.0.1:")
+    assert base_url == f"{address}/v1"
+    assert rest == ["fake", "--flag=1 a 'b' \"c\" $d"]
+
+
+def test_keys_given_as_values_stand_in_no_file(place, fake_server):
+    server = fake_server(answers(), process=True)
+    key = "sk-very-secret-0123456789"
+    done = place.ns(evaluation(server, f"--num_jobs=2 ++server.api_key={key}"))
+    assert done.returncode == 0, done.stderr
+    assert any(record.headers.get("authorization") == f"Bearer {key}" for record in server.records)
+    held = [file for file in place.folder.rglob("*") if file.is_file() and key.encode() in file.read_bytes()]
+    assert held == []
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "ns eval --cluster=box --benchmarks=./sums.py --server_type=vllm --model=m --output_dir=/out",
+            "--server_gpus",
+        ),
+        (
+            "ns eval --cluster=box --benchmarks=./sums.py --server_type=vllm --model=m --server_gpus=1 --output_dir=/o",
+            "do not see",
+        ),
+        (
+            "ns generate --cluster=box --input_file=/data/none.jsonl --server_type=vllm --model=/data/m "
+            "--server_gpus=1 --output_dir=/data/out ++prompt_config=generic/math",
+            "There is no input file",
+        ),
+        ("ns run_cmd --cluster=mine", "Which command"),
+        (
+            "ns eval --benchmarks=./sums.py --server_type=vllm --model=m --server_gpus=1 --num_jobs=0",
+            "--num_jobs=0",
+        ),
+        ("ns plan list", "nothing that could be planned"),
+    ],
+)
+def test_what_cannot_work_is_said_before_anything_is_submitted(place, line, message):
+    (place.folder / "shared").mkdir()
+    place.config(
+        "box",
+        "executor: slurm\ncontainers: {nemo-skills: /i.sqsh, vllm: /v.sqsh, sandbox: /i.sqsh}\n"
+        f"skip_hf_home_check: true\nmounts: ['{place.folder}/shared:/data']",
+    )
+    done = place.ns(line)
+    assert done.returncode != 0
+    assert message in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (place.folder / "jobs").exists()
+
+
+def test_a_plan_shows_jobs_scripts_and_settings_and_touches_nothing(place):
+    place.config("slurm", "executor: slurm\npartition: gpu")
+    words = (
+        "--cluster=slurm --benchmarks=./sums.py:2 --server_type=vllm --model=/m/x --server_gpus=2 --num_jobs=1 "
+        "--output_dir=out --dependent_jobs=2"
+    )
+    before = sorted(place.folder.rglob("*"))
+    shown = place.ns(f"ns plan eval {words} --show_scripts")
+    assert shown.returncode == 0, shown.stderr
+    assert (
+        shown.stdout == place.ns(f"ns eval {words} --dry_run --show_scripts").stdout or "#SBATCH" in shown.stdout
+    )
+    for text in ("#SBATCH --partition=gpu", "--gpus-per-node=2", "{server.address}", "2 to do of 2", "seed 0"):
+        assert text in shown.stdout
+    assert sorted(place.folder.rglob("*")) == before
+
+
+def test_a_rehearsal_proves_the_pipeline_and_finds_what_is_wrong(place):
+    words = (
+        "--benchmarks=./sums.py:2 --num_chunks=2 --server_type=vllm --model=/m/x --server_gpus=8 --output_dir=out"
+    )
+    good = place.ns(f"ns rehearse eval --cluster=mine {words}")
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert "nothing is wrong" in good.stdout
+    assert "summarize" in good.stdout
+    assert not (place.folder / "out").exists()
+    place.config(
+        "bad",
+        f"executor: local\ncontainers: {{nemo-skills: {place.folder}/no.sqsh, vllm: {place.folder}/no.sqsh}}\n"
+        f"mounts: ['{place.folder}/missing:/data', '{place.folder}:{place.folder}']\nrequired_env_vars: [NOT_SET_HERE]",
+    )
+    bad = place.ns(f"ns rehearse eval --cluster=bad {words}")
+    assert bad.returncode == 1
+    for text in ("NOT_SET_HERE", "missing", "no.sqsh", "HF_HOME"):
+        assert text in bad.stdout, bad.stdout
