@@ -69,7 +69,7 @@ def on_node(pid: int, daemon: int) -> bool:
 
 def test_a_job_goes_on_elsewhere_when_its_node_dies(tmp_path: Path) -> None:
     executor = slurm(tmp_path)
-    handle = executor.submit(one("j", LIVES))
+    handle = executor.submit(one("j", LIVES, exclusive=True))  # jobs of other tests must not be on that node
     lives = tmp_path / "j" / "lives"
     until(lambda: lives.exists() and lives.read_text().endswith("\n"), "the first life")
     node = lives.read_text().split()[1]
@@ -92,12 +92,14 @@ def test_a_job_makes_room_and_goes_on(tmp_path: Path) -> None:
     names = subprocess.run(["sinfo", "-h", "-o", "%R"], capture_output=True, text=True).stdout.split()
     if "preemptible" not in names:
         pytest.skip(f"this cluster has no partition 'preemptible' (there are {', '.join(names)})")
+    nodes = subprocess.run(["sinfo", "-h", "-N", "-o", "%N", "-p", "preemptible"], capture_output=True, text=True)
+    there = {"exclusive": True, "sbatch_kwargs": {"nodelist": nodes.stdout.split()[-1]}}
     executor = slurm(tmp_path)
-    first = one("first", LIVES, partition="preemptible", exclusive=True, sbatch_kwargs={"nodelist": "n4"})
+    first = one("first", LIVES, partition="preemptible", **there)
     handle = executor.submit(first)
     lives = tmp_path / "first" / "lives"
     until(lives.exists, "the first job")
-    second = executor.submit(one("second", "true", exclusive=True, sbatch_kwargs={"nodelist": "n4"}))
+    second = executor.submit(one("second", "true", **there))
     until(lambda: executor.state([handle])[handle].startswith("requeued"), "preemption", 60)
     until(lambda: "preempted" in executor.state([handle])[handle], "its reason, from accounting", 30)
     assert ended(executor, [second]) == {second: "completed"}
