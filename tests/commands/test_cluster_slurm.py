@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -90,10 +93,32 @@ def test_a_copy_goes_on_where_the_time_limit_stopped_the_job(place):
 
 
 def test_the_exit_code_of_a_command_is_the_jobs(place):
-    done = place.ns(
-        "ns run_cmd --cluster=real --expname=mine bash -c", 'echo "$1" >"$2"; exit 3', "x", "a 'b' $c", "here"
-    )
+    words = ('echo "$1" >"$2"; exit 3', "x", "a 'b' $c", str(place.folder / "it is here"))
+    done = place.ns("ns run_cmd --cluster=real --expname=mine bash -c", *words)
     assert done.returncode == 0, done.stderr
     assert place.ended("mine") == {"mine": "failed"}
     assert (place.folder / "it is here").read_text() == "a 'b' $c\n"
     assert "client 'main' ended with exit code 3" in place.ns("ns status mine").stdout
+
+
+def test_a_server_runs_until_ctrl_c(place):
+    words = (
+        "ns start_server --cluster=real --server_type=generic --model=fake --server_gpus=0 --expname=serve "
+        f"--server_entrypoint={SERVED}"
+    ).split()[1:]
+    with subprocess.Popen(
+        [sys.executable, "-m", "newskills", *words],
+        cwd=place.folder,
+        env={**os.environ, **place.env},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        seen = ""
+        while "listens at http://n" not in seen or "serves on n" not in seen:
+            line = process.stdout.readline()
+            assert line, seen
+            seen += line
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    assert place.ended("serve") == {"serve": "cancelled"}

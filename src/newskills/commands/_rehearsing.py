@@ -27,6 +27,7 @@ from newskills.commands._unit_jobs import SANDBOX, main_container
 from newskills.config.command_line import Parsed
 from newskills.launch.cluster import ClusterConfig, image_of
 from newskills.launch.experiments import Experiment
+from newskills.launch.package import PackageOptions
 from newskills.launch.ssh import shell_of
 from newskills.launch.submit import SubmitOptions, submit
 from newskills.launch.trial import try_cluster
@@ -105,7 +106,11 @@ def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[Check]:
 
 def _code(ready: Prepared, cluster: ClusterConfig) -> Check:
     """What would be packaged."""
-    settings = SubmitOptions(dry_run=True, skip_hf_home_check=ready.submission.skip_hf_home_check)
+    settings = SubmitOptions(
+        dry_run=True,
+        skip_hf_home_check=ready.submission.skip_hf_home_check,
+        packaging=PackageOptions(allow_uncommitted=ready.options.allow_uncommitted),
+    )
     try:
         package = submit(ready.submission.pipeline, cluster, ready.submission.environ, settings).package
     except NewskillsError as error:
