@@ -117,6 +117,22 @@ def test_term_saves_and_the_same_command_goes_on(place, fake_server):
     assert len(server.records) == 30
 
 
+def test_there_are_no_numbers_where_a_job_failed(place, fake_server):
+    server = fake_server(answers(), process=True)
+    words = evaluation(server, "--num_jobs=3").replace("--model=fake", "--model=fake ++server.max_retries=0")
+    folder = place.folder / "out/eval-results/own-sums"
+    folder.mkdir(parents=True)
+    (folder / "output-rs1.jsonl").mkdir()
+    failed = place.ns(words)
+    assert failed.returncode != 0
+    assert "job own-sums-rs1 failed" in failed.stderr
+    assert "output-rs1.jsonl.done" in failed.stdout + failed.stderr + place.logs("eval")
+    assert not (place.folder / "out/metrics.json").exists()
+    (folder / "output-rs1.jsonl").rmdir()
+    assert place.ns(words).returncode == 0
+    assert (place.folder / "out/metrics.json").is_file()
+
+
 def test_a_failed_job_is_a_failed_command(place, fake_server):
     done = place.ns("ns run_cmd --cluster=mine bash -c", "echo said; exit 3")
     assert done.returncode == 3

@@ -6,11 +6,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from newskills.base.errors import ConfigError
-from newskills.base.plan import HardwareConfig
+from newskills.base.plan import HardwareConfig, Script
 from newskills.commands import _evaluating
 from newskills.commands._cluster import Paths, hardware, paths_of
 from newskills.commands._model import choose_model
@@ -25,6 +28,7 @@ from newskills.config.command_line import Parsed
 from newskills.launch.clients import SummarizeScript
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup, JobDict
+from newskills.launch.scripts import Context
 from newskills.launch.shell import Shell
 from newskills.launch.ssh import shell_of
 from newskills.run.evaluate import EvaluationSpec, describe_benchmarks, plan_evaluation
@@ -33,6 +37,18 @@ from newskills.run.spec import RunSpec, Unit
 
 MAPS_VARIABLE = "NEMO_SKILLS_EXTRA_BENCHMARK_MAP"
 METRICS = "metrics.json"
+ALL_THERE = """\
+for ((left = $1; left > 0; left--)); do
+    shift
+    [[ -e $1 ]] && continue
+    echo "There is no $1: its job has not finished. The same ns command goes on from there." >&2
+    missing=1
+done
+shift
+[[ -z ${missing:-} ]] || exit 1
+exec "$@"
+"""
+"""$1 files, then a command."""
 
 
 def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
@@ -85,6 +101,20 @@ def _run_spec(spec: EvaluationSpec, options: Options, beside: Mapping[str, Any])
     )
 
 
+@dataclass(eq=False)
+class CompleteSummary(SummarizeScript):
+    """A summary that fails where one of the files `expected` is missing: some of the numbers would be of too little."""
+
+    _: KW_ONLY
+    expected: Sequence[Path] = ()
+
+    def build(self, context: Context) -> Script:
+        script = super().build(context)
+        files = [f"{path}.done" for path in self.expected]
+        guard = ("bash", "-c", ALL_THERE, "bash", str(len(files)), *files)
+        return msgspec.structs.replace(script, argv=(*guard, *script.argv))
+
+
 class _Looks:
     """Which files of the results are there."""
 
@@ -111,25 +141,32 @@ def _summaries(
     *done, all_done = looks.there(files)
     several = len(spec.runs) > 1
     for run, there in zip(spec.runs, done, strict=True):
-        outputs = dict.fromkeys(unit.merged for unit in units if unit.name == run.name)
+        outputs = _merged([unit for unit in units if unit.name == run.name])
         needs = [job for output in outputs for job in jobs.get(output, ())]
         if several and (needs or not there):
             words = [*_metric_words(options, run), f"--save_metrics_path={folders[run.name] / METRICS}"]
-            job = _summary(f"summarize-{run.name}", options, spec, run.name, words)
+            job = _summary(f"summarize-{run.name}", options, spec, [run.name], words, outputs)
             summaries.append(plan.add(*job, _unique(needs), outputs=(str(spec.output_dir),)))
         elif not several:
             summaries += needs
     if summaries or not all_done:
         words = _metric_words(options, None if several else spec.runs[0])
         words += _tracking_words(options)
-        job = _summary("summarize", options, spec, ",".join(folders), words)
+        job = _summary("summarize", options, spec, list(folders), words, _merged(units))
         plan.add(*job, _unique(summaries), outputs=(str(spec.output_dir),))
 
 
 def _summary(
-    name: str, options: Options, spec: EvaluationSpec, benchmarks: str, words: Sequence[str]
+    name: str,
+    options: Options,
+    spec: EvaluationSpec,
+    benchmarks: Sequence[str],
+    words: Sequence[str],
+    outputs: Sequence[Path],
 ) -> tuple[str, list[CommandGroup]]:
-    script = SummarizeScript(str(spec.output_dir), benchmarks=benchmarks, extra_arguments=words)
+    script = CompleteSummary(
+        str(spec.output_dir), benchmarks=",".join(benchmarks), extra_arguments=words, expected=outputs
+    )
     extra = options.extra_benchmark_map
     if isinstance(extra, str) and extra.lstrip().startswith("{"):
         raise ConfigError("--extra_benchmark_map: jobs need a file that they can read, not JSON text.")
@@ -167,6 +204,11 @@ def _tracking_words(options: Options) -> list[str]:
         return []
     words = [f"--wandb_name={options.wandb_name}", f"--wandb_project={options.wandb_project}"]
     return [*words, f"--wandb_group={options.wandb_group}"] if options.wandb_group else words
+
+
+def _merged(units: Sequence[Unit]) -> list[Path]:
+    """The files that users see."""
+    return list(dict.fromkeys(unit.merged for unit in units))
 
 
 def _unique(jobs: Sequence[JobDict]) -> list[JobDict]:

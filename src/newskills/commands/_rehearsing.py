@@ -23,7 +23,7 @@ from newskills.commands._options import WorkOptions
 from newskills.commands._submitted import ask_about
 from newskills.commands._submitting import Prepared
 from newskills.commands._table import load
-from newskills.commands._unit_jobs import SANDBOX, main_container
+from newskills.commands._unit_jobs import MAIN, SANDBOX, main_container
 from newskills.config.command_line import Parsed
 from newskills.launch.cluster import ClusterConfig, image_of
 from newskills.launch.experiments import Experiment
@@ -178,7 +178,7 @@ class _Stage:
         if at < 2 or words[at - 1] != "-m":
             self.note(command.name, f"'{command.name}' is a command of your own and not run")
             return (sys.executable, "-c", "pass")
-        if at > 2:
+        if at > 2 and command.name == MAIN:
             self.note("preprocess", "--preprocess_cmd is not run")
         return (sys.executable, "-m", *(self.moved(word) for word in words[at:]))
 
