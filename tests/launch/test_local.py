@@ -98,6 +98,11 @@ def log(folder: Path, name: str = "job") -> str:
     return (folder / "logs" / f"{name}.log").read_text(errors="replace")
 
 
+def here(handle: str, name: str = "m") -> bool:
+    """Whether a command that runs STAY has begun."""
+    return Path(handle, f"logs/{name}.log").exists() and "here" in log(Path(handle), name)
+
+
 def left(folder: Path) -> list[str]:
     """Containers of jobs below `folder`, in any state."""
     words = ("ps", "--all", "--filter=label=newskills.job", "--format=json")
@@ -261,7 +266,7 @@ def test_a_stubborn_container_is_killed(tmp_path: Path) -> None:
 def test_a_killed_launcher_leaves_no_container(tmp_path: Path, who: str) -> None:
     executor = local(tmp_path)
     handle = executor.submit(job("a", client("m", STAY)))
-    until(lambda: Path(handle, "m.step").exists(), "the container")
+    until(lambda: here(handle), "the container")
     os.kill(_job(handle) if who == "job" else _supervisor(handle), signal.SIGKILL)
     executor.wait([handle])
     until(lambda: not left(tmp_path), "the container to go")
@@ -273,7 +278,7 @@ def test_what_nobody_supervises_any_more_is_removed_at_the_next_look(tmp_path: P
     executor = local(tmp_path)
     handle = executor.submit(job("a", client("m", STAY)))
     other = executor.submit(job("b", client("m", STAY)))
-    until(lambda: Path(handle, "m.step").exists() and Path(other, "m.step").exists(), "the containers")
+    until(lambda: here(handle) and here(other), "the containers")
     both = _job(handle), _supervisor(handle)
     for pid in reversed(both):
         os.kill(pid, signal.SIGKILL)
@@ -332,7 +337,7 @@ def test_a_port_that_a_job_has_claimed_is_taken_for_other_containers(tmp_path: P
     )
     executor = local(tmp_path)
     first = executor.submit(job("a", fixed, client("m", STAY)))
-    until(lambda: "here" in (log(Path(first), "server") if Path(first, "logs/server.log").exists() else ""), "a")
+    until(lambda: here(first, "server"), "the server")
     state, second = finished(executor, job("b", fixed, client("m", STAY)))
     assert (state, "is in use" in log(second)) == ("failed", True)
     executor.cancel([first])
@@ -428,7 +433,7 @@ def test_the_docker_client(tmp_path: Path, docker: dict[str, str]) -> None:
     assert state == "completed", log(folder)
     assert (log(folder, "m"), (out / "file").read_text()) == ("200 []\n", "hf_1")
     handle = executor.submit(job("b", client("m", STAY)))
-    until(lambda: Path(handle, "m.step").exists(), "the container")
+    until(lambda: here(handle), "the container")
     os.kill(_job(handle), signal.SIGKILL)
     assert executor.wait([handle]) == {handle: "failed"}
     assert left(tmp_path) == []

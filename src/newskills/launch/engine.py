@@ -25,7 +25,6 @@ DOCKERFILE = "dockerfile:"
 JOB, FOLDER, IMAGE = "newskills.job", "newskills.folder", "newskills.image"
 """Labels of containers: a hash of their job's folder, that folder, and the image by the name that the user gave."""
 COMMON = (
-    "--rm",
     "--init",
     "--network=host",
     "--ipc=host",
@@ -35,7 +34,8 @@ COMMON = (
     "--entrypoint=",
 )
 """Options of all containers. `--init`, as programs that run as process 1 ignore TERM; SELinux hides what is mounted;
-the output goes to the job's own log, so that the engine keeps no second one."""
+the output goes to the job's own log, so that the engine keeps no second one. No `--rm`: a container that is removed
+while its client still asks how it ended has been seen to end with 0 (podman 4.3, and docker's client on its socket)."""
 PROBE = 'echo "bash ${BASH_VERSINFO[0]:-0} ${BASH_VERSINFO[1]:-0}"'
 BASH = (4, 3)
 
@@ -143,7 +143,7 @@ class Engine:
             raise ConfigError(f"{self.name} cannot run {image}: squashfs images are for Slurm with Pyxis.")
         found = self._built(image) if image.startswith(DOCKERFILE) else self._id(image) or self._pulled(image)
         words = (*COMMON, *self.user, *self.privileged(), *self.gpus(gpus), found, "bash", "-c", PROBE)
-        done = self.run("run", *words)
+        done = self.run("run", "--rm", *words)
         if done.returncode == 127 or (done.returncode == 0 and _version(done.stdout) < BASH):
             raise ConfigError(f"Image '{image}' has no bash {'.'.join(map(str, BASH))} or later, which jobs need.")
         if done.returncode != 0:

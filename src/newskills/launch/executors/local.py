@@ -89,6 +89,7 @@ class Containers(Processes):
         if not containers:
             return super().prologue(job, folder)
         lines = [f"mkdir -p -m 700 -- {PORT_LOCKS}{os.getuid()}"]
+        lines += ["", *_CONTAINED.splitlines()]
         gpus = [group for group in job.groups if group.hardware.num_gpus > 0 and self.engine.gpus(True)]
         if gpus:
             lines += [
@@ -104,6 +105,8 @@ class Containers(Processes):
         engine, hardware = self.engine, job.groups[group].hardware
         secrets = {*self._variables.secrets, *command.script.secrets}
         return [
+            "contained",
+            command.name,
             engine.name,
             "run",
             *COMMON,
@@ -135,7 +138,7 @@ class Containers(Processes):
     def inside(self, command: Command, folder: JobFolder) -> Sequence[str]:
         if image_of(self.cluster, command.container) is None:
             return super().inside(command, folder)
-        return _TELL_GROUP.splitlines()
+        return _KEEPER.splitlines()
 
     def signal(self, job: Job, folder: JobFolder) -> Sequence[str]:
         named = {command.name: command for command in job.commands() if command.name in self._containers(job)}
@@ -144,7 +147,7 @@ class Containers(Processes):
         rows = [f"{name}) container={_name(folder, command)} ;;" for name, command in named.items()]
         text = _SIGNAL.replace("ENGINE", self.engine.name)
         return (
-            'local container="" group',
+            'local container=""',
             "case $2 in",
             *(f"    {row}" for row in rows),
             "esac",
@@ -229,20 +232,50 @@ def _name(folder: JobFolder, command: Command) -> str:
     return f"newskills-{plain}-{_hash(f'{folder.path}/{command.name}')}"
 
 
-_TELL_GROUP = """\
-# The process group that signals have to reach, as the container counts.
-echo $$ >"$job_folder/.$job_command.step"
-mv -f -- "$job_folder/.$job_command.step" "$job_folder/$job_command.step"
+_WATCH = """\
+    job_child="" job_told=0 job_passed=0 job_seen=0
+    pass_on() {
+        while [[ -n $job_child && $job_passed -lt $job_told ]]; do
+            job_passed=$((job_passed + 1))
+            kill -s TERM -- "CHILD" 2>/dev/null
+        done
+    }
+    trap 'job_told=$((job_told + 1)); pass_on' TERM
+    START &
+    job_child=$!
+    pass_on
+    while wait "$job_child"; job_code=$?; [[ $job_seen -ne $job_told ]]; do job_seen=$job_told; done
+"""
+"""Runs START, passes each TERM on, and knows how it ended."""
+
+_KEEPER = f"""\
+# The container ends with its first process, so that one stays until all that were told to stop have saved their work:
+# it runs this script once more, in a process group of its own, and writes down how it ended.
+if [[ -z ${{job_kept:-}} ]]; then
+    set -m
+{_WATCH.replace("CHILD", "-$job_child").replace("START", 'job_kept=yes bash "$job_folder/$job_command.sh"')}\
+    while [[ $job_told -gt 0 ]] && kill -0 -- "-$job_child" 2>/dev/null; do sleep 0.1; done
+    echo "$job_code" >"$job_folder/.$job_command.step"
+    mv -f -- "$job_folder/.$job_command.step" "$job_folder/$job_command.step"
+    exit "$job_code"
+fi
+unset job_kept
+"""
+
+_CONTAINED = f"""\
+# contained NAME WORD...: runs a container, and ends as the command in it did. What the engine's client says is not
+# enough: it has been seen to end with 0 when the container was killed (podman 4.3).
+contained() {{
+    local job_name=$1 job_child job_told job_passed job_seen job_code
+    shift
+{_WATCH.replace("CHILD", "$job_child").replace("START", '"$@"')}\
+    if [[ -e $job_folder/$job_name.step ]]; then exit "$(<"$job_folder/$job_name.step")"; fi
+    exit "$((job_code == 0 ? 137 : job_code))"
+}}
 """
 
 _SIGNAL = """\
-if [[ $container && $1 == KILL ]]; then
-    timeout 20 ENGINE kill "$container" >/dev/null 2>&1 && return
-elif [[ $container && -e $job_folder/$2.step ]]; then
-    # The engine's client would pass the signal on to one process, not to all of the group.
-    group=$(<"$job_folder/$2.step")
-    timeout 20 ENGINE exec "$container" bash -c 'kill -s "$1" -- "-$2"' bash "$1" "$group" >/dev/null 2>&1 && return
-fi
+if [[ $container && $1 == KILL ]]; then timeout 20 ENGINE kill "$container" >/dev/null 2>&1 && return; fi
 """
 
 _CLEAN_UP = """\
