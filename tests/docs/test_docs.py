@@ -14,8 +14,6 @@ import pytest
 
 from newskills.base.errors import NewskillsError
 from newskills.commands._table import load
-from newskills.config.command_line import parse
-from newskills.config.fields import leaves
 from newskills.config.layers import Layer
 from newskills.config.values import parse_value
 from newskills.graders import make_grader
@@ -31,6 +29,8 @@ SHELL = {"", "bash", "sh", "console"}
 BETWEEN = {"|", "&&", ";"}
 OF_THE_COMMAND = {"dataset", "split"}
 """Keys that `generate` and `eval` read themselves."""
+
+AROUND_OTHERS = ("plan", "rehearse")
 
 
 def commands_in(text: str) -> Iterator[list[str]]:
@@ -54,9 +54,10 @@ def joined(block: str) -> list[str]:
 
 def understand(words: list[str]) -> None:
     """Parses a command with its own parser and checks its `++` keys. Raises NewskillsError; runs nothing."""
+    if words[0] in AROUND_OTHERS:
+        words = words[1:]
     command = load(words[0])
-    keys = tuple(leaves(command.config)) if command.config else ()
-    parsed = parse(command.options, words[1:], command=command.name, aliases=command.aliases, keys=keys)
+    parsed = command.parsed(words[1:])
     if parsed.help:
         return
     command.check(parsed)

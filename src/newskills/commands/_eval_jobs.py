@@ -20,7 +20,7 @@ from newskills.commands._model import choose_model
 from newskills.commands._plan_view import settings_of
 from newskills.commands._sandbox import check_sandbox
 from newskills.commands._submitting import Prepared, prepared
-from newskills.commands._unit_checks import check_inputs, check_prompts, with_inputs
+from newskills.commands._unit_checks import check_inputs, check_prompts, fetch_weights, with_inputs
 from newskills.commands._unit_jobs import OWN_CONTAINER, Plan, UnitJobs, main_container, parts_of, unfinished
 from newskills.commands._work import command_line, notice, read_json
 from newskills.commands.evaluate import Options
@@ -66,6 +66,8 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
     if left:
         check_inputs(left, paths, shell)
         check_prompts(left, hosted=host is not None, paths=paths)
+        if not options.dry_run:
+            fetch_weights(host, paths)
     shared = UnitJobs(
         options=options,
         paths=paths,

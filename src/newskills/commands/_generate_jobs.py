@@ -12,7 +12,7 @@ from newskills.commands._cluster import hardware, paths_of
 from newskills.commands._model import choose_model
 from newskills.commands._plan_view import settings_of
 from newskills.commands._submitting import Prepared, prepared
-from newskills.commands._unit_checks import check_inputs, check_prompts
+from newskills.commands._unit_checks import check_inputs, check_prompts, fetch_weights
 from newskills.commands._unit_jobs import (
     MAIN,
     Plan,
@@ -49,6 +49,8 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
     host = choose_model(options, parsed.overrides, elsewhere=True).host
     check_inputs(left, paths, shell)
     check_prompts(left, hosted=host is not None, paths=paths)
+    if not options.dry_run:
+        fetch_weights(host, paths)
     plan = Plan()
     shared = UnitJobs(
         options=options,

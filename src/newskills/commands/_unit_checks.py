@@ -12,6 +12,7 @@ from newskills.base.errors import ConfigError
 from newskills.commands._cluster import Paths
 from newskills.commands._work import notice
 from newskills.launch.shell import Shell
+from newskills.models.serving import ServeSpec, prepare
 from newskills.run.execute import check
 from newskills.run.spec import Unit
 
@@ -48,6 +49,12 @@ def check_inputs(units: Sequence[Unit], paths: Paths, shell: Shell) -> None:
         for url in dict.fromkeys(unit.config.server.base_url for unit in units):
             if url and any(f"//{name}" in url for name in LOOPBACK):
                 notice(f"{url} is, for a job on a node, that node itself")
+
+
+def fetch_weights(host: ServeSpec | None, paths: Paths) -> None:
+    """What a server without container needs on disk, as nodes often have no way out. Raises NewskillsError."""
+    if host is not None and not paths.contained and paths.cluster.ssh_tunnel is None:
+        prepare(host, notice)
 
 
 def check_prompts(units: Sequence[Unit], *, hosted: bool, paths: Paths) -> None:
