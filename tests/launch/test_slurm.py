@@ -60,7 +60,7 @@ def test_a_job_runs_and_every_character_arrives(tmp_path: Path) -> None:
     assert state == "completed", story(where)
     assert (where / "logs" / "main.log").read_text() == f"True it's plain {os.getcwd()}\n"
     assert (where / "job.exit").read_text() == "0 completed\n"
-    handle = (where / "handle").read_text().split()[0]
+    handle = (where / "job.handle").read_text().split()[0]
     assert (where / "logs" / f"one_{handle}_sbatch.log").is_file()
     assert any(line.startswith("True it's plain") for line in executor.logs(handle))
     with pytest.raises(ConfigError, match="known"):
@@ -77,7 +77,7 @@ def test_secrets_travel_by_name_only(tmp_path: Path, monkeypatch: pytest.MonkeyP
     state, where = finished(slurm(tmp_path, environ=environ), work)
     assert state == "completed", story(where)
     assert (where / "logs" / "main.log").read_text() == "wxyz unset 1\n"
-    known = scontrol("show", "job", (where / "handle").read_text().split()[0])
+    known = scontrol("show", "job", (where / "job.handle").read_text().split()[0])
     files = [file.read_text(errors="replace") for file in where.rglob("*") if file.is_file()]
     assert not [text for text in (known, *files) if "hunter2" in text]
 
@@ -107,7 +107,7 @@ def test_server_and_client_on_different_nodes(tmp_path: Path) -> None:
     assert gpus == "none"
     said = (where / "logs" / "main.log").read_text()
     assert re.match(rf"{second} \['http://{first}:\d+', '{first}', '{second}'\] 200\n", said), said
-    handle = (where / "handle").read_text().split()[0]
+    handle = (where / "job.handle").read_text().split()[0]
     part = scontrol("show", "job", f"{handle}+1")
     assert 'Comment=it\'s "odd" \\ here' in part
 
@@ -176,7 +176,7 @@ def test_a_server_that_dies_fails_the_job_in_seconds(tmp_path: Path) -> None:
 def test_a_finished_command_ends_its_job(tmp_path: Path) -> None:
     """The exact figure is in bench/: here only that nobody sleeps."""
     state, where = finished(slurm(tmp_path), job("j", server(), bash("main", "sleep 1")))
-    shown = scontrol("show", "job", (where / "handle").read_text().split()[0])
+    shown = scontrol("show", "job", (where / "job.handle").read_text().split()[0])
     minutes, seconds = map(int, field(shown, "RunTime").split(":")[1:])
     assert state == "completed"
     assert minutes * 60 + seconds <= 8
@@ -273,6 +273,14 @@ def test_copies_do_not_repeat_a_failure(tmp_path: Path) -> None:
     assert (tmp_path / "j" / "tries").read_text() == "x\n"
 
 
+def test_copies_go_on_after_a_crash(tmp_path: Path) -> None:
+    executor = slurm(tmp_path)
+    work = bash("main", "echo x >>tries; [[ $(wc -l <tries) -gt 1 ]] || kill -KILL $$")
+    handle = executor.submit(grouped("j", CommandGroup(name="all", commands=(work,)), copies=2))
+    assert ended(executor, [handle]) == {handle: "completed"}
+    assert (tmp_path / "j" / "tries").read_text() == "x\nx\n"
+
+
 def test_unknown_jobs_are_not_waited_for(tmp_path: Path) -> None:
     executor = slurm(tmp_path)
     with pytest.raises(ConfigError, match="knows no job 88888888"):
@@ -289,7 +297,7 @@ def test_all_jobs_or_none(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError, match="partition"):
         submitted(executor, job("a", bash("main", STAY)), grouped("b", wrong))
-    handle = (tmp_path / "a" / "handle").read_text().split()[0]
+    handle = (tmp_path / "a" / "job.handle").read_text().split()[0]
     assert ended(executor, [handle]) == {handle: "cancelled"}
 
 
@@ -312,7 +320,7 @@ def test_states_after_a_burst_and_from_accounting(tmp_path: Path) -> None:
 def test_jobs_that_slurm_forgot_left_marks(tmp_path: Path) -> None:
     for handle, mark in (("99999001", "0 completed\n"), ("99999002:99999003", "75 time the time limit is near\n")):
         (tmp_path / handle).mkdir()
-        (tmp_path / handle / "handle").write_text(f"{handle}\n/nowhere\n")
+        (tmp_path / handle / "job.handle").write_text(f"{handle}\n/nowhere\n")
         (tmp_path / handle / "job.exit").write_text(mark)
     states = slurm(tmp_path).state(["99999001", "99999002:99999003", "99999004"])
     assert states == {"99999001": "completed", "99999002:99999003": "timeout", "99999004": "unknown"}

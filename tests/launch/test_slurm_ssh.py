@@ -80,7 +80,7 @@ def test_jobs_run_as_the_user_who_logs_in(login: Login) -> None:
     state, where = finished(executor, job("one", who))
     assert state == "completed"
     assert (where / "logs" / "main.log").read_text() == f'{OTHER} ter2 it\'s a "b" $c\n'
-    handle = (where / "handle").read_text().split()[0]
+    handle = (where / "job.handle").read_text().split()[0]
     assert f'{OTHER} ter2 it\'s a "b" $c' in list(executor.logs(handle))
     assert stat.S_IMODE(where.stat().st_mode) == 0o700
     assert not [file for file in where.rglob("*") if file.is_file() and b"hunter2" in file.read_bytes()]

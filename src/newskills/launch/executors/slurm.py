@@ -28,8 +28,6 @@ from newskills.launch.place import Site, Waiting
 from newskills.launch.shell import Call
 from newskills.launch.ssh import shell_of
 
-HANDLE = "handle"
-"""File in a job's folder: the handle, and the folder of logs on a line of its own."""
 LAST_LINES = 2000
 """Of each log that `logs` yields."""
 
@@ -106,13 +104,9 @@ class Slurm(SlurmPlace):
     def logs(self, handle: str) -> Iterator[str]:
         """The end of the job's own log, then of each command's, below lines with their paths. Raises ConfigError."""
         slurm_ids(handle)
-        script = (
-            'for file in "$1"/*/handle; do [[ $(head -n 1 -- "$file") != "$2" ]] || tail -n +2 -- "$file"; done'
-        )
-        folder = self._shell.run(["bash", "-c", script, "bash", self._site.folder, handle]).out.removesuffix("\n")
-        if not folder:
+        ran = self._shell.run(["bash", "-c", _LOGS, "bash", self._site.folder, handle, str(LAST_LINES)])
+        if ran.code != 0:
             raise ConfigError(f"No job of {self._site.folder} is known as '{handle}'.")
-        ran = self._shell.run(["bash", "-c", _LOGS, "bash", folder, str(LAST_LINES)])
         yield from ran.out.splitlines()
 
     def cancel(self, handles: Sequence[str]) -> None:
@@ -140,8 +134,8 @@ class Slurm(SlurmPlace):
             raise ConfigError(f"Slurm knows no job {', '.join(unknown)}: nothing can wait for it.")
         kind = self.cluster.dependency_type
         for handle, state in states.items():
-            never = state not in ("completed",) if kind in ("afterok", "aftercorr") else state == "completed"
-            if _ended(state) and never and kind in ("afterok", "aftercorr", "afternotok"):
+            never = ("afternotok",) if state == "completed" else ("afterok", "aftercorr")
+            if _ended(state) and kind in never:
                 raise ConfigError(f"Job {handle} is {state}: what depends on it by {kind} would never start.")
         return {handle: state for handle, state in states.items() if not _ended(state)}
 
@@ -170,7 +164,8 @@ class Slurm(SlurmPlace):
     def _submission(self, jobs: Sequence[Waiting], active: Mapping[str, str], secrets: Sequence[str]) -> str:
         """Bash that submits all; prints `=<number> <handle>` for each."""
         numbers = {one.job.name: number for number, one in enumerate(jobs)}
-        lines = [_BEGIN, f"keep_only {' '.join((*KEPT, *secrets))}"]
+        logs = " ".join(quote(self._site.job_folder(one.job).logs) for one in jobs)
+        lines = [_BEGIN, f"keep_only {' '.join((*KEPT, *secrets))}", f"mkdir -p -- {logs} || exit 1"]
         for number, one in enumerate(jobs):
             folder = self._site.job_folder(one.job)
             chains = [handle for handle in one.after if handle in active]
@@ -184,8 +179,7 @@ class Slurm(SlurmPlace):
                     hint="Use dependency_type: afterany in the cluster config.",
                 )
             needs = self._dependency(chains)
-            lines.append(f"cd -- {quote(folder.path)} && mkdir -p -- {quote(folder.logs)} || exit 1")
-            lines.append(f"submit {number} {one.job.copies} {needs} && keep {quote(folder.logs)}")
+            lines.append(f"submit {number} {one.job.copies} {needs} {quote(folder.path)} {quote(folder.logs)}")
         return "\n".join(lines) + "\n"
 
     def _dependency(self, chains: Sequence[str]) -> str:
@@ -215,9 +209,10 @@ keep_only() {
     done
 }
 
-# submit NUMBER COPIES DEPENDENCY: sets `handle`, and handle_NUMBER for others.
+# submit NUMBER COPIES DEPENDENCY FOLDER LOGS: sets handle_NUMBER; job.handle keeps it, and where the logs are.
 submit() {
     local copy id chain="" needs=$3
+    cd -- "$4" || give_up
     for ((copy = 0; copy <= $2; copy++)); do
         export NEWSKILLS_COPY=$copy
         id=$(sbatch --parsable --export=ALL ${needs:+--dependency="$needs" --kill-on-invalid-dep=yes} \
@@ -227,13 +222,10 @@ submit() {
         chain=${chain:+$chain:}$id
         needs=${3:+$3,}afternotok:$chain
     done
-    handle=$chain
+    printf '%s\\n' "$chain" "$5" >job.handle || give_up
     printf -v "handle_$1" %s "$chain"
     echo "=$1 $chain"
 }
-
-# keep LOGS: so that others find the job's folder by its handle.
-keep() { printf '%s\\n' "$handle" "$1" >.handle && mv -f -- .handle handle || give_up; }
 
 # give_up: all or none.
 give_up() {
@@ -247,18 +239,23 @@ umask 077
 
 _LOGS = """\
 shopt -s nullglob
+logs=""
+for file in "$1"/*/job.handle; do
+    { read -r handle && [[ $handle == "$2" ]] && IFS= read -r logs; } <"$file" && break
+done
+[[ -n $logs ]] || exit 1
 declare -A seen
-for file in "$1"/*_sbatch.log "$1"/*.log; do
+for file in "$logs"/*_sbatch.log "$logs"/*.log; do
     [[ -z ${seen[$file]:-} ]] || continue
     seen[$file]=yes
     echo "==> $file <=="
-    tail -n "$2" -- "$file"
+    tail -n "$3" -- "$file"
 done
 """
 
 _LOOK = """\
 cd -- "$1" 2>/dev/null || exit 0
-for file in */handle; do
+for file in */job.handle; do
     [[ -e $file ]] || continue
     read -r handle <"$file"
     mark=""

@@ -271,10 +271,11 @@ make_room() {
 """
 
 _ONLY_AFTER_LIMIT = """\
-# A copy in a chain goes on where the time limit or a lost node stopped the one before. What failed would fail again.
+# A copy in a chain goes on where the time limit, a signal or a lost node stopped the one before. What ended with an
+# exit code of its own would do so again.
 if [[ ${NEWSKILLS_COPY:-0} -gt 0 && ${SLURM_RESTART_COUNT:-0} -eq 0 && -e $job_folder/job.exit ]]; then
     read -r job_code job_why <"$job_folder/job.exit"
-    if [[ $job_why == failed* ]]; then
+    if [[ $job_why == failed* && $job_code -lt 128 ]]; then
         echo "The copy before this one: $job_why. Not starting again."
         exit "$job_code"
     fi
