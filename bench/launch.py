@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from msgspec import structs
 
-from bench.measure import BenchError, Line, Options, scratch
+from bench.measure import BenchError, Line, Options, least_cpu, run, scratch
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline, Script
 from newskills.launch.cluster import ClusterConfig, SshTunnel
 from newskills.launch.executors import make_executor
@@ -23,11 +24,26 @@ from newskills.launch.submit import SubmitOptions, executor_of, submit
 COMMANDS, STATUS_SECONDS = 20, 1.5
 JOBS, SUBMIT_SECONDS = 100, 5.0
 STATUS = ("squeue", "--noheader", "--me")
+DRY_RUN_SECONDS = 0.5
+BENCHMARK = """
+from newskills.base.benchmark import Benchmark
+
+def rows(split):
+    for n in range(100):
+        yield {"problem": f"Add {n} and {n}.", "expected_answer": str(2 * n)}
+
+BENCHMARK = Benchmark(
+    name="sums", category="math-natural", title="Sums", generate_rows=rows, prompt="generic/math", grader="math",
+    metric="math", samples=0,
+)
+"""
 SUBMISSIONS = 3
 ENDINGS, END_SECONDS = 5, 1.0
 
 
 def bench(options: Options) -> Iterator[Line]:
+    with scratch() as folder:
+        yield dry_run(folder)
     config = Path(os.environ.get("SLURM_CONF", "/nonexistent")).parent / "ssh" / "config"
     if not config.is_file():
         raise BenchError("no cluster behind ssh here: SLURM_CONF names none that has ssh/config beside it")
@@ -50,6 +66,22 @@ def bench(options: Options) -> Iterator[Line]:
         )
         yield submission(cluster, environ, folder, options.rows(JOBS))
         yield ending(structs.replace(cluster, ssh_tunnel=None), folder / "ending")
+
+
+def dry_run(folder: Path) -> Line:
+    """`ns eval --cluster=slurm --dry_run` of twelve units. Needs no cluster."""
+    (folder / "slurm.yaml").write_text(f"executor: slurm\njob_dir: {folder}/jobs\n")
+    (folder / "sums.py").write_text(BENCHMARK)
+    env = {**os.environ, "NEWSKILLS_DATA_DIR": f"{folder}/data", "NEWSKILLS_FORCE_PATTERN_PACKAGER": "1"}
+    ns = [sys.executable, "-m", "newskills"]
+    run([*ns, "prepare_data", folder / "sums.py"], env=env)
+    words = ["eval", "--cluster=slurm", f"--config_dir={folder}", f"--benchmarks={folder}/sums.py:3"]
+    words += ["--num_chunks=4", "--model=m", "--server_type=vllm", "--server_gpus=8", f"--output_dir={folder}/out"]
+    cpu = least_cpu([*ns, *words, "--dry_run"], 8, env=env)
+    line = Line(bench="launch", what="ns eval --cluster=slurm --dry_run", ours=cpu, unit="CPU s", better="less")
+    line.target, line.met = f"≤ {DRY_RUN_SECONDS:g} s", cpu <= DRY_RUN_SECONDS
+    line.note = "3 seeds × 4 chunks"
+    return line
 
 
 def status(there: Remote) -> Iterator[Line]:

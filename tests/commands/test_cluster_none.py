@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,8 +13,9 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.commands.clusters import SERVED, SUMS, Place, answers
+from tests.commands.clusters import BENCHMARK, SERVED, SUMS, Place, answers
 from tests.commands.running import rows_of, write
+from tests.server import Script
 
 
 @pytest.fixture
@@ -241,3 +243,58 @@ def test_a_rehearsal_proves_the_pipeline_and_finds_what_is_wrong(place):
     assert bad.returncode == 1
     for text in ("NOT_SET_HERE", "missing", "no.sqsh", "HF_HOME"):
         assert text in bad.stdout, bad.stdout
+
+
+def reckon(body):
+    """A program for the sum, and once its output is there, an answer that has it in a box."""
+    text = body.get("prompt") or "\n".join(message["content"] for message in body["messages"])
+    if shown := re.findall(r"```output\n(.*)\n", text):
+        return rf"So \boxed{{{shown[-1]}}}."
+    one, other = re.findall(r"Add (\d+) and (\d+)\.", text)[-1]
+    return f"Let me see.\n```python\nprint({one} + {other})\n```\n"
+
+
+def test_code_of_the_model_runs_in_the_sandbox_of_the_job(place, fake_server):
+    server = fake_server(Script(), answer=reckon)
+    (place.folder / "sums.py").write_text(BENCHMARK.replace("generic/math", "openmath/tir"))
+    code = "--with_sandbox ++code_execution=true ++code_tags=qwen"
+    done = place.ns(evaluation(server, "--num_jobs=2", code).replace("sums.py:3", "sums.py:2"))
+    assert done.returncode == 0, done.stderr + place.logs("eval")
+    rows = rows_of(place.folder / "out/eval-results/own-sums/output-rs1.jsonl")
+    assert [row["symbolic_correct"] for row in rows] == [True] * 10
+    for job in place.experiments("eval")[0].jobs[:2]:
+        assert Path(job.folder, "ports/sandbox").is_file()
+        assert "NEWSKILLS_SANDBOX_TOKEN" in Path(job.folder, "main.sh").read_text()
+
+
+def test_containers_and_mounts_of_each_command(place):
+    (place.folder / "shared").mkdir()
+    place.config(
+        "box",
+        "executor: slurm\ncontainers: {nemo-skills: /i.sqsh, vllm: /v.sqsh, sandbox: /s.sqsh}\n"
+        f"skip_hf_home_check: true\nmounts: ['{place.folder}/shared:/data', '{place.folder}/data:/prepared']",
+    )
+    (place.folder / "sums.py").write_text(BENCHMARK.replace("generic/math", "openmath/tir"))
+    line = (
+        "ns plan eval --cluster=box --benchmarks=./sums.py --server_type=vllm --model=/data/m --server_gpus=2 "
+        "--output_dir=/data/out --with_sandbox ++code_execution=true ++code_tags=qwen --show_scripts"
+    )
+    steps = steps_of(place.ns(line).stdout)
+    assert "--container-image=/v.sqsh" in steps["server"]
+    assert "--container-image=/i.sqsh" in steps["main"]
+    assert f"{place.folder}/shared:/data" in steps["main"]
+    assert "--container-image=/s.sqsh" in steps["sandbox"]
+    assert ":/data" not in steps["sandbox"]
+    assert '"input_file": "/prepared/own-sums/test.jsonl"' in place.ns(line).stdout
+    steps = steps_of(place.ns(line, "--sandbox_mounts", "/x:/only:ro", "--server_container=/other.sqsh").stdout)
+    assert "/x:/only:ro" in steps["sandbox"]
+    assert ":/data" not in steps["sandbox"]
+    assert "--container-image=/other.sqsh" in steps["server"]
+    steps = steps_of(place.ns(line, "--keep_mounts_for_sandbox", "--mount_paths=/more:/extra").stdout)
+    assert ":/data" in steps["sandbox"]
+    assert "/more:/extra" in steps["main"]
+
+
+def steps_of(shown: str) -> dict[str, str]:
+    """Command → what starts it in job.sh."""
+    return dict(re.findall(r"start (?:client|server) (\w+) \\\n(.*?bash \"\$job_folder\")", shown, re.DOTALL))
