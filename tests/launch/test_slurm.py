@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -315,6 +316,21 @@ def test_states_after_a_burst_and_from_accounting(tmp_path: Path) -> None:
             ),
             "accounting",
         )
+
+
+def test_clusters_without_accounting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    executor = slurm(tmp_path / "jobs")
+    _, where = finished(executor, job("j", bash("main", "exit 4")))
+    handle = (where / "job.handle").read_text().split()[0]
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "squeue", "sinfo", "head", "tail"):
+        (programs / name).symlink_to(shutil.which(name) or "")
+    monkeypatch.setenv("PATH", str(programs))
+    assert executor.state([handle, "88888888"]) == {handle: "failed", "88888888": "unknown"}
+    (programs / "squeue").unlink()
+    with pytest.raises(ConfigError, match="There is no squeue on this machine"):
+        executor.state([handle])
 
 
 def test_jobs_that_slurm_forgot_left_marks(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from newskills.base.errors import ConfigError, storage_error
+from newskills.base.errors import ConfigError, RemoteError, storage_error
 from newskills.base.plan import Job
 from newskills.launch.executors.slurm_script import SlurmPlace
 from newskills.launch.executors.slurm_status import (
@@ -76,7 +76,13 @@ class Slurm(SlurmPlace):
             for name in (name for command in one.job.commands() for name in command.script.secrets):
                 if name in self._site.environ:
                     secrets.setdefault(name, self._site.environ[name])
-        ran = self._shell.run(["bash", "-s"], stdin=self._submission(jobs, active, list(secrets)), secrets=secrets)
+        try:
+            ran = self._shell.run(
+                ["bash", "-s"], stdin=self._submission(jobs, active, list(secrets)), secrets=secrets
+            )
+        except RemoteError as error:
+            hint = f"Some jobs may have been accepted before that; squeue --me on {self._shell.name} lists them."
+            raise RemoteError(str(error), hint=hint) from error
         if ran.code != 0:
             raise slurm_error("sbatch", ran, self._shell)
         handles = dict(line.split(" ", 1) for line in ran.out.splitlines() if line.startswith("="))
