@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -119,7 +118,8 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         mine = {str(unit.merged.parent) for unit in units}
         beside = {path: text for path, text in self.spec.beside.items() if str(Path(path).parent) in mine}
         spec = msgspec.structs.replace(self.spec, units=tuple(units), beside=beside)
-        text, secrets = sealed(spec)
+        spec, secrets = spec.sealed()
+        text = msgspec.json.format(msgspec.json.encode(spec), indent=1).decode() + "\n"
         plan.secrets |= secrets
         named = {unit.config.server.api_key_env_var for unit in units}
         keys = (*secrets, *sorted(name for name in named if name and name in os.environ))
@@ -161,13 +161,6 @@ def parts_of(options: WorkOptions, cluster: ClusterConfig) -> int:
 def job_name(label: str) -> str:
     """`gsm8k-rs0 chunk 3` → `gsm8k-rs0-chunk-3`."""
     return _STRANGE.sub("-", label).strip("-.") or "run"
-
-
-def sealed(spec: RunSpec) -> tuple[str, dict[str, str]]:
-    """The text of run.json, without any key, and the variables that hold the keys."""
-    with tempfile.TemporaryDirectory(prefix="newskills-") as folder:
-        secrets = spec.save(Path(folder))
-        return (Path(folder) / RUN_FILE).read_text("utf-8"), secrets
 
 
 def groups_of(

@@ -141,7 +141,7 @@ class Remote:
             words = ["-O", what, "-L", there, "--", self._tunnel.host]
             argv = self._argv()
             return subprocess.run(
-                [argv[0], "-o", "ClearAllForwardings=no", *argv[1:], *words], capture_output=True
+                [argv[0], "-o", "ClearAllForwardings=no", *argv[1:], *words], capture_output=True, check=False
             )
 
         if (asked := ask("forward")).returncode != 0:

@@ -81,7 +81,7 @@ def _one_by_one(
     environ: Mapping[str, str] | None,
     begin: Callable[[], object] | None,
 ) -> RunResult:
-    """Each unit by itself. A failed one does not keep the next from its turn, a signal does; the last failure counts."""
+    """Each unit by itself. A failure does not keep the next from its turn, a signal does; the last failure counts."""
     total = RunResult(units=[])
     for unit in spec.units:
         alone = msgspec.structs.replace(spec, units=(unit,), sequential=False)

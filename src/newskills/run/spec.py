@@ -68,15 +68,19 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     sequential: bool = False
     beside: dict[str, Any] = {}
 
-    def save(self, folder: Path) -> dict[str, str]:
-        """Writes `folder/run.json`; returns the environment variables that the run needs besides.
+    def sealed(self) -> tuple[RunSpec, dict[str, str]]:
+        """A spec that may be written down, and the environment variables that the run needs besides.
 
-        A key given as a value is left out of the file and handed over under a variable's name.
+        A key given as a value is left out and handed over under a variable's name.
         """
         secrets: dict[str, str] = {}
         units = tuple(_sealed(unit, secrets) for unit in self.units)
-        resume_with = masked(self.resume_with)
-        write_json(folder / RUN_FILE, msgspec.structs.replace(self, units=units, resume_with=resume_with))
+        return msgspec.structs.replace(self, units=units, resume_with=masked(self.resume_with)), secrets
+
+    def save(self, folder: Path) -> dict[str, str]:
+        """Writes `folder/run.json`; returns the variables of `sealed`."""
+        spec, secrets = self.sealed()
+        write_json(folder / RUN_FILE, spec)
         return secrets
 
 
