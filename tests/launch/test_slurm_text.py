@@ -157,6 +157,7 @@ def test_the_default_limit_is_cut_to_what_the_partition_allows() -> None:
 def test_jobs_without_gpus_have_the_cpu_partition_to_themselves() -> None:
     assert {"--partition=cpu", "--exclusive"} <= set(options(alone())[0])
     assert "--exclusive" not in options(alone(exclusive=False))[0]
+    assert "--exclusive" not in options(alone(num_gpus=1), cpu_partition="gpu")[0]
     assert {"--partition=gpu", "--exclusive"} <= set(options(alone(num_gpus=1, exclusive=True))[0])
     assert "--partition=gpu" in options(alone(), cpu_partition=None)[0]
 

@@ -135,7 +135,7 @@ class SlurmPlace:
         partition = self._partition(group)
         exclusive = hardware.exclusive
         if exclusive is None:
-            exclusive = partition is not None and partition == cluster.cpu_partition
+            exclusive = not hardware.num_gpus and partition is not None and partition == cluster.cpu_partition
         tasks = max([hardware.num_tasks, *(command.script.tasks_per_node for command in group.commands)])
         gpus = hardware.num_gpus if not cluster.disable_gpus_per_node else 0
         given = {
