@@ -16,7 +16,9 @@ PROGRAMS = (
     *("bash", "sh", "env", "cat", "ls", "id", "stat", "touch", "mkdir", "rm", "mv", "chmod", "tail", "head", "tr"),
     *("sed", "sleep", "timeout", "flock", "true", "printf", "date", "ps", "kill"),
 )
-FOLDERS = ("bin", "usr", "etc", "tmp", "proc", "sys", "dev", "root", "home", "run", "var")
+FOLDERS = ("bin", "usr", "etc", "tmp", "proc", "sys", "dev", "root", "home", "run", "var", "mnt")
+BESIDE_LIBC = ("libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1", "libgcc_s.so.1", "libstdc++.so.6")
+"""What compiled packages look for."""
 WITHOUT = ("site-packages", "/test", "idlelib", "__pycache__", "ensurepip", "lib2to3", "tkinter", "/config-")
 IMAGE = f"localhost/newskills-test-{os.getpid()}:1"
 
@@ -75,6 +77,9 @@ def _archive(path: Path) -> None:
         archive.add(python, arcname="bin/python3")
         for file in (python, *map(str, modules.glob("*.so"))):
             libraries |= _libraries(file)
+        for libc in [file for file in libraries if Path(file).name.startswith("libc.so")]:
+            beside = (Path(libc).parent / name for name in BESIDE_LIBC)
+            libraries |= {str(file) for file in beside if file.exists()}
         for file in sorted(libraries):
             archive.add(os.path.realpath(file), arcname=file.lstrip("/"))
         library = sysconfig.get_path("stdlib")

@@ -89,7 +89,7 @@ class Containers(Processes):
         if not containers:
             return super().prologue(job, folder)
         lines = [f"mkdir -p -m 700 -- {PORT_LOCKS}{os.getuid()}"]
-        lines += ["", *_CONTAINED.splitlines()]
+        lines += ["", *_CONTAINED.replace("ENGINE", self.engine.name).splitlines()]
         gpus = [group for group in job.groups if group.hardware.num_gpus > 0 and self.engine.gpus(True)]
         if gpus:
             lines += [
@@ -107,6 +107,7 @@ class Containers(Processes):
         return [
             "contained",
             command.name,
+            _name(folder, command),
             engine.name,
             "run",
             *COMMON,
@@ -244,7 +245,7 @@ _WATCH = """\
     START &
     job_child=$!
     pass_on
-    while wait "$job_child"; job_code=$?; [[ $job_seen -ne $job_told ]]; do job_seen=$job_told; done
+    while wait "$job_child" 2>/dev/null; job_code=$?; [[ $job_seen -ne $job_told ]]; do job_seen=$job_told; done
 """
 """Runs START, passes each TERM on, and knows how it ended."""
 
@@ -264,11 +265,14 @@ unset job_kept
 
 _CONTAINED = f"""\
 # contained NAME WORD...: runs a container, and ends as the command in it did. What the engine's client says is not
-# enough: it has been seen to end with 0 when the container was killed (podman 4.3).
+# enough: it has been seen to end before its container, and with 0 when that was killed (podman 4.3).
 contained() {{
-    local job_name=$1 job_child job_told job_passed job_seen job_code
-    shift
+    local job_name=$1 job_container=$2 job_child job_told job_passed job_seen job_code
+    shift 2
 {_WATCH.replace("CHILD", "$job_child").replace("START", '"$@"')}\
+    while [[ $(ENGINE inspect --format='{{{{.State.Running}}}}' "$job_container" 2>/dev/null) == true ]]; do
+        sleep 0.2
+    done
     if [[ -e $job_folder/$job_name.step ]]; then exit "$(<"$job_folder/$job_name.step")"; fi
     exit "$((job_code == 0 ? 137 : job_code))"
 }}
