@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -15,17 +16,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.commands.running import ns
 from tests.launch import containers
 from tests.launch.containers import IMAGE
 from tests.launch.places import SERVER, job, until
 
 from newskills.base.errors import ConfigError
-from newskills.base.plan import Command, Job, Ready, Ref, Script, Word
+from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Ready, Ref, Script, Word
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.engine import tag
 from newskills.launch.executors import make_executor
 from newskills.launch.executors.local import Containers
-from newskills.launch.place import Site
+from newskills.launch.job_script import render
+from newskills.launch.place import JobFolder, Site
 
 FETCH = """
 import sys, urllib.request
@@ -437,3 +440,77 @@ def test_the_docker_client(tmp_path: Path, docker: dict[str, str]) -> None:
     os.kill(_job(handle), signal.SIGKILL)
     assert executor.wait([handle]) == {handle: "failed"}
     assert left(tmp_path) == []
+
+
+ASK_SANDBOX = """
+import json, os, urllib.request
+host, port = os.environ["NEMO_SKILLS_SANDBOX_HOST"], os.environ["NEMO_SKILLS_SANDBOX_PORT"]
+code = "import os; print(sum(range(10)), os.path.exists('/data'))"
+body = json.dumps({"generated_code": code, "language": "python"}).encode()
+headers = {"Authorization": "Bearer " + os.environ["NEWSKILLS_SANDBOX_TOKEN"]}
+request = urllib.request.Request(f"http://{host}:{port}/execute", body, headers)
+with urllib.request.urlopen(request) as answer:
+    result = json.load(answer)
+with open("/data/it's out", "w") as file:
+    print(os.environ["GREETING"], result["stdout"].strip(), result["rung"], os.getcwd(), file=file)
+raise SystemExit(4)
+"""
+
+
+def test_run_cmd_with_a_sandbox_in_containers(tmp_path: Path) -> None:
+    """`ns run_cmd` end to end: the committed code, a mount, a variable, two containers, the exit code."""
+    data, repository = tmp_path / "my data", tmp_path / "repository"
+    data.mkdir()
+    repository.mkdir()
+    (repository / "ask.py").write_text(ASK_SANDBOX)
+    git = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(repository))
+    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "Ask")):
+        subprocess.run([*git, *words], check=True)
+    (tmp_path / "image").mkdir()
+    for package in ("msgspec", "httptools", "uvloop"):
+        found = Path(importlib.import_module(package).__file__).parent
+        shutil.copytree(found, tmp_path / "image" / package, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "image/Dockerfile").write_text(f"FROM {IMAGE}\nCOPY . /packages\n")
+    image = f"dockerfile:{tmp_path}/image/Dockerfile"
+    config = {
+        "executor": "local",
+        "engine": "podman",
+        "containers": {"nemo-skills": image, "sandbox": image},
+        "mounts": [f"{data}:/data"],
+        "env_vars": ["PYTHONPATH=/packages", "GREETING=hello there"],
+        "job_dir": str(tmp_path / "jobs"),
+        "skip_hf_home_check": True,
+    }
+    (tmp_path / "here.yaml").write_text(json.dumps(config))
+    env = {"NEWSKILLS_EXPERIMENTS_DIR": str(tmp_path / "experiments")}
+    line = f"ns run_cmd --cluster={tmp_path}/here.yaml --with_sandbox --expname=ask python3 ask.py"
+    done = ns(line, cwd=repository, env=env)
+    assert done.returncode == 4, done.stderr
+    assert (data / "it's out").read_text() == "hello there 45 False b /nemo_run/code\n"
+    assert left(tmp_path) == []
+    subprocess.run(["podman", "rmi", "--force", tag(image)], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("engine", "tool", "option"), [("docker", "nvidia-ctk", "--gpus=all"), ("docker", "", ""), ("podman", "", "")]
+)
+def test_gpus_are_given_where_the_engine_can(tmp_path: Path, engine: str, tool: str, option: str) -> None:
+    """With programs that only look like NVIDIA's: what scripts say, not what they do."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in filter(None, ("nvidia-smi", tool)):
+        (programs / name).write_text("#!/bin/sh\n")
+        (programs / name).chmod(0o755)
+    executor = local(tmp_path, engine=engine, environ={"PATH": f"{programs}:{os.environ['PATH']}"})
+    plain = job("a", client("m", ""))
+    text = render(plain, JobFolder(path="/f", logs="/f/logs"), executor)["job.sh"]
+    assert (option in text.split()) == bool(option)
+    assert "flock" not in text
+    group = CommandGroup(name="all", commands=plain.commands(), hardware=HardwareConfig(num_gpus=1))
+    work = Job(name="a", groups=(group,))
+    if option:
+        text = render(work, JobFolder(path="/f", logs="/f/logs"), executor)["job.sh"]
+        assert 'flock "$job_gpus"' in text
+    else:
+        with pytest.raises(ConfigError, match="NVIDIA Container Toolkit"):
+            executor.engine.gpus(True)
