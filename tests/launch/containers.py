@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import shutil
@@ -10,7 +11,17 @@ import subprocess
 import sys
 import sysconfig
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
+from tests.launch.places import SERVER
+
+from newskills.base.plan import Command, Job, Ready, Ref, Script, Word
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.executors import make_executor
+from newskills.launch.executors.local import Containers
+from newskills.launch.place import Site
 
 PROGRAMS = (
     *("bash", "sh", "env", "cat", "ls", "id", "stat", "touch", "mkdir", "rm", "mv", "chmod", "tail", "head", "tr"),
@@ -93,3 +104,68 @@ def _libraries(program: str) -> set[str]:
 
 def _wanted(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
     return None if any(part in member.name for part in WITHOUT) else member
+
+
+STAY = "import time; print('here', flush=True); time.sleep(600)"
+
+
+@pytest.fixture(scope="session")
+def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """podman with IMAGE; the tests are skipped where it cannot be (CI: NEWSKILLS_TEST_CONTAINERS=1)."""
+    refuse = pytest.fail if os.environ.get("NEWSKILLS_TEST_CONTAINERS") else pytest.skip
+    if why := unusable():
+        refuse(why)
+    folder = tmp_path_factory.mktemp("podman")
+    with pytest.MonkeyPatch.context() as patch:
+        if make_image(folder):
+            patch.setenv("CONTAINERS_CONF", str(modest_settings(folder)))
+            if why := trial():
+                refuse(f"podman cannot run containers here: {why}")
+        yield
+        shown = subprocess.run(["podman", "images", "--quiet", IMAGE], check=True, capture_output=True, text=True)
+        subprocess.run(["podman", "rmi", "--force", *shown.stdout.split()], check=True, capture_output=True)
+
+
+def python(code: str, *words: Word) -> tuple[Word, ...]:
+    return ("python3", "-S", "-E", "-c", code, *words)
+
+
+def client(name: str, code: str, *words: Word, **more: object) -> Command:
+    return Command(name=name, container="test", script=Script(argv=python(code, *words), **more))
+
+
+def server(name: str = "server", code: str = SERVER, **more: object) -> Command:
+    argv = python(code, Ref(name, "host"), Ref(name, "port"))
+    script = Script(argv=argv, port=0, ready=Ready(path="/health", patience=30), **more)
+    return Command(name=name, role="server", container="test", script=script)
+
+
+def local(folder: Path, *, code: str = "", environ: dict[str, str] | None = None, **cluster: object) -> Containers:
+    settings = {"executor": "local", "containers": {"test": IMAGE}, "engine": "podman", **cluster}
+    site = Site(
+        cluster=ClusterConfig(**settings), folder=str(folder), code=code, environ={**os.environ, **(environ or {})}
+    )
+    executor = make_executor(site)
+    assert isinstance(executor, Containers)
+    return executor
+
+
+def finished(executor: Containers, work: Job) -> tuple[str, Path]:
+    handle = executor.submit(work)
+    return executor.wait([handle])[handle], Path(handle)
+
+
+def log(folder: Path, name: str = "job") -> str:
+    return (folder / "logs" / f"{name}.log").read_text(errors="replace")
+
+
+def here(handle: str, name: str = "m") -> bool:
+    """Whether a command that runs STAY has begun."""
+    return Path(handle, f"logs/{name}.log").exists() and "here" in log(Path(handle), name)
+
+
+def left(folder: Path) -> list[str]:
+    """Containers of jobs below `folder`, in any state."""
+    words = ("ps", "--all", "--filter=label=newskills.job", "--format=json")
+    found = json.loads(subprocess.run(["podman", *words], capture_output=True, check=True).stdout)
+    return [one["Id"] for one in found if one["Labels"]["newskills.folder"].startswith(str(folder))]

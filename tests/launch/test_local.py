@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -16,25 +14,31 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.commands.running import ns
-from tests.launch import containers
-from tests.launch.containers import IMAGE
-from tests.launch.places import SERVER, job, until
+from tests.launch.containers import (
+    STAY,
+    client,
+    finished,
+    here,
+    left,
+    local,
+    log,
+    podman,  # noqa: F401 - a fixture
+    python,
+    server,
+)
+from tests.launch.places import job, until
 
 from newskills.base.errors import ConfigError
-from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Ready, Ref, Script, Word
-from newskills.launch.cluster import ClusterConfig
-from newskills.launch.engine import tag
-from newskills.launch.executors import make_executor
-from newskills.launch.executors.local import Containers
+from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Ref, Script
 from newskills.launch.job_script import render
-from newskills.launch.place import JobFolder, Site
+from newskills.launch.place import JobFolder
+
+pytestmark = pytest.mark.usefixtures("podman")
 
 FETCH = """
 import sys, urllib.request
 print(urllib.request.urlopen(sys.argv[1] + "/health").status, sys.argv[2:], flush=True)
 """
-STAY = "import time; print('here', flush=True); time.sleep(600)"
 SAVE = """
 import signal, sys, time, pathlib
 def save(*_):
@@ -50,67 +54,6 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 pathlib.Path(sys.argv[1]).touch()
 time.sleep(600)
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """podman with an image of its own; the tests are skipped where it cannot be (CI: NEWSKILLS_TEST_CONTAINERS=1)."""
-    refuse = pytest.fail if os.environ.get("NEWSKILLS_TEST_CONTAINERS") else pytest.skip
-    if why := containers.unusable():
-        refuse(why)
-    folder = tmp_path_factory.mktemp("podman")
-    with pytest.MonkeyPatch.context() as patch:
-        if containers.make_image(folder):
-            patch.setenv("CONTAINERS_CONF", str(containers.modest_settings(folder)))
-            if why := containers.trial():
-                refuse(f"podman cannot run containers here: {why}")
-        yield
-        subprocess.run(["podman", "rmi", "--force", IMAGE], check=True, capture_output=True)
-
-
-def python(code: str, *words: Word) -> tuple[Word, ...]:
-    return ("python3", "-S", "-E", "-c", code, *words)
-
-
-def client(name: str, code: str, *words: Word, **more: object) -> Command:
-    return Command(name=name, container="test", script=Script(argv=python(code, *words), **more))
-
-
-def server(name: str = "server", code: str = SERVER, **more: object) -> Command:
-    argv = python(code, Ref(name, "host"), Ref(name, "port"))
-    script = Script(argv=argv, port=0, ready=Ready(path="/health", patience=30), **more)
-    return Command(name=name, role="server", container="test", script=script)
-
-
-def local(folder: Path, *, code: str = "", environ: dict[str, str] | None = None, **cluster: object) -> Containers:
-    settings = {"executor": "local", "containers": {"test": IMAGE}, "engine": "podman", **cluster}
-    site = Site(
-        cluster=ClusterConfig(**settings), folder=str(folder), code=code, environ={**os.environ, **(environ or {})}
-    )
-    executor = make_executor(site)
-    assert isinstance(executor, Containers)
-    return executor
-
-
-def finished(executor: Containers, work: Job) -> tuple[str, Path]:
-    handle = executor.submit(work)
-    return executor.wait([handle])[handle], Path(handle)
-
-
-def log(folder: Path, name: str = "job") -> str:
-    return (folder / "logs" / f"{name}.log").read_text(errors="replace")
-
-
-def here(handle: str, name: str = "m") -> bool:
-    """Whether a command that runs STAY has begun."""
-    return Path(handle, f"logs/{name}.log").exists() and "here" in log(Path(handle), name)
-
-
-def left(folder: Path) -> list[str]:
-    """Containers of jobs below `folder`, in any state."""
-    words = ("ps", "--all", "--filter=label=newskills.job", "--format=json")
-    found = json.loads(subprocess.run(["podman", *words], capture_output=True, check=True).stdout)
-    return [one["Id"] for one in found if one["Labels"]["newskills.folder"].startswith(str(folder))]
 
 
 def test_a_mount_a_variable_and_the_code(tmp_path: Path) -> None:
@@ -347,59 +290,6 @@ def test_a_port_that_a_job_has_claimed_is_taken_for_other_containers(tmp_path: P
     executor.wait([first])
 
 
-def test_an_image_from_a_dockerfile(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    context = tmp_path / "My image"
-    context.mkdir()
-    (context / "word").write_text("one")
-    (context / "Dockerfile").write_text(f"FROM {IMAGE}\nCOPY word /word\n")
-    executor = local(tmp_path / "jobs", containers={"test": f"dockerfile:{context}/Dockerfile"})
-    show = "print(open('/word').read())"
-    _, first = finished(executor, job("a", client("m", show)))
-    assert log(first, "m") == "one\n"
-    assert "podman builds locally-built-" in capfd.readouterr().err
-    (context / "word").write_text("two")
-    later = local(tmp_path / "later", containers={"test": f"dockerfile:{context}/Dockerfile"})
-    _, second = finished(later, job("a", client("m", show)))
-    assert log(second, "m") == "two\n"
-    name = tag(f"dockerfile:{context}/Dockerfile")
-    assert re.fullmatch(r"locally-built-[a-z0-9-]+-my-image-dockerfile:[0-9a-f]{12}", name)
-    subprocess.run(["podman", "rmi", "--force", name], check=True, capture_output=True)
-
-
-@pytest.mark.parametrize(
-    ("cluster", "message"),
-    [
-        (
-            {"containers": {"test": "localhost/newskills-no-such-image:1"}},
-            "is not on this machine, and podman cannot pull it",
-        ),
-        ({"containers": {"test": "dockerfile:/nowhere/Dockerfile"}}, "There is no file /nowhere/Dockerfile"),
-        ({"containers": {"test": "/images/vllm.sqsh"}}, "squashfs images are for Slurm"),
-        ({"mounts": ["/nowhere:/data"]}, "there is no /nowhere"),
-        (
-            {"engine": "docker", "environ": {"PATH": "/nowhere"}},
-            "with docker, which is not installed here. Install",
-        ),
-        (
-            {"engine": None, "environ": {"PATH": "/nowhere"}},
-            "with podman or docker, which are not installed here.",
-        ),
-    ],
-)
-def test_what_cannot_be_is_said_before_anything_starts(
-    tmp_path: Path, cluster: dict[str, object], message: str
-) -> None:
-    with pytest.raises(ConfigError, match=message):
-        local(tmp_path / "jobs", **cluster).submit(job("a", client("m", "")))
-    assert not (tmp_path / "jobs").exists()
-
-
-def test_a_build_that_fails_names_the_file_and_the_reason(tmp_path: Path) -> None:
-    (tmp_path / "Dockerfile").write_text(f"FROM {IMAGE}\nCOPY missing /missing\n")
-    with pytest.raises(ConfigError, match=r"cannot build an image from .*/Dockerfile: .*missing"):
-        local(tmp_path, containers={"test": f"dockerfile:{tmp_path}/Dockerfile"}).submit(job("a", client("m", "")))
-
-
 def test_no_containers_means_plain_processes_and_no_engine(tmp_path: Path) -> None:
     executor = local(tmp_path, containers={}, engine="docker", environ={"DOCKER_HOST": "unix:///nowhere"})
     argv = (sys.executable, "-c", "print('plain')")
@@ -440,55 +330,6 @@ def test_the_docker_client(tmp_path: Path, docker: dict[str, str]) -> None:
     os.kill(_job(handle), signal.SIGKILL)
     assert executor.wait([handle]) == {handle: "failed"}
     assert left(tmp_path) == []
-
-
-ASK_SANDBOX = """
-import json, os, urllib.request
-host, port = os.environ["NEMO_SKILLS_SANDBOX_HOST"], os.environ["NEMO_SKILLS_SANDBOX_PORT"]
-code = "import os; print(sum(range(10)), os.path.exists('/data'))"
-body = json.dumps({"generated_code": code, "language": "python"}).encode()
-headers = {"Authorization": "Bearer " + os.environ["NEWSKILLS_SANDBOX_TOKEN"]}
-request = urllib.request.Request(f"http://{host}:{port}/execute", body, headers)
-with urllib.request.urlopen(request) as answer:
-    result = json.load(answer)
-with open("/data/it's out", "w") as file:
-    print(os.environ["GREETING"], result["stdout"].strip(), result["rung"], os.getcwd(), file=file)
-raise SystemExit(4)
-"""
-
-
-def test_run_cmd_with_a_sandbox_in_containers(tmp_path: Path) -> None:
-    """`ns run_cmd` end to end: the committed code, a mount, a variable, two containers, the exit code."""
-    data, repository = tmp_path / "my data", tmp_path / "repository"
-    data.mkdir()
-    repository.mkdir()
-    (repository / "ask.py").write_text(ASK_SANDBOX)
-    git = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(repository))
-    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "Ask")):
-        subprocess.run([*git, *words], check=True)
-    (tmp_path / "image").mkdir()
-    for package in ("msgspec", "httptools", "uvloop"):
-        found = Path(importlib.import_module(package).__file__).parent
-        shutil.copytree(found, tmp_path / "image" / package, ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "image/Dockerfile").write_text(f"FROM {IMAGE}\nCOPY . /packages\n")
-    image = f"dockerfile:{tmp_path}/image/Dockerfile"
-    config = {
-        "executor": "local",
-        "engine": "podman",
-        "containers": {"nemo-skills": image, "sandbox": image},
-        "mounts": [f"{data}:/data"],
-        "env_vars": ["PYTHONPATH=/packages", "GREETING=hello there"],
-        "job_dir": str(tmp_path / "jobs"),
-        "skip_hf_home_check": True,
-    }
-    (tmp_path / "here.yaml").write_text(json.dumps(config))
-    env = {"NEWSKILLS_EXPERIMENTS_DIR": str(tmp_path / "experiments")}
-    line = f"ns run_cmd --cluster={tmp_path}/here.yaml --with_sandbox --expname=ask python3 ask.py"
-    done = ns(line, cwd=repository, env=env)
-    assert done.returncode == 4, done.stderr
-    assert (data / "it's out").read_text() == "hello there 45 False b /nemo_run/code\n"
-    assert left(tmp_path) == []
-    subprocess.run(["podman", "rmi", "--force", tag(image)], check=True, capture_output=True)
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ class Engine:
         code, last = self._watched("pull", image)
         if code != 0:
             raise ConfigError(f"Image '{image}' is not on this machine, and {self.name} cannot pull it: {last}")
-        return self._id(image)
+        return self._id(image) or image  # a transport (oci:, docker-archive:) names the image otherwise
 
     def _built(self, image: str) -> str:
         """Always asks the engine to build: its cache knows whether anything has changed."""
@@ -252,7 +252,7 @@ def _dockerfile(image: str) -> Path:
 
 def _locks(environ: Mapping[str, str]) -> Path:
     chosen = environ.get("NEWSKILLS_CACHE")
-    return (Path(chosen) if chosen else user_cache_path("newskills", appauthor=False)) / "images"
+    return (Path(chosen).expanduser() if chosen else user_cache_path("newskills", appauthor=False)) / "images"
 
 
 def _version(text: str) -> tuple[int, ...]:
