@@ -31,6 +31,11 @@ from newskills.launch.validate import ONE_MACHINE
 
 LOOK_EVERY = 1.0
 """Seconds."""
+_ADDRESS = """\
+getent hosts "$1" >/dev/null && exec printf %s "$1"
+shown=$(scontrol show node -o "$1" 2>/dev/null) && [[ $shown =~ NodeAddr=([^ ]+) ]] && printf %s "${BASH_REMATCH[1]}"
+"""
+"""Prints how a login node reaches the node $1, whose name only Slurm may know."""
 
 
 def run(parsed: Parsed[Options], cluster: ClusterConfig) -> int:
@@ -92,8 +97,10 @@ def _announce(experiment: Experiment, options: Options, over: threading.Event) -
 
 
 def _tunnel(tunnels: contextlib.ExitStack, shell: Remote, local: int, there: tuple[str, int]) -> str:
+    host, port = there
     try:
-        tunnels.enter_context(shell.forwarded(local, *there))
+        known = shell.run(["bash", "-c", _ADDRESS, "bash", host]).out.strip()
+        tunnels.enter_context(shell.forwarded(local, known or host, port))
     except RemoteError as error:
         return f", without a tunnel: {error}"
     return f", and here at http://127.0.0.1:{local}"

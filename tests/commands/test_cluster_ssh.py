@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns` from a laptop: a real Slurm cluster behind a real ssh server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from tests.commands.clusters import SERVED, SUMS, Place, answers, reachable_server
+from tests.commands.running import rows_of
+from tests.launch.slurm_cluster import require_cluster
+from tests.launch.sshd import HOST, sshd
+
+__all__ = ["sshd"]
+
+
+@pytest.fixture
+def place(tmp_path, sshd) -> Place:
+    require_cluster()
+    place = Place(tmp_path)
+    place.env["NEWSKILLS_SSH_CONFIG"] = str(sshd.config)
+    before = f"export PATH='{Path(sys.executable).parent}':$PATH"
+    if config := os.environ.get("SLURM_CONF"):
+        before += f" SLURM_CONF='{config}'"
+    place.config(
+        "far",
+        f'executor: slurm\ndefault_timeout: 00:10:00\nssh_tunnel:\n  host: {HOST}\n  pre_command: "{before}"',
+    )
+    return place
+
+
+def test_an_evaluation_from_a_laptop(place):
+    with reachable_server(answers()) as server:
+        line = (
+            f"ns eval --cluster=far --benchmarks=./sums.py:2 --server_type=vllm --model=fake --expname=far "
+            f"--server_address={server.url} --data_dir={place.folder}/data"
+        )
+        relative = place.ns(line, "--output_dir=out")
+        assert relative.returncode != 0
+        assert "absolute path" in relative.stderr
+        words = (f"--output_dir={place.folder}/out",)
+        done = place.ns(line, *words)
+        assert done.returncode == 0, done.stderr
+        followed = place.ns("ns logs -f far")
+        assert followed.returncode == 0, followed.stdout + followed.stderr
+        rows = rows_of(place.folder / "out/eval-results/own-sums/output-rs1.jsonl")
+        assert [row["id"] for row in rows] == [row["id"] for row in SUMS]
+        assert (place.folder / "out/metrics.json").is_file()
+        assert "nothing is left to do" in place.ns(line, *words).stderr
+        assert len(server.records) == 20
+
+
+def test_a_tunnel_leads_to_the_server(place):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    words = (
+        "ns start_server --cluster=far --server_type=generic --model=fake --server_gpus=0 --expname=serve "
+        f"--server_entrypoint={SERVED} --create_tunnel --server_tunnel_port={port}"
+    ).split()[1:]
+    with subprocess.Popen(
+        [sys.executable, "-m", "newskills", *words],
+        cwd=place.folder,
+        env={**os.environ, **place.env},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        seen = ""
+        while f"here at http://127.0.0.1:{port}" not in seen or "serves on n" not in seen:
+            line = process.stdout.readline()
+            assert line, seen
+            seen += line
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=20) as reply:
+                assert b"fake" in reply.read()
+        finally:
+            process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", port)) != 0
