@@ -151,7 +151,7 @@ class Slurm(SlurmPlace):
             ran = self._shell.run(["sinfo", "--noheader", "--format=%P|%l"])
             for line in ran.out.splitlines() if ran.code == 0 else []:
                 name, _, limit = line.partition("|")
-                if limit not in ("infinite", ""):
+                if limit[:1].isdigit():  # not infinite, nor n/a
                     self.limits[name.removesuffix("*")] = limit
                     if name.endswith("*"):
                         self.limits[""] = limit
