@@ -192,6 +192,26 @@ def test_a_cancelled_client_saves_its_work_behind_a_shell_of_its_own(tmp_path: P
     assert left(tmp_path) == []
 
 
+def test_each_cancellation_reaches_the_client(tmp_path: Path) -> None:
+    """The second one makes `ns` give up requests in flight."""
+    count = """
+import pathlib, signal, time
+told = []
+signal.signal(signal.SIGTERM, lambda *_: (told.append(1), print("told", len(told), flush=True)))
+print("here", flush=True)
+while len(told) < 2: time.sleep(0.01)
+raise SystemExit(5)
+"""
+    executor = local(tmp_path)
+    handle = executor.submit(job("a", client("m", count)))
+    until(lambda: here(handle), "the client")
+    executor.cancel([handle])
+    until(lambda: "told 1" in log(Path(handle), "m"), "the first signal")
+    executor.cancel([handle])
+    assert executor.wait([handle]) == {handle: "cancelled"}
+    assert (log(Path(handle), "m"), Path(handle, "m.exit").read_text()) == ("here\ntold 1\ntold 2\n", "5\n")
+
+
 def test_a_stubborn_container_is_killed(tmp_path: Path) -> None:
     up = tmp_path / "a/up"
     wait = "import sys, time, pathlib\nwhile not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.02)"
