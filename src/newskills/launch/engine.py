@@ -69,9 +69,17 @@ class Engine:
     @cached_property
     def uid(self) -> int:
         """The caller's user id as containers see it."""
-        if self.is_podman or os.getuid() == 0:
+        if self.is_podman or os.getuid() == 0 or self._own_service():
             return 0
         return 0 if "rootless" in self.run("info", "--format={{.SecurityOptions}}").stdout else os.getuid()
+
+    def _own_service(self) -> bool:
+        """Whether docker's client talks to a service that runs as the caller (podman's does not say so itself)."""
+        socket = self._environ.get("DOCKER_HOST", "").removeprefix("unix://")
+        try:
+            return os.stat(socket).st_uid == os.getuid()
+        except OSError:
+            return False
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """One call to its end; its outputs as text, decoded as UTF-8."""
