@@ -35,6 +35,7 @@ KEYS = {
     "max_timeout": "limits.timeout",
     "memory_mb": "limits.memory_mb",
     "disk_mb": "limits.disk_mb",
+    "files": "limits.files",
     "processes": "limits.processes",
 }
 """Options → keys of `++sandbox.*` that mean the same."""
@@ -73,6 +74,7 @@ class Options(Struct, frozen=True, kw_only=True):
     data_dir: Annotated[str, doc("folder that the code sees, read-only, as /data", CODE)] = ""
     memory_mb: Annotated[int, doc("memory of a session", CODE)] = 2048
     disk_mb: Annotated[int, doc("files of a session", CODE)] = 256
+    files: Annotated[int, doc("number of files of a session", CODE)] = 8192
     processes: Annotated[int, doc("processes and threads of a session", CODE)] = 64
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError
+from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError, ExecutionRefusedError
 from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.protocols import Kit, Model, Sandbox, Solver, Tokenizer
 from newskills.base.records import Message, Request, Row, Score
@@ -18,13 +18,14 @@ from newskills.models import check_inference, make_model
 from newskills.models.config import ServerConfig
 from newskills.models.context import shortened
 from newskills.models.tokenizer import ServerTokenizer, make_tokenizer
-from newskills.prompts.code_tags import code_tags
+from newskills.prompts.code_tags import CodeTags, code_tags
 from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
 from newskills.run.config import CHAT, GenerationConfig, Server
 from newskills.run.endpoint import ContextStrategy
 from newskills.run.grading import ExecutingGrading, Grading, PoolGrading
 from newskills.run.tools import list_tools, tool_settings
 from newskills.sandbox.config import SandboxConfig
+from newskills.sandbox.languages import language
 from newskills.solve import make_solver
 from newskills.solve.chat import ChatOptions, ChatSolver
 from newskills.solve.code_execution import CodeOptions
@@ -200,14 +201,40 @@ def code_options(config: GenerationConfig) -> CodeOptions | None:
     """The part of the schema that says how code in the answer is run. Raises UnknownNameError for the code tags."""
     if config.code_tags is None:
         return None
+    tags = code_tags(config.code_tags)
+    if config.code_execution:
+        _check_code(config, tags)
     stated = config.total_code_executions_in_prompt
     return CodeOptions(
-        tags=code_tags(config.code_tags),
+        tags=tags,
         execution=config.server.code_execution,
         stated=(stated[0], stated[-1]) if isinstance(stated, tuple) else stated,
         stated_is_limit=config.override_max_code_executions,
         seed=config.inference.random_seed,
     )
+
+
+def _check_code(config: GenerationConfig, tags: CodeTags) -> None:
+    """Refuses what would only show in every single sample. Raises ConfigError."""
+    execution, shows_all = (
+        config.server.code_execution,
+        config.inference.extra_body.get("skip_special_tokens") is False,
+    )
+    if tags.special and config.inference.endpoint_type != "text" and not shows_all:
+        raise ConfigError(
+            f"The code tags {tags.name} are special tokens, which the {config.inference.endpoint_type} endpoint hides.",
+            hint="Use ++inference.endpoint_type=text, or other tags.",
+        )
+    try:
+        language(execution.code_execution_language)
+    except ExecutionRefusedError as error:
+        raise ConfigError(f"++server.code_execution.code_execution_language: {error.message}") from error
+    longest = config.sandbox.limits.timeout
+    if execution.code_execution_timeout > longest:
+        raise ConfigError(
+            f"++server.code_execution.code_execution_timeout is {execution.code_execution_timeout:g} s, above "
+            f"++sandbox.limits.timeout ({longest:g} s)."
+        )
 
 
 def grader_id(config: GenerationConfig) -> str:

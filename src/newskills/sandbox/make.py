@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -45,6 +46,8 @@ def make_sandbox(config: SandboxConfig, environ: Mapping[str, str]) -> Sandbox:
 
 def settled(config: SandboxConfig, environ: Mapping[str, str]) -> SandboxConfig:
     """`config` with what `environ` says of sessions where it says nothing itself. Raises ConfigError."""
+    if config.data_dir and not Path(config.data_dir).is_dir():
+        raise ConfigError(f"The sandbox's data_dir is no folder: {config.data_dir}.")
     text = environ.get(SESSION_TIMEOUT_VARIABLE, "")
     if not text or config.session_timeout:
         return config

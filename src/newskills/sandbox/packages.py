@@ -85,10 +85,9 @@ async def _ask(python: str, config: SandboxConfig) -> _Answer:
     except OSError as error:
         raise SandboxError(f"{python} does not start: {error.strerror}.") from error
     except msgspec.DecodeError as error:
-        said = errors.decode(errors="replace").strip().splitlines()
-        raise SandboxError(
-            f"{python} is no Python interpreter (3.11 or later) that works{f' ({said[-1]})' if said else ''}."
-        ) from error
+        said = [line for line in errors.decode(errors="replace").strip().splitlines() if "Error" in line]
+        why = f" ({said[-1]})" if said else ""
+        raise SandboxError(f"{python} is no Python interpreter (3.11 or later) that works{why}.") from error
 
 
 def _not_installed(python: str, key: str, names: Sequence[str]) -> ConfigError:

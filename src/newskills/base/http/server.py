@@ -335,10 +335,12 @@ class _Connection(asyncio.Protocol):
         self.deadline = self._loop.time() + seconds
 
     def _head_too_large(self) -> Response:
-        return error_response(431, f"The headers of a request may have {self._limits.head:,} bytes together.")
+        return error_response(
+            431, f"The headers of a request may have at most {self._limits.head:,} bytes together."
+        )
 
     def _body_too_large(self) -> Response:
-        return error_response(413, f"The body of a request may have {self._limits.body:,} bytes.")
+        return error_response(413, f"The body of a request may have at most {self._limits.body:,} bytes.")
 
 
 def _bind(host: str, port: int) -> socket.socket:

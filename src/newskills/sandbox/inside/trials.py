@@ -239,7 +239,9 @@ def _python() -> str:
             parts = place.split("/")
             folders = ["/".join(parts[:end]) or "/" for end in range(1, len(parts) + 1)]
             closed = next((each for each in folders if not os.access(each, os.X_OK)), place)
-            raise Refused(f"{place} cannot be read by uid {os.geteuid()}: {closed} is closed to it")
+            raise Refused(
+                f"{place} cannot be read by uid {os.geteuid()}: {closed} is closed to it (matters on rung b)"
+            )
     return places[0]
 
 
