@@ -15,7 +15,8 @@ DEFAULT_CODE_TAGS = "qwen"
 
 
 class CodeTags(Struct, frozen=True, kw_only=True):
-    """`special`: signs that only the text endpoint shows. `style`: qwen hands back the raw output, llama a status line and labelled blocks.
+    """`special`: signs that only the text endpoint shows.
+    `style`: qwen hands back the raw output, llama a status line and labelled blocks.
 
     `new_turn`: the output's end tag begins the model's next turn, so that nothing may stand behind it.
     """
