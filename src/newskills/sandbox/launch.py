@@ -26,6 +26,22 @@ _PROOF = {"do": "script", "code": "import wave", "stdin": "", "timeout": 30.0, "
 """`wave`: any module of the standard library that no one else imports."""
 
 
+def session_users(uid_map: str) -> range:
+    """User ids for sessions: far from those of people, or, in a container that maps few, the upper ones of these.
+
+    `uid_map` is the text of /proc/self/uid_map. Raises SandboxError where there is no second user.
+    """
+    spans = [tuple(map(int, line.split())) for line in uid_map.splitlines()]
+    usual = range(FIRST_SESSION_USER, FIRST_SESSION_USER + SESSION_USERS)
+    if any(first <= usual.start and usual.stop <= first + count for first, _, count in spans):
+        return usual
+    first, _, count = max(spans, key=lambda span: span[2])
+    found = range(first + count // 2, min(first + count, NOBODY))
+    if not found or not found.start:
+        raise SandboxError("This container maps one user only, so that sessions cannot get users of their own.")
+    return found
+
+
 class Launched:
     """A zygote and what its sessions left outside of it.
 
@@ -63,10 +79,13 @@ class Launched:
         return channel
 
     def _folder(self, message: dict[str, Any]) -> str:
+        own_user = os.geteuid() == 0 and self.rung != "none"
+        if own_user:
+            users = session_users(Path("/proc/self/uid_map").read_text(encoding="ascii"))
+            message["uid"] = users[self._count % len(users)]
         folder = tempfile.mkdtemp(prefix="newskills-sandbox-")
         message["folder"] = folder
-        if os.geteuid() == 0 and self.rung != "none":
-            message["uid"] = FIRST_SESSION_USER + self._count % SESSION_USERS
+        if own_user:
             os.chown(folder, message["uid"], message["uid"])
         return folder
 
