@@ -58,5 +58,6 @@ eval = evaluate  # noqa: A001 - the name of the command
 generate = _function("generate")
 grade = _function("grade")
 prepare_data = _function("prepare_data")
+run_cmd = _function("run_cmd")
 start_server = _function("start_server")
 summarize_results = _function("summarize_results")
