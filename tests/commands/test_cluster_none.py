@@ -225,6 +225,16 @@ def test_a_plan_shows_jobs_scripts_and_settings_and_touches_nothing(place):
     assert sorted(place.folder.rglob("*")) == before
 
 
+@pytest.mark.parametrize("word", ["--dry_run", "++dry_run=true", "--explain"])
+def test_who_only_asks_submits_nothing(place, fake_server, word):
+    server = fake_server(answers(), process=True)
+    done = place.ns(evaluation(server, "--num_jobs=2", word))
+    assert done.returncode == 0, done.stderr
+    assert "fake" in done.stdout
+    assert server.records == []
+    assert place.experiments("eval") == []
+
+
 def test_a_rehearsal_proves_the_pipeline_and_finds_what_is_wrong(place):
     words = (
         "--benchmarks=./sums.py:2 --num_chunks=2 --server_type=vllm --model=/m/x --server_gpus=8 --output_dir=out"

@@ -22,7 +22,7 @@ from newskills.commands._sandbox import check_sandbox
 from newskills.commands._submitting import Prepared, prepared
 from newskills.commands._unit_checks import check_inputs, check_prompts, fetch_weights, with_inputs
 from newskills.commands._unit_jobs import OWN_CONTAINER, Plan, UnitJobs, main_container, parts_of, unfinished
-from newskills.commands._work import command_line, notice, read_json
+from newskills.commands._work import command_line, dry_run, notice, read_json, show_explained
 from newskills.commands.evaluate import Options
 from newskills.config.command_line import Parsed
 from newskills.launch.clients import SummarizeScript
@@ -58,6 +58,11 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
     spec = _evaluating.specification(parsed, paths)
     planned = plan_evaluation(spec)
     check_sandbox(options, planned)
+    if parsed.explain:
+        show_explained(planned)
+        return None
+    if dry_run(options, planned):
+        options = msgspec.structs.replace(options, dry_run=True)
     units = with_inputs([piece.unit for piece in planned], paths)
     shell = shell_of(cluster, os.environ)
     left = units if options.rerun_done else unfinished(units, paths, shell)

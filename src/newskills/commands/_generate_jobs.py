@@ -7,6 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from newskills.commands import _generating
 from newskills.commands._cluster import hardware, paths_of
 from newskills.commands._model import choose_model
@@ -22,7 +24,7 @@ from newskills.commands._unit_jobs import (
     parts_of,
     unfinished,
 )
-from newskills.commands._work import command_line, notice
+from newskills.commands._work import command_line, dry_run, notice, show_explained
 from newskills.commands.generate import Options
 from newskills.config.command_line import Parsed
 from newskills.launch.cluster import ClusterConfig
@@ -37,6 +39,11 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
     options = parsed.options
     paths = paths_of(cluster, main_container(options))
     planned = _generating.plan(parsed, there=paths)
+    if parsed.explain:
+        show_explained(planned)
+        return None
+    if dry_run(options, planned):
+        options = replace(options, dry_run=True)
     units = [piece.unit for piece in planned]
     shell = shell_of(cluster, os.environ)
     left = units if options.rerun_done else unfinished(units, paths, shell)

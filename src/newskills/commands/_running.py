@@ -70,6 +70,8 @@ def result(parsed: Parsed[Options]) -> Experiment | None:
 def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
     """One job. Raises ConfigError."""
     options = parsed.options
+    if parsed.explain:
+        options = replace(options, dry_run=True)
     if bool(options.words) == (options.command is not None):
         raise ConfigError(
             "Which command? Give it behind all options, or as --command.", hint="See: ns run_cmd --help"

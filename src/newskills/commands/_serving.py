@@ -8,6 +8,8 @@ import os
 import sys
 import threading
 
+from msgspec.structs import replace
+
 from newskills.base.errors import ConfigError, RemoteError
 from newskills.commands._following import follow
 from newskills.commands._model import serve_spec
@@ -62,6 +64,8 @@ def run(parsed: Parsed[Options], cluster: ClusterConfig) -> int:
 def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
     """One job, which lasts as long as the server. Raises ConfigError."""
     options = parsed.options
+    if parsed.explain:
+        options = replace(options, dry_run=True)
     spec = serve_spec(options, elsewhere=cluster.executor not in ONE_MACHINE)
     server = server_script(spec, options)
     if options.port:
