@@ -22,7 +22,6 @@ from tests.launch.containers import (
     left,
     local,
     log,
-    podman,  # noqa: F401 - a fixture
     python,
     server,
 )

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands.running import ns
-from tests.launch.containers import IMAGE, client, finished, left, local, log, podman  # noqa: F401 - a fixture
+from tests.launch.containers import IMAGE, client, finished, left, local, log
 from tests.launch.places import job
 
 from newskills.base.errors import ConfigError
