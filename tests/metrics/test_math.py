@@ -279,7 +279,7 @@ class Mine(ScoreMetric):
 
 
 def test_metrics_by_name():
-    assert METRICS.names() == ["generic", "math", "multichoice"]
+    assert METRICS.names() == ["evalplus", "generic", "math", "multichoice"]
     assert isinstance(make_metric(f"{__file__}::Mine"), Metric)
     with pytest.raises(UnknownNameError, match="did you mean 'math'"):
         make_metric("mathh")

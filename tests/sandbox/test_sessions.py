@@ -292,6 +292,15 @@ def test_a_sandbox_whose_zygote_dies_says_so_and_starts_another() -> None:
     asyncio.run(work())
 
 
+def test_a_strict_umask_of_the_users_locks_nobody_out() -> None:
+    before = os.umask(0o077)
+    try:
+        (result,) = cells("import wave; wave.__name__")
+    finally:
+        os.umask(before)
+    assert (result.status, result.stdout) == ("completed", "'wave'\n")
+
+
 def test_no_rung_is_a_refusal_that_names_the_next_step() -> None:
     async def work() -> None:
         with pytest.raises(SandboxError, match="no Python interpreter"):

@@ -15,8 +15,7 @@ DEFAULT_CODE_TAGS = "qwen"
 
 
 class CodeTags(Struct, frozen=True, kw_only=True):
-    """`special`: signs that only the text endpoint shows.
-    `style`: qwen hands back the raw output, llama a status line and labelled blocks.
+    """`style`: qwen hands back the raw output, llama a status line and labelled blocks.
 
     `new_turn`: the output's end tag begins the model's next turn, so that nothing may stand behind it.
     """
@@ -27,7 +26,6 @@ class CodeTags(Struct, frozen=True, kw_only=True):
     output_begin: str
     output_end: str
     style: Literal["qwen", "llama"] = "qwen"
-    special: bool = False
     new_turn: bool = False
 
     def stop_phrases(self) -> list[str]:
@@ -123,7 +121,6 @@ _TABLE = (
         output_begin="<|start_header_id|>ipython<|end_header_id|>\n\n",
         output_end="<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
         style="llama",
-        special=True,
         new_turn=True,
     ),
     CodeTags(
@@ -132,7 +129,6 @@ _TABLE = (
         end="<|call|>",
         output_begin="<|start|>python code to=assistant<|channel|>analysis<|message|>",
         output_end="<|end|><|start|>assistant",
-        special=True,
         new_turn=True,
     ),
 )

@@ -18,7 +18,7 @@ from newskills.models import check_inference, make_model
 from newskills.models.config import ServerConfig
 from newskills.models.context import shortened
 from newskills.models.tokenizer import ServerTokenizer, make_tokenizer
-from newskills.prompts.code_tags import CodeTags, code_tags
+from newskills.prompts.code_tags import code_tags
 from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
 from newskills.run.config import CHAT, GenerationConfig, Server
 from newskills.run.endpoint import ContextStrategy
@@ -203,7 +203,7 @@ def code_options(config: GenerationConfig) -> CodeOptions | None:
         return None
     tags = code_tags(config.code_tags)
     if config.code_execution:
-        _check_code(config, tags)
+        _check_code(config)
     stated = config.total_code_executions_in_prompt
     return CodeOptions(
         tags=tags,
@@ -214,17 +214,9 @@ def code_options(config: GenerationConfig) -> CodeOptions | None:
     )
 
 
-def _check_code(config: GenerationConfig, tags: CodeTags) -> None:
+def _check_code(config: GenerationConfig) -> None:
     """Refuses what would only show in every single sample. Raises ConfigError."""
-    execution, shows_all = (
-        config.server.code_execution,
-        config.inference.extra_body.get("skip_special_tokens") is False,
-    )
-    if tags.special and config.inference.endpoint_type != "text" and not shows_all:
-        raise ConfigError(
-            f"The code tags {tags.name} are special tokens, which the {config.inference.endpoint_type} endpoint hides.",
-            hint="Use ++inference.endpoint_type=text, or other tags.",
-        )
+    execution = config.server.code_execution
     try:
         language(execution.code_execution_language)
     except ExecutionRefusedError as error:

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from newskills.base.errors import ConfigError, RemoteError, storage_error
+from newskills.base.errors import ConfigError, NewskillsError, RemoteError, storage_error
 from newskills.base.plan import Job
 from newskills.launch.executors.slurm_script import SlurmPlace
 from newskills.launch.executors.slurm_status import (
@@ -76,17 +76,18 @@ class Slurm(SlurmPlace):
             for name in (name for command in one.job.commands() for name in command.script.secrets):
                 if name in self._site.environ:
                     secrets.setdefault(name, self._site.environ[name])
+        script = self._submission(jobs, active, list(secrets))
         try:
-            ran = self._shell.run(
-                ["bash", "-s"], stdin=self._submission(jobs, active, list(secrets)), secrets=secrets
-            )
-        except RemoteError as error:
-            hint = f"Some jobs may have been accepted before that; squeue --me on {self._shell.name} lists them."
-            raise RemoteError(str(error), hint=hint) from error
-        if ran.code != 0:
-            raise slurm_error("sbatch", ran, self._shell)
-        handles = dict(line.split(" ", 1) for line in ran.out.splitlines() if line.startswith("="))
-        return {one.job.name: handles[f"={number}"] for number, one in enumerate(jobs)}
+            ran = self._shell.run(["bash", "-s"], stdin=script, secrets=secrets)
+            if ran.code != 0:
+                raise slurm_error("sbatch", ran, self._shell)
+            handles = dict(line.split(" ", 1) for line in ran.out.splitlines() if line.startswith("="))
+            return {one.job.name: handles[f"={number}"] for number, one in enumerate(jobs)}
+        except BaseException as error:
+            if not self._withdraw([one.job.name for one in jobs]) and isinstance(error, RemoteError):
+                hint = f"Jobs may have been accepted before that; squeue --me on {self._shell.name} lists them."
+                raise RemoteError(str(error), hint=hint) from error
+            raise
 
     def state(self, handles: Sequence[str]) -> dict[str, str]:
         """handle → pending (reason), running, completed, failed, cancelled, timeout, preempted, requeued; unknown.
@@ -186,7 +187,14 @@ class Slurm(SlurmPlace):
                 )
             needs = self._dependency(chains)
             lines.append(f"submit {number} {one.job.copies} {needs} {quote(folder.path)} {quote(folder.logs)}")
-        return "\n".join(lines) + "\n"
+        return "\n".join([*lines, _END])
+
+    def _withdraw(self, names: Sequence[str]) -> bool:
+        """Cancels what was submitted of these jobs, and tells who may still be submitting them to do the same."""
+        try:
+            return self._shell.run(["bash", "-c", _WITHDRAW, "bash", self._site.folder, *names]).code == 0
+        except NewskillsError:
+            return False
 
     def _dependency(self, chains: Sequence[str]) -> str:
         """A word of bash for `--dependency`; "" where there is none."""
@@ -229,8 +237,9 @@ submit() {
         needs=${3:+$3,}afternotok:$chain
     done
     printf '%s\\n' "$chain" "$5" >job.handle || give_up
+    [[ ! -e job.withdrawn ]] || give_up
     printf -v "handle_$1" %s "$chain"
-    echo "=$1 $chain"
+    echo "=$1 $chain" 2>/dev/null || give_up  # nobody listens any more
 }
 
 # give_up: all or none.
@@ -240,7 +249,25 @@ give_up() {
 }
 
 submitted=()
-umask 077
+# Who submits outlives Ctrl-C and whoever asked for it: a killed sbatch may leave a job that nobody knows of.
+trap '' INT TERM HUP PIPE
+{
+"""
+
+_END = """\
+} </dev/null &
+wait $!
+"""
+
+_WITHDRAW = """\
+trap '' INT
+cd -- "$1" || exit 1
+ids=()
+for job in "${@:2}"; do
+    : >"$job/job.withdrawn" || exit 1  # before reading: a handle that comes later is seen by who writes it
+    [[ ! -e $job/job.handle ]] || { read -r handle <"$job/job.handle" && ids+=(${handle//:/ }); }
+done
+[[ ${#ids[@]} -eq 0 ]] || scancel --quiet "${ids[@]}"
 """
 
 _LOGS = """\

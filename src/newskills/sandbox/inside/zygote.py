@@ -38,6 +38,7 @@ def main(descriptor: int) -> None:
     linux.close_descriptors({0, 1, 2, descriptor})
     settings: dict[str, Any] = json.loads(control.recv(MESSAGE))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the host to act upon
+    os.umask(0o022)  # the tree must be readable for the user that sessions run as
     try:
         if settings["rung"] == "a":
             _enter_namespaces(settings)
