@@ -198,6 +198,24 @@ while True: time.sleep(600)
     assert marks(Path(handle))["main"] == "0"
 
 
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("line", ['say "$job_role', "pid_of["])
+def test_a_signal_in_the_middle_of_a_start_is_not_lost(tmp_path: Path, number: int, line: str) -> None:
+    """Before the new process is known, as when all is slow: it is told as well, and nothing more starts."""
+    executor = processes(tmp_path)
+    names = ["server", "first", "second"]
+    folder = executor.prepare(job("j", server(code=STAY), client("first", STAY), client("second", STAY)))
+    script = Path(folder.path, "job.sh")
+    at = f"    {line}"
+    text = script.read_text()
+    assert text.count(at) == 1
+    signalled = f"    [[ ${{#job_names[@]}} -ne {number} ]] || kill -s TERM $$\n{at}"
+    script.write_text(text.replace(at, signalled).replace("_grace=60", "_grace=20"))
+    handle = executor.start(folder)
+    until(lambda: executor.state([handle]) == {handle: "cancelled"}, "the end of the job")
+    assert marks(Path(handle)) == {**dict.fromkeys(names[:number], "143"), "job": "143 cancelled received SIGTERM"}
+
+
 def test_a_client_that_does_not_stop_is_killed(tmp_path: Path) -> None:
     up = tmp_path / "up"
     executor = processes(tmp_path / "jobs")

@@ -64,6 +64,8 @@ declare -A pid_of      # of those that still run, by name
 declare -A deadline_of # when those that were told to stop will be killed, by name
 job_clients=0          # how many were started
 job_signal=""          # the signal that interrupted the job
+job_starting=""        # "yes" while a command is started that pid_of does not know yet
+job_early=""           # the signal that came meanwhile
 job_broken=""          # the server that ended early
 job_code=0             # the job's exit code so far
 job_why=""             # in words
@@ -81,12 +83,15 @@ start() {
     local job_role=$1 job_name=$2
     shift 2
     [[ -z $job_signal ]] || return 0
+    job_starting=yes
     job_names+=("$job_name")
     role_of[$job_name]=$job_role
     [[ $job_role == server ]] || job_clients=$((job_clients + 1))
     say "$job_role '$job_name' starts; its log is $job_logs/$job_name.log"
     "$@" </dev/null >>"$job_logs/$job_name.log" 2>&1 {job_never}<&- &
     pid_of[$job_name]=$!
+    job_starting=""
+    [[ -z $job_early ]] || interrupted "$job_early"
 }
 
 # running ROLE: prints the names of those that run.
@@ -129,6 +134,10 @@ overdue() {
 
 # The second signal reaches the clients again: `ns` then gives up requests in flight instead of waiting for them.
 interrupted() {
+    if [[ -n $job_starting ]]; then # there is nobody yet whom the signal could be passed on to
+        job_early=${job_early:-$1}
+        return
+    fi
     say "received SIG$1: stopping"
     if [[ -z $job_broken && ($job_clients -eq 0 || -n $(running client)) ]]; then job_signal=${job_signal:-$1}; fi
     stop client "$job_client_grace"
