@@ -225,6 +225,67 @@ def test_a_plan_shows_jobs_scripts_and_settings_and_touches_nothing(place):
     assert sorted(place.folder.rglob("*")) == before
 
 
+def test_the_scripts_shown_are_those_submitted(place):
+    line = "ns run_cmd --cluster=mine --expname=same --log_dir=logs"
+    shown = place.ns(f"{line} --dry_run --show_scripts true").stdout
+    assert place.ns(f"{line} true").returncode == 0
+    experiment = place.experiments("same")[0]
+    [job] = experiment.jobs
+    files = dict(re.findall(r"^==> \S+/(\S+) <==\n(.*?)(?=\n==> |\Z)", shown, re.DOTALL | re.MULTILINE))
+    assert {"job.sh", "main.sh"} <= files.keys()
+    stamp = re.search(rf"/same/([^/\s]+)/{job.name}/job\.sh", shown)[1]
+    for name, text in files.items():
+        there = Path(job.folder, name).read_text()
+        assert text.replace(stamp, experiment.stamp).rstrip("\n") == there.rstrip("\n"), name
+
+
+def test_the_slurm_jobs_shown_have_the_names_of_those_submitted(place):
+    place.config("slurm", "executor: slurm\njob_name_prefix: 'me-'")
+    shown = place.ns("ns run_cmd --cluster=slurm --expname=same --dry_run --show_scripts true").stdout
+    assert re.search(r"--job-name=.*\bsame\b", shown), shown
+
+
+def test_containers_and_mounts_without_containers_are_noted(place):
+    line = "ns run_cmd --cluster=mine --run_after=one,two --dry_run --allow_missing_dependency"
+    asked = "--main_container=/i.sqsh --mount_paths=/tmp:/t"
+    done = place.ns(f"{line} {asked} true")
+    assert done.returncode == 0, done.stderr
+    assert "no effect of --main_container, --mount_paths" in done.stderr
+    assert "no effect" not in place.ns(f"{line} true").stderr
+    for name in ("one", "two"):
+        assert f"there is no experiment '{name}'" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_server_ends_with_its_terminal(place, number):
+    words = (
+        "start_server --cluster=mine --with_sandbox --server_type=generic --model=fake --server_gpus=0 "
+        f"--expname=serve --server_entrypoint={SERVED}"
+    ).split()
+    screen, end = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "newskills", *words],
+        cwd=place.folder,
+        env={**os.environ, **place.env},
+        stdout=end,
+        stderr=end,
+    ) as process:
+        os.close(end)
+        seen = b""
+        while b"serves on" not in seen:
+            seen += os.read(screen, 4096)
+        if number == signal.SIGHUP:
+            os.close(screen)
+        process.send_signal(number)
+        process.send_signal(number)
+        if number == signal.SIGTERM:
+            while b"Stopped." not in seen:
+                seen += os.read(screen, 4096)
+            os.close(screen)
+        assert process.wait(60) == 0
+    assert place.ended("serve") == {"serve": "cancelled"}
+
+
 @pytest.mark.parametrize("word", ["--dry_run", "++dry_run=true", "--explain"])
 def test_who_only_asks_submits_nothing(place, fake_server, word):
     server = fake_server(answers(), process=True)

@@ -74,9 +74,13 @@ def test_a_file_wins_over_what_is_built_in(tmp_path, monkeypatch):
     assert load_cluster("local", None, {}).executor == "local"
 
 
-def test_unknown_names_are_answered_with_known_ones(tmp_path):
+def test_unknown_names_are_answered_with_known_ones(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     file(tmp_path, "my-slurm")
     with pytest.raises(UnknownNameError, match=f"'my-slurm'.*{tmp_path}.*ns setup"):
+        load_cluster("my-slrum", str(tmp_path), {})
+    file(tmp_path, "far")
+    with pytest.raises(UnknownNameError, match=r"did you mean 'my-slurm'.*found there: far, my-slurm\."):
         load_cluster("my-slrum", str(tmp_path), {})
     with pytest.raises(DataError, match=r"absent\.yaml"):
         load_cluster("./absent.yaml", None, {})
@@ -108,6 +112,7 @@ def test_unknown_names_are_answered_with_known_ones(tmp_path):
         ("executor: none\ntimeouts: {batch: soon}\n", "'soon' is no time limit"),
         ("executor: none\ndependency_type: afterall\n", "dependency_type"),
         ("executor: none\nengine: lxc\n", "engine"),
+        ("executor: slurrm\njob_dir: /x\n", "executor 'slurrm'; did you mean 'slurm'"),
     ],
 )
 def test_errors_name_the_file_and_the_key(tmp_path, text, said):

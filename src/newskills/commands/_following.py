@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from newskills.commands._columns import printable
 from newskills.commands._submitted import ask_about, exit_code
@@ -15,6 +19,41 @@ from newskills.launch.states import Watch
 
 LOOK_EVERY = 0.2
 """Seconds."""
+GOING = (signal.SIGHUP, signal.SIGTERM)
+
+
+@contextlib.contextmanager
+def ended_like_ctrl_c() -> Iterator[None]:
+    """A closed terminal (SIGHUP) and SIGTERM are a Ctrl-C, once: shells and kernels may both send them.
+
+    A signal that is ignored (`nohup`) stays so. What is said to a terminal that is gone is lost.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    screens = [number for number in (1, 2) if os.isatty(number)]
+
+    told = False
+
+    def stop(number: int, frame: object) -> None:
+        nonlocal told
+        if told:
+            return
+        told = True
+        if number == signal.SIGHUP and screens:
+            nowhere = os.open(os.devnull, os.O_WRONLY)  # an error in what is printed would leave the jobs running
+            for screen in screens:
+                os.dup2(nowhere, screen)
+        raise KeyboardInterrupt
+
+    before = {one: handler for one in GOING if (handler := signal.getsignal(one)) not in (None, signal.SIG_IGN)}
+    for one in before:
+        signal.signal(one, stop)
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def follow(experiment: Experiment, *, show: Sequence[str] = ()) -> int:

@@ -63,7 +63,7 @@ class PlacementOptions(Struct, frozen=True, kw_only=True):
     exclusive: Annotated[bool | None, doc("whole nodes", JOB)] = None
     mount_paths: Annotated[str | None, doc("extra mounts src:dst, comma separated", JOB)] = None
     check_mounted_paths: Annotated[bool, doc("verify mount sources before submitting", JOB)] = False
-    run_after: Annotated[list[str], doc("experiments that must finish first", JOB)] = []
+    run_after: Annotated[list[str], doc("experiments that must finish first, comma separated", JOB)] = []
     allow_uncommitted: Annotated[
         bool, doc("go with the last commit where files of the repository have changed since", JOB)
     ] = False

@@ -14,7 +14,8 @@ from newskills.launch.cluster import ClusterConfig, image_of
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment
 from newskills.launch.job_script import render
-from newskills.launch.place import Place, Site
+from newskills.launch.place import Place
+from newskills.launch.submit import site_of
 from newskills.run.config import GenerationConfig
 from newskills.run.spec import masked
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 
 OF_ONE_UNIT = ("input_file", "output_file", "random_seed", "chunk_id", "inference.random_seed")
+SUMMARY = "summarize_results"
 WIDEST = 10_000
 """Columns: lines are never cut."""
 
@@ -53,12 +55,13 @@ def show_pipeline(ready: Prepared, experiment: Experiment) -> None:
 def show_scripts(ready: Prepared, experiment: Experiment) -> None:
     """Every file that a job's folder would have."""
     submission = ready.submission
-    site = Site(
-        cluster=experiment.cluster,
+    site = site_of(
+        experiment.cluster,
+        submission.environ,
+        name=experiment.name,
         folder=experiment.folder,
         code=experiment.package.path,
-        log_dir=submission.log_dir or "",
-        environ=submission.environ,
+        log_dir=submission.log_dir,
     )
     place = make_executor(site)
     for job in submission.pipeline.jobs:
@@ -96,7 +99,14 @@ def _needs(group: CommandGroup) -> str:
 
 def _command(command: Command, cluster: ClusterConfig) -> str:
     image = image_of(cluster, command.container)
-    return f"{command.role} {command.name}{f' in {image}' if image else ''}: {argv_text(command.script.argv)}"
+    return f"{command.role} {command.name}{f' in {image}' if image else ''}: {_short(command.script.argv)}"
+
+
+def _short(words: tuple[Word, ...]) -> str:
+    """A summary without the check in front of it, which lists all files of the results."""
+    if SUMMARY in words and words[words.index(SUMMARY) - 1] == "newskills":
+        return f"{SUMMARY} …"
+    return argv_text(words)
 
 
 def argv_text(words: tuple[Word, ...]) -> str:

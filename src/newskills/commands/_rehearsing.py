@@ -240,5 +240,6 @@ def _outcomes(experiment: Experiment) -> list[Check]:
 def _report(checks: Sequence[Check]) -> int:
     print_table([(f"[{check.state}]", check.what, check.text) for check in checks])
     wrong = sum(check.state == "wrong" for check in checks)
-    sys.stdout.write(f"\n{f'{wrong} things are wrong' if wrong else 'nothing is wrong: it can be submitted'}\n")
+    said = "1 thing is wrong" if wrong == 1 else f"{wrong} things are wrong"
+    sys.stdout.write(f"\n{said if wrong else 'nothing is wrong: it can be submitted'}\n")
     return 1 if wrong else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns start_server` as a job: submitted, its log on the screen, Ctrl-C ends it."""
+"""`ns start_server` as a job: submitted, its log on the screen, Ctrl-C or a closed terminal ends it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import threading
 from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError, RemoteError
-from newskills.commands._following import follow
+from newskills.commands._following import ended_like_ctrl_c, follow
 from newskills.commands._model import serve_spec
 from newskills.commands._submitting import Prepared, prepared, say_submitted, submitted
 from newskills.commands._unit_jobs import (
@@ -44,10 +44,16 @@ def run(parsed: Parsed[Options], cluster: ClusterConfig) -> int:
     options = parsed.options
     if options.create_tunnel and cluster.ssh_tunnel is None:
         raise ConfigError(f"--create_tunnel: cluster '{cluster.name}' is not reached through ssh (ssh_tunnel).")
-    experiment = submitted(prepare(parsed, cluster))
-    if experiment is None:
-        return 0
-    say_submitted(experiment)
+    with ended_like_ctrl_c():
+        experiment = submitted(prepare(parsed, cluster))
+        if experiment is None:
+            return 0
+        say_submitted(experiment)
+        return _watched(experiment, options)
+
+
+def _watched(experiment: Experiment, options: Options) -> int:
+    """Until the server has ended."""
     over = threading.Event()
     watcher = threading.Thread(target=_announce, args=(experiment, options, over), daemon=True)
     watcher.start()

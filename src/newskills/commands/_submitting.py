@@ -16,7 +16,7 @@ from newskills.commands._columns import print_table
 from newskills.commands._options import PlacementOptions
 from newskills.commands._unit_jobs import Plan
 from newskills.commands._work import notice
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.cluster import ClusterConfig, image_of
 from newskills.launch.declarative import Pipeline, Submission
 from newskills.launch.experiments import Experiment
 from newskills.launch.package import PackageOptions
@@ -46,7 +46,7 @@ def prepared(
         reuse_code=options.reuse_code,
         reuse_code_exp=options.reuse_code_exp,
         skip_hf_home_check=options.skip_hf_home_check,
-        run_after=options.run_after,
+        run_after=[name.strip() for text in options.run_after for name in text.split(",")],
     )
     submission = pipeline.submission(dry_run=options.dry_run, log_dir=options.log_dir)
     jobs = tuple(msgspec.structs.replace(job, **plan.extras[job.name]) for job in submission.pipeline.jobs)
@@ -55,7 +55,21 @@ def prepared(
         pipeline=msgspec.structs.replace(submission.pipeline, jobs=jobs),
         environ={**submission.environ, **plan.secrets},
     )
+    _say_idle(submission, options)
     return Prepared(submission=submission, options=options, shown=shown)
+
+
+def _say_idle(submission: Submission, options: PlacementOptions) -> None:
+    """A note where the user asked for containers or mounts, and the cluster runs plain processes."""
+    cluster, pipeline = submission.cluster, submission.pipeline
+    images = {image_of(cluster, command.container) for job in pipeline.jobs for command in job.commands()}
+    if images != {None}:
+        return
+    given = [
+        f"--{name}" for name in ("main_container", "sandbox_container", "mount_paths") if getattr(options, name)
+    ]
+    if given:
+        notice(f"no effect of {', '.join(given)}: on cluster '{cluster.name}' no command runs in a container")
 
 
 def submitted(ready: Prepared) -> Experiment | None:

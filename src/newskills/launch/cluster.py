@@ -136,8 +136,10 @@ def load_cluster(
             )
         return BUILT_IN[cluster]
     looked = ", ".join(str(folder) for folder in folders)
+    names = cluster_names(config_dir, environ)
+    found = ", ".join(name for name in names if name not in BUILT_IN) or "none"
     raise UnknownNameError(
-        "cluster", cluster, cluster_names(config_dir, environ), hint=f"Looked in {looked}. ns setup writes one."
+        "cluster", cluster, names, hint=f"Looked in {looked}; clusters found there: {found}. ns setup writes one."
     )
 
 
@@ -212,7 +214,14 @@ def _from_file(path: Path, environ: Mapping[str, str]) -> ClusterConfig:
 
 
 def _check_values(config: ClusterConfig, where: str) -> None:
+    from newskills.launch.executors import EXECUTORS
     from newskills.launch.expand import references
+
+    if "::" not in config.executor:
+        try:
+            EXECUTORS.resolve(config.executor)
+        except UnknownNameError as error:
+            raise ConfigError(f"{where}: {error}") from error
     from newskills.launch.times import seconds_of
 
     for entry in (*config.env_vars, *config.required_env_vars):

@@ -70,7 +70,8 @@ def submit(
     root = job_root(cluster, environ)
     desk = _Desk(cluster, environ, options, say, shell_of(cluster, environ), Records(environ), root)
     code, files = _code(desk)
-    site = _site(desk, pipeline.name, code)
+    folder = f"{root}/{pipeline.name}/{new_stamp()}"
+    site = site_of(cluster, environ, name=pipeline.name, folder=folder, code=code.path, log_dir=options.log_dir)
     executor = make_executor(site)
     outside = _outside(pipeline, desk, executor)
     experiment = _planned(pipeline, site, code, outside)
@@ -105,18 +106,13 @@ def _code(desk: _Desk) -> tuple[Package, Sequence[str]]:
     return made, list(content.files())
 
 
-def _site(desk: _Desk, name: str, code: Package) -> Site:
-    log_dir = desk.options.log_dir or ""
-    if log_dir and not desk.cluster.ssh_tunnel:
+def site_of(
+    cluster: ClusterConfig, environ: Mapping[str, str], *, name: str, folder: str, code: str, log_dir: str | None
+) -> Site:
+    """Where the experiment `name` has its `folder`, for those who submit it and those who show what that would do."""
+    if log_dir and not cluster.ssh_tunnel:
         log_dir = os.path.abspath(os.path.expanduser(log_dir))
-    return Site(
-        cluster=desk.cluster,
-        folder=f"{desk.root}/{name}/{new_stamp()}",
-        code=code.path,
-        log_dir=log_dir,
-        environ=desk.environ,
-        experiment=name,
-    )
+    return Site(cluster=cluster, folder=folder, code=code, log_dir=log_dir or "", environ=environ, experiment=name)
 
 
 def _machine(cluster: ClusterConfig) -> tuple[str, str]:
