@@ -220,7 +220,14 @@ def test_a_plan_shows_jobs_scripts_and_settings_and_touches_nothing(place):
     assert (
         shown.stdout == place.ns(f"ns eval {words} --dry_run --show_scripts").stdout or "#SBATCH" in shown.stdout
     )
-    for text in ("#SBATCH --partition=gpu", "--gpus-per-node=2", "{server.address}", "2 to do of 2", "seed 0"):
+    for text in (
+        "#SBATCH --partition=gpu",
+        "--gpus-per-node=2",
+        "{server.address}",
+        "2 to do of 2",
+        "seed 0",
+        " summarize_results …\n",
+    ):
         assert text in shown.stdout
     assert sorted(place.folder.rglob("*")) == before
 
