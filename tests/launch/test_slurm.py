@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -300,6 +302,42 @@ def test_all_jobs_or_none(tmp_path: Path) -> None:
         submitted(executor, job("a", bash("main", STAY)), grouped("b", wrong))
     handle = (tmp_path / "a" / "job.handle").read_text().split()[0]
     assert ended(executor, [handle]) == {handle: "cancelled"}
+
+
+INTERRUPTED = """
+import sys
+from msgspec import structs
+from tests.launch.slurm_cluster import bash, slurm, submitted
+from tests.launch.places import job
+jobs = (structs.replace(job(f"j{n}", bash("main", "sleep 600")), copies=1) for n in range(40))
+submitted(slurm(sys.argv[1]), *jobs)
+"""
+
+
+@pytest.mark.parametrize("patience", [0.0, 0.3])
+def test_ctrl_c_while_submitting_leaves_nothing(tmp_path: Path, patience: float) -> None:
+    """As a terminal does it: SIGINT for all processes of the foreground."""
+    asking = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, str(tmp_path)],
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until(lambda: list(tmp_path.glob("*/job.handle")), "the first job")
+    time.sleep(patience)
+    os.killpg(asking.pid, signal.SIGINT)
+    assert "KeyboardInterrupt" in asking.communicate()[1]
+    assert len(list(tmp_path.glob("*/job.handle"))) < 40
+    assert len(list(tmp_path.glob("*/job.withdrawn"))) == 40
+    until(lambda: not queued(tmp_path), lambda: f"an empty queue: {queued(tmp_path)}")
+    handles = [file.read_text().split()[0] for file in tmp_path.glob("*/job.handle")]
+    assert set(ended(slurm(tmp_path), handles).values()) == {"cancelled"}
+
+
+def queued(folder: Path) -> list[str]:
+    """Jobs of that folder that wait or run."""
+    lines = subprocess.run(["squeue", "-h", "-o", "%i %Z"], capture_output=True, text=True, check=True).stdout
+    return [line for line in lines.splitlines() if str(folder) in line]
 
 
 def test_states_after_a_burst_and_from_accounting(tmp_path: Path) -> None:

@@ -136,6 +136,7 @@ def test_another_cluster_cannot_be_waited_for(place):
         cluster=cluster(place, executor="slurm", name="far"),
         folder="/f",
         package=done.package,
+        jobs=done.jobs,
     )
     Records(environ).create(elsewhere, pipeline("there"), [])
     with pytest.raises(ConfigError, match="submitted to cluster 'far'"):
@@ -239,3 +240,25 @@ def test_a_beginning_of_a_name_is_not_waited_for(place):
     with pytest.raises(UnknownNameError):
         submit(pipeline("mine", job("two", "true", run_after=(done.id[:-1],))), cluster(place), environ)
     wait(done, environ)
+
+
+def test_a_failed_attempt_hides_no_experiment(place):
+    """Nor is it one that could be waited for."""
+    write(place, {"mine.py": EXECUTOR})
+    environ, failing = environment(place), cluster(place, executor=f"{place}/mine.py::failing")
+    running = submit(pipeline("mine", job("one", "exec sleep 600")), cluster(place), environ)
+    for name in ("mine", "other"):
+        with pytest.raises(RuntimeError, match="no third one"):
+            submit(pipeline(name, job("third", "true")), failing, environ)
+    records = Records(environ)
+    assert records.find("mine") == running
+    assert records.find("other").handles == ()
+    failed = next(one for one in records.latest() if one.name == "mine")
+    assert (failed.handles, records.find(failed.id)) == ((), failed)
+    plan = pipeline("after", job("two", "true", run_after=("other",)))
+    with pytest.raises(UnknownNameError, match=r"'other'\. None of its jobs was submitted\."):
+        submit(plan, cluster(place), environ)
+    after = submit(pipeline("after", job("two", "true", run_after=("mine",))), cluster(place), environ)
+    assert after.jobs[0].after == running.handles
+    executor_of(running, environ).cancel(running.handles)
+    assert wait(after, environ) == {"two": "completed"}

@@ -136,7 +136,10 @@ class Records:
             yield self._read(name, stamp)
 
     def find(self, what: str) -> Experiment:
-        """By name (the latest of it), id, or a beginning of a name that only one has. Raises UnknownNameError."""
+        """By name, id, or a beginning of a name that only one has. Raises UnknownNameError.
+
+        A name means the latest experiment of which jobs were submitted, so that a failed attempt hides nothing.
+        """
         name, _, stamp = what.partition("/")
         if not is_file_name(name):
             raise ConfigError(f"'{what[:120]}' is no name of an experiment.")
@@ -144,7 +147,10 @@ class Records:
         if found := [one for one in stamps if one.startswith(stamp)]:
             if stamp and len(found) > 1 and stamp not in found:
                 raise ConfigError(f"Several experiments are called {what}: {', '.join(found[:8])}.")
-            return self._read(name, stamp if stamp in found else found[0])
+            if stamp:
+                return self._read(name, stamp if stamp in found else found[0])
+            read = (self._read(name, one) for one in found)
+            return next((one for one in read if one.handles), None) or self._read(name, found[0])
         known = self.names()
         close = [one for one in known if one.startswith(name)]
         if stamps or stamp:

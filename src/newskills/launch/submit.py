@@ -136,12 +136,15 @@ def _outside(pipeline: Pipeline, desk: _Desk, executor: Executor) -> dict[str, t
 
 def _alive(name: str, desk: _Desk, executor: Executor) -> tuple[str, ...]:
     """Of all experiments of that name, else of the one that `name` is an id of, else of a bare handle."""
-    experiments = _meant(name, desk)
+    meant = _meant(name, desk)
+    experiments = [one for one in meant if one.handles]
     if not experiments:
         if _is_handle(name, executor):
             return (name,)
+        known = [] if meant else desk.records.names()
+        why = "None of its jobs was submitted. " if meant else ""
         raise UnknownNameError(
-            "experiment to run after", name, desk.records.names(), hint="--allow_missing_dependency goes without."
+            "experiment to run after", name, known, hint=f"{why}--allow_missing_dependency goes without."
         )
     elsewhere = [one for one in experiments if _machine(one.cluster) != _machine(desk.cluster)]
     if len(elsewhere) == len(experiments):
@@ -216,12 +219,14 @@ def _submitted(experiment: Experiment, pipeline: Pipeline, executor: Executor, r
             for one in waiting:
                 after = [*one.after, *(handles[name] for name in one.needs)]
                 handles[one.job.name] = executor.submit(one.job, after=list(dict.fromkeys(after)))
+        done = _with(experiment, handles)
+        records.update(done)
     except BaseException:
-        records.update(_with(experiment, handles))
-        executor.cancel(list(handles.values()))
+        try:
+            executor.cancel(list(handles.values()))
+        finally:
+            records.update(_with(experiment, handles))
         raise
-    done = _with(experiment, handles)
-    records.update(done)
     return done
 
 
