@@ -226,12 +226,15 @@ def test_ctrl_c_stops_the_jobs_that_are_awaited(tmp_path: Path) -> None:
 from pathlib import Path
 from tests.launch.places import client, job, processes
 executor = processes(Path({str(tmp_path)!r}))
-executor.wait([executor.submit(job("a", client("m", {STAY!r})))])
+handle = executor.submit(job("a", client("m", {STAY!r})))
+Path({str(tmp_path / "submitted")!r}).touch()
+executor.wait([handle])
 """
     root = Path(__file__).parents[3]
     command = subprocess.Popen([sys.executable, "-c", follow], cwd=root, stderr=subprocess.DEVNULL)
     executor = processes(tmp_path)
     handle = str(tmp_path / "a")
+    until((tmp_path / "submitted").exists, "the command to wait")
     running(executor, handle)
     command.send_signal(signal.SIGINT)
     assert command.wait(30) != 0
