@@ -289,7 +289,8 @@ def test_a_server_ends_with_its_terminal(place, number):
             while b"Stopped." not in seen:
                 seen += os.read(screen, 4096)
             os.close(screen)
-        assert process.wait(60) == 0
+        code = process.wait(60)
+        assert code == 0 or number == signal.SIGHUP  # what is said to a terminal that is gone may fail
     assert place.ended("serve") == {"serve": "cancelled"}
 
 

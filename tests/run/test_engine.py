@@ -399,7 +399,7 @@ def test_lone_surrogates_and_controls_of_a_model_are_harmless(
 def test_an_endpoint_that_goes_away_is_waited_for(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="echo"), latency=Latency(fixed=0.02)))
     write_input(tmp_path, 200)
-    timer = threading.Timer(0.2, server.down, [1.5])
+    timer = threading.Timer(0.2, server.down, [4.0])
     timer.start()
     result, said = run_and_listen(make_unit(tmp_path, server.base_url))
     timer.join()

@@ -68,11 +68,11 @@ def follow(experiment: Experiment, *, show: Sequence[str] = ()) -> int:
     interrupt: KeyboardInterrupt | None = None
     try:
         for line in follow_logs(about.shell, files, watch.over):
-            sys.stdout.write(f"{printable(line)}\n")
-            sys.stdout.flush()
+            _show(line)
     except KeyboardInterrupt as error:
         interrupt = error
-        sys.stderr.write("stopping the jobs …\n")
+        with contextlib.suppress(OSError):
+            sys.stderr.write("stopping the jobs …\n")
         about.executor.cancel(experiment.handles)
         while not _over(watch):
             about.executor.cancel(experiment.handles)
@@ -84,6 +84,14 @@ def follow(experiment: Experiment, *, show: Sequence[str] = ()) -> int:
             why = f": {printable(state.why)}" if state.why else ""
             sys.stderr.write(f"job {state.job.name} {printable(state.state)}{why}; its logs: {state.job.logs}\n")
     return exit_code(states)
+
+
+def _show(line: str) -> None:
+    try:
+        sys.stdout.write(f"{printable(line)}\n")
+        sys.stdout.flush()
+    except OSError as error:  # nobody reads any more: the terminal is gone, its signal on the way
+        raise KeyboardInterrupt from error
 
 
 def _over(watch: Watch) -> bool:

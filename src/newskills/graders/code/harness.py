@@ -114,6 +114,12 @@ def _verdicts(result: ExecutionResult, mark: str, suites: int) -> list[Verdict]:
         last = (result.stderr or result.stdout).strip().splitlines()[-1:] or ["no output"]
         raise SandboxError(f"The sandbox did not begin to judge ({result.status}): {last[0][:200]}")
     if len(told) > 1:
-        return msgspec.json.decode(told[1], type=list[Verdict])
+        verdicts = msgspec.json.decode(told[1], type=list[Verdict])
+        return [_for_memory(verdict) if result.status == "out_of_memory" else verdict for verdict in verdicts]
     kind = result.status if result.status in ("timeout", "out_of_memory") else "crashed"
     return [Verdict(kind=kind, text="the judge was ended" if kind == "crashed" else "")] * suites
+
+
+def _for_memory(verdict: Verdict) -> Verdict:
+    """What the judge sees of a process that the kernel has ended for its memory is a signal only."""
+    return msgspec.structs.replace(verdict, kind="out_of_memory") if verdict.kind == "crashed" else verdict
