@@ -118,7 +118,8 @@ def test_an_odd_session_id_is_refused_or_harmless(arena: Arena, name: str) -> No
             if not found.startswith("bystander"):
                 from urllib.parse import quote
 
-                assert arena.client.delete(quote(found, safe="")).code == 200
+                code = arena.client.delete(quote(found, safe="")).code
+                assert code == 200 or (code == 404 and found != name)  # one of an earlier test may be ending
     else:
         refused(answer)
 
