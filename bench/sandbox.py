@@ -17,6 +17,7 @@ import msgspec
 
 from bench.measure import NS, BenchError, Line, Options, clean_env, run, scratch, tree
 from bench.peers import IPYKERNEL, venv
+from newskills.base import aio
 from newskills.base.protocols import Execution
 from newskills.sandbox.client import HttpSandbox
 
@@ -30,7 +31,7 @@ SCRIPT = Execution(code=LOADED, language="python")
 def bench(options: Options) -> Iterator[Line]:
     with scratch() as folder:
         environ = clean_env(folder)
-        figures = asyncio.run(ours(options, environ))
+        figures = aio.run(lambda: ours(options, environ))
     kernel = (
         float(run([venv(IPYKERNEL) / "python", Path(__file__).with_name("kernel.py")]).output.split()[-1])
         if options.peers
