@@ -12,7 +12,7 @@ from pathlib import Path
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Ledger, Request, Row
-from newskills.commands._columns import print_table
+from newskills.commands._columns import print_table, printable
 from newskills.commands._options import WorkOptions
 from newskills.config.ids import parse_ids
 from newskills.config.layers import Layer, explain
@@ -104,11 +104,6 @@ def prompt_text(request: Request) -> str:
     turns = [f"[{message.role}]\n{printable(_content(message.content))}" for message in request.messages]
     tools = [_tool(tool.get("function", tool)) for tool in request.tools or ()]
     return "\n".join([*turns, *(["[tools]", *tools] if tools else [])])
-
-
-def printable(text: str) -> str:
-    """`text` without anything that a terminal would obey."""
-    return "".join(ch if ch in "\n\t" or ch.isprintable() else ch.encode("unicode_escape").decode() for ch in text)
 
 
 def read_json(text: str, option: str) -> dict[str, object]:

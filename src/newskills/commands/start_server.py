@@ -12,10 +12,10 @@ import msgspec
 
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.commands._cluster import cluster_of, placed
+from newskills.commands._columns import printable
 from newskills.commands._command import Command
 from newskills.commands._model import serve_spec
 from newskills.commands._options import OLD_NAMES, ModelOptions, doc
-from newskills.commands._work import printable
 from newskills.config.command_line import Parsed
 from newskills.models.serving import serve_argv
 from newskills.run.servers import serve_foreground
