@@ -91,7 +91,7 @@ def test_a_lost_sample_is_not_a_wrong_one_and_there_is_no_headline(here, fake_se
 
 
 def test_kill_and_resume_costs_nothing_twice(here, fake_server):
-    script = Script(answer=Answer(kind="table", table=RIGHT), latency=Latency(fixed=0.4))
+    script = Script(answer=Answer(kind="table", table=RIGHT), latency=Latency(fixed=1.0))
     server = fake_server(script)
     words = line(
         server, "--benchmarks ./sums.py:4 ++max_concurrent_requests=8 ++add_generation_stats=false"
@@ -103,6 +103,7 @@ def test_kill_and_resume_costs_nothing_twice(here, fake_server):
     deadline = time.monotonic() + 60
     while len(server.records) < 20 and time.monotonic() < deadline:
         time.sleep(0.05)
+    time.sleep(0.5)  # half-way between two waves of replies: a reply that has just come may be lost
     run.send_signal(signal.SIGKILL)
     run.wait()
     asked = len(server.records)

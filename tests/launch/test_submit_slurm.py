@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,16 +28,16 @@ OWN = {"newskills/__init__.py": "", "newskills/cli.py": "", "it's a.txt": "from 
 
 
 class Laptop:
-    """A git repository and a cluster behind ssh."""
+    """A git repository and a cluster behind ssh, whose user may be another than the tests'."""
 
-    def __init__(self, folder: Path, config: Path) -> None:
+    def __init__(self, folder: Path, config: Path, shared: Path) -> None:
         self.folder = folder
         self.environ = environment(folder, NEWSKILLS_SSH_CONFIG=str(config), WANDB_API_KEY="hush" + "-271828")
         host = config.read_text().split()[1]
         self.cluster = ClusterConfig(
             executor="slurm",
             name="far",
-            job_dir=str(folder / "jobs of 'mine'"),
+            job_dir=str(shared / "jobs of 'mine'"),
             default_timeout="00:05:00",
             ssh_tunnel=SshTunnel(host=host),
         )
@@ -44,14 +47,17 @@ class Laptop:
 
 
 @pytest.fixture
-def laptop(tmp_path, monkeypatch) -> Laptop:
+def laptop(tmp_path, monkeypatch) -> Iterator[Laptop]:
     require_cluster()
     config = Path(os.environ.get("SLURM_CONF", "/nonexistent")).parent / "ssh" / "config"
     if not config.is_file():
         pytest.skip(f"the Slurm cluster cannot be reached by ssh: there is no {config}")
     repository(tmp_path / "repo", OWN)
     monkeypatch.chdir(tmp_path / "repo")
-    return Laptop(tmp_path, config)
+    shared = Path(tempfile.mkdtemp(prefix="newskills-shared-"))
+    shared.chmod(0o777)
+    yield Laptop(tmp_path, config, shared)
+    shutil.rmtree(shared)
 
 
 def test_there_and_back(laptop):
