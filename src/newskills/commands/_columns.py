@@ -13,8 +13,3 @@ def print_table(rows: Sequence[Sequence[object]]) -> None:
     for row in rows:
         line = "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True))
         sys.stdout.write(line.rstrip() + "\n")
-
-
-def printable(text: str) -> str:
-    """`text` without anything that a terminal would obey."""
-    return "".join(ch if ch in "\n\t" or ch.isprintable() else ch.encode("unicode_escape").decode() for ch in text)

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 
-from newskills.commands._columns import printable
+from newskills.base.terminal import printable
 from newskills.commands._submitted import ask_about, exit_code
 from newskills.launch.experiments import Experiment
 from newskills.launch.logs import follow_logs

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError, NewskillsError, RemoteError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline, Ready, Ref, Word
+from newskills.base.terminal import printable
 from newskills.commands._cluster import Paths, cluster_of, paths_of
-from newskills.commands._columns import print_table, printable
+from newskills.commands._columns import print_table
 from newskills.commands._following import follow
 from newskills.commands._options import WorkOptions
 from newskills.commands._submitted import ask_about

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from newskills.base.protocols import Executor
-from newskills.commands._columns import printable
+from newskills.base.terminal import printable
 from newskills.launch.experiments import Experiment, Records
 from newskills.launch.logs import chosen_jobs, follow_logs, log_files, read_logs
 from newskills.launch.shell import Shell

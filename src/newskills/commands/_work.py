@@ -12,7 +12,8 @@ from pathlib import Path
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Ledger, Request, Row
-from newskills.commands._columns import print_table, printable
+from newskills.base.terminal import printable
+from newskills.commands._columns import print_table
 from newskills.commands._options import WorkOptions
 from newskills.config.ids import parse_ids
 from newskills.config.layers import Layer, explain

@@ -10,7 +10,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from newskills.commands._columns import print_table, printable
+from newskills.base.terminal import printable
+from newskills.commands._columns import print_table
 from newskills.commands._command import Command
 from newskills.commands._options import doc
 from newskills.config.command_line import Parsed

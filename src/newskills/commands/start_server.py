@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.terminal import printable
 from newskills.commands._cluster import cluster_of, placed
-from newskills.commands._columns import printable
 from newskills.commands._command import Command
 from newskills.commands._model import serve_spec
 from newskills.commands._options import OLD_NAMES, ModelOptions, doc

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from newskills._version import __version__
 from newskills.base.records import Failure, Ledger
-from newskills.run.spec import RunSpec, UnitResult, printable
+from newskills.base.terminal import printable
+from newskills.run.spec import RunSpec, UnitResult, masked
 
 LOG_FILE = "run.log"
 
@@ -33,7 +34,7 @@ class Journal:
         with contextlib.suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a", encoding="utf-8", errors="replace") as file:
-                file.write("".join(f"{stamp}{line}\n" for line in printable(text).splitlines()))
+                file.write("".join(f"{stamp}{line}\n" for line in printable(masked(text)).splitlines()))
 
     def begin(self, spec: RunSpec, labels: Sequence[str]) -> None:
         """Which units are worked on, and with which model."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from newskills.base.terminal import printable
 from newskills.run.journal import Journal
-from newskills.run.spec import printable
+from newskills.run.spec import masked
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,7 +75,7 @@ class Progress:
         self._print(text)
 
     def _print(self, text: str) -> None:
-        self._console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+        self._console.print(printable(masked(text)), markup=False, highlight=False, soft_wrap=True)
 
     def show(self, snapshot: Snapshot, *, last: bool = False) -> None:
         """Called often; prints as often as is useful."""

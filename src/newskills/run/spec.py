@@ -100,11 +100,6 @@ def masked(text: str) -> str:
     return _CREDENTIALS.sub("://***@", text)
 
 
-def printable(text: str) -> str:
-    """`text` without passwords and control characters (no escape sequence of a server reaches the terminal)."""
-    return "".join(c if c.isprintable() or c == "\n" else "�" for c in masked(text))
-
-
 def _sealed(unit: Unit, secrets: dict[str, str]) -> Unit:
     server = unit.config.server
     if server.base_url is not None:

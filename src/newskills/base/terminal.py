@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Text for terminals and logs."""
+
+from __future__ import annotations
+
+
+def printable(text: str) -> str:
+    """`text` without anything that a terminal would obey: control and format characters are shown as escapes."""
+    return "".join(ch if ch in "\n\t" or ch.isprintable() else ch.encode("unicode_escape").decode() for ch in text)
