@@ -225,7 +225,8 @@ def test_missing_variables():
 
 def test_containers():
     only("'vlm'; did you mean 'vllm'", job("j", command(container="vlm")), cluster=BOXES, skip_hf_home_check=True)
-    assert found(job("j", command(container="vlm"))) == [], "a cluster without containers runs bare processes"
+    assert found(job("j", command(container="vllm"))) == [], "a cluster without containers runs bare processes"
+    only("'vlm'; did you mean 'vllm'", job("j", command(container="vlm")))
     only("img.sqsh must be an absolute path", job("j", command(container="img.sqsh")), cluster=BOXES)
 
 

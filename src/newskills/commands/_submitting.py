@@ -65,9 +65,9 @@ def _say_idle(submission: Submission, options: PlacementOptions) -> None:
     images = {image_of(cluster, command.container) for job in pipeline.jobs for command in job.commands()}
     if images != {None}:
         return
-    given = [
-        f"--{name}" for name in ("main_container", "sandbox_container", "mount_paths") if getattr(options, name)
-    ]
+    usual = {field.name: field.default for field in msgspec.structs.fields(options)}
+    names = ("container", "main_container", "server_container", "sandbox_container", "mount_paths")
+    given = [f"--{name}" for name in names if getattr(options, name, None) not in (None, [], usual.get(name))]
     if given:
         notice(f"no effect of {', '.join(given)}: on cluster '{cluster.name}' no command runs in a container")
 

@@ -82,6 +82,23 @@ class ClusterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ] = None
 
 
+USUAL_CONTAINERS = (
+    "nemo-skills",
+    "sandbox",
+    "vllm",
+    "vllm_dp_ray",
+    "vllm_multimodal",
+    "sglang",
+    "trtllm",
+    "megatron",
+    "nemo-rl",
+    "nemo-gym",
+    "verl",
+    "nemo",
+    "comet",
+)
+"""Names that commands use unasked; server types are such names, too."""
+
 BUILT_IN = {
     "none": ClusterConfig(),
     "local": ClusterConfig(name="local"),
@@ -188,8 +205,8 @@ def from_keys(
 def image_of(cluster: ClusterConfig, container: str | None) -> str | None:
     """The image of a command's `container`: a name in `containers`, or an image itself; None: no container.
 
-    Executor none uses no containers, and neither does a cluster that names none, unless the image itself is given.
-    Raises UnknownNameError.
+    Executor none uses no containers, and neither does a cluster that names none, unless the image itself is given:
+    there the usual names stand for plain processes. Raises UnknownNameError.
     """
     if container is None or cluster.executor == "none":
         return None
@@ -197,9 +214,24 @@ def image_of(cluster: ClusterConfig, container: str | None) -> str | None:
         return cluster.containers[container]
     if any(mark in container for mark in ":/") or container.endswith(".sqsh"):
         return container
-    if not cluster.containers:
-        return None
-    raise UnknownNameError(f"container of cluster '{cluster.name}'", container, cluster.containers)
+    if cluster.containers:
+        raise UnknownNameError(f"container of cluster '{cluster.name}'", container, cluster.containers)
+    _check_usual(cluster, container)
+    return None
+
+
+def _check_usual(cluster: ClusterConfig, container: str) -> None:
+    if container in USUAL_CONTAINERS:
+        return
+    from newskills.models.serving import SERVERS
+
+    if container not in (known := (*USUAL_CONTAINERS, *SERVERS.names())):
+        raise UnknownNameError(
+            "container",
+            container,
+            known,
+            hint=f"Cluster '{cluster.name}' names no containers; its config can: containers: {{{container}: IMAGE}}.",
+        )
 
 
 def python_of(cluster: ClusterConfig, image: str | None) -> str:
