@@ -52,6 +52,29 @@ class Source(Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
+class Judge(Struct, frozen=True, kw_only=True):
+    """Another model that says what an answer is worth: an ordinary generation over the answers, one text for each.
+
+    prompt          name in the prompt library; sees all fields of the answer's record
+    kind            registered solver: `llm` asks about each answer; `math_judge` does not where the predicted answer
+                    is missing or is the expected text
+    grader          registered name: reads the verdict in the judge's text, with `grader_config`
+    generation_key  field of the record that gets the judge's text
+    defaults        `++` options of the judge that differ from the general defaults
+    model, server_type, server_address  the benchmark's usual judge; empty = the user names one
+    """
+
+    prompt: str = "judge/math"
+    kind: str = "llm"
+    grader: str = "judgement"
+    grader_config: Row = {}
+    generation_key: str = "judgement"
+    defaults: Row = {}
+    model: str = ""
+    server_type: str = ""
+    server_address: str = ""
+
+
 class Benchmark(Struct, frozen=True, kw_only=True):
     """One benchmark; its file in `benchmarks/<category>/` is the only place that knows it.
 
@@ -60,8 +83,9 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     generate_rows   (split) → prepared rows, for benchmarks that are generated instead of downloaded
     generator       distribution whose version decides what is generated (recorded with the rows)
     prompt          name in the prompt library
-    grader          registered name, with `grader_config` for its constructor
+    grader          registered name, with `grader_config` for its constructor; empty = only the judge decides
     metric          registered name
+    judge           who decides on the answers beside or instead of the grader; None = no judge is needed
     defaults        `++` options that differ from the general defaults (lowest precedence but one)
     samples         default number of seeds; 0 = one greedy run
     chance          score of random guessing, 0–1
@@ -83,6 +107,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     grader_config: Row = {}
     metric: str = "math"
     metric_config: Row = {}
+    judge: Judge | None = None
     solver: str = "chat"
     defaults: Row = {}
     samples: int = 0
