@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from newskills.base.records import Row
 
-Format = Literal["jsonl", "json", "csv", "tsv", "xml", "parquet", "text", "generated"]
+Format = Literal[
+    "jsonl", "json", "object", "csv", "tsv", "xml", "parquet", "arrow", "lines", "text", "asset", "generated"
+]
+"""One row per line (jsonl, lines: `{"text"}`), list item or key (json), record, or file (object: the file is one
+JSON object; text: `{"text"}`; asset: `{"asset": Asset}`, for images and sounds)."""
 
 
 class Drop(Struct, frozen=True):
@@ -19,21 +23,45 @@ class Drop(Struct, frozen=True):
     reason: str
 
 
+class Asset(Struct, frozen=True):
+    """An image or a sound that a row needs; wherever a prepared row holds one, it becomes the path of its copy.
+
+    name    path of the copy below `<data dir>/<benchmark>/assets/<split>/`
+    data    its bytes; None: those of the file `name` that the source's `assets` (or format "asset") brought
+    """
+
+    name: str
+    data: bytes | None = None
+
+
 RowMapper = Callable[[Row, int], Row | Iterable[Row] | Drop]
 """(raw row, 0-based index) → prepared row, several rows, or `Drop` with the reason to leave it out."""
+
+Joiner = Callable[[Iterable[Row]], Iterable[Row]]
+"""All raw rows of a split → the raw rows that `row` gets, where one sample is spread over several files."""
+
+GroupScore = Callable[[Mapping[str, Mapping[str, Row]]], Mapping[str, Any]]
+"""{member: {mode: {metric: value}}}, as in metrics.json → {metric: number}."""
 
 
 class Source(Struct, frozen=True, kw_only=True):
     """Where the raw rows of one split come from. Sources of a split are alternatives, tried in order.
 
-    url         https address of a file or archive
-    hf          data set on the Hugging Face hub, with `config` and `hf_split` (read as parquet)
-    revision    commit that is fetched in place of the branch named in `url`
-    members     glob of members inside an archive, in sorted order; each of their rows gets `_file`
+    url         https address of a file or archive; `{a,b}` in it = several files, read in that order
+    hf          data set on the Hugging Face hub, with `config` and `hf_split` (read as parquet), each of which may
+                hold `{a,b}`; rows of several get `_config` and `_split`
+    github      `owner/repository`, of whose files those that match `members` are read, at `ref` (branch or tag)
+    revision    commit that is fetched in place of `ref`, or of the branch named in `url`
+    members     glob (`*` matches `/` too; `{a,b}`) of members of an archive or repository, in sorted order
+    assets      the same for files that rows refer to by `Asset(name)`: images, sounds
     columns     names for a csv without a header
     records     path of keys to the list inside a json file (`("Instances",)`), or of the element in xml
-    span        only these rows of the file: 0-based, the end not included
+    span        only these rows: 0-based, the end not included
+    sha256      of the file; of several: sha256 of the lines `<sha256>  <name>` of all that are read
     note        licence page to accept, token to set
+
+    Each row of an archive, a repository, or several files gets `_file`: its path there, for several addresses the
+    part after their common folder.
     """
 
     split: str = "test"
@@ -41,9 +69,12 @@ class Source(Struct, frozen=True, kw_only=True):
     hf: str = ""
     config: str = ""
     hf_split: str = ""
+    github: str = ""
+    ref: str = "HEAD"
     revision: str = ""
     format: Format = "jsonl"
     members: str = ""
+    assets: str = ""
     columns: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
     span: tuple[int, int] | None = None
@@ -80,6 +111,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
 
     name, aliases   how users call it
     row             raw row → prepared row with the fields that the prompt and the grader need
+    join            raw rows of all files of a split → one raw row per sample, before `row` sees them
     generate_rows   (split) → prepared rows, for benchmarks that are generated instead of downloaded
     generator       distribution whose version decides what is generated (recorded with the rows)
     prompt          name in the prompt library
@@ -90,7 +122,9 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     samples         default number of seeds; 0 = one greedy run
     chance          score of random guessing, 0–1
     items           prepared rows by split where they were counted; another number is reported
+    data            name of the benchmark whose prepared files it shares (same sources, same mapping)
     folder          holds `<split>.jsonl` already (benchmarks that come with their data)
+    unverified      its mapping was never run on the live source, only on rows of the same schema
     requires        extra of newskills to install (`newskills[local]`)
     version         raised whenever the same generations could score differently
     """
@@ -100,6 +134,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     title: str
     sources: tuple[Source, ...] = ()
     row: RowMapper | None = None
+    join: Joiner | None = None
     generate_rows: Callable[[str], Iterable[Row]] | None = None
     generator: str = ""
     prompt: str = "generic/default"
@@ -121,9 +156,36 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     needs_sandbox: bool = False
     requires: str = ""
     items: dict[str, int] = {}
+    data: str = ""
     folder: str = ""
+    unverified: bool = False
     version: str = "1"
 
     def splits(self) -> tuple[str, ...]:
         """Names of the splits there are: the default one, then those of the sources and counts."""
         return tuple(dict.fromkeys([self.split, *(source.split for source in self.sources), *self.items]))
+
+
+class Group(Struct, frozen=True, kw_only=True):
+    """Benchmarks that are evaluated together and have a score as a whole; exported as GROUP.
+
+    members   benchmark → fields of `Benchmark` that differ in this group (`{"samples": 4, "prompt": …}`);
+              `defaults` are laid over its own. Results are in `eval-results/<group>/<member>`
+    score     metrics of all members → those of the group; None: the plain mean of what all members have
+    columns   metrics that the table shows
+    """
+
+    name: str
+    category: str
+    title: str
+    members: dict[str, Row]
+    score: GroupScore | None = None
+    columns: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    homepage: str = ""
+    citation: str = ""
+    traps: tuple[str, ...] = ()
+
+    def short(self, member: str) -> str:
+        """What `member` is called inside the group: without the group's name before it."""
+        return member.removeprefix(f"{self.name}.")
