@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every benchmark of the mirror, prepared from the real files: counts, ids, answers, and the traps of each."""
+"""Every benchmark of the mirror, prepared from the real files: counts, ids, answers, and the traps of each.
+
+A benchmark is entered in `COUNTS`; where its answer lies in `expected_answer` and `golds` knows its grader, the right
+and a wrong reply to each row are graded, too. `NOT_RIGHT` names the rows whose own answer is not graded correct.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.benchmarks.golds import can_grade, scores
 
 from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows, prepare_many
 from newskills.benchmarks.fetch import FetchOptions
+from newskills.prompts.renderer import load_prompt
 
 pytestmark = pytest.mark.mirror
 
@@ -34,6 +40,10 @@ COUNTS = {
     ("mmlu", "dev"): 285,
     ("mmlu", "val"): 1531,
 }
+NOT_RIGHT: dict[str, dict[str, str]] = {}
+"""Benchmark → id of a row → why its own answer is not graded correct."""
+DROPPED: dict[tuple[str, str], dict[str, int]] = {}
+"""(Benchmark, split) → rows that the mapping leaves out, by reason."""
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -44,7 +54,10 @@ def prepared(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = prepare_many(benchmarks, data_dir=folder, options=FetchOptions(mirror=str(mirror), offline=True))
     for result in results:
         assert not isinstance(result, Exception), result
-        assert [split.notices for split in result.splits if split.notices] == []
+        for split in result.splits:
+            dropped = DROPPED.get((result.benchmark, split.split), {})
+            assert split.provenance.dropped == dropped
+            assert len(split.notices) == len(dropped), split.notices
     return folder
 
 
@@ -59,8 +72,26 @@ def test_counts_ids_and_answers(prepared: Path, name: str, split: str) -> None:
     assert len(rows) == COUNTS[name, split]
     assert len({row["id"] for row in rows}) == len(rows)
     assert all(isinstance(row["id"], str) for row in rows)
-    assert all(isinstance(row["expected_answer"], str) and row["expected_answer"].strip() for row in rows)
-    assert all(row["problem"].strip() for row in rows)
+    benchmark = get_benchmark(name)
+    if benchmark.prompt:
+        prompt = load_prompt(benchmark.prompt)
+        assert all(prompt.messages(row)[-1].content for row in rows)
+    if can_grade(benchmark):
+        assert all(isinstance(row["expected_answer"], str) and row["expected_answer"].strip() for row in rows)
+
+
+@pytest.mark.parametrize("name", dict.fromkeys(name for name, _ in COUNTS))
+def test_right_and_wrong_replies(prepared: Path, name: str) -> None:
+    benchmark = get_benchmark(name)
+    if not can_grade(benchmark):
+        pytest.skip(f"the grader {benchmark.grader} has tests of its own")
+    rows = _rows(prepared, name, benchmark.split)
+    right = scores(benchmark, rows, right=True)
+    assert {identity for identity, score in right.items() if score.outcome != "correct"} == set(
+        NOT_RIGHT.get(name, {})
+    )
+    wrong = scores(benchmark, rows, right=False)
+    assert Counter(score.outcome for score in wrong.values()) == {"wrong": len(rows)}
 
 
 def test_gsm8k(prepared: Path) -> None:

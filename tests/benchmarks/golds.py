@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model would have to say: a right and a wrong reply to a prepared row, by the grader of its benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from string import ascii_uppercase
+from typing import NamedTuple
+
+from newskills.base.benchmark import Benchmark
+from newskills.base.records import Row, Score
+from newskills.graders import executes, make_grader
+from newskills.graders.multichoice import choices
+
+_FAR = "918273645.546372"
+
+
+class Replies(NamedTuple):
+    """`right` and `wrong`: prepared row → reply of a model."""
+
+    right: Callable[[Row], str]
+    wrong: Callable[[Row], str]
+
+
+def _other_letter(row: Row) -> str:
+    count = choices(row)
+    return ascii_uppercase[(ascii_uppercase.index(row["expected_answer"]) + 1) % count]
+
+
+REPLIES = {
+    "math": Replies(lambda row: f"\\boxed{{{row['expected_answer']}}}", lambda row: f"\\boxed{{{_FAR}}}"),
+    "multichoice": Replies(
+        lambda row: f"Answer: {row['expected_answer']}", lambda row: f"Answer: {_other_letter(row)}"
+    ),
+    "exact": Replies(lambda row: str(row["expected_answer"]), lambda row: f"{row['expected_answer']} {_FAR}"),
+}
+"""Extended by the tests of a grader that is not here, or here by its author."""
+
+
+def can_grade(benchmark: Benchmark) -> bool:
+    """Whether replies are known for its grader, and it needs neither a sandbox nor a judge."""
+    return benchmark.grader in REPLIES and not executes(
+        make_grader(benchmark.grader, dict(benchmark.grader_config))
+    )
+
+
+def scores(benchmark: Benchmark, rows: Iterable[Row], *, right: bool) -> dict[str, Score]:
+    """id → verdict on the right, or the wrong, reply to each row."""
+    grader = make_grader(benchmark.grader, dict(benchmark.grader_config))
+    assert not executes(grader)
+    reply = REPLIES[benchmark.grader].right if right else REPLIES[benchmark.grader].wrong
+    return {row["id"]: grader.grade({**row, "generation": reply(row)}) for row in rows}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks whose data no test can have: invented rows in the exact raw schema are mapped, prompted and graded.
+
+`raw/<name>.<format>` holds them, for rows of a parquet file as JSON lines. They travel the way of real ones: a
+mirror with that one file, `prepare`, the prompt, the grader.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+from tests.benchmarks.golds import can_grade, scores
+
+from newskills.base.benchmark import Benchmark, Format, Source
+from newskills.base.records import Row
+from newskills.base.store import read_rows
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import prepare
+from newskills.benchmarks.fetch import FetchOptions
+from newskills.prompts.renderer import load_prompt
+
+RAW = Path(__file__).with_name("raw")
+FIXTURES = sorted(path.name for path in RAW.iterdir())
+FORMATS: dict[str, Format] = {".jsonl": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv", ".xml": "xml"}
+HOST = "fixtures.invalid"
+
+
+def _prepared(file: str, folder: Path) -> tuple[Benchmark, list[Row]]:
+    """The benchmark that `file` is named after, and the rows it makes of it."""
+    benchmark = get_benchmark(Path(file).stem)
+    known = next((source for source in benchmark.sources if source.split == benchmark.split), Source())
+    source = Source(
+        split=benchmark.split,
+        url=f"https://{HOST}/{file}",
+        format=FORMATS[Path(file).suffix],
+        columns=known.columns,
+        records=known.records,
+    )
+    mirror = folder / "mirror"
+    (mirror / HOST).mkdir(parents=True)
+    (mirror / HOST / file).write_bytes((RAW / file).read_bytes())
+    done = prepare(
+        structs.replace(benchmark, sources=(source,)),
+        data_dir=folder / "data",
+        splits=[benchmark.split],
+        options=FetchOptions(mirror=str(mirror), offline=True),
+    )
+    return benchmark, list(read_rows(done.splits[0].path))
+
+
+@pytest.mark.parametrize("file", FIXTURES)
+def test_invented_rows_are_mapped_prompted_and_graded(file: str, tmp_path: Path) -> None:
+    benchmark, rows = _prepared(file, tmp_path)
+    assert len({row["id"] for row in rows}) == len(rows) >= 1
+    if benchmark.prompt:
+        prompt = load_prompt(benchmark.prompt)
+        assert all(prompt.messages(row)[-1].content for row in rows)
+    if can_grade(benchmark):
+        right = scores(benchmark, rows, right=True)
+        assert {identity: score.outcome for identity, score in right.items()} == dict.fromkeys(right, "correct")
+        wrong = scores(benchmark, rows, right=False)
+        assert {identity: score.outcome for identity, score in wrong.items()} == dict.fromkeys(wrong, "wrong")
