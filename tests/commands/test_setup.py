@@ -10,6 +10,8 @@ import sys
 import pytest
 import yaml
 from tests.commands.running import ns
+from tests.launch.needs import lacking
+from tests.launch.slurm_cluster import require_cluster
 
 from newskills.launch.cluster import load_cluster
 
@@ -200,8 +202,7 @@ def test_a_machine_that_cannot_be_reached(tmp_path):
 
 
 def test_a_real_cluster(tmp_path):
-    if shutil.which("sinfo") is None or subprocess.run(["sinfo"], capture_output=True).returncode != 0:
-        pytest.skip("no Slurm cluster answers here: set SLURM_CONF")
+    require_cluster()
     line = f"ns setup --non_interactive --executor=slurm --name=real --job_dir={tmp_path}/jobs --partition"
     done = ns(f"{line}=batch", cwd=tmp_path)
     assert done.returncode == 0, done.stdout
@@ -216,7 +217,7 @@ def test_a_real_cluster(tmp_path):
 def test_a_real_container_engine(tmp_path):
     engine = next((name for name in ("podman", "docker") if shutil.which(name)), None)
     if engine is None or subprocess.run([engine, "info"], capture_output=True).returncode != 0:
-        pytest.skip("no container engine answers here: install podman")
+        lacking("CONTAINERS", "no container engine answers here: install podman")
     done = ns(f"ns setup --non_interactive --executor=local --mounts {tmp_path}:/x", cwd=tmp_path)
     assert done.returncode == 0, done.stdout
     assert "[ok] containers:" in done.stdout

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.launch.needs import lacking
 from tests.launch.places import SERVER
 
 from newskills.base.plan import Command, Job, Ready, Ref, Script, Word
@@ -112,15 +113,14 @@ STAY = "import time; print('here', flush=True); time.sleep(600)"
 @pytest.fixture(scope="session")
 def podman(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """podman with IMAGE; the tests are skipped where it cannot be (CI: NEWSKILLS_TEST_CONTAINERS=1)."""
-    refuse = pytest.fail if os.environ.get("NEWSKILLS_TEST_CONTAINERS") else pytest.skip
     if why := unusable():
-        refuse(why)
+        lacking("CONTAINERS", why)
     folder = tmp_path_factory.mktemp("podman")
     with pytest.MonkeyPatch.context() as patch:
         if make_image(folder):
             patch.setenv("CONTAINERS_CONF", str(modest_settings(folder)))
             if why := trial():
-                refuse(f"podman cannot run containers here: {why}")
+                lacking("CONTAINERS", f"podman cannot run containers here: {why}")
         yield
         shown = subprocess.run(["podman", "images", "--quiet", IMAGE], check=True, capture_output=True, text=True)
         subprocess.run(["podman", "rmi", "--force", *shown.stdout.split()], check=True, capture_output=True)

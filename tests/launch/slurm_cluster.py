@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import pytest
+from tests.launch.needs import lacking, require_ssh
 
 from newskills.base.plan import Command, CommandGroup, Job, Ref, Script, Word
 from newskills.launch.cluster import ClusterConfig
@@ -23,17 +24,35 @@ MANY = 4
 
 
 def require_cluster() -> None:
-    """Skips the test where there is no cluster, says which program or variable is missing."""
+    """Skips the test where there is no cluster (CI: fails it), says which program or variable is missing."""
+    if why := _unusable():
+        lacking("SLURM", why)
+
+
+@functools.cache
+def _unusable() -> str:
+    """Why there is no cluster for tests here; empty where there is one."""
     if not shutil.which("sinfo"):
-        pytest.skip("no Slurm here: sinfo is not in PATH")
-    seen = subprocess.run(["sinfo", "-h", "-o", "%D %t"], capture_output=True, text=True, timeout=30)
+        return "no Slurm here: sinfo is not in PATH"
+    conf = f"SLURM_CONF={os.environ.get('SLURM_CONF', '')}"
+    try:
+        seen = subprocess.run(["sinfo", "-h", "-N", "-o", "%N"], capture_output=True, text=True, timeout=20)
+    except subprocess.TimeoutExpired:
+        return f"no Slurm cluster answers within 20 s ({conf})"
     if seen.returncode != 0:
-        pytest.skip(
-            f"no Slurm cluster answers (SLURM_CONF={os.environ.get('SLURM_CONF', '')}): {seen.stderr[:200]}"
-        )
-    nodes = sum(int(line.split()[0]) for line in set(seen.stdout.splitlines()))
-    if nodes < MANY:
-        pytest.skip(f"the Slurm cluster has {nodes} nodes; {MANY} are needed")
+        return f"no Slurm cluster answers ({conf}): {seen.stderr[:200]}"
+    nodes = len(set(seen.stdout.split()))
+    return "" if nodes >= MANY else f"the Slurm cluster has {nodes} nodes; {MANY} are needed"
+
+
+def login() -> Path:
+    """ssh config of the cluster's own login node, whose first line names it; it stands beside SLURM_CONF."""
+    require_cluster()
+    require_ssh()
+    config = Path(os.environ.get("SLURM_CONF", "/nonexistent")).parent / "ssh" / "config"
+    if not config.is_file():
+        lacking("SLURM", f"the Slurm cluster cannot be reached by ssh: there is no {config}")
+    return config
 
 
 def slurm(folder: Path | str, *, environ: Mapping[str, str] | None = None, **cluster: object) -> Slurm:

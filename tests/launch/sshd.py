@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.launch.needs import require_ssh
 
 from newskills.launch.cluster import SshTunnel
 from newskills.launch.ssh import Remote
@@ -23,7 +24,9 @@ HOST = "far-away"
 class Sshd:
     """`config` is for NEWSKILLS_SSH_CONFIG; the host in it is `HOST`."""
 
-    def __init__(self, folder: Path, program: str) -> None:
+    def __init__(self, folder: Path) -> None:
+        program = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/sbin")
+        assert program is not None
         self.folder, self.user = folder, getpass.getuser()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -79,12 +82,8 @@ class Sshd:
 
 @pytest.fixture(scope="session")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    program = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/sbin")
-    for needed, where in (("sshd", program), ("ssh", shutil.which("ssh")), ("rsync", shutil.which("rsync"))):
-        if where is None:
-            pytest.skip(f"no {needed} here: apt install openssh-server openssh-client rsync")
-    assert program is not None
-    server = Sshd(tmp_path_factory.mktemp("sshd"), program)
+    require_ssh()
+    server = Sshd(tmp_path_factory.mktemp("sshd"))
     yield server
     server.stop()
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.launch.needs import lacking
 from tests.launch.slurm_cluster import bash, ended, field, grouped, require_cluster, scontrol, slurm, story, until
 
 from newskills.base.plan import CommandGroup, HardwareConfig, Job
@@ -38,13 +39,13 @@ def one(name: str, command: str, **hardware: object) -> Job:
 def dead(node: str) -> Iterator[None]:
     """The node's daemon does not answer and its jobs' processes are gone, as if somebody had pulled the plug."""
     if os.geteuid() != 0:
-        pytest.skip("only root can stop a node's daemon")
+        lacking("SLURM", "only root can stop a node's daemon")
     pattern = next(
         line.split("=")[1].strip() for line in scontrol("show", "config").splitlines() if "SlurmdPidFile" in line
     )
     pid_file = Path(pattern.replace("%n", node))
     if "%n" not in pattern or not pid_file.is_file():
-        pytest.skip(f"the daemon of {node} does not run on this machine ({pid_file})")
+        lacking("SLURM", f"the daemon of {node} does not run on this machine ({pid_file})")
     pid = int(pid_file.read_text())
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -91,7 +92,7 @@ def test_a_job_goes_on_elsewhere_when_its_node_dies(tmp_path: Path) -> None:
 def test_a_job_makes_room_and_goes_on(tmp_path: Path) -> None:
     names = subprocess.run(["sinfo", "-h", "-o", "%R"], capture_output=True, text=True).stdout.split()
     if "preemptible" not in names:
-        pytest.skip(f"this cluster has no partition 'preemptible' (there are {', '.join(names)})")
+        lacking("SLURM", f"this cluster has no partition 'preemptible' (there are {', '.join(names)})")
     nodes = subprocess.run(["sinfo", "-h", "-N", "-o", "%N", "-p", "preemptible"], capture_output=True, text=True)
     there = {"exclusive": True, "sbatch_kwargs": {"nodelist": nodes.stdout.split()[-1]}}
     executor = slurm(tmp_path)

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import os
 import pwd
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.launch.needs import lacking, require_ssh
 from tests.launch.places import job
 from tests.launch.slurm_cluster import bash, ended, finished, require_cluster, slurm, submitted, until
 from tests.launch.sshd import HOST, Sshd
@@ -52,24 +52,20 @@ class Login:
 
 @pytest.fixture(scope="module")
 def login() -> Iterator[Login]:
-    program = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/sbin")
-    for needed, where in (("sshd", program), ("ssh", shutil.which("ssh")), ("rsync", shutil.which("rsync"))):
-        if where is None:
-            pytest.skip(f"no {needed} here: apt install openssh-server openssh-client rsync")
+    require_ssh()
     if os.geteuid() != 0:
-        pytest.skip("only root can let another user in")
+        lacking("SLURM", "only root can let another user in")
     try:
         user = pwd.getpwnam(OTHER)
     except KeyError:
-        pytest.skip(f"there is no user '{OTHER}' here; NEWSKILLS_SLURM_USER names another one")
-    assert program is not None
+        lacking("SLURM", f"there is no user '{OTHER}' here; NEWSKILLS_SLURM_USER names another one")
     with tempfile.TemporaryDirectory(prefix="login-", dir="/tmp") as name:
         folder = Path(name)
         folder.chmod(0o755)
         (folder / "jobs").mkdir()
         os.chown(folder / "jobs", user.pw_uid, user.pw_gid)
         (folder / "sshd").mkdir()
-        server = Sshd(folder / "sshd", program)
+        server = Sshd(folder / "sshd")
         yield Login(server, folder / "jobs")
         server.stop()
 

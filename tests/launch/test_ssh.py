@@ -7,11 +7,11 @@ import os
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.launch.slurm_cluster import login
 from tests.launch.sshd import HOST, remote, sshd
 
 from newskills.base.errors import ConfigError, DataError, RemoteError, StorageError
@@ -297,9 +297,7 @@ def test_shell_of(sshd):
 
 def test_the_dev_cluster():
     """The way that a user of a Slurm cluster goes."""
-    config = Path(os.environ.get("SLURM_CONF", "/nonexistent")).parent / "ssh" / "config"
-    if not config.is_file():
-        pytest.skip("no cluster with ssh here: SLURM_CONF names none that has ssh/config beside it")
+    config = login()
     host = config.read_text().split()[1]
     there = Remote(SshTunnel(host=host), {"NEWSKILLS_SSH_CONFIG": str(config)})
     done = there.run_all([Call(argv=("squeue", "-h")), Call(argv=("sinfo", "-h", "-o", "%P"))])

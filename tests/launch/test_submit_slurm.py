@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import pytest
 from msgspec import structs
 from tests.launch.jobs import environment, job, pipeline
 from tests.launch.repositories import repository
-from tests.launch.slurm_cluster import require_cluster
+from tests.launch.slurm_cluster import login
 
 from newskills.base.errors import UnknownNameError
 from newskills.base.plan import Pipeline
@@ -48,10 +47,7 @@ class Laptop:
 
 @pytest.fixture
 def laptop(tmp_path, monkeypatch) -> Iterator[Laptop]:
-    require_cluster()
-    config = Path(os.environ.get("SLURM_CONF", "/nonexistent")).parent / "ssh" / "config"
-    if not config.is_file():
-        pytest.skip(f"the Slurm cluster cannot be reached by ssh: there is no {config}")
+    config = login()
     repository(tmp_path / "repo", OWN)
     monkeypatch.chdir(tmp_path / "repo")
     shared = Path(tempfile.mkdtemp(prefix="newskills-shared-"))
