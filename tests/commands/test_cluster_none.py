@@ -377,3 +377,24 @@ def test_containers_and_mounts_of_each_command(place):
 def steps_of(shown: str) -> dict[str, str]:
     """Command → what starts it in job.sh."""
     return dict(re.findall(r"start (?:client|server) (\w+) \\\n(.*?bash \"\$job_folder\")", shown, re.DOTALL))
+
+
+@pytest.mark.local_model
+@pytest.mark.parametrize("key", ["", "++server.api_key=own-k3y"])
+def test_nobody_else_can_use_a_server_beside_its_job(place, local_model, key):
+    write(place.folder / "in.jsonl", [{"question": "Say hi."}])
+    line = (
+        f"ns generate --server_type=llamacpp --model={local_model} --output_dir=out --input_file=in.jsonl "
+        f"++prompt_config=generic/default ++inference.tokens_to_generate=4 {key}"
+    )
+    done = place.ns(f"{line} --cluster=mine --num_jobs=-1 --expname=keyed --preprocess_cmd=env")
+    assert done.returncode == 0, done.stderr
+    [job] = place.experiments("keyed")[0].jobs
+    sent = re.search(r"^NEWSKILLS_LLAMACPP_KEY=(\S+)$", place.logs("keyed"), re.M)
+    assert sent is not None
+    assert (sent[1] == "own-k3y") if key else len(sent[1]) == 32
+    files = [file for file in Path(job.folder).rglob("*") if file.is_file() and file.suffix != ".log"]
+    assert [file for file in files if sent[1] in file.read_text()] == []
+    here = place.ns(f"{line} --rerun_done")
+    assert here.returncode == 0, here.stderr
+    assert rows_of(place.folder / "out/output.jsonl")[0]["generation"]

@@ -185,7 +185,7 @@ def test_images():
     bare = ClusterConfig(executor="slurm", name="bare")
     assert [image_of(bare, name) for name in ("vllm", "sandbox", "generic")] == [None, None, None]
     assert image_of(bare, "reg/other:2") == "reg/other:2"
-    with pytest.raises(UnknownNameError, match="'vlm'; did you mean 'vllm'.*(?s:.*)'bare' names no containers"):
+    with pytest.raises(UnknownNameError, match=r"'vlm'; did you mean 'vllm'.*(?s:.*)'bare' names no containers"):
         image_of(bare, "vlm")
     assert image_of(ClusterConfig(executor="none", containers={"vllm": "x"}), "vllm") is None
     assert python_of(cluster, "reg/vllm:1") == "python3"

@@ -16,6 +16,7 @@ from newskills.launch.clients import GenerationClientScript
 from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, Pipeline, Submission
 from newskills.launch.scripts import BaseJobScript, SandboxScript, ServerScript
 from newskills.launch.validate import check
+from newskills.models.config import LLAMACPP_KEY
 from newskills.sandbox.config import TOKEN_VARIABLE
 
 BOXES = {
@@ -236,6 +237,20 @@ def test_each_submission_with_a_sandbox_has_a_token_of_its_own(monkeypatch):
     assert all(command.script.secrets == (TOKEN_VARIABLE,) for command in one.pipeline.jobs[0].commands())
     assert one.environ[TOKEN_VARIABLE] != two.environ[TOKEN_VARIABLE]
     assert TOKEN_VARIABLE not in submitted({"name": "j", "group": group()}).environ
+
+
+def test_a_server_beside_its_clients_has_a_key_and_one_that_is_the_work_has_not(monkeypatch):
+    monkeypatch.delenv(LLAMACPP_KEY, raising=False)
+    server = ServerScript("llamacpp", "smollm2", num_gpus=0)
+    client = GenerationClientScript(output_dir="o", input_file="i", servers=[server])
+    job = {"name": "j", "group": group(Command(server, name="server"), Command(client, name="main"))}
+    one, two = submitted(job), submitted(job)
+    assert all(command.script.secrets == (LLAMACPP_KEY,) for command in one.pipeline.jobs[0].commands())
+    assert one.environ[LLAMACPP_KEY] != two.environ[LLAMACPP_KEY]
+    alone = {"name": "j", "group": group(Command(server, name="server", role="client"))}
+    assert LLAMACPP_KEY not in submitted(alone).environ
+    monkeypatch.setenv(LLAMACPP_KEY, "mine")
+    assert submitted(alone).pipeline.jobs[0].commands()[0].script.secrets == (LLAMACPP_KEY,)
 
 
 def test_hardware_and_logs():

@@ -17,6 +17,7 @@ from newskills.launch.clients import EvalScript, GenerationClientScript, Summari
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.scripts import BaseJobScript, Context, SandboxScript, ServerScript
 from newskills.launch.unit_clients import EvalClientScript
+from newskills.models.config import LLAMACPP_KEY
 from newskills.sandbox.config import TOKEN_VARIABLE
 
 NONE = ClusterConfig()
@@ -110,6 +111,15 @@ def test_servers_bind_no_more_than_they_need():
     assert "--host 127.0.0.1" in line(script.build(context("s", cluster=NONE)))
     assert "--host 0.0.0.0" in line(script.build(context("s", cluster=SLURM)))
     assert script.build(context("s", cluster=NONE)).argv[0] == sys.executable
+
+
+def test_servers_that_can_ask_for_a_key_do_so_by_name():
+    keyed = {LLAMACPP_KEY: "k"}
+    assert ServerScript("llamacpp", "smollm2", num_gpus=0).build(context("s", environ=keyed)).secrets == (
+        LLAMACPP_KEY,
+    )
+    assert ServerScript("llamacpp", "smollm2", num_gpus=0).build(context("s")).secrets == ()
+    assert ServerScript("vllm", "/m").build(context("s", environ=keyed)).secrets == ()
 
 
 def test_a_sandbox():

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -278,6 +279,25 @@ def test_the_embedded_model_serves_sixteen_at_once(smol: RunningServer) -> None:
     with ThreadPoolExecutor(16) as pool:
         answers = list(pool.map(lambda i: _chat(smol, f"Count from {i} to {i + 5}.", 12), range(16)))
     assert all(answer.strip() for answer in answers)
+
+
+@pytest.mark.local_model
+def test_the_embedded_server_answers_those_who_have_its_key(local_model: Path, tmp_path: Path) -> None:
+    spec = ServeSpec(model=str(local_model), server_type="llamacpp", extra_args=["--ctx-per-slot", "256"])
+    with running_server(spec, tmp_path / "log", 120, key="s3cret-of-a-run") as server:
+        url = server.base_url.replace("/v1", "/tokenize")
+        for key, status in (("", 401), ("other", 401), ("s3cret-of-a-run", 200)):
+            request = urllib.request.Request(url, b'{"content": "a"}', {"Authorization": f"Bearer {key}"})
+            try:
+                with urllib.request.urlopen(request) as reply:
+                    found = reply.status
+            except urllib.error.HTTPError as error:
+                with error:
+                    found = error.code
+            assert found == status
+        shown = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+        assert "llamacpp_server" in shown
+        assert "s3cret-of-a-run" not in shown + repr(server) + (tmp_path / "log").read_text()
 
 
 @pytest.mark.local_model

@@ -27,7 +27,14 @@ from newskills.config.command_line import Parsed
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.declarative import Command
 from newskills.launch.experiments import Experiment
-from newskills.launch.scripts import BaseJobScript, Context, SandboxScript, ServerScript, sandbox_secrets
+from newskills.launch.scripts import (
+    BaseJobScript,
+    Context,
+    SandboxScript,
+    ServerScript,
+    sandbox_secrets,
+    server_secrets,
+)
 from newskills.launch.validate import ONE_MACHINE
 
 ADDRESS_VARIABLE = "NEMO_SKILLS_SERVER_ADDRESS"
@@ -54,8 +61,9 @@ class OwnScript(BaseJobScript):
             env |= {ADDRESS_VARIABLE: self.address, BASE_URL_VARIABLE: self.address}
         if self.model is not None:
             env[MODEL_VARIABLE] = self.model
+        keys = server_secrets(self.server, context)
         secrets = sandbox_secrets(context) if self.sandbox is not None else ()
-        return replace(script, env=env, secrets=(*script.secrets, *secrets))
+        return replace(script, env=env, secrets=(*script.secrets, *keys, *secrets))
 
 
 def run(parsed: Parsed[Options]) -> int:

@@ -21,9 +21,17 @@ from newskills.commands._options import ModelOptions, PlacementOptions, WorkOpti
 from newskills.launch.clients import around
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup, JobDict
-from newskills.launch.scripts import Context, JobScript, SandboxScript, ServerScript, sandbox_secrets
+from newskills.launch.scripts import (
+    Context,
+    JobScript,
+    SandboxScript,
+    ServerScript,
+    sandbox_secrets,
+    server_secrets,
+)
 from newskills.launch.shell import Shell
 from newskills.launch.validate import ONE_MACHINE
+from newskills.models.config import key_of
 from newskills.models.serving import ServeSpec
 from newskills.run.build import grades_by_running
 from newskills.run.spec import RUN_FILE, RunSpec, Unit
@@ -55,7 +63,8 @@ class RunScript(JobScript):
         words: list[Word] = [context.python, "-m", "newskills.run", Ref(context.own, "folder")]
         if self.server is not None:
             words += ["--server", context.ref(self.server)]
-        secrets = (*self.secrets, *(sandbox_secrets(context) if self.sandbox else ()))
+        keys = (*self.secrets, *server_secrets(self.server, context))
+        secrets = (*dict.fromkeys(keys), *(sandbox_secrets(context) if self.sandbox else ()))
         env = sandbox_env(self.sandbox, context)
         return self._script(around(words, self.preprocess_cmd, None), context, env=env, secrets=secrets)
 
@@ -124,6 +133,9 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         named = {unit.config.server.api_key_env_var for unit in units}
         keys = (*secrets, *sorted(name for name in named if name and name in os.environ))
         server = server_script(self.host, options) if self.host is not None else None
+        own, _ = key_of(units[0].config.server, os.environ)
+        if server is not None and server.key_variable and own:
+            plan.secrets[server.key_variable] = own
         needed = any(unit.config.needs_sandbox or grades_by_running(unit.config) for unit in units)
         sandbox = sandbox_script(options) if options.with_sandbox and needed else None
         client = RunScript(

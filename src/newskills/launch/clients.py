@@ -10,7 +10,14 @@ from typing import Any
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Script, Word
-from newskills.launch.scripts import Context, JobScript, SandboxScript, ServerScript, sandbox_secrets
+from newskills.launch.scripts import (
+    Context,
+    JobScript,
+    SandboxScript,
+    ServerScript,
+    sandbox_secrets,
+    server_secrets,
+)
 
 DEFAULT_SCRIPT = "nemo_skills.inference.generate"
 """What the reference system calls its generation program; here it means our own."""
@@ -59,7 +66,8 @@ class ModelClientScript(JobScript):
         argv = [*self.words(context), *self._model_words(context), *self._sandbox_words(context)]
         argv += _options(self.wandb_parameters or {}, "wandb_")
         argv += _split(self.extra_arguments)
-        secrets = sandbox_secrets(context) if self.sandbox else ()
+        keys = dict.fromkeys(name for server in self.servers for name in server_secrets(server, context))
+        secrets = (*keys, *(sandbox_secrets(context) if self.sandbox else ()))
         setup = [self.installation_command or ""]
         if self.requirements:
             setup.append(shlex.join([context.python, "-m", "pip", "install", *self.requirements]))

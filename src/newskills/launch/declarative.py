@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict
 
@@ -141,8 +141,8 @@ class Pipeline:
         """What would be submitted. Callable scripts are called once. Raises NewskillsError."""
         cluster = load_cluster(self.cluster_config, None, os.environ)
         environ = dict(os.environ)
-        if any(isinstance(command.script, SandboxScript) for job in self.jobs for command in _commands(job)):
-            environ.setdefault(TOKEN_VARIABLE, secrets.token_hex(16))
+        for name in _keys([command for job in self.jobs for command in _commands(job)]):
+            environ.setdefault(name, secrets.token_hex(16))
         exp = self.reuse_code_exp
         return Submission(
             pipeline=_Compiler(self, cluster, environ).pipeline(sequential),
@@ -366,6 +366,13 @@ def _job_name(job: Mapping[str, Any]) -> str:
 
 def _commands(job: Mapping[str, Any]) -> list[Command]:
     return [command for group in _groups(job) for command in group.commands]
+
+
+def _keys(commands: Iterable[Command]) -> set[str]:
+    """Variables with the keys of what the jobs start for themselves; a server that is the work itself has none."""
+    scripts = [command.script for command in commands if command.role in (None, "server")]
+    found = {script.key_variable for script in scripts if isinstance(script, ServerScript)}
+    return {*found - {""}, *(TOKEN_VARIABLE for script in scripts if isinstance(script, SandboxScript))}
 
 
 def _listed(value: Any) -> list[Any]:

@@ -214,6 +214,11 @@ class ServerScript(JobScript):
         return self.num_tasks_override or serve_argv(self._spec(port=1)).tasks_per_node
 
     @property
+    def key_variable(self) -> str:
+        """Variable with the key that it asks its clients for; empty: it asks for none. Raises as `build`."""
+        return serve_argv(self._spec(port=1)).key_variable
+
+    @property
     def paths(self) -> tuple[str, ...]:
         return (self.model_path,) if self.model_path.startswith("/") else ()
 
@@ -237,6 +242,7 @@ class ServerScript(JobScript):
             ready=Ready(path=made.health_path, patience=self.patience, any_answer=made.any_answer),
             all_nodes=several or self.span_group_nodes,
             tasks_per_node=made.tasks_per_node,
+            secrets=tuple(name for name in (made.key_variable,) if name in context.environ),
         )
 
     def _spec(self, **settings: Any) -> ServeSpec:
@@ -298,6 +304,11 @@ class SandboxScript(JobScript):
 def sandbox_secrets(context: Context) -> tuple[str, ...]:
     """The token that keeps other users of a node out of the sandbox, where the submission has one."""
     return (TOKEN_VARIABLE,) if TOKEN_VARIABLE in context.environ else ()
+
+
+def server_secrets(server: ServerScript | None, context: Context) -> tuple[str, ...]:
+    """The key that keeps others out of `server`, where the submission has one, for those that may use it."""
+    return (server.key_variable,) if server is not None and server.key_variable in context.environ else ()
 
 
 def _port_mark(serial: int) -> str:

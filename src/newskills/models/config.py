@@ -64,15 +64,22 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 _HELD: dict[str, str] = {}
 
+LLAMACPP_KEY = "NEWSKILLS_LLAMACPP_KEY"
+"""Variable with the key of our own llama.cpp server: the server asks for it, clients send it."""
+OWN_KEYS = {"llamacpp": LLAMACPP_KEY}
+"""Server types that look for a key under a name of their own → the name."""
+
 
 def key_of(config: ServerConfig, environ: Mapping[str, str], *variables: str) -> tuple[str | None, str]:
     """(key or None, where it comes from or was looked for: `NAME` of a variable, or `++server.api_key`).
 
-    Order: `api_key`, `api_key_env_var` (then nothing else), `variables`. Blanks around a key are dropped.
+    Order: `api_key`, `api_key_env_var` (then nothing else), `variables`, what the server type has in `OWN_KEYS`.
+    Blanks around a key are dropped.
     """
     if config.api_key is not None:
         return _HELD.get(config.api_key), "++server.api_key"
-    names = (config.api_key_env_var,) if config.api_key_env_var else variables
+    own = OWN_KEYS.get(config.server_type)
+    names = (config.api_key_env_var,) if config.api_key_env_var else (*variables, *((own,) if own else ()))
     for name in names:
         if key := environ.get(name, "").strip():
             return key, name

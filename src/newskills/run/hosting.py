@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from newskills.config.layers import Layer
+from newskills.models.config import key_of
 from newskills.models.serving import ServeSpec
 from newskills.run.execute import check
 from newskills.run.plan import PlannedUnit
@@ -30,18 +33,24 @@ def hosted(
 ) -> AbstractContextManager[RunningServer | None]:
     """The server of `hosting`, running inside the `with`; None where it is not needed.
 
-    It is not needed where the endpoint is somebody else's, or all units are finished.
+    It is not needed where the endpoint is somebody else's, or all units are finished. Nobody else on this machine can
+    use it, where the engine can ask for a key.
     """
     if hosting is None or (not rerun_done and all(is_finished(piece.unit) for piece in planned)):
         return nullcontext()
-    return running_server(hosting.spec, log_path=hosting.log, timeout=hosting.timeout)
+    given, _ = key_of(planned[0].unit.config.server, os.environ)
+    key = given or secrets.token_hex(16)
+    return running_server(hosting.spec, log_path=hosting.log, timeout=hosting.timeout, key=key)
 
 
 def address_of(server: RunningServer | None) -> Layer | None:
     """The layer that points the client at `server`."""
     if server is None:
         return None
-    return Layer("server started here", {"server.base_url": server.base_url, "server.model": server.model_name})
+    key = {"server.api_key": server.key} if server.key else {}
+    return Layer(
+        "server started here", {"server.base_url": server.base_url, "server.model": server.model_name, **key}
+    )
 
 
 def check_units(planned: Sequence[PlannedUnit], hosting: Hosting | None) -> None:

@@ -36,22 +36,27 @@ Say = Callable[[str], None]
 
 
 class RunningServer(Struct, frozen=True, kw_only=True):
-    """A server that answers. `process` is its guard, which ends when the server ends."""
+    """A server that answers. `process` is its guard, which ends when the server ends; `key`: what it asks for."""
 
     base_url: str
     model_name: str
     process: subprocess.Popen[bytes]
     log_path: Path
+    key: str = ""
+
+    def __repr__(self) -> str:
+        return f"RunningServer({self.base_url!r}, {self.model_name!r}, pid={self.process.pid})"
 
 
 @contextlib.contextmanager
 def running_server(
-    spec: ServeSpec, log_path: Path, timeout: float, *, say: Say | None = None
+    spec: ServeSpec, log_path: Path, timeout: float, *, say: Say | None = None, key: str = ""
 ) -> Iterator[RunningServer]:
     """The server of `spec`, ready inside the `with` and gone after it.
 
     `timeout` is in seconds from the start of the process; fetching weights does not count. `say` gets lines about
-    what takes long (default: standard error).
+    what takes long (default: standard error). `key`: what clients must send, for engines that can ask for one; empty
+    = what the variable of that engine says.
     Raises ServerStartError with the last lines of the log, ConfigError, DataError, StorageError.
     """
     if spec.num_nodes > 1:
@@ -62,8 +67,16 @@ def running_server(
     prepare(spec, say or _to_stderr)
     spec = _with_port(spec)
     command = serve_argv(spec)
+    if key and command.key_variable:
+        command = msgspec.structs.replace(command, env={**command.env, command.key_variable: key})
     process = _start(command, log_path)
-    server = RunningServer(base_url=command.base_url, model_name=spec.name, process=process, log_path=log_path)
+    server = RunningServer(
+        base_url=command.base_url,
+        model_name=spec.name,
+        process=process,
+        log_path=log_path,
+        key=key if command.key_variable else "",
+    )
     try:
         _await_ready(command, server, timeout)
         yield server

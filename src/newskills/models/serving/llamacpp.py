@@ -8,6 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from newskills.base.errors import ConfigError
+from newskills.models.config import LLAMACPP_KEY
 from newskills.models.serving.spec import ServeCommand, ServeSpec, command, start_words
 
 
@@ -28,6 +29,7 @@ def make(spec: ServeSpec) -> ServeCommand:
             *("--port", str(spec.port)),
             *("--slots", str(spec.slots)),
         ],
+        key_variable=LLAMACPP_KEY,
     )
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The embedded server: llama.cpp's own, in a process of its own (`python -m` this module).
 
+Where NEWSKILLS_LLAMACPP_KEY is set, requests without that key are refused; /health and the list of models are open.
+
 Threads: one per usable core, and they must hardly spin at OpenMP's barriers, for the machine is seldom idle.
 Tokens/s measured on 2 CPUs, F16, 16 requests in flight (one request), alone and beside one other busy process:
 
@@ -21,6 +23,7 @@ from typing import Any
 
 from newskills.base.errors import ConfigError, NewskillsError, ServerStartError
 from newskills.base.store import atomic_write
+from newskills.models.config import LLAMACPP_KEY
 from newskills.models.serving.cpus import usable_cores
 from newskills.models.serving.spec import DEFAULT_SLOTS
 from newskills.models.serving.weights import require_extra, resolve_weights
@@ -67,6 +70,8 @@ def start(options: argparse.Namespace) -> Any:
     params.warmup = params.fit_params = params.ui = False
     params.cache_ram_mib = 0  # else it keeps up to 8 GiB of finished prompts
     params.verbosity = WARNINGS
+    if key := os.environ.get(LLAMACPP_KEY, "").strip():
+        params.api_keys = [key]
     try:
         server = llama.Server(params)
     except RuntimeError as error:

@@ -57,6 +57,7 @@ class ServeCommand(Struct, frozen=True, kw_only=True):
     health_path     a GET there answers 2xx once the model is loaded
     any_answer      any HTTP answer below 500 means ready, for engines without a health route
     tasks_per_node  processes of this command that each node starts
+    key_variable    the engine answers only who sends the key that this variable holds; empty = it has no such way
     """
 
     argv: list[str]
@@ -65,6 +66,7 @@ class ServeCommand(Struct, frozen=True, kw_only=True):
     health_path: str = "/health"
     any_answer: bool = False
     tasks_per_node: int = 1
+    key_variable: str = ""
 
 
 def command(spec: ServeSpec, argv: Sequence[str], **settings: object) -> ServeCommand:
