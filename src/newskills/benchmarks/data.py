@@ -7,6 +7,7 @@ call does nothing while the source, the mapping and the file are unchanged.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import inspect
 import os
@@ -17,26 +18,30 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
-from itertools import islice
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from newskills._version import __version__
-from newskills.base.benchmark import Benchmark, Drop, Source
+from newskills.base.benchmark import Benchmark, Drop
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Row
 from newskills.base.store import waiting_lock, write_json, write_rows
-from newskills.benchmarks.fetch import Fetched, Fetcher, FetchOptions, hub
+from newskills.benchmarks.assets import AssetFolder
+from newskills.benchmarks.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.mirror import file_sha256
-from newskills.benchmarks.readers import RawRow, read_source
+from newskills.benchmarks.readers import RawRow
+from newskills.benchmarks.sources import in_mirror, opened
 
 _MISFITS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
 class Provenance(Struct, kw_only=True):
-    """`<split>.jsonl.meta.json`: what a prepared file was made from; `source_rows` = rows used + all `dropped`."""
+    """`<split>.jsonl.meta.json`: what a prepared file was made from; `source_rows` = rows used + all `dropped`.
+
+    `assets`: number of images and sounds beside it.
+    """
 
     benchmark: str
     split: str
@@ -51,6 +56,7 @@ class Provenance(Struct, kw_only=True):
     recipe: str
     newskills: str
     prepared: str
+    assets: int = 0
 
 
 class PreparedSplit(Struct, kw_only=True):
@@ -176,7 +182,7 @@ def load_rows(benchmark: Benchmark, split: str = "", data_dir: str | Path | None
 
 def split_folder(benchmark: Benchmark, data_dir: str | Path | None = None) -> Path:
     """`<data dir>/<name>`; dots in the name become sub-folders."""
-    return _root(data_dir) / benchmark.name.replace(".", "/")
+    return _root(data_dir) / (benchmark.data or benchmark.name).replace(".", "/")
 
 
 def _known_split(benchmark: Benchmark, split: str) -> None:
@@ -200,9 +206,10 @@ def _prepare_split(benchmark: Benchmark, split: str, folder: Path, fetcher: Fetc
 def _write_split(benchmark: Benchmark, split: str, path: Path, fetcher: Fetcher) -> PreparedSplit:
     for abandoned in path.parent.glob(f".{path.name}.*.tmp"):
         abandoned.unlink(missing_ok=True)
-    raw, origin = _raw_rows(benchmark, split, fetcher)
-    tally = _Tally(benchmark, split)
-    rows = write_rows(path, tally.rows(raw))
+    with _raw_rows(benchmark, split, fetcher) as (raw, origin, files):
+        assets = AssetFolder(path.parent, split, files)
+        tally = _Tally(benchmark, split, assets)
+        rows = write_rows(path, tally.rows(raw))
     if not rows:
         path.unlink()
         raise DataError(f"{benchmark.name}: the source of '{split}' has no rows.")
@@ -220,6 +227,7 @@ def _write_split(benchmark: Benchmark, split: str, path: Path, fetcher: Fetcher)
         recipe=_recipe(benchmark, split),
         newskills=__version__,
         prepared=datetime.now(UTC).isoformat(timespec="seconds"),
+        assets=assets.count,
     )
     write_json(_provenance_file(path), provenance)
     notices = _notices(benchmark, provenance)
@@ -229,7 +237,7 @@ def _write_split(benchmark: Benchmark, split: str, path: Path, fetcher: Fetcher)
 
 
 def _notices(benchmark: Benchmark, made: Provenance) -> list[str]:
-    notices = []
+    notices = ["not verified against the live source"] if benchmark.unverified else []
     expected = benchmark.items.get(made.split)
     if expected is not None and expected != made.rows:
         notices.append(f"{made.rows} rows, but {expected} are known: scores may not be comparable")
@@ -254,12 +262,14 @@ def _current(path: Path, recipe: str) -> Provenance | None:
     made = read_provenance(path)
     if made is None or made.recipe != recipe or not path.is_file() or file_sha256(path) != made.sha256:
         return None
+    if made.assets and AssetFolder(path.parent, made.split, {}).there() < made.assets:
+        return None
     return made
 
 
 def _recipe(benchmark: Benchmark, split: str) -> str:
     """Changes whenever the prepared rows might: sources, version, the file with the mapping, newskills itself."""
-    makers = [maker for maker in (benchmark.row, benchmark.generate_rows) if maker]
+    makers = [maker for maker in (benchmark.row, benchmark.join, benchmark.generate_rows) if maker]
     files = [inspect.getsourcefile(inspect.unwrap(getattr(maker, "func", maker))) for maker in makers]
     sources = [source for source in benchmark.sources if source.split == split]
     parts = [msgspec.json.encode([benchmark.version, __version__, sources, _generator(benchmark)])]
@@ -267,43 +277,42 @@ def _recipe(benchmark: Benchmark, split: str) -> str:
     return hashlib.blake2b(b"\0".join(parts), digest_size=8).hexdigest()
 
 
-def _raw_rows(benchmark: Benchmark, split: str, fetcher: Fetcher) -> tuple[Iterator[RawRow], list[Row]]:
-    """The raw rows of the first source that can be had, and what to record about it."""
+@contextlib.contextmanager
+def _raw_rows(
+    benchmark: Benchmark, split: str, fetcher: Fetcher
+) -> Iterator[tuple[Iterator[RawRow], list[Row], dict[str, Path]]]:
+    """The raw rows of the first source that can be had, what to record about it, and its assets."""
     if benchmark.generate_rows is not None:
         made = benchmark.generate_rows(split)
-        return (RawRow(row, f"item {number}") for number, row in enumerate(made, 1)), [_generator(benchmark)]
+        yield (RawRow(row, f"item {number}") for number, row in enumerate(made, 1)), [_generator(benchmark)], {}
+        return
     problems: list[DataError] = []
     candidates = [source for source in benchmark.sources if source.split == split]
-    candidates.sort(key=lambda source: not fetcher.has_mirrored(source))
-    for source in candidates:
-        try:
-            files = _fetch(source, fetcher)
-        except DataError as error:
-            problems.append(error)
-            continue
-        return _read(files, source), [_origin(file, source) for file in files]
+    candidates.sort(key=lambda source: not in_mirror(source, fetcher))
+    with contextlib.ExitStack() as stack:
+        for source in candidates:
+            try:
+                files = stack.enter_context(opened(source, fetcher))
+            except DataError as error:
+                problems.append(error)
+                continue
+            rows = files.rows()
+            yield (rows if benchmark.join is None else _joined(benchmark, rows)), files.origin, files.assets
+            return
     if not problems:
         raise DataError(f"{benchmark.name}: there is no source for the split '{split}'.")
     hints = dict.fromkeys(problem.hint for problem in problems)
     raise DataError(" ".join(problem.message for problem in problems), hint=" ".join(hints)) from problems[0]
 
 
-def _read(files: Iterable[Fetched], source: Source) -> Iterator[RawRow]:
-    found = (raw for file in files for raw in read_source(file.path, source))
-    yield from found if source.span is None else islice(found, *source.span)
-
-
-def _fetch(source: Source, fetcher: Fetcher) -> list[Fetched]:
-    if source.url:
-        return [fetcher.fetch(source.url, source)]
-    listing = (
-        f"{hub()}/api/datasets/{source.hf}/parquet/{source.config or 'default'}/{source.hf_split or source.split}"
-    )
+def _joined(benchmark: Benchmark, raw: Iterable[RawRow]) -> Iterator[RawRow]:
+    assert benchmark.join is not None, "called for benchmarks that join"
     try:
-        urls = msgspec.json.decode(fetcher.listing(listing, source), type=list[str])
-    except msgspec.DecodeError as error:
-        raise DataError(f"{listing} did not answer with a list of files ({error}).") from error
-    return [fetcher.fetch(url, source) for url in urls]
+        for number, row in enumerate(benchmark.join(row for row, _ in raw), 1):
+            yield RawRow(row, f"joined row {number}")
+    except _MISFITS as error:
+        what = f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise DataError(f"{benchmark.name}: its files do not fit together: {what}.") from error
 
 
 def _generator(benchmark: Benchmark) -> Row:
@@ -315,16 +324,13 @@ def _generator(benchmark: Benchmark) -> Row:
         return {"generator": benchmark.generator, "version": ""}
 
 
-def _origin(file: Fetched, source: Source) -> Row:
-    return {"url": file.url, "sha256": file.sha256, "from": file.origin, "revision": source.revision}
-
-
 class _Tally:
     """Maps raw rows, checks the prepared ones, and counts both sides."""
 
-    def __init__(self, benchmark: Benchmark, split: str) -> None:
+    def __init__(self, benchmark: Benchmark, split: str, assets: AssetFolder) -> None:
         self.benchmark = benchmark
-        self.split = split
+        self.prefix = f"{benchmark.data or benchmark.name}-{split}"
+        self.assets = assets
         self.seen = 0
         self.dropped: Counter[str] = Counter()
         self._places: dict[str, str] = {}
@@ -356,10 +362,10 @@ class _Tally:
             raise DataError(f"{where}: the row does not fit {self.benchmark.name}: {error}.") from error
 
     def _checked(self, row: Row, number: str, where: str) -> Row:
-        identity = str(row.get("id", f"{self.benchmark.name}-{self.split}-{number}"))
+        identity = str(row.get("id", f"{self.prefix}-{number}"))
         if identity in self._places:
             raise DataError(f"{where}: the id '{identity}' is used before, at {self._places[identity]}.")
         self._places[identity] = where
         if row.get("expected_answer", "given") in (None, ""):
             raise DataError(f"{where}: the field 'expected_answer' is empty.")
-        return {"id": identity, **row} | {"id": identity}
+        return {"id": identity, **self.assets.stored(row, where)} | {"id": identity}

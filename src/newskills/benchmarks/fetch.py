@@ -96,7 +96,7 @@ class Fetcher:
     def fetch(self, url: str, source: Source) -> Fetched:
         """The file at `url`. Raises DataError: absent, refused, no network, not the expected content."""
         if self.mirror and (found := self.mirror.find(url)):
-            return self._checked(Fetched(path=found[0], url=url, sha256=found[1], origin="mirror"), source)
+            return checked(Fetched(path=found[0], url=url, sha256=found[1], origin="mirror"), source)
         address = pinned(url, source.revision)
         target = self.cache / mirror_path(address)
         with waiting_lock(target.with_name(f".{target.name}.lock"), url):
@@ -111,14 +111,15 @@ class Fetcher:
             sha256 = self._download(address, target, source)
         return Fetched(path=target, url=address, sha256=sha256, origin="network")
 
-    def has_mirrored(self, source: Source) -> bool:
-        """Whether the mirror holds the file of `source` (not yet verified)."""
-        return bool(self.mirror and source.url and self.mirror.holds(source.url))
+    def has_mirrored(self, url: str) -> bool:
+        """Whether the mirror holds the file at `url` (not yet verified)."""
+        return bool(self.mirror and self.mirror.holds(url))
 
     def listing(self, url: str, source: Source) -> bytes:
         """A small answer of the hub's API. Raises DataError."""
         if self.options.is_offline():
-            raise DataError(f"Offline, and {source.hf} has to be asked for at {url}.", hint=_OFFLINE_HINT)
+            where = f"It is not in the mirror {self.mirror.folder}." if self.mirror else "No mirror is set."
+            raise DataError(f"Offline, and {source.hf} has to be asked for at {url}. {where}", hint=_OFFLINE_HINT)
 
         def attempt() -> bytes:
             with _open(url, {}, self.options.timeout, source) as reply:
@@ -136,7 +137,7 @@ class Fetcher:
             self._persistently(url, lambda: self._attempt(url, part, source))
             sha256 = file_sha256(part)
         try:
-            self._checked(Fetched(path=part, url=url, sha256=sha256, origin="network"), source)
+            checked(Fetched(path=part, url=url, sha256=sha256, origin="network"), source)
         except DataError:
             part.unlink()
             raise
@@ -194,17 +195,24 @@ class Fetcher:
         if total is not None and done != total:
             raise _Temporary(f"the line was cut after {done} of {total} bytes")
 
-    def _checked(self, fetched: Fetched, source: Source) -> Fetched:
-        with fetched.path.open("rb") as file:
-            if file.read(len(_LFS_MARK)) == _LFS_MARK:
-                raise DataError(f"{fetched.url} gave a git-LFS pointer instead of the file.")
-        if source.sha256 and fetched.sha256 != source.sha256:
-            raise DataError(
-                f"{fetched.url} ({fetched.origin}) is not the file that this benchmark is defined on: "
-                f"its sha256 is {fetched.sha256}, expected {source.sha256}.",
-                hint="It was changed or damaged on the way; scores on it would not be comparable.",
-            )
-        return fetched
+
+def checked(fetched: Fetched, source: Source) -> Fetched:
+    """`fetched`. Raises DataError for a git-LFS pointer, and for another content than `source` promises."""
+    with fetched.path.open("rb") as file:
+        if file.read(len(_LFS_MARK)) == _LFS_MARK:
+            raise DataError(f"{fetched.url} gave a git-LFS pointer instead of the file.")
+    check_sha256(fetched.url, fetched.origin, fetched.sha256, source)
+    return fetched
+
+
+def check_sha256(what: str, origin: str, sha256: str, source: Source) -> None:
+    """Raises DataError where `sha256` is not the one that `source` promises."""
+    if source.sha256 and sha256 != source.sha256:
+        raise DataError(
+            f"{what} ({origin}) is not the file that this benchmark is defined on: "
+            f"its sha256 is {sha256}, expected {source.sha256}.",
+            hint="It was changed or damaged on the way; scores on it would not be comparable.",
+        )
 
 
 _OFFLINE_HINT = (
@@ -261,6 +269,11 @@ def _open(url: str, headers: dict[str, str], timeout: float, source: Source) -> 
 def hub() -> str:
     """The Hugging Face hub, or the address in `HF_ENDPOINT`."""
     return os.environ.get("HF_ENDPOINT", f"https://{HUB}").rstrip("/")
+
+
+def archives() -> str:
+    """Where repositories of GitHub are to be had as archives, or the address in `NEWSKILLS_GITHUB_ARCHIVES`."""
+    return os.environ.get("NEWSKILLS_GITHUB_ARCHIVES", "https://codeload.github.com").rstrip("/")
 
 
 def _refusal(error: urllib.error.HTTPError, url: str, source: Source, *, token: bool) -> Exception:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -21,11 +22,14 @@ from newskills.base.errors import ConfigError, DataError
 _BRANCH = re.compile(r"/refs/heads/")
 _HUB_REVISION = re.compile(r"\A((?:datasets/)?[^/]+/[^/]+)/(?:resolve|raw)/(?:refs/convert/)?[^/]+/(.+)\Z")
 HUB = "huggingface.co"
+RAW = "raw.githubusercontent.com"
+_SHORTEST_COMMIT = 7
 
 
 class _File(Struct):
     path: str
     sha256: str = ""
+    commit: str = ""
 
 
 class _Manifest(Struct):
@@ -63,15 +67,42 @@ class Mirror:
         Raises DataError if the file is not the one that the manifest promises.
         """
         path, known = self._place(url)
-        if not path.is_file():
-            return None
-        sha256 = file_sha256(path)
-        if known and known.sha256 and known.sha256 != sha256:
-            raise DataError(
-                f"{path} is damaged: its sha256 is {sha256}, the mirror's MANIFEST.json says {known.sha256}.",
-                hint="Copy the file into the mirror again.",
-            )
-        return path, sha256
+        return (path, verify(path, known.sha256 if known else "")) if path.is_file() else None
+
+    def tree(self, repository: str, ref: str, commit: str = "") -> dict[str, tuple[Path, str]]:
+        """path in the repository → (file, sha256 that the manifest promises, or ""); empty: the mirror has none.
+
+        Taken are the files that lie under `ref` or `commit`, or whose manifest entry names that commit; for the ref
+        HEAD without a commit those of the branch that is there.
+        """
+        found = list(self._repository(repository))
+        if ref == "HEAD" and not commit:
+            there = sorted({rest.partition("/")[0] for rest, _, _ in found})
+            ref = next((branch for branch in ("main", "master") if branch in there), "".join(there[:1]))
+        files = {}
+        for rest, path, known in found:
+            if (name := _below(rest, known.commit, (ref, commit))) is not None:
+                files[name] = (path, known.sha256)
+        return files
+
+    def _repository(self, repository: str) -> Iterator[tuple[str, Path, _File]]:
+        """(path from the ref on, file, its entry) of the files of a GitHub repository."""
+        place = f"{RAW}/{repository}/"
+        listed = [(key, file) for key, file in self._manifest.items() if key.startswith(place)]
+        for key, file in listed:
+            yield key.removeprefix(place), self.folder / file.path, file
+        if not listed:
+            top = self.folder / RAW / repository
+            for path in sorted(top.rglob("*")):
+                if path.is_file():
+                    key = _folded(f"{place}{path.relative_to(top).as_posix()}")
+                    yield key.removeprefix(place), path, _File(path=key)
+
+    def files_below(self, url: str) -> list[str]:
+        """Names of the files in the folder that stands for `url`, shortest first, then sorted."""
+        folder = self.folder / mirror_path(url)
+        names = [path.name for path in folder.iterdir() if path.is_file()] if folder.is_dir() else []
+        return sorted(names, key=lambda name: (len(name), name))
 
     def holds(self, url: str) -> bool:
         return self._place(url)[0].is_file()
@@ -91,6 +122,32 @@ class Mirror:
         except (msgspec.ValidationError, msgspec.DecodeError) as error:
             raise DataError(f"{path} cannot be read: {error}.") from error
         return {_folded(file.path): file for file in manifest.files}
+
+
+def verify(path: Path, expected: str) -> str:
+    """The sha256 of a file of a mirror. Raises DataError where it is gone, or not what the manifest promises."""
+    if not path.is_file():
+        raise DataError(
+            f"{path} is missing, though the mirror's MANIFEST.json lists it.",
+            hint="Copy the file into the mirror again.",
+        )
+    sha256 = file_sha256(path)
+    if expected and expected != sha256:
+        raise DataError(
+            f"{path} is damaged: its sha256 is {sha256}, the mirror's MANIFEST.json says {expected}.",
+            hint="Copy the file into the mirror again.",
+        )
+    return sha256
+
+
+def _below(path: str, commit: str, refs: tuple[str, ...]) -> str | None:
+    """What follows the ref in `path`, if it is one of `refs`, or `commit` is one of them."""
+    for ref in filter(None, refs):
+        if path.startswith(f"{ref}/"):
+            return path.removeprefix(f"{ref}/")
+        if len(ref) >= _SHORTEST_COMMIT and commit.startswith(ref):
+            return path.partition("/")[2]
+    return None
 
 
 def _folded(path: str) -> str:

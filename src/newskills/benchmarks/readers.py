@@ -1,29 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw files → rows: JSON lines, JSON, CSV, TSV, XML, parquet, text; alone, gzipped, or members of an archive.
+"""Raw files → rows: JSON lines, JSON, CSV, TSV, XML, parquet, Arrow, text; alone, gzipped, or in an archive.
 
 Nothing is unpickled or executed, whatever a file holds.
 """
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import fnmatch
 import gzip
 import io
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 from xml.etree import ElementTree
 
 import msgspec
 
-from newskills.base.benchmark import Source
+from newskills.base.benchmark import Asset, Source
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import decode_row
+from newskills.benchmarks.patterns import select
 
 _GZIP_MARK = b"\x1f\x8b"
 _LONGEST_CELL = 1 << 27
@@ -36,32 +35,32 @@ class RawRow(NamedTuple):
     where: str
 
 
-def read_source(path: Path, source: Source, *, shown: str = "") -> Iterator[RawRow]:
-    """Rows of the file at `path` in the form that `source` describes, in file order.
+def read_source(path: Path, source: Source, *, shown: str = "", name: str = "") -> Iterator[RawRow]:
+    """Rows of the file at `path` in the form that `source` describes, in file order; of all members of an archive.
 
-    `shown` is the name for messages. Raises DataError naming file, line and what is wrong; ConfigError where
-    a reader is not installed.
+    `shown` is the name for messages; `name` becomes `_file` of the rows, members of archives give their own.
+    Raises DataError naming file, line and what is wrong; ConfigError where a reader is not installed.
     """
     shown = shown or str(path)
-    if source.format == "parquet":
-        yield from _parquet(path, shown)
-        return
-    read = _READERS.get(source.format)
-    if read is None:
-        raise DataError(f"{shown}: there is no reader for the format '{source.format}'.")
-    if not source.members:
-        with _plain(path) as file:
-            yield from read(file, source, shown)
-        return
-    found = 0
-    for name, file in _members(path, source.members, shown):
-        found += 1
-        with file:
-            for raw in read(file, source, f"{shown}, {name}"):
+    if source.members and not source.github:
+        for member, file in members(path, source.members, shown):
+            yield from _rows(file, source, f"{shown}, {member}", member)
+    else:
+        yield from _rows(_plain(path), source, shown, name)
+
+
+def _rows(file: IO[bytes], source: Source, shown: str, name: str) -> Iterator[RawRow]:
+    with file:
+        if source.format == "asset":
+            yield RawRow({"_file": name, "asset": Asset(name or Path(shown).name, file.read())}, shown)
+            return
+        read = _READERS.get(source.format)
+        if read is None:
+            raise DataError(f"{shown}: there is no reader for the format '{source.format}'.")
+        for raw in read(file, source, shown):
+            if name:
                 raw.row["_file"] = name
-                yield raw
-    if not found:
-        raise DataError(f"{shown} has no member like '{source.members}'.")
+            yield raw
 
 
 def _plain(path: Path) -> IO[bytes]:
@@ -70,26 +69,30 @@ def _plain(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path, "rb")) if zipped else path.open("rb")
 
 
-def _members(path: Path, pattern: str, shown: str) -> Iterator[tuple[str, IO[bytes]]]:
-    """Members of a zip or tar whose path matches; those that archivers of one vendor add (`._x`) are left out."""
-
-    def wanted(names: list[str]) -> list[str]:
-        visible = (name for name in names if not name.rpartition("/")[2].startswith("._"))
-        return sorted(name for name in visible if fnmatch.fnmatchcase(name, pattern))
-
+def members(path: Path, pattern: str, shown: str) -> Iterator[tuple[str, IO[bytes]]]:
+    """(name, open file) of the members of a zip or tar whose path matches. Raises DataError where none does."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as zipped:
-            for name in wanted([info.filename for info in zipped.infolist() if not info.is_dir()]):
+            for name in _wanted(
+                [info.filename for info in zipped.infolist() if not info.is_dir()], pattern, shown
+            ):
                 yield name, zipped.open(name)
     elif tarfile.is_tarfile(path):
         with tarfile.open(path) as archive:
             files = {member.name: member for member in archive if member.isfile()}
-            for name in wanted(list(files)):
+            for name in _wanted(files, pattern, shown):
                 opened = archive.extractfile(files[name])
                 assert opened is not None, "a regular file can be extracted"
                 yield name, opened
     else:
         raise DataError(f"{shown} is neither a zip nor a tar archive.")
+
+
+def _wanted(names: Iterable[str], pattern: str, shown: str) -> list[str]:
+    wanted = select(names, pattern)
+    if not wanted:
+        raise DataError(f"{shown} has no member like '{pattern}'.")
+    return wanted
 
 
 def _jsonl(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
@@ -98,11 +101,15 @@ def _jsonl(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
             yield RawRow(decode_row(line, Path(shown), number), f"{shown}, line {number}")
 
 
-def _json(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+def _decoded(file: IO[bytes], shown: str) -> Any:
     try:
-        value: Any = msgspec.json.decode(file.read())
+        return msgspec.json.decode(file.read())
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{shown}: invalid JSON ({error}).") from error
+
+
+def _json(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    value = _decoded(file, shown)
     for key in source.records:
         if not isinstance(value, dict) or key not in value:
             raise DataError(f"{shown}: there is no '{key}' on the way {' → '.join(source.records)}.")
@@ -114,6 +121,10 @@ def _json(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     for number, item in enumerate(value, 1):
         where = f"{shown}, record {number}"
         yield RawRow(_object(item, where), where)
+
+
+def _whole_object(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    yield RawRow(_object(_decoded(file, shown), shown), shown)
 
 
 def _object(value: Any, where: str) -> Row:
@@ -162,36 +173,76 @@ def _xml(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
 
 
 def _text(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    yield RawRow({"text": _utf8(file.read(), shown)}, shown)
+
+
+def _lines(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    for number, line in enumerate(file, 1):
+        where = f"{shown}, line {number}"
+        yield RawRow({"text": _utf8(line, where).rstrip("\r\n")}, where)
+
+
+def _utf8(data: bytes, where: str) -> str:
     try:
-        yield RawRow({"text": file.read().decode("utf-8")}, shown)
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"{shown}: {error}.") from error
+        raise DataError(f"{where}: {error}.") from error
 
 
-def _parquet(path: Path, shown: str) -> Iterator[RawRow]:
+def _parquet(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    pyarrow = _pyarrow(shown)
+    from pyarrow import parquet
+
     try:
-        from pyarrow import ArrowException, parquet
+        yield from _batches(parquet.ParquetFile(file).iter_batches(), shown)
+    except pyarrow.ArrowException as error:
+        raise DataError(f"{shown}: invalid parquet ({error}).") from error
+
+
+def _arrow(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    """An Arrow stream, as the datasets library writes it, or an Arrow file."""
+    pyarrow = _pyarrow(shown)
+    try:
+        try:
+            batches = pyarrow.ipc.open_stream(file)
+        except pyarrow.ArrowInvalid:
+            file.seek(0)
+            whole = pyarrow.ipc.open_file(file)
+            batches = map(whole.get_batch, range(whole.num_record_batches))
+        yield from _batches(batches, shown)
+    except pyarrow.ArrowException as error:
+        raise DataError(f"{shown}: invalid Arrow data ({error}).") from error
+
+
+def _batches(batches: Iterable[Any], shown: str) -> Iterator[RawRow]:
+    number = 0
+    for batch in batches:
+        for row in batch.to_pylist():
+            number += 1
+            yield RawRow(row, f"{shown}, row {number}")
+
+
+def _pyarrow(shown: str) -> Any:
+    try:
+        import pyarrow
+        import pyarrow.ipc
     except ImportError as error:
         raise ConfigError(
-            f"{shown} is a parquet file; reading it needs the extra newskills[hf].",
+            f"{shown} is a parquet or Arrow file; reading it needs the extra newskills[hf].",
             hint="Install it: pip install 'newskills[hf]'.",
         ) from error
-    number = 0
-    try:
-        with contextlib.closing(parquet.ParquetFile(path)) as file:
-            for batch in file.iter_batches():
-                for row in batch.to_pylist():
-                    number += 1
-                    yield RawRow(row, f"{shown}, row {number}")
-    except ArrowException as error:
-        raise DataError(f"{shown}: invalid parquet ({error}).") from error
+    return pyarrow
 
 
 _READERS: dict[str, Callable[[IO[bytes], Source, str], Iterator[RawRow]]] = {
     "jsonl": _jsonl,
     "json": _json,
+    "object": _whole_object,
     "csv": _delimited(","),
     "tsv": _delimited("\t"),
     "xml": _xml,
     "text": _text,
+    "lines": _lines,
+    "parquet": _parquet,
+    "arrow": _arrow,
 }

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns in sources: brace lists (`a/{x,y}.json`) and globs over the paths of an archive or repository."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable
+
+_LIST = re.compile(r"\{([^{}]*,[^{}]*)\}")
+
+
+def braces(text: str) -> list[str]:
+    """`text` with each brace list replaced by its items in turn: `{a,b}{1,2}` → a1, a2, b1, b2. No nesting."""
+    found = _LIST.search(text)
+    if not found:
+        return [text]
+    before, after = text[: found.start()], text[found.end() :]
+    return [f"{before}{item}{rest}" for item in found[1].split(",") for rest in braces(after)]
+
+
+def select(names: Iterable[str], pattern: str) -> list[str]:
+    """The names that match, each once: in the order of the brace lists, then sorted. `*` matches `/` too.
+
+    Files that archivers of one vendor add (`._x`) are left out.
+    """
+    visible = sorted(name for name in names if not name.rpartition("/")[2].startswith("._"))
+    found: dict[str, None] = {}
+    for glob in braces(pattern):
+        matches = re.compile(fnmatch.translate(glob)).match
+        found.update(dict.fromkeys(name for name in visible if matches(name)))
+    return list(found)

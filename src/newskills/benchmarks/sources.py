@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A source → its files on disk, whichever form it has: addresses, hub data sets, trees of repositories, archives."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.benchmark import Source
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.benchmarks.fetch import Fetched, Fetcher, archives, check_sha256, hub
+from newskills.benchmarks.mirror import verify
+from newskills.benchmarks.patterns import braces, select
+from newskills.benchmarks.readers import RawRow, members, read_source
+
+T = TypeVar("T")
+U = TypeVar("U")
+_AT_ONCE = 8
+
+
+class _File(NamedTuple):
+    """`name`: `_file` of its rows, if it is one of several; `extra`: further fields of each row."""
+
+    path: Path
+    shown: str
+    name: str
+    extra: Row
+
+
+class Opened(Struct, frozen=True):
+    """The files of a source; `origin` is what to record about them; `assets` by name."""
+
+    source: Source
+    files: Sequence[_File]
+    origin: list[Row]
+    assets: dict[str, Path]
+
+    def rows(self) -> Iterator[RawRow]:
+        """Raises DataError naming file, line and what is wrong."""
+        found = (
+            RawRow({**raw.row, **file.extra} if file.extra else raw.row, raw.where)
+            for file in self.files
+            for raw in read_source(file.path, self.source, shown=file.shown, name=file.name)
+        )
+        return found if self.source.span is None else itertools.islice(found, *self.source.span)
+
+
+@contextlib.contextmanager
+def opened(source: Source, fetcher: Fetcher) -> Iterator[Opened]:
+    """The files of `source`, fetched and verified, until the end of the block. Raises DataError."""
+    with contextlib.ExitStack() as stack:
+        if source.github:
+            yield _repository(source, fetcher, stack)
+        elif source.hf:
+            yield _hub(source, fetcher)
+        else:
+            yield _addresses(source, fetcher, stack)
+
+
+def in_mirror(source: Source, fetcher: Fetcher) -> bool:
+    """Whether the mirror holds all of it (not yet verified)."""
+    if fetcher.mirror is None:
+        return False
+    if source.github:
+        return bool(_mirrored_tree(source, fetcher))
+    if source.hf:
+        return all(fetcher.mirror.files_below(listing) for listing, _ in _listings(source))
+    return all(fetcher.has_mirrored(url) for url in braces(source.url))
+
+
+def _addresses(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -> Opened:
+    urls = braces(source.url)
+    single = len(urls) == 1
+    each = source if single else msgspec.structs.replace(source, sha256="")
+    fetched = _each(lambda url: fetcher.fetch(url, each), urls)
+    names = [""] if single else _below_common_folder(urls)
+    if not single:
+        check_sha256(
+            source.url, fetched[0].origin, _together(zip(names, (f.sha256 for f in fetched), strict=True)), source
+        )
+    assets: dict[str, Path] = {}
+    if source.assets:
+        folder = _temporary(stack)
+        for file in fetched:
+            for name, data in members(file.path, source.assets, str(file.path)):
+                with data, _new_file(folder, name).open("wb") as copy:
+                    shutil.copyfileobj(data, copy)
+                assets[name] = folder / name
+    files = [_File(file.path, str(file.path), name, {}) for file, name in zip(fetched, names, strict=True)]
+    return Opened(source, files, [_origin(file, source) for file in fetched], assets)
+
+
+def _hub(source: Source, fetcher: Fetcher) -> Opened:
+    files, origin = [], []
+    several = len(_listings(source)) > 1
+    for listing, fields in _listings(source):
+        for file in _each(lambda url: fetcher.fetch(url, source), _shards(listing, source, fetcher)):
+            files.append(_File(file.path, str(file.path), "", fields if several else {}))
+            origin.append(_origin(file, source))
+    return Opened(msgspec.structs.replace(source, format="parquet"), files, origin, {})
+
+
+def _listings(source: Source) -> list[tuple[str, Row]]:
+    """(address of the list of files, `_config` and `_split`) of each configuration and split."""
+    pairs = itertools.product(braces(source.config or "default"), braces(source.hf_split or source.split))
+    return [
+        (f"{hub()}/api/datasets/{source.hf}/parquet/{config}/{split}", {"_config": config, "_split": split})
+        for config, split in pairs
+    ]
+
+
+def _shards(listing: str, source: Source, fetcher: Fetcher) -> list[str]:
+    if fetcher.mirror and (names := fetcher.mirror.files_below(listing)):
+        return [f"{listing}/{name}" for name in names]
+    try:
+        return msgspec.json.decode(fetcher.listing(listing, source), type=list[str])
+    except msgspec.DecodeError as error:
+        raise DataError(f"{listing} did not answer with a list of files ({error}).") from error
+
+
+def _repository(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -> Opened:
+    tree = _mirrored_tree(source, fetcher)
+    at = source.revision or source.ref
+    record = {"from": "mirror", "revision": at, "url": f"https://github.com/{source.github}/tree/{at}"}
+    if not tree:
+        url = f"{archives()}/{source.github}/tar.gz/{at}"
+        archive = fetcher.fetch(url, msgspec.structs.replace(source, sha256=""))
+        tree = _extracted(archive.path, source, _temporary(stack))
+        record = {"from": archive.origin, "revision": at, "url": url}
+    names = select(tree, source.members)
+    if not names:
+        raise DataError(f"{record['url']} has no file like '{source.members}'.")
+    wanted = {name: verify(*tree[name]) for name in dict.fromkeys([*names, *_assets(source, tree)])}
+    sha256 = _together((name, wanted[name]) for name in names)
+    check_sha256(record["url"], record["from"], sha256, source)
+    shown = f"{source.github}@{at[:12]}"
+    return Opened(
+        source,
+        [_File(tree[name][0], f"{shown}, {name}", name, {}) for name in names],
+        [{**record, "sha256": sha256, "files": len(names)}],
+        {name: tree[name][0] for name in _assets(source, tree)},
+    )
+
+
+def _assets(source: Source, tree: Iterable[str]) -> list[str]:
+    return select(tree, source.assets) if source.assets else []
+
+
+def _mirrored_tree(source: Source, fetcher: Fetcher) -> dict[str, tuple[Path, str]]:
+    """path → (file, promised sha256) if the mirror has any file that is wanted."""
+    if fetcher.mirror is None:
+        return {}
+    tree = fetcher.mirror.tree(source.github, source.ref, source.revision)
+    return tree if select(tree, source.members) else {}
+
+
+def _extracted(archive: Path, source: Source, folder: Path) -> dict[str, tuple[Path, str]]:
+    """The wanted files of a repository's archive, whose members all lie in one folder that is left out."""
+    try:
+        with tarfile.open(archive) as tar:
+            entries = {entry.name.partition("/")[2]: entry for entry in tar if entry.isfile()}
+            tree = {}
+            for name in _wanted(source, entries):
+                data = tar.extractfile(entries[name])
+                assert data is not None, "a regular file can be extracted"
+                path = _new_file(folder, name)
+                with data, path.open("wb") as copy:
+                    shutil.copyfileobj(data, copy)
+                tree[name] = (path, "")
+            return tree
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise DataError(f"{archive} cannot be read as an archive: {error}.") from error
+
+
+def _wanted(source: Source, names: dict[str, tarfile.TarInfo]) -> list[str]:
+    found = {*select(names, source.members), *_assets(source, names)}
+    order = {name: place for place, name in enumerate(names)}
+    return sorted(found, key=order.__getitem__)
+
+
+def _new_file(folder: Path, name: str) -> Path:
+    """A path for `name` below `folder`. Raises DataError for a name that would leave it."""
+    if os.path.isabs(name) or "\0" in name or ".." in PurePosixPath(name).parts:
+        raise DataError(f"The archive has a member with the name '{name}', which leads out of its folder.")
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _temporary(stack: contextlib.ExitStack) -> Path:
+    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="newskills-")))
+
+
+def _below_common_folder(urls: Sequence[str]) -> list[str]:
+    parts = [url.split("/") for url in urls]
+    common = 0
+    while all(len(steps) > common + 1 and steps[common] == parts[0][common] for steps in parts):
+        common += 1
+    return ["/".join(steps[common:]) for steps in parts]
+
+
+def _together(files: Iterable[tuple[str, str]]) -> str:
+    """sha256 of one file; of several, that of the lines `<sha256>  <name>`."""
+    pairs = list(files)
+    if len(pairs) == 1:
+        return pairs[0][1]
+    return hashlib.sha256("".join(f"{sha256}  {name}\n" for name, sha256 in pairs).encode()).hexdigest()
+
+
+def _each(work: Callable[[T], U], items: Sequence[T]) -> list[U]:
+    if len(items) < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(min(_AT_ONCE, len(items))) as pool:
+        return list(pool.map(work, items))
+
+
+def _origin(file: Fetched, source: Source) -> Row:
+    return {"url": file.url, "sha256": file.sha256, "from": file.origin, "revision": source.revision}
