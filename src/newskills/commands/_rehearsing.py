@@ -27,10 +27,12 @@ from newskills.commands._table import load
 from newskills.commands._unit_jobs import MAIN, SANDBOX, main_container
 from newskills.config.command_line import Parsed
 from newskills.launch.cluster import ClusterConfig, image_of
-from newskills.launch.experiments import Experiment
+from newskills.launch.executors import make_executor
+from newskills.launch.experiments import Experiment, job_root
 from newskills.launch.package import PackageOptions
+from newskills.launch.place import Foreseeing
 from newskills.launch.ssh import shell_of
-from newskills.launch.submit import SubmitOptions, submit
+from newskills.launch.submit import SubmitOptions, site_of, submit, unmet
 from newskills.launch.trial import try_cluster
 from newskills.launch.validate import problems
 from newskills.run.spec import RUN_FILE, RunSpec
@@ -38,6 +40,10 @@ from newskills.run.spec import RUN_FILE, RunSpec
 ROWS, JOBS = 2, 3
 """Of each input, and for the units of a run."""
 NS_RUN, NS = "newskills.run", "newskills"
+
+REACHED = ("ssh", "sbatch")
+"""Without these checks of a cluster nobody can be asked anything."""
+PARTITIONS = "partitions"
 
 State = Literal["ok", "note", "wrong"]
 
@@ -57,16 +63,24 @@ def rehearse(name: str, words: Sequence[str]) -> int:
         raise ConfigError(f"ns {name} cannot be rehearsed; generate, eval and run_cmd can.")
     parsed = _small(command.parsed(words))
     cluster = cluster_of(parsed.options)
-    checks = [Check("config", "ok", f"cluster {cluster.name}, executor {cluster.executor}"), *_place(cluster)]
+    place = _place(cluster)
+    checks = [Check("config", "ok", f"cluster {cluster.name}, executor {cluster.executor}")]
     try:
         ready = command.prepare(parsed, cluster)
     except NewskillsError as error:
-        return _report([*checks, Check("plan", "wrong", str(error))])
+        return _report([*checks, *place, Check("plan", "wrong", str(error))])
     assert ready is not None  # with rerun_done there is always something to do
     submission = ready.submission
     found = problems(
         submission.pipeline, cluster, submission.environ, skip_hf_home_check=submission.skip_hf_home_check
     )
+    if not any(check.state == "wrong" and check.what in REACHED for check in place):
+        asked = _foreseen(ready, cluster)
+        # A partition that jobs ask for in vain is told with these jobs.
+        checks += [check for check in place if not asked or check.what != PARTITIONS or check.state == "ok"]
+        checks += [*asked, *_dependencies(ready, cluster)]
+    else:
+        checks += place
     checks += [Check("plan", "wrong", problem) for problem in found]
     checks += _images(submission.pipeline, cluster)
     if not found:
@@ -82,11 +96,58 @@ def _small(parsed: Parsed[Any]) -> Parsed[Any]:
     if isinstance(options, WorkOptions):
         few = JOBS if options.num_jobs in (None, -1) else min(options.num_jobs, JOBS)
         options = replace(options, rerun_done=True, num_jobs=few)
-    return Parsed(replace(options, dry_run=False, run_after=[]), parsed.overrides, parsed.given)
+    return Parsed(replace(options, dry_run=False), parsed.overrides, parsed.given)
 
 
 def _place(cluster: ClusterConfig) -> list[Check]:
     return [Check(one.what, "ok" if one.ok else "wrong", one.text) for one in try_cluster(cluster, os.environ)]
+
+
+def _foreseen(ready: Prepared, cluster: ClusterConfig) -> list[Check]:
+    """What the scheduler says to the jobs, where it can tell without having them."""
+    jobs, environ = ready.submission.pipeline.jobs, ready.submission.environ
+    name = ready.submission.pipeline.name
+    folder = f"{job_root(cluster, environ)}/{name}"
+    executor = make_executor(site_of(cluster, environ, name=name, folder=folder, code="", log_dir=None))
+    if not isinstance(executor, Foreseeing):
+        return []
+    try:
+        found = executor.obstacles(jobs)
+    except NewskillsError as error:
+        return [Check("scheduler", "wrong", str(error))]
+    if not found:
+        return [
+            Check("scheduler", "ok", f"it would take {'the job' if len(jobs) == 1 else f'all {len(jobs)} jobs'}")
+        ]
+    return [Check(_names(one.jobs), "wrong" if one.final else "note", printable(one.text)) for one in found]
+
+
+def _names(jobs: Sequence[str]) -> str:
+    return jobs[0] if len(jobs) == 1 else f"{jobs[0]} and {len(jobs) - 1} more"
+
+
+def _dependencies(ready: Prepared, cluster: ClusterConfig) -> list[Check]:
+    """Whether what jobs run after is known, and may still come to the end that they wait for."""
+    submission = ready.submission
+    names = dict.fromkeys(name for job in submission.pipeline.jobs for name in job.run_after)
+    if not names:
+        return []
+    try:
+        found = unmet(submission.pipeline, cluster, submission.environ, _settings(ready))
+    except RemoteError as error:
+        found = [str(error)]
+    if found:
+        return [Check("run_after", "wrong", text) for text in found]
+    return [Check("run_after", "ok", ", ".join(names))]
+
+
+def _settings(ready: Prepared) -> SubmitOptions:
+    return SubmitOptions(
+        dry_run=True,
+        skip_hf_home_check=ready.submission.skip_hf_home_check,
+        allow_missing_dependency=ready.options.allow_missing_dependency,
+        packaging=PackageOptions(allow_uncommitted=ready.options.allow_uncommitted),
+    )
 
 
 def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[Check]:
@@ -107,13 +168,10 @@ def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[Check]:
 
 def _code(ready: Prepared, cluster: ClusterConfig) -> Check:
     """What would be packaged."""
-    settings = SubmitOptions(
-        dry_run=True,
-        skip_hf_home_check=ready.submission.skip_hf_home_check,
-        packaging=PackageOptions(allow_uncommitted=ready.options.allow_uncommitted),
-    )
+    pipeline = ready.submission.pipeline
+    alone = replace(pipeline, jobs=tuple(replace(job, run_after=()) for job in pipeline.jobs))
     try:
-        package = submit(ready.submission.pipeline, cluster, ready.submission.environ, settings).package
+        package = submit(alone, cluster, ready.submission.environ, _settings(ready)).package
     except NewskillsError as error:
         return Check("code", "wrong", str(error))
     where = f"commit {package.commit[:12]} of {package.repository}" if package.commit else package.path

@@ -74,6 +74,23 @@ class Attended(Protocol):
         ...
 
 
+class Obstacle(Struct, frozen=True):
+    """Why the jobs of these names would not run; unless `final`, they would only have to wait."""
+
+    jobs: tuple[str, ...]
+    text: str
+    final: bool = True
+
+
+@runtime_checkable
+class Foreseeing(Protocol):
+    """An executor that can say what would become of jobs without submitting them."""
+
+    def obstacles(self, jobs: Sequence[Job]) -> list[Obstacle]:
+        """Empty where nothing stands against any of them. Raises ConfigError, RemoteError."""
+        ...
+
+
 class Variable(Struct, frozen=True):
     """A shell variable, with text around it, as one word: `before"$name"after`."""
 

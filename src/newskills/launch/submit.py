@@ -81,6 +81,22 @@ def submit(
     return _submitted(experiment, pipeline, executor, desk.records)
 
 
+def unmet(
+    pipeline: Pipeline, cluster: ClusterConfig, environ: Mapping[str, str], options: SubmitOptions
+) -> list[str]:
+    """What `submit` would say of experiments that jobs run after and that cannot be waited for. Raises RemoteError."""
+    root = job_root(cluster, environ)
+    desk = _Desk(cluster, environ, options, lambda text: None, shell_of(cluster, environ), Records(environ), root)
+    executor = make_executor(_seen(cluster, root, environ))
+    found = []
+    for name in dict.fromkeys(name for job in pipeline.jobs for name in job.run_after):
+        try:
+            _alive_or_missing(name, desk, executor)
+        except (ConfigError, UnknownNameError) as error:
+            found.append(str(error))
+    return found
+
+
 def executor_of(experiment: Experiment, environ: Mapping[str, str]) -> Executor:
     """To look at jobs that were submitted, stop them or read their logs."""
     return make_executor(_seen(experiment.cluster, experiment.folder, environ))
@@ -122,16 +138,18 @@ def _machine(cluster: ClusterConfig) -> tuple[str, str]:
 
 def _outside(pipeline: Pipeline, desk: _Desk, executor: Executor) -> dict[str, tuple[str, ...]]:
     """Experiment → handles of its jobs that have not ended yet. Raises UnknownNameError, ConfigError."""
-    found: dict[str, tuple[str, ...]] = {}
-    for name in dict.fromkeys(name for job in pipeline.jobs for name in job.run_after):
-        try:
-            found[name] = _alive(name, desk, executor)
-        except UnknownNameError:
-            if not desk.options.allow_missing_dependency:
-                raise
-            desk.say(f"there is no experiment '{name}': nothing waits for it")
-            found[name] = ()
-    return found
+    names = dict.fromkeys(name for job in pipeline.jobs for name in job.run_after)
+    return {name: _alive_or_missing(name, desk, executor) for name in names}
+
+
+def _alive_or_missing(name: str, desk: _Desk, executor: Executor) -> tuple[str, ...]:
+    try:
+        return _alive(name, desk, executor)
+    except UnknownNameError:
+        if not desk.options.allow_missing_dependency:
+            raise
+        desk.say(f"there is no experiment '{name}': nothing waits for it")
+        return ()
 
 
 def _alive(name: str, desk: _Desk, executor: Executor) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from newskills.base.errors import ConfigError, NewskillsError, RemoteError, storage_error
 from newskills.base.plan import Job
-from newskills.launch.executors.slurm_script import SlurmPlace
+from newskills.launch.executors.slurm_script import SlurmPlace, sbatch_lines
 from newskills.launch.executors.slurm_status import (
     WAITING,
     accounted,
@@ -23,8 +23,9 @@ from newskills.launch.executors.slurm_status import (
     slurm_error,
     slurm_ids,
 )
+from newskills.launch.executors.slurm_trial import Partition, asked, misfit, partitions
 from newskills.launch.job_script import quote, render
-from newskills.launch.place import Site, Waiting
+from newskills.launch.place import Obstacle, Site, Waiting
 from newskills.launch.shell import Call
 from newskills.launch.ssh import shell_of
 
@@ -108,6 +109,28 @@ class Slurm(SlurmPlace):
             states[handle] = (marked(mark) or state) if state == "unknown" else state
         return states
 
+    def obstacles(self, jobs: Sequence[Job]) -> list[Obstacle]:
+        """What stands against these jobs, by what Slurm says of its partitions and by `sbatch --test-only`.
+
+        Two trips; jobs that ask for the same are asked about once. Raises ConfigError, RemoteError.
+        """
+        known = partitions(self._shell)
+        self._keep_limits(known)
+        wrong: dict[tuple[str, bool], list[str]] = {}
+        texts: dict[str, list[str]] = {}
+        for job in jobs:
+            groups = self.requests(job, self._site.job_folder(job))
+            if why := next(filter(None, (misfit(options, known) for options in groups)), ""):
+                wrong.setdefault((why, True), []).append(job.name)
+                continue
+            same = [{name: value for name, value in one.items() if name not in _OWN} for one in groups]
+            texts.setdefault("\n".join(["#!/bin/bash", *sbatch_lines(same), "true\n"]), []).append(job.name)
+        keep = f"{_KEEP_ONLY}keep_only {' '.join(KEPT)}"
+        for names, (why, final) in zip(texts.values(), asked(self._shell, list(texts), keep), strict=True):
+            if why:
+                wrong.setdefault((f"Slurm says: {why}", final), []).extend(names)
+        return [Obstacle(tuple(names), why, final) for (why, final), names in wrong.items()]
+
     def logs(self, handle: str) -> Iterator[str]:
         """The end of the job's own log, then of each command's, below lines with their paths. Raises ConfigError."""
         slurm_ids(handle)
@@ -149,13 +172,11 @@ class Slurm(SlurmPlace):
     def _ask_limits(self) -> None:
         """Longest time limits of the partitions, where the config's default may be longer."""
         if not self.limits:
-            ran = self._shell.run(["sinfo", "--noheader", "--format=%P|%l"])
-            for line in ran.out.splitlines() if ran.code == 0 else []:
-                name, _, limit = line.partition("|")
-                if limit[:1].isdigit():  # not infinite, nor n/a
-                    self.limits[name.removesuffix("*")] = limit
-                    if name.endswith("*"):
-                        self.limits[""] = limit
+            self._keep_limits(partitions(self._shell))
+
+    def _keep_limits(self, known: Mapping[str, Partition]) -> None:
+        # not infinite, nor n/a
+        self.limits.update({name: one.limit for name, one in known.items() if one.limit[:1].isdigit()})
 
     def _write(self, job: Job, root: Path) -> None:
         folder = root / job.name
@@ -215,14 +236,21 @@ def _marks(text: str) -> dict[str, str]:
     return {handle: mark for handle, _, mark in pairs}
 
 
-_BEGIN = """\
+_OWN = ("job-name", "output", "open-mode")
+"""Options that say nothing about whether a job can run."""
+
+_KEEP_ONLY = """\
 keep_only() {
     local name
     for name in $(compgen -e); do
         if [[ " $* " != *" $name "* ]]; then unset "$name" 2>/dev/null; fi
     done
 }
+"""
 
+_BEGIN = (
+    f"{_KEEP_ONLY}\n"
+    + """\
 # submit NUMBER COPIES DEPENDENCY FOLDER LOGS: sets handle_NUMBER; job.handle keeps it, and where the logs are.
 submit() {
     local copy id chain="" needs=$3
@@ -253,6 +281,7 @@ submitted=()
 trap '' INT TERM HUP PIPE
 {
 """
+)
 
 _END = """\
 } </dev/null &

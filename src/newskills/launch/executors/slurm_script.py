@@ -48,17 +48,12 @@ class SlurmPlace:
         self._experiment = site.experiment or PurePosixPath(site.folder).name
 
     def header(self, job: Job, folder: JobFolder) -> Sequence[str]:
-        lines: list[str] = []
+        return sbatch_lines(self.requests(job, folder))
+
+    def requests(self, job: Job, folder: JobFolder) -> list[Options]:
+        """Options of each group. Raises ConfigError."""
         limit = min((self._limit(group) for group in job.groups), key=seconds_of)  # the first to end ends them all
-        for number, group in enumerate(job.groups):
-            options = self._options(job, group, folder, limit)
-            if number:
-                lines.append("#SBATCH hetjob")
-                options = {name: value for name, value in options.items() if name not in ONCE}
-            lines += [
-                f"#SBATCH --{name}" + (f"={_quoted(value)}" if value else "") for name, value in options.items()
-            ]
-        return lines
+        return [self._options(job, group, folder, limit) for group in job.groups]
 
     def prologue(self, job: Job, folder: JobFolder) -> Sequence[str]:
         lines = ["# The first node of each group, under names that programs expect."]
@@ -191,6 +186,17 @@ class SlurmPlace:
             words.append(f"--container-workdir={workdir}")
         names = {*self.variables.secrets, *command.script.secrets, "SLURM_MASTER_NODE", *first}
         return [*words, f"--container-env={','.join(sorted(names))}"]
+
+
+def sbatch_lines(groups: Sequence[Options]) -> list[str]:
+    """`#SBATCH …` for what `requests` has found."""
+    lines: list[str] = []
+    for number, options in enumerate(groups):
+        if number:
+            lines.append("#SBATCH hetjob")
+            options = {name: value for name, value in options.items() if name not in ONCE}
+        lines += [f"#SBATCH --{name}" + (f"={_quoted(value)}" if value else "") for name, value in options.items()]
+    return lines
 
 
 def _overridden(options: Options, kwargs: Mapping[str, object], what: str) -> Options:

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a Slurm cluster would make of jobs, asked before anything is submitted.
+
+Slurm takes jobs that can never start (a time limit above the partition's, where EnforcePartLimits is off), and says
+"Requested node configuration is not available" to all that is too large. So partitions are compared here, in words;
+`sbatch --test-only` knows the rest: accounts, qualities of service, reservations, options, plugins of the site.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.launch.job_script import quote
+from newskills.launch.shell import Ran, Shell
+from newskills.launch.times import seconds_of
+
+Options = Mapping[str, str]
+"""Of one group: option of sbatch without its dashes → value."""
+
+_BUSY = re.compile(r"busy|down, drained|DOWN, DRAINED|not available at this time", re.ASCII)
+_ENDLESS = ("infinite", "unlimited", "-1")
+_NOISE = re.compile(r"^sbatch: (?:error: |fatal: )?|^allocation failure: ", re.ASCII)
+
+
+class Partition(Struct, frozen=True):
+    """limit: in Slurm's words; nodes: GPUs per node → number of such nodes."""
+
+    limit: str
+    nodes: dict[int, int]
+
+    def with_gpus(self, gpus: int) -> int:
+        """Nodes that have at least so many."""
+        return sum(count for there, count in self.nodes.items() if there >= gpus)
+
+
+def partitions(shell: Shell) -> dict[str, Partition]:
+    """Name → partition; "" is the default one. Empty where Slurm does not answer. Raises RemoteError."""
+    ran = shell.run(["sinfo", "--all", "--noheader", "--format=%P|%l|%D|%G"])
+    found: dict[str, Partition] = {}
+    for line in ran.out.splitlines() if ran.code == 0 else []:
+        name, limit, count, gres = (*line.split("|", 3), "", "", "")[:4]
+        for key in {name.removesuffix("*"), "" if name.endswith("*") else name.removesuffix("*")}:
+            one = found.setdefault(key, Partition(limit, {}))
+            gpus = _gpus(gres)
+            one.nodes[gpus] = one.nodes.get(gpus, 0) + (int(count) if count.isdigit() else 0)
+    return found
+
+
+def misfit(options: Options, known: Mapping[str, Partition]) -> str:
+    """Why no partition that a group asks for can ever run it; empty where one can, or nothing is known of them."""
+    named = options.get("partition", "")
+    names = [name.strip() for name in named.split(",")]
+    there = ", ".join(sorted(name for name in known if name))
+    for name in names:
+        if name not in known:
+            return f"partition '{name}' does not exist; there are {there}" if known and name else ""
+    wanted = [known[name] for name in names]
+    what = f"partition '{named}'" if named else "the default partition"
+    gpus, nodes = _number(options.get("gpus-per-node", "0")), _number(options.get("nodes", "1"))
+    most = max(max(one.nodes, default=0) for one in wanted)
+    if gpus > most:
+        return f"{gpus} GPUs per node are too many: nodes of {what} have {most or 'none'}"
+    if nodes > (count := max(one.with_gpus(gpus) for one in wanted)):
+        return f"{nodes} nodes are too many: {what} has {count}{f' with {gpus} GPUs' if gpus else ''}"
+    longest = max(wanted, key=lambda one: _seconds(one.limit, math.inf)).limit
+    if _seconds(limit := options.get("time", ""), 0) > _seconds(longest, math.inf):
+        return f"the time limit {limit} is longer than {what} allows, {longest}: it would never start"
+    return ""
+
+
+def asked(shell: Shell, texts: Sequence[str], prologue: str) -> list[tuple[str, bool]]:
+    """What `sbatch --test-only` says against each job script, empty where nothing; and whether that is for ever.
+
+    One trip. `prologue` is bash that runs before. Raises RemoteError, ConfigError where sbatch does not run.
+    """
+    if not texts:
+        return []
+    lines = [prologue, *(f"try {number} {quote(text)}" for number, text in enumerate(texts))]
+    ran = shell.run(["bash", "-s"], stdin="\n".join([_TRY, *lines, ""]))
+    marks = list(re.finditer(r"^=(\d+) (\d+)\n", ran.out, re.MULTILINE))
+    if len(marks) != len(texts):
+        raise ConfigError(f"sbatch --test-only does not run on {shell.name}: {_last(ran)}")
+    starts = [0, *(mark.end() for mark in marks)]
+    said = [ran.out[start : mark.start()] for start, mark in zip(starts, marks, strict=False)]
+    return [
+        ("", False) if mark[2] == "0" else (_reason(text), not _BUSY.search(text))
+        for text, mark in zip(said, marks, strict=True)
+    ]
+
+
+def _gpus(gres: str) -> int:
+    """`gpu:h100:8(S:0-1),shard:4` → 8."""
+    counts = [re.match(r"gpu(?::[^:(,]+)?:(\d+)", part) for part in re.sub(r"\([^)]*\)", "", gres).split(",")]
+    return sum(int(found[1]) for found in counts if found)
+
+
+def _number(text: str) -> int:
+    """The least of `4`, `h100:8` or `2-4`; 0 for what only sbatch understands."""
+    found = re.fullmatch(r"(?:[\w.-]+:)?(\d{1,9})(?:-\d+)?", text.strip(), re.ASCII)
+    return int(found[1]) if found else 0
+
+
+def _seconds(limit: str, unclear: float) -> float:
+    if limit.strip().lower() in _ENDLESS:
+        return math.inf
+    try:
+        return seconds_of(limit.strip())
+    except ConfigError:
+        return unclear
+
+
+def _reason(text: str) -> str:
+    """Its complaints in one line; a plugin of the site says more than the last of them."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    said = [line for line in lines if _NOISE.match(line)] or lines[-1:] or ["no reason given"]
+    return re.sub(r"[^\x20-\x7e]", " ", "; ".join(dict.fromkeys(_NOISE.sub("", line) for line in said)))[:300]
+
+
+def _last(ran: Ran) -> str:
+    return _reason(ran.err or ran.out)
+
+
+_TRY = """\
+try() { printf '%s' "$2" | sbatch --test-only 2>&1; printf '\\n=%s %s\\n' "$1" "${PIPESTATUS[1]}"; }
+"""
