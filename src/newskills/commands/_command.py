@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from newskills.launch.cluster import ClusterConfig
 
 LATER = {
-    "judge_": "LLM judges are",
-    "extra_judge_args": "LLM judges are",
+    "judge_generation_module": "own judge modules are",
+    "judge_step_fn": "own steps of judges are",
     "generation_module": "custom generation modules are",
     "launch_chat_interface": "the chat interface is",
     "extra_chat_args": "the chat interface is",

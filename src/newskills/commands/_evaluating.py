@@ -8,6 +8,7 @@ from pathlib import Path
 
 from newskills.base.errors import NewskillsError
 from newskills.commands._cluster import Paths, placed
+from newskills.commands._judging import JudgePlan, judge_plans
 from newskills.commands._model import choose_model, hosting_of
 from newskills.commands._options import tracking_of
 from newskills.commands._sandbox import check_sandbox, sandbox_layer
@@ -27,7 +28,8 @@ from newskills.commands.evaluate import Options
 from newskills.config.command_line import Parsed
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.experiments import Experiment
-from newskills.run.evaluate import Evaluation, EvaluationSpec, Say, evaluate, plan_evaluation
+from newskills.run.evaluate import Evaluation, EvaluationSpec, Say, evaluate, plan_evaluation, plan_judges
+from newskills.run.judging import UNIT, check_judges
 from newskills.run.plan import RESULTS, parse_benchmarks
 from newskills.run.tracking import log_reports
 
@@ -44,7 +46,7 @@ def run(parsed: Parsed[Options]) -> int:
     planned = plan_evaluation(spec)
     check_sandbox(parsed.options, planned)
     if parsed.explain or dry_run(parsed.options, planned):
-        (show_explained if parsed.explain else show_plan)(planned)
+        show(parsed, spec)
         return 0
     evaluation = work(parsed, spec, say=lambda text: print(text, flush=True))
     sys.stdout.write(f"results: {spec.output_dir / RESULTS}\n")
@@ -75,7 +77,7 @@ def result(parsed: Parsed[Options]) -> Evaluation | Experiment | None:
     planned = plan_evaluation(spec)
     check_sandbox(parsed.options, planned)
     if dry_run(parsed.options, planned):
-        show_plan(planned)
+        show(parsed, spec)
         return None
     evaluation = work(parsed, spec, say=lambda text: None)
     if evaluation.exit_code:
@@ -83,8 +85,20 @@ def result(parsed: Parsed[Options]) -> Evaluation | Experiment | None:
     return evaluation
 
 
+def show(parsed: Parsed[Options], spec: EvaluationSpec) -> None:
+    """What would be done (`--dry_run`), or with which settings (`--explain`). Raises NewskillsError."""
+    judged = plan_judges(spec)
+    check_judges(judged, rerun_done=spec.rerun_done)
+    (show_explained if parsed.explain else show_plan)([*plan_evaluation(spec), *judged])
+
+
 def specification(parsed: Parsed[Options], there: Paths | None = None) -> EvaluationSpec:
     """Everything resolved and checked, nothing done; `there`: the paths of a cluster. Raises NewskillsError."""
+    return specified(parsed, there)[0]
+
+
+def specified(parsed: Parsed[Options], there: Paths | None = None) -> tuple[EvaluationSpec, dict[str, JudgePlan]]:
+    """The same, with where the judges run. Raises NewskillsError."""
     options = parsed.options
     choice = choose_model(options, parsed.overrides, elsewhere=there is not None)
     data_dir = options.data_dir
@@ -101,7 +115,8 @@ def specification(parsed: Parsed[Options], there: Paths | None = None) -> Evalua
     if there is not None:
         folder = Path(there.seen(str(folder), "--output_dir"))
     logs = Path(options.log_dir or folder / "eval-logs")
-    return EvaluationSpec(
+    judges = judge_plans(options, runs, logs, elsewhere=there is not None)
+    spec = EvaluationSpec(
         runs=runs,
         output_dir=folder,
         layers=[choice.layer, sandbox_layer(options), user_layer(parsed.overrides, consumed=(SPLIT,))],
@@ -109,6 +124,7 @@ def specification(parsed: Parsed[Options], there: Paths | None = None) -> Evalua
         num_chunks=options.num_chunks,
         chunk_ids=chunk_ids(options),
         hosting=hosting_of(choice, options, logs) if there is None else None,
+        judges={name: plan.judging for name, plan in judges.items()},
         log_dir=str(logs),
         rerun_done=options.rerun_done,
         sequential=options.single_node_mode == "sequential",
@@ -118,6 +134,7 @@ def specification(parsed: Parsed[Options], there: Paths | None = None) -> Evalua
         accept_lost=options.accept_lost,
         resume_with=command_line("eval"),
     )
+    return spec, judges
 
 
 def work(parsed: Parsed[Options], spec: EvaluationSpec, *, say: Say) -> Evaluation:
@@ -127,6 +144,8 @@ def work(parsed: Parsed[Options], spec: EvaluationSpec, *, say: Say) -> Evaluati
     )
     evaluation = evaluate(spec, say=say)
     if tracking is not None and evaluation.reports:
-        outputs = {unit.name: Path(unit.output) for unit in reversed(evaluation.result.units)}
+        units = list(reversed(evaluation.result.units))
+        judged = {unit.name.removeprefix(UNIT): Path(unit.output) for unit in units if unit.name.startswith(UNIT)}
+        outputs = {unit.name: Path(unit.output) for unit in units} | judged
         log_reports(tracking, evaluation.reports, outputs)
     return evaluation

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from newskills.base.benchmark import Judge
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
@@ -34,6 +35,7 @@ from newskills.launch.cluster import ClusterConfig
 from newskills.launch.experiments import Experiment
 from newskills.run.execute import execute
 from newskills.run.hosting import address_of, check_units, hosted
+from newskills.run.judging import judge_layer
 from newskills.run.paths import done_path
 from newskills.run.plan import Pieces, PlannedUnit, file_units, folder_units
 from newskills.run.spec import RunResult, RunSpec
@@ -96,7 +98,8 @@ def plan(
     options = parsed.options
     choice = choose_model(options, parsed.overrides, elsewhere=there is not None)
     user = user_layer(parsed.overrides, consumed=BENCHMARK_KEYS)
-    layers = [choice.layer, *([address] if address else []), sandbox_layer(options), user]
+    judging = [judge_layer(Judge(kind="math_judge"))] if options.generation_type == "math_judge" else []
+    layers = [*judging, choice.layer, *([address] if address else []), sandbox_layer(options), user]
     pieces = Pieces(
         seeds=_seeds(options),
         num_chunks=options.num_chunks,

@@ -93,8 +93,14 @@ def show_plan(planned: Sequence[PlannedUnit]) -> None:
     print_table([("unit", "input", "output"), *rows])
     shown: set[str] = set()
     for unit in planned:
-        if unit.unit.name not in shown:
-            shown.add(unit.unit.name)
+        if unit.unit.name in shown:
+            continue
+        shown.add(unit.unit.name)
+        if unit.unit.config.judges and not Path(unit.unit.config.input_file).exists():
+            sys.stdout.write(
+                f"\n{unit.unit.label} will ask {unit.unit.config.server.model} about these answers.\n"
+            )
+        else:
             sys.stdout.write(f"\nfirst prompt of {unit.unit.label}:\n{prompt_text(preview(unit.unit))}\n")
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from newskills.commands._command import Command
-from newskills.commands._options import JOB, OLD_NAMES, AcceptLost, WorkOptions, doc
+from newskills.commands._judge_options import JudgeOptions
+from newskills.commands._options import JOB, OLD_NAMES, AcceptLost, doc
 from newskills.config.command_line import Parsed
 from newskills.run.config import GenerationConfig
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from newskills.run.evaluate import Evaluation
 
 
-class Options(WorkOptions, frozen=True, kw_only=True):
+class Options(JudgeOptions, frozen=True, kw_only=True):
     benchmarks: Annotated[str, doc("name[:samples],… ; samples ≥ 1 = seeds at temperature 0.7; none = greedy")]
     output_dir: Annotated[str | None, doc("folder of the results (default: results/<expname>)")] = None
     data_dir: Annotated[str | None, doc("where prepared data lies")] = None
@@ -62,5 +63,7 @@ COMMAND = Command(
         "ns eval --benchmarks=gsm8k:4,math-500:2 --model=smollm2 --server_type=llamacpp --output_dir=results "
         "++max_samples=50",
         "ns eval --benchmarks=gsm8k:0 --model=gpt-4o-mini --server_type=openai --output_dir=results",
+        "ns eval --benchmarks=truthfulqa --model=smollm2 --server_type=llamacpp --output_dir=results "
+        "--judge_model=gpt-4.1 --judge_server_type=openai",
     ),
 )

@@ -22,7 +22,8 @@ class Options(WorkOptions, frozen=True, kw_only=True):
     input_file: Annotated[str | None, doc("JSONL file of rows")] = None
     input_dir: Annotated[str | None, doc("folder whose output-rs{seed}.jsonl are the inputs, seed by seed")] = None
     generation_type: Annotated[
-        Literal["generate"] | None, doc("kind of generation (judges and contamination checks come later)")
+        Literal["generate", "math_judge"] | None,
+        doc("math_judge: ask whether predicted_answer and expected_answer are the same"),
     ] = None
     num_random_seeds: Annotated[
         AtLeastOne | None, doc("samples of each row, at temperature 0.7 unless told", SEEDS)

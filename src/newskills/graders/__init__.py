@@ -21,8 +21,12 @@ GRADERS = Registry(
         "reasoning_gym": "newskills.graders.reasoning_gym:ReasoningGymGrader",
         "evalplus": "newskills.graders.code.evalplus:EvalPlusGrader",
         "exact": "newskills.graders.exact:ExactGrader",
+        "short_answer": "newskills.graders.short_answer:ShortAnswerGrader",
+        "grid_match": "newskills.graders.grid:GridGrader",
+        "judgement": "newskills.graders.judgement:JudgementGrader",
     },
     group="newskills.graders",
+    aliases={"exact_match": "exact"},
 )
 
 

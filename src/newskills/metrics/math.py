@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from newskills.base.records import Row
 from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores
-from newskills.metrics.judgement import parse_judgement
+from newskills.base.judgement import parse_judgement
 
 
 class MathMetric(ScoreMetric):

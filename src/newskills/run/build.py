@@ -77,6 +77,11 @@ class Recipe:
             code=code,
             tools=self._tool_options(config) if config.tool_modules else None,
             counter=self._tokenizer(config, needed=False) if counts else None,
+            stamp={
+                "model": config.server.model,
+                "prompt": f"{prompt.name} {prompt.hash}",
+                "temperature": config.inference.temperature,
+            },
         )
         return make_solver(config.solved_by, parts, config.solver_config)
 

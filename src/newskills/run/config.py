@@ -46,6 +46,8 @@ DEPRECATED: dict[str, str] = {
 
 Executions = Annotated[int, Meta(ge=0)]
 CHAT, CODE_EXECUTION, SC_TIR, TOOLS = "chat", "code_execution", "sc_tir", "tools"
+JUDGES = {"llm": "llm_judge", "math_judge": "math_judge"}
+"""Kind of a judge → its solver."""
 
 
 class Server(ServerConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -206,6 +208,11 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.code_execution:
             return CODE_EXECUTION
         return self.solver if "::" in self.solver else fold(self.solver)
+
+    @property
+    def judges(self) -> bool:
+        """Whether it judges answers that its rows hold."""
+        return self.solved_by in JUDGES.values()
 
     @property
     def runs_code(self) -> bool:

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from newskills._version import __version__
 from newskills.base.errors import DataError, NewskillsError, UnknownNameError
@@ -18,7 +19,8 @@ from newskills.config.layers import Layer
 from newskills.run.build import Recipe, grader_id
 from newskills.run.execute import execute
 from newskills.run.hosting import Hosting, address_of, check_units, hosted
-from newskills.run.plan import BenchmarkRun, Pieces, PlannedUnit, benchmark_units
+from newskills.run.judging import ANSWERS, LOGS, UNIT, Judging, check_judges, judge, judge_units
+from newskills.run.plan import RESULTS, BenchmarkRun, Pieces, PlannedUnit, benchmark_units
 from newskills.run.results import SEEDED, SEEDLESS
 from newskills.run.spec import RunResult, RunSpec, Unit
 from newskills.run.summarize import MetricFor, SummaryOptions, lost_share, summarize
@@ -34,6 +36,7 @@ class EvaluationSpec(Struct, frozen=True, kw_only=True):
     """What to evaluate, and how.
 
     layers       the user's options for every benchmark; they win over the benchmarks' own
+    judges       benchmark → how its answers are judged; the answers of others count as they are graded
     accept_lost  percent of samples that the instrument may lose before the evaluation counts as failed
     """
 
@@ -44,6 +47,7 @@ class EvaluationSpec(Struct, frozen=True, kw_only=True):
     num_chunks: int | None = None
     chunk_ids: tuple[int, ...] = ()
     hosting: Hosting | None = None
+    judges: Mapping[str, Judging] = {}
     rerun_done: bool = False
     sequential: bool = False
     summarize: bool = True
@@ -68,10 +72,29 @@ def plan_evaluation(spec: EvaluationSpec, address: Layer | None = None) -> list[
     planned: list[PlannedUnit] = []
     layers = [*spec.layers, *([address] if address else [])]
     for run in spec.runs:
-        seeds = tuple(range(spec.starting_seed, spec.starting_seed + run.samples)) or None
-        pieces = Pieces(seeds=seeds, num_chunks=spec.num_chunks, chunk_ids=spec.chunk_ids)
-        planned += benchmark_units(run, output_dir=spec.output_dir, pieces=pieces, layers=layers)
+        pieces = Pieces(seeds=_seeds(spec, run), num_chunks=spec.num_chunks, chunk_ids=spec.chunk_ids)
+        results = spec.output_dir / (ANSWERS if run.name in spec.judges else RESULTS)
+        planned += benchmark_units(run, results=results, pieces=pieces, layers=layers)
     return planned
+
+
+def plan_judges(spec: EvaluationSpec, addresses: Mapping[str, Layer] | None = None) -> list[PlannedUnit]:
+    """The units of all judges, resolved; `addresses`: benchmark → server of its judge. Raises as `plan_evaluation`.
+
+    A part of the chunks is not judged: their answers are no whole file.
+    """
+    planned: list[PlannedUnit] = []
+    for run in spec.runs:
+        if run.name in spec.judges and not spec.chunk_ids:
+            address = (addresses or {}).get(run.name)
+            how = spec.judges[run.name]
+            seeds = _seeds(spec, run)
+            planned += judge_units(run.name, how, output_dir=spec.output_dir, seeds=seeds, address=address)
+    return planned
+
+
+def _seeds(spec: EvaluationSpec, run: BenchmarkRun) -> tuple[int, ...] | None:
+    return tuple(range(spec.starting_seed, spec.starting_seed + run.samples)) or None
 
 
 def evaluate(spec: EvaluationSpec, *, say: Say) -> Evaluation:
@@ -79,27 +102,39 @@ def evaluate(spec: EvaluationSpec, *, say: Say) -> Evaluation:
 
     Raises NewskillsError for what can be refused before the first request; later trouble is in the result.
     """
-    planned = plan_evaluation(spec)
-    check_kinds([piece.unit for piece in planned])
+    planned, judged = plan_evaluation(spec), plan_judges(spec)
+    check_kinds([piece.unit for piece in [*planned, *judged]])
     check_units(planned, spec.hosting)
+    check_judges(judged, rerun_done=spec.rerun_done)
     with hosted(spec.hosting, planned, rerun_done=spec.rerun_done) as server:
         pieces = plan_evaluation(spec, address_of(server)) if server else planned
         units = tuple(piece.unit for piece in pieces)
-        result = execute(
-            RunSpec(
-                units=units,
-                output_dir=str(spec.output_dir),
-                rerun_done=spec.rerun_done,
-                resume_with=spec.resume_with,
-                log_dir=spec.log_dir,
-                sequential=spec.sequential,
-                beside=describe_benchmarks(spec.runs, units),
-            )
+        common = RunSpec(
+            units=units,
+            output_dir=str(spec.output_dir),
+            rerun_done=spec.rerun_done,
+            resume_with=spec.resume_with,
+            log_dir=spec.log_dir,
+            sequential=spec.sequential,
+            beside=describe_benchmarks(spec.runs, units),
         )
+        result = execute(common)
+    if judged and not result.exit_code:
+        result = _with_judgements(spec, common, result)
     evaluation = Evaluation(result=result, exit_code=result.exit_code, message=result.message)
     if spec.summarize and all(unit.status == "done" for unit in result.units) and not spec.chunk_ids:
         _report(spec, evaluation, say)
     return evaluation
+
+
+def _with_judgements(spec: EvaluationSpec, common: RunSpec, answers: RunResult) -> RunResult:
+    logs = str(Path(spec.log_dir) / LOGS) if spec.log_dir else ""
+    beside = describe_judges(spec.runs, common.units, [piece.unit for piece in plan_judges(spec)])
+    own = replace(common, units=(), beside=beside, log_dir=logs, output_dir=logs)
+    judged = judge(spec.judges, lambda addresses: plan_judges(spec, addresses), own)
+    judged.units[:0] = answers.units
+    judged.retries += answers.retries
+    return judged
 
 
 def check_kinds(units: Sequence[Unit]) -> None:
@@ -142,6 +177,28 @@ def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> 
     return files
 
 
+def describe_judges(
+    runs: Sequence[BenchmarkRun], answers: Sequence[Unit], judges: Sequence[Unit]
+) -> dict[str, Any]:
+    """`benchmark.json` beside what the judges write: as that of the answers, and who judged them."""
+    recipe = Recipe(os.environ)
+    files = {}
+    for run in runs:
+        unit = next((unit for unit in judges if unit.name == f"{UNIT}{run.name}"), None)
+        if unit is None:
+            continue
+        prompt = recipe.prompt(unit.config)
+        (content,) = describe_benchmarks([run], answers).values()
+        content["judge"] = {
+            "model": unit.config.server.model,
+            "prompt": str(prompt.name),
+            "prompt_hash": prompt.hash,
+            "grader": grader_id(unit.config),
+        }
+        files[str(unit.merged.parent / BENCHMARK_FILE)] = content
+    return files
+
+
 def _report(spec: EvaluationSpec, evaluation: Evaluation, say: Say) -> None:
     options = SummaryOptions(
         benchmarks=tuple(run.name for run in spec.runs),
@@ -164,9 +221,15 @@ def lost_too_much(reports: Sequence[Report], accept_lost: float) -> str:
     lost = lost_share(reports) * 100
     if lost <= accept_lost:
         return ""
+    remedy = "--rerun_done does those files over from the start"
+    if any(report.ledger.causes.get("judge", 0) for report in reports):
+        remedy = (
+            "The same command asks again where the judge gave no reply; --extra_judge_args='++skip_filled=false' has "
+            "all answers judged anew"
+        )
     return (
         f"{lost:.1f} % of the samples were lost to the instrument (more than {accept_lost:g} %), so there is no "
-        "headline. --rerun_done does those files over from the start; --accept_lost PERCENT accepts them."
+        f"headline. {remedy}; --accept_lost PERCENT accepts them."
     )
 
 

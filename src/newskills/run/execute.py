@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from newskills.base import aio
-from newskills.base.errors import StorageError
+from newskills.base.errors import DataError, StorageError
 from newskills.base.records import Request
 from newskills.base.store import write_json
 from newskills.run.build import Recipe
@@ -49,6 +49,9 @@ def execute(
     from rich.console import Console
 
     console = console or Console(stderr=True)
+    for path in spec.needs:
+        if not Path(path).exists():
+            raise DataError(f"There is no {path}: what is to be worked on is not complete.")
     if spec.sequential and len(spec.units) > 1:
         return _one_by_one(spec, console=console, environ=environ, begin=begin)
     _allow_many_files()

@@ -16,7 +16,7 @@ from newskills.models.config import key_of
 from newskills.models.serving import ServeSpec
 from newskills.run.execute import check
 from newskills.run.plan import PlannedUnit
-from newskills.run.prepare import is_finished
+from newskills.run.prepare import asks_nothing
 from newskills.run.servers import RunningServer, running_server
 
 
@@ -33,10 +33,10 @@ def hosted(
 ) -> AbstractContextManager[RunningServer | None]:
     """The server of `hosting`, running inside the `with`; None where it is not needed.
 
-    It is not needed where the endpoint is somebody else's, or all units are finished. Nobody else on this machine can
-    use it, where the engine can ask for a key.
+    It is not needed where the endpoint is somebody else's, or no unit has anything to ask. Nobody else on this
+    machine can use it, where the engine can ask for a key.
     """
-    if hosting is None or (not rerun_done and all(is_finished(piece.unit) for piece in planned)):
+    if hosting is None or (not rerun_done and all(asks_nothing(piece.unit) for piece in planned)):
         return nullcontext()
     given, _ = key_of(planned[0].unit.config.server, os.environ)
     key = given or secrets.token_hex(16)

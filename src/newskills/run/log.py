@@ -272,10 +272,17 @@ def log_line(record: Row, position_key: str, position: int, key: str) -> bytes:
     return encode_line({**record, position_key: position, KEY_FIELD: key})
 
 
-def restore_log(output: Path, log: Path, position_key: str, drop: frozenset[str]) -> None:
-    """Turns a finished file back into a generation log without the fields `drop` (to grade it again)."""
+def restore_log(
+    output: Path, log: Path, position_key: str, drop: frozenset[str], lacking: str | None = None
+) -> None:
+    """Turns a finished file back into a generation log without the fields `drop` (to grade it again).
+
+    Records with the field `lacking` are left out: they are to be made again.
+    """
     with atomic_write(log) as file:
         for position, record in enumerate(read_rows(output)):
+            if lacking in record:
+                continue
             raw = {name: value for name, value in record.items() if name not in drop}
             if record.get("outcome") == "unscored" and "error" in record:
                 raw |= {name: record[name] for name in ("outcome", "outcome_cause") if name in record}

@@ -103,21 +103,21 @@ def parse_benchmarks(
 
 
 def benchmark_units(
-    run: BenchmarkRun, *, output_dir: Path, pieces: Pieces, layers: Sequence[Layer]
+    run: BenchmarkRun, *, results: Path, pieces: Pieces, layers: Sequence[Layer]
 ) -> list[PlannedUnit]:
-    """All (seed, chunk) units of one benchmark; `layers` are the user's and win over the benchmark's."""
+    """All (seed, chunk) units of one benchmark, below the folder `results`; `layers` win over the benchmark's."""
     benchmark = run.benchmark
     task = Layer(
         f"benchmark {run.name}",
         {
             "prompt_config": benchmark.prompt,
             "solver": benchmark.solver,
-            "eval_type": benchmark.grader,
+            "eval_type": benchmark.grader or None,
             "eval_config": benchmark.grader_config,
             **benchmark.defaults,
         },
     )
-    folder = output_dir / RESULTS / Path(*run.name.split("."))
+    folder = results / Path(*run.name.split("."))
     return _units(run.name, run.input_file, folder, pieces, [task, *layers])
 
 

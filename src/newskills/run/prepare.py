@@ -22,7 +22,7 @@ from newskills.run.paths import done_path
 from newskills.run.rows import Input, bounds, scan
 from newskills.run.spec import RunSpec, Unit, UnitResult
 from newskills.run.state import State, changes, load_state, settings
-from newskills.run.unit import UnitRun, changed_settings, unit_result
+from newskills.run.unit import REFUSED, UnitRun, changed_settings, unit_result
 
 
 class Prepared(Struct):
@@ -64,7 +64,7 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
         return Prepared(UnitRun(unit, source, rows, fresh, Index(len(rows))), solver)
     if changed:
         raise changed_settings(unit, changed)
-    if finished and not (state is not None and paths.output.exists() and _graded_otherwise(unit, state)):
+    if finished and not (state is not None and paths.output.exists() and _reopens(unit, state)):
         return _finished(unit, state)
     solver = _checked_solver(unit, recipe, prompt, source, rows)
     return Prepared(_resume(unit, source, rows, state, fresh), solver)
@@ -74,6 +74,25 @@ def is_finished(unit: Unit) -> bool:
     """The marker and the file are there; for a chunk, the merged file will do."""
     merged = done_path(unit.merged).exists() and unit.merged.exists()
     return merged or (unit.paths.done.exists() and unit.paths.output.exists())
+
+
+def asks_nothing(unit: Unit) -> bool:
+    """Whether no model is needed for what is left of it. Raises DataError."""
+    if not unit.config.skip_filled or not is_finished(unit):
+        return False
+    state = load_state(unit.paths.state) if unit.config.judges else None
+    return state is None or state.unjudged == 0
+
+
+def check_begun(unit: Unit, recipe: Recipe) -> None:
+    """For an input that is not complete yet: refuses settings unlike those of rows that are done. Raises DataError."""
+    state = load_state(unit.paths.state)
+    if state is None or not unit.config.skip_filled or not _binds(unit, state):
+        return
+    prompt = recipe.prompt(unit.config)
+    wanted = settings(unit.config, input_digest="", prompt=f"{prompt.name} {prompt.hash}")
+    if changed := changes({**state.settings, "input_file": None}, {**wanted, "input_file": None}):
+        raise changed_settings(unit, changed)
 
 
 def first_request(unit: Unit, recipe: Recipe) -> Request:
@@ -93,6 +112,11 @@ def _binds(unit: Unit, state: State) -> bool:
 def _graded_otherwise(unit: Unit, state: State) -> bool:
     """Whether another grader is asked for now. A run without a grader leaves verdicts as they are."""
     return unit.config.eval_type is not None and state.grader != grader_id(unit.config)
+
+
+def _reopens(unit: Unit, state: State) -> bool:
+    """Whether a finished file has more to do: verdicts of another grader, or judgements that were refused."""
+    return _graded_otherwise(unit, state) or (unit.config.judges and state.unjudged > 0)
 
 
 def _finished(unit: Unit, state: State | None) -> UnitResult:
@@ -136,7 +160,8 @@ def _resume(unit: Unit, source: Input, rows: range, before: State | None, state:
 
 
 def _take_back(unit: Unit, before: State | None, rows: int) -> None:
-    """A whole file without its marker, or one to be graded again: only its verdicts are made anew."""
+    """A whole file without its marker, or one to be graded again: only its verdicts are made anew, and judgements that
+    were refused."""
     paths = unit.paths
     found = count_lines(paths.output)
     if found != rows:
@@ -145,7 +170,8 @@ def _take_back(unit: Unit, before: State | None, rows: int) -> None:
             hint="Delete it, use another output folder, or start it over with --rerun_done.",
         )
     drop = frozenset(before.grade_fields if before is not None else ())
-    restore_log(paths.output, paths.log, unit.config.async_position_key, drop)
+    lacking = REFUSED if unit.config.judges else None
+    restore_log(paths.output, paths.log, unit.config.async_position_key, drop, lacking)
     paths.done.unlink(missing_ok=True)
 
 

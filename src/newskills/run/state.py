@@ -42,6 +42,7 @@ class State(Struct, kw_only=True):
     grader         name, version and configuration that made the verdicts
     grade_fields   record fields that the grader wrote
     merged_rows    rows that all chunks have together
+    unjudged       rows without a judgement because the judge refused them; another run asks again
     """
 
     status: Literal["running", "done", "failed", "interrupted", "stopped"]
@@ -52,6 +53,7 @@ class State(Struct, kw_only=True):
     merged_rows: int | None = None
     done: int = 0
     failures: int = 0
+    unjudged: int = 0
     ledger: Ledger = msgspec.field(default_factory=Ledger)
     input_tokens: int | None = None
     output_tokens: int | None = None

@@ -27,9 +27,13 @@ from newskills.run.paths import done_path
 from newskills.run.rows import Input
 from newskills.run.spec import Status, Unit, UnitResult, count
 from newskills.run.state import State
+from newskills.solve.judge import PREFIX
 
 VERDICT_FIELDS = ("outcome", "outcome_cause", "grader", "why")
 YIELD_EVERY = 256
+REFUSED = f"{PREFIX}error"
+"""Field of a record that the judge gave no reply for."""
+JUDGE_ANEW = "judge the same answers anew: --extra_judge_args='++skip_filled=false'."
 
 
 class Job(Struct):
@@ -48,6 +52,7 @@ class UnitRun:
         self.kept = index.done
         self.open_jobs = 0
         self.exhausted = False
+        self._prefix = PREFIX if unit.config.judges else ""
         self.failures = self.unfit = 0
         self.unscored = 0
         self._in_grading = 0
@@ -125,7 +130,7 @@ class UnitRun:
         self.index.add(sample.position, offset, content_key(sample.id, attempt.key), line, gradable=gradable)
         self.unscored += not gradable
         if gradable:
-            _count_tokens(self.state, attempt.fields)
+            _count_tokens(self.state, attempt.fields, self._prefix)
         self.open_jobs -= 1
         if gradable and self._grading is not None and not self._grading.full:
             self._grade(self._grading, sample.position, record)
@@ -134,11 +139,11 @@ class UnitRun:
         """Books a failure: an unscored record where failures were accepted, else it is left for a resume."""
         fields = {
             self.config.generation_key: "",
-            "num_generated_tokens": 0,
-            "error": failure.kind,
-            "detailed_error": failure.message,
+            f"{self._prefix}num_generated_tokens": 0,
+            f"{self._prefix}error": failure.kind,
+            f"{self._prefix}detailed_error": failure.message,
             "outcome": "unscored",
-            "outcome_cause": failure.cause,
+            "outcome_cause": "judge" if self.config.judges else failure.cause,
         }
         if self.config.server.enable_soft_fail:
             self.answered(job.sample, Attempt(sample_id=job.sample.id, key=job_key(job.request), fields=fields))
@@ -224,7 +229,7 @@ class UnitRun:
             self.merged = merge_if_complete(self.unit.merged, self.config.num_chunks, self.state.merged_rows)
 
     def _write_final(self) -> None:
-        ledger, written = Ledger(), set[str]()
+        ledger, written, unjudged = Ledger(), set[str](), 0
         tally = msgspec.structs.replace(self.state, input_tokens=None, output_tokens=None)
         scores = msgspec.json.Decoder(GradeLine)
         with contextlib.ExitStack() as stack:
@@ -239,11 +244,12 @@ class UnitRun:
                     record |= fields
                     written |= fields.keys()
                 if "error" not in record:
-                    _count_tokens(tally, record)
+                    _count_tokens(tally, record, self._prefix)
+                unjudged += REFUSED in record
                 if "outcome" in record:
                     count(ledger, record["outcome"], record.get("outcome_cause"))
                 file.write(encode_line(record))
-        self.state.ledger, self.state.grade_fields = ledger, sorted(written)
+        self.state.ledger, self.state.grade_fields, self.state.unjudged = ledger, sorted(written), unjudged
         self.state.input_tokens, self.state.output_tokens = tally.input_tokens, tally.output_tokens
 
     def _logged(self, log: Reader, position: int) -> Row:
@@ -261,11 +267,11 @@ class UnitRun:
         state.save(self.paths.state)
 
 
-def _count_tokens(state: State, record: Row) -> None:
-    """Adds what the server reported."""
-    if (read := record.get("num_input_tokens")) is not None:
+def _count_tokens(state: State, record: Row, prefix: str) -> None:
+    """Adds what the server reported, in fields whose names begin with `prefix`."""
+    if (read := record.get(f"{prefix}num_input_tokens")) is not None:
         state.input_tokens = (state.input_tokens or 0) + read
-    if (written := record.get("num_generated_tokens")) is not None:
+    if (written := record.get(f"{prefix}num_generated_tokens")) is not None:
         state.output_tokens = (state.output_tokens or 0) + written
 
 
@@ -291,9 +297,10 @@ def _message_without(message: Any, kinds: frozenset[str]) -> Any:
 
 def changed_settings(unit: Unit, what: Sequence[str]) -> DataError:
     """The refusal to mix two runs in one file."""
+    anew = JUDGE_ANEW if unit.config.judges else "start these files over with --rerun_done."
     return DataError(
         f"{unit.paths.output} was begun with other settings; changed: {', '.join(what)}.",
-        hint="Use another output folder, or start these files over with --rerun_done.",
+        hint=f"Use another output folder, or {anew}",
     )
 
 

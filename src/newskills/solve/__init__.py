@@ -18,6 +18,8 @@ SOLVERS = Registry(
     {
         "chat": "newskills.solve.parts:chat",
         "code_execution": "newskills.solve.parts:code_execution",
+        "llm_judge": "newskills.solve.judge:JudgeSolver",
+        "math_judge": "newskills.solve.judge:MathJudgeSolver",
         "sc_tir": "newskills.solve.sc_tir:ScTirSolver",
         "tools": "newskills.solve.parts:tools",
     },

@@ -64,6 +64,11 @@ class ChatSolver:
         self._template = template
         self._counter = counter
 
+    @property
+    def generation_key(self) -> str:
+        """Field of the record that gets the text."""
+        return self._options.generation_key
+
     def request(self, sample: Sample) -> Request:
         """Raises DataError, with the record's id, for a row that the prompt does not fit."""
         try:

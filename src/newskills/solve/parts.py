@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.protocols import Tokenizer
+from newskills.base.records import Row
 from newskills.solve.chat import ChatSolver
 from newskills.solve.code_execution import CodeExecutionSolver, CodeOptions
 from newskills.solve.tool_loop import ToolOptions, ToolSolver
@@ -17,12 +18,14 @@ class SolverParts(Struct, frozen=True, kw_only=True):
 
     code   how code in the text is marked and run; None where no code tags are named
     tools  what the model may call; None where there is nothing
+    stamp  which model answers, to what prompt and how, for solvers that leave this in their records
     """
 
     chat: ChatSolver
     code: CodeOptions | None = None
     tools: ToolOptions | None = None
     counter: Tokenizer | None = None
+    stamp: Row = {}
 
 
 def chat(parts: SolverParts) -> ChatSolver:

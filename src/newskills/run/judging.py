@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The second generation of a judged evaluation: another model reads the answers, seed by seed, and its verdicts count.
+
+Answers lie in `tmp-eval-results/<benchmark>/`, what the judge makes of them in `eval-results/<benchmark>/`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from newskills.base.benchmark import Judge
+from newskills.config.layers import Layer
+from newskills.run.build import Recipe, grader_id
+from newskills.run.config import JUDGES
+from newskills.run.execute import execute
+from newskills.run.hosting import Hosting, address_of, hosted
+from newskills.run.paths import done_path
+from newskills.run.plan import RESULTS, Pieces, PlannedUnit, folder_units
+from newskills.run.prepare import asks_nothing, check_begun
+from newskills.run.spec import RunResult, RunSpec
+
+ANSWERS = "tmp-eval-results"
+"""Folder of answers that a judge has yet to read, below the output folder."""
+LOGS = "judge"
+"""Of the judge, below the logs of the evaluation."""
+UNIT = "judge-"
+"""What names of judging units begin with; the benchmark's follows."""
+
+
+class Judging(Struct, frozen=True, kw_only=True):
+    """How the answers of one benchmark are judged; `layers` are the user's, and win over the judge's own."""
+
+    judge: Judge
+    layers: Sequence[Layer] = ()
+    hosting: Hosting | None = None
+
+
+def judge_layer(judge: Judge) -> Layer:
+    """The settings of a generation that judges. Single refused requests leave single samples unscored."""
+    return Layer(
+        "judge",
+        {
+            "prompt_config": judge.prompt,
+            "solver": JUDGES.get(judge.kind, judge.kind),
+            "generation_key": judge.generation_key,
+            "add_generation_stats": False,
+            "eval_type": judge.grader,
+            "eval_config": judge.grader_config,
+            "server.enable_soft_fail": True,
+            **judge.defaults,
+        },
+    )
+
+
+def judge_units(
+    name: str,
+    judging: Judging,
+    *,
+    output_dir: Path,
+    seeds: tuple[int, ...] | None,
+    address: Layer | None = None,
+) -> list[PlannedUnit]:
+    """One unit per seed of the benchmark `name`. Raises ConfigError, UnknownNameError."""
+    place = Path(*name.split("."))
+    layers = [judge_layer(judging.judge), *judging.layers, *([address] if address else [])]
+    planned = folder_units(
+        output_dir / ANSWERS / place,
+        output_dir=output_dir / RESULTS / place,
+        pieces=Pieces(seeds=seeds),
+        layers=layers,
+    )
+    return [replace(piece, unit=replace(piece.unit, name=f"{UNIT}{name}")) for piece in planned]
+
+
+def check_judges(planned: Sequence[PlannedUnit], *, rerun_done: bool) -> None:
+    """Refuses what can be refused before there are answers: keys, settings, prompts, judgements made by other settings.
+
+    Raises NewskillsError.
+    """
+    with closing(Recipe(os.environ)) as recipe:
+        for piece in planned:
+            recipe.check_model(piece.unit.config)
+            grader_id(piece.unit.config)
+            recipe.solver(piece.unit.config, recipe.prompt(piece.unit.config))
+            if not rerun_done:
+                check_begun(piece.unit, recipe)
+
+
+PlanJudges = Callable[[Mapping[str, Layer]], Sequence[PlannedUnit]]
+"""Benchmark → address of the judge that was started for it; gives the units with these addresses in them."""
+
+
+def judge(judges: Mapping[str, Judging], plan: PlanJudges, spec: RunSpec) -> RunResult:
+    """Judges all answers, by one server after the other where several are to be started. `spec`: without units.
+
+    Stops at the first that does not come to its end. Raises NewskillsError as `execute`.
+    """
+    total = RunResult(units=[])
+    hosts: list[Hosting | None] = []
+    for judging in judges.values():
+        if judging.hosting not in hosts:
+            hosts.append(judging.hosting)
+    for host in hosts:
+        names = [name for name, judging in judges.items() if judging.hosting == host]
+        own = {f"{UNIT}{name}" for name in names}
+        planned = [piece for piece in plan({}) if piece.unit.name in own]
+        with hosted(host, planned, rerun_done=spec.rerun_done) as server:
+            if (address := address_of(server)) is not None:
+                planned = [piece for piece in plan(dict.fromkeys(names, address)) if piece.unit.name in own]
+            done = execute(judge_spec(spec, planned))
+        total.units += done.units
+        total.retries += done.retries
+        total.exit_code, total.message = done.exit_code, done.message
+        if done.exit_code:
+            break
+    return total
+
+
+def judge_spec(spec: RunSpec, planned: Sequence[PlannedUnit]) -> RunSpec:
+    """`spec` for these units, which need their answers to be complete."""
+    units = tuple(piece.unit for piece in planned)
+    waiting = [Path(unit.config.input_file) for unit in units if not asks_nothing(unit)]
+    return replace(spec, units=units, needs=tuple(str(done_path(path)) for path in waiting))

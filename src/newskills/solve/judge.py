@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One question to a judge about an answer that is in the row already."""
+
+from __future__ import annotations
+
+from newskills.base.protocols import Kit
+from newskills.base.records import Attempt, Request, Row, Sample
+from newskills.solve.chat import MAIN, ask
+from newskills.solve.parts import SolverParts
+
+PREFIX = "judge_"
+"""Of the fields about the judge's own generation: those about the answer's stay as they are."""
+YES = "The predicted answer is the expected text.\nJudgement: Yes"
+NO = "There is no predicted answer.\nJudgement: No"
+
+
+class JudgeSolver:
+    """The judge's text under the generation key, and who judged: `judge_model`, `judge_prompt`, `judge_temperature`.
+
+    A row whose answer was lost to the instrument is not judged: it stays unscored, with the cause it has.
+    """
+
+    def __init__(self, parts: SolverParts) -> None:
+        self._chat = parts.chat
+        self._key = parts.chat.generation_key
+        self._stamp = {f"{PREFIX}{name}": value for name, value in parts.stamp.items()}
+
+    def request(self, sample: Sample) -> Request:
+        """Raises DataError for a row that the prompt does not fit."""
+        return self._chat.request(sample)
+
+    async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
+        if (known := self._unasked(sample.row)) is not None:
+            return Attempt(sample_id=sample.id, key=request.key(), fields=known)
+        reply = await ask(kit.models[MAIN], request)
+        attempt = await self._chat.attempt(sample, request, reply, self._chat.text(reply))
+        fields = {self._key: attempt.fields[self._key], **self._stamp}
+        fields |= {f"{PREFIX}{k.lstrip('_')}": v for k, v in attempt.fields.items() if k != self._key}
+        attempt.fields = fields
+        return attempt
+
+    def _unasked(self, row: Row) -> Row | None:
+        """The fields of a row that needs no question."""
+        if row.get("outcome") != "unscored" or not row.get("error"):
+            return None
+        return {self._key: None, "outcome": "unscored", "outcome_cause": row.get("outcome_cause") or "provider"}
+
+
+class MathJudgeSolver(JudgeSolver):
+    """Asks no model where `predicted_answer` is missing (No) or is the text of `expected_answer` (Yes)."""
+
+    def _unasked(self, row: Row) -> Row | None:
+        if (lost := super()._unasked(row)) is not None or "predicted_answer" not in row:
+            return lost
+        answer, expected = row["predicted_answer"], row.get("expected_answer")
+        if answer is None or not str(answer).strip():
+            return {self._key: NO, f"{PREFIX}prefilled": True}
+        if expected is not None and str(answer).strip() == str(expected).strip():
+            return {self._key: YES, f"{PREFIX}prefilled": True}
+        return None
