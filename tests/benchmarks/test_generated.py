@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from newskills.base.benchmark import Benchmark
-from newskills.benchmarks import get_benchmark, list_benchmarks
-from newskills.benchmarks.generate_catalog import TARGET, built_in, catalog_text
+from newskills.base.benchmark import Benchmark, Group
+from newskills.benchmarks import expand, get_benchmark, get_group, list_all, list_benchmarks
+from newskills.benchmarks.generate_catalog import TARGET, built_in, built_in_groups, catalog_text
 from newskills.benchmarks.pages import pages
 from newskills.graders import make_grader
 from newskills.metrics import make_metric
@@ -20,6 +20,7 @@ from newskills.prompts import prompt_names
 
 DOCS = Path(__file__).parents[2] / "docs" / "benchmarks"
 ALL = [benchmark for _, benchmark in built_in()]
+GROUPS = [group for _, group in built_in_groups()]
 
 
 def test_the_catalog_is_up_to_date() -> None:
@@ -53,14 +54,24 @@ def test_every_benchmark_can_be_used(benchmark: Benchmark) -> None:
     assert benchmark.licence
     assert benchmark.homepage.startswith("https://")
     assert bool(benchmark.sources) != bool(benchmark.generate_rows)
-    assert benchmark.items[benchmark.split] > 0
+    assert benchmark.items.get(benchmark.split, 0) > 0 or benchmark.unverified
     assert benchmark.prompt in prompt_names()
     assert make_grader(benchmark.grader, benchmark.grader_config)
     assert make_metric(benchmark.metric, **benchmark.metric_config)
-    assert all(source.url.startswith("https://") or source.hf for source in benchmark.sources)
-    assert all(source.sha256 or not source.revision for source in benchmark.sources)
+    for source in benchmark.sources:
+        assert source.url.startswith("https://") or source.hf or (source.github and source.members)
+        assert source.sha256 or not source.revision or source.github or "{" in source.url
     assert get_benchmark(benchmark.name) == benchmark
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.name)
+def test_every_group_has_its_members(group: Group) -> None:
+    assert group.title
+    members = expand(group.name)
+    assert [member.name for member in members] == [f"{group.name}.{group.short(name)}" for name in group.members]
+    assert get_group(group.name) == group
 
 
 def test_every_entry_is_a_benchmark() -> None:
     assert [entry.name for entry in list_benchmarks()] == [benchmark.name for benchmark in ALL]
+    assert {entry.name for entry in list_all() if entry.members} == {group.name for group in GROUPS}

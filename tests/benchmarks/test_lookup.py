@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
-from newskills.benchmarks import get_benchmark, list_benchmarks
+from newskills.benchmarks import expand, get_benchmark, get_group, list_benchmarks
 from newskills.benchmarks.data import load_rows, prepare
 
 CONSTANTS = """
@@ -68,7 +68,8 @@ def test_unknown_names_get_a_suggestion() -> None:
 
 
 def test_lists_by_category() -> None:
-    assert {entry.name for entry in list_benchmarks("science")} == {"gpqa"}
+    assert "gpqa" in {entry.name for entry in list_benchmarks("science")}
+    assert {entry.category for entry in list_benchmarks("science")} == {"science"}
     assert list_benchmarks("math_natural") == list_benchmarks("math-natural")
     with pytest.raises(UnknownNameError, match="math-natural"):
         list_benchmarks("math-naturals")
@@ -86,6 +87,45 @@ def test_a_file_and_an_attribute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (tmp_path / "empty.py").write_text("")
     with pytest.raises(ConfigError, match="named BENCHMARK"):
         get_benchmark("./empty.py")
+
+
+GROUP_FILE = """
+from newskills.base.benchmark import Benchmark, Group
+A = Benchmark(name="a", category="own", title="a", split="dev", defaults={"inference.temperature": 1, "x": 1})
+B = Benchmark(name="both.b", category="own", title="b")
+GROUP = Group(name="both", category="own", title="both", members={
+    "./both.py::A": {"samples": 3, "defaults": {"x": 2}}, "./both.py::B": {}, "gsm8k": {"prompt": "generic/default"}
+})
+WRONG = Group(name="wrong", category="own", title="wrong", members={"gsm8k": {"promt": "generic/default"}})
+"""
+
+
+def test_groups_expand_to_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "both.py").write_text(GROUP_FILE)
+    monkeypatch.chdir(tmp_path)
+    first, second, third = expand("./both.py")
+    assert [one.name for one in (first, second, third)] == ["both.A", "both.B", "both.gsm8k"]
+    assert (first.samples, first.split) == (3, "dev")
+    assert first.defaults == {"inference.temperature": 1, "x": 2}
+    assert (third.prompt, third.data, third.sources) == (
+        "generic/default",
+        "gsm8k",
+        get_benchmark("gsm8k").sources,
+    )
+    with pytest.raises(ConfigError, match=r"is a group of 3 benchmarks: both\.A, both\.B, both\.gsm8k"):
+        get_benchmark("both.py::GROUP")
+    with pytest.raises(ConfigError, match="sets 'promt' of gsm8k, which benchmarks do not have"):
+        expand("both.py::WRONG")
+    assert [one.name for one in expand("gsm8k")] == ["gsm8k"]
+    assert get_group("gsm8k") is None
+    assert get_group("nothing") is None
+
+
+def test_a_file_with_several_benchmarks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "several.py").write_text(MINE.replace("WRONG = 5", "BENCHMARKS = (OTHER,)"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="has several benchmarks: mine, other"):
+        get_benchmark("./several.py")
 
 
 def test_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

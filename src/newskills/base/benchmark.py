@@ -187,5 +187,5 @@ class Group(Struct, frozen=True, kw_only=True):
     traps: tuple[str, ...] = ()
 
     def short(self, member: str) -> str:
-        """What `member` is called inside the group: without the group's name before it."""
-        return member.removeprefix(f"{self.name}.")
+        """What `member` is called inside the group: without the group's name, or the path, before it."""
+        return member.removeprefix(f"{self.name}.").rpartition("::")[2].rpartition("/")[2].removesuffix(".py")

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import newskills.benchmarks
-from newskills.base.benchmark import Benchmark
+from newskills.base.benchmark import Benchmark, Group
 from newskills.base.errors import ConfigError
 from newskills.base.registry import fold
 from newskills.benchmarks import Entry
+from newskills.benchmarks.lookup import exported
 
 TARGET = Path(newskills.benchmarks.__file__).with_name("catalog.py")
 _HEAD = '''# SPDX-License-Identifier: Apache-2.0
@@ -30,27 +31,34 @@ CATALOG: tuple[tuple[object, ...], ...] = (
 
 def built_in() -> Iterator[tuple[str, Benchmark]]:
     """(module, benchmark) of every file in the category packages, by category and name."""
+    return ((module, item) for module, item in _exports() if isinstance(item, Benchmark))
+
+
+def built_in_groups() -> Iterator[tuple[str, Group]]:
+    """(module, group), in the same order."""
+    return ((module, item) for module, item in _exports() if isinstance(item, Group))
+
+
+def _exports() -> list[tuple[str, Benchmark | Group]]:
     found = []
     for package in pkgutil.iter_modules(newskills.benchmarks.__path__, "newskills.benchmarks."):
         if not package.ispkg:
             continue
         folder = importlib.import_module(package.name).__path__
         for info in pkgutil.iter_modules(folder, f"{package.name}."):
-            module = importlib.import_module(info.name)
-            own = getattr(module, "BENCHMARK", None)
-            several: tuple[Benchmark, ...] = (own,) if own is not None else module.BENCHMARKS
-            found += [(info.name, benchmark) for benchmark in several]
-    yield from sorted(found, key=lambda pair: (pair[1].category, fold(pair[1].name)))
+            found += [(info.name, item) for item in exported(importlib.import_module(info.name))]
+    return sorted(found, key=lambda pair: (pair[1].category, fold(pair[1].name)))
 
 
 def catalog_text() -> str:
     """The text of `catalog.py`. Raises ConfigError where two benchmarks share a name."""
     lines, owners = [], dict[str, str]()
-    for module, benchmark in built_in():
-        for name in dict.fromkeys(map(fold, (benchmark.name, *benchmark.aliases))):
+    for module, item in _exports():
+        for name in dict.fromkeys(map(fold, (item.name, *item.aliases))):
             if owners.setdefault(name, module) != module:
                 raise ConfigError(f"{module} and {owners[name]} both call a benchmark '{name}'.")
-        lines.append(f"    {tuple(_entry(module, benchmark))!r},\n")
+        entry = _entry(module, item) if isinstance(item, Benchmark) else _group_entry(module, item)
+        lines.append(f"    {tuple(entry)!r},\n")
     return _HEAD + "".join(lines) + ")\n"
 
 
@@ -69,6 +77,26 @@ def _entry(module: str, benchmark: Benchmark) -> Entry:
         licence=benchmark.licence,
         requires=benchmark.requires,
         needs_sandbox=benchmark.needs_sandbox,
+        verified=not benchmark.unverified,
+    )
+
+
+def _group_entry(module: str, group: Group) -> Entry:
+    return Entry(
+        name=group.name,
+        aliases=group.aliases,
+        category=group.category,
+        module=module,
+        title=group.title,
+        split="",
+        items=0,
+        prompt="",
+        grader="",
+        metric="",
+        licence="",
+        requires="",
+        needs_sandbox=False,
+        members=tuple(group.members),
     )
 
 

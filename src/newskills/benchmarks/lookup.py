@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Name → benchmark or group, wherever it is defined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from newskills.base.benchmark import Benchmark, Group
+from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.registry import fold, load_attr, load_module
+from newskills.benchmarks import ENTRY_POINTS, Entry, Extra, entries
+from newskills.benchmarks.external import extra_folders, installed, load_folder
+
+
+def get_benchmark(name: str, extra: Extra | None = None) -> Benchmark:
+    """The benchmark called `name`: a name or alias, `group.member`, `file.py`, `folder`, `module::attr`.
+
+    `extra` adds benchmarks: a mapping name → folder, the same as JSON text or as the path of a JSON file.
+    `NEMO_SKILLS_EXTRA_BENCHMARK_MAP` and `NEMO_SKILLS_EXTRA_DATASETS` are honoured. Raises UnknownNameError,
+    ConfigError for a group, a broken file, or a name that stands for two benchmarks.
+    """
+    found = _find(name, extra)
+    if isinstance(found, Benchmark):
+        return found
+    members = [f"{found.name}.{found.short(member)}" for member in found.members]
+    raise ConfigError(f"{name} is a group of {len(members)} benchmarks: {', '.join(members)}.")
+
+
+def get_group(name: str, extra: Extra | None = None) -> Group | None:
+    """The group called `name`, or None where `name` is none. Raises ConfigError as `get_benchmark`."""
+    try:
+        found = _find(name, extra)
+    except UnknownNameError:
+        return None
+    return found if isinstance(found, Group) else None
+
+
+def expand(name: str, extra: Extra | None = None) -> list[Benchmark]:
+    """The benchmark called `name`, or the members of the group called so. Raises as `get_benchmark`."""
+    found = _find(name, extra)
+    return [member_of(found, member, extra) for member in found.members] if isinstance(found, Group) else [found]
+
+
+def member_of(group: Group, member: str, extra: Extra | None = None) -> Benchmark:
+    """`member` as it is evaluated in `group`: under the name `group.member`, with what the group says differently.
+
+    Raises UnknownNameError, ConfigError for a field that benchmarks do not have.
+    """
+    own = get_benchmark(member, extra)
+    changes = group.members[member]
+    if unknown := sorted(set(changes) - set(Benchmark.__struct_fields__)):
+        raise ConfigError(f"The group {group.name} sets '{unknown[0]}' of {member}, which benchmarks do not have.")
+    name = f"{group.name}.{group.short(member)}"
+    data = own.data or ("" if own.name == name else own.name)
+    defaults = {**own.defaults, **changes.get("defaults", {})}
+    return replace(own, **{"name": name, "aliases": (), "data": data, **changes, "defaults": defaults})
+
+
+def _find(name: str, extra: Extra | None) -> Benchmark | Group:
+    if "::" in name:
+        return _as_benchmark(load_attr(name, "benchmark"), name)
+    if name.endswith(".py"):
+        return _from_file(name)
+    if "/" in name:
+        return load_folder(Path(name).expanduser())
+    places = list(_places(name, extra)) or list(_member_places(name, extra))
+    if not places:
+        known = [known for entry in entries() for known in (entry.name, *entry.aliases)]
+        raise UnknownNameError("benchmark", name, known, hint="All of them: ns list benchmarks")
+    if len(places) > 1:
+        raise ConfigError(
+            f"The name '{name}' stands for several benchmarks: {' and '.join(where for where, _ in places)}.",
+            hint="Rename one, or name it by its path.",
+        )
+    _, found = places[0]
+    return found.load() if isinstance(found, _Built) else found
+
+
+class _Built(NamedTuple):
+    entry: Entry
+
+    def load(self) -> Benchmark | Group:
+        return next(
+            item for item in exported(load_module(self.entry.module, "benchmark")) if item.name == self.entry.name
+        )
+
+
+def exported(module: ModuleType) -> list[Benchmark | Group]:
+    """What a benchmark file defines: BENCHMARK or BENCHMARKS, GROUP or GROUPS."""
+    found = [getattr(module, name) for name in ("BENCHMARK", "GROUP") if hasattr(module, name)]
+    return [*found, *getattr(module, "BENCHMARKS", ()), *getattr(module, "GROUPS", ())]
+
+
+def _from_file(name: str) -> Benchmark | Group:
+    found = exported(load_module(name, "benchmark"))
+    groups = [item for item in found if isinstance(item, Group)]
+    if len(found) > 1 and len(groups) != 1:
+        names = ", ".join(str(getattr(item, "name", item)) for item in found)
+        raise ConfigError(f"{name} has several benchmarks: {names}.", hint="Name one: file.py::VARIABLE.")
+    return _as_benchmark((groups or found or [None])[0], name)
+
+
+def _places(name: str, extra: Extra | None) -> Iterator[tuple[str, _Built | Benchmark | Group]]:
+    """Every place that knows `name`."""
+    for entry in entries():
+        if fold(name) in map(fold, (entry.name, *entry.aliases)):
+            yield f"the built-in '{entry.name}'", _Built(entry)
+    for point in installed(ENTRY_POINTS, name):
+        yield f"the entry point {point.value}", _as_benchmark(point.load(), point.value)
+    for folder in extra_folders(name, extra):
+        yield f"the folder {folder}", load_folder(folder, name)
+
+
+def _member_places(name: str, extra: Extra | None) -> Iterator[tuple[str, Benchmark]]:
+    """The benchmark that a group has under `group.member`."""
+    head, _, rest = name.rpartition(".")
+    if not head or (group := get_group(head, extra)) is None:
+        return
+    for member in group.members:
+        if fold(group.short(member)) == fold(rest):
+            yield f"the group {group.name}", member_of(group, member, extra)
+
+
+def _as_benchmark(found: object, where: str) -> Benchmark | Group:
+    if not isinstance(found, Benchmark | Group):
+        raise ConfigError(
+            f"{where} is no benchmark: a newskills.base.benchmark.Benchmark (or Group) is expected, "
+            f"{'named BENCHMARK' if found is None else f'not {type(found).__name__}'}."
+        )
+    return found
