@@ -238,3 +238,44 @@ def test_reasoning_gym_forgives_dress() -> None:
         score = solve("leg_counting", f"<answer>{dressed}</answer>")
         assert (score.outcome, score.fields["predicted_answer"]) == ("correct", gold), dressed
     assert solve("leg_counting", f"<answer>{gold}1.</answer>").outcome == "wrong"
+
+
+YES = {"A": "Yes", "B": "No", "C": "Maybe"}
+
+
+@pytest.mark.parametrize(
+    ("generation", "letter"),
+    [
+        ("Answer: maybe", "C"),
+        ("**Answer:** No.", "B"),
+        ("Answer: No, since it rains.", "B"),
+        ("Answer: B", "B"),
+        ("The answer is yes", "A"),
+        (r"\boxed{\text{Maybe}}", "C"),
+        (r"\boxed{C}", "C"),
+        ("yes", "A"),
+        ("It is hard to say.\n\nMaybe.", "C"),
+        ("Answer: B\nThe answer depends on the weather, though.", "B"),
+        ("Answer: A\nOn second thought, answer: no", "B"),
+        ("Answer: no\nOn second thought, answer: A", "A"),
+        ("Answer: unknown", None),
+        ("Nobody said yes or no, so I cannot tell.", None),
+        ("", None),
+    ],
+)
+def test_options_by_name(generation: str, letter: str | None) -> None:
+    score = make_grader("multichoice", {}).grade({"generation": generation, "expected_answer": "Maybe", **YES})
+    assert score.fields == {"predicted_answer": letter, "symbolic_correct": letter == "C"}
+
+
+def test_names_of_options_do_not_hide_letters() -> None:
+    options = {"A": "B", "B": "A man", "C": "A dog"}
+    assert choose(r"\boxed{A man}", "B", options).fields["predicted_answer"] == "B"
+    assert choose(r"\boxed{B}", "B", options).fields["predicted_answer"] == "B"
+    assert choose("Answer: same", "A", {"A": "same", "B": "same"}).outcome == "no_answer"
+
+
+@pytest.mark.parametrize("filler", ["*", " ", "\\boxed{", "answer ", "("])
+def test_answer_lines_cost_linear_time(filler: str) -> None:
+    record = {"generation": "answer" + filler * 60_000, "expected_answer": "Maybe", **YES}
+    assert make_grader("multichoice", {}).grade(record).outcome == "no_answer"

@@ -22,6 +22,7 @@ GRADERS = Registry(
         "evalplus": "newskills.graders.code.evalplus:EvalPlusGrader",
         "exact": "newskills.graders.exact:ExactGrader",
         "short_answer": "newskills.graders.short_answer:ShortAnswerGrader",
+        "loglikelihood": "newskills.graders.loglikelihood:LoglikelihoodGrader",
         "grid_match": "newskills.graders.grid:GridGrader",
         "judgement": "newskills.graders.judgement:JudgementGrader",
     },

@@ -1,29 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equality of texts, with blanks, case and Unicode forms made one."""
+"""Equality of texts: the whole reply, or the final answer in it; strictly, or without regard to how it is written."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from typing import Annotated
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
+from newskills.graders.math.extract import Policy, extract
+from newskills.graders.replies import decided, unanswered, unscored, visible
+
+_WRAPPED = re.compile(r"\A\\(?:boxed|text|textbf|texttt|mathrm|mathbf|mathsf)\s?\{(.*)\}\Z", re.DOTALL)
+_BRACKETED = re.compile(r"\A(?:\((\w+)\)|\[(\w+)\])\Z")
+_OPTION = re.compile(r"\A\(?([a-z])(?:\)|[.:](?=\s|\Z))")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_NUMBER = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})")
+_QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "−": "-"})
+_WRAPPERS = (("**", "**"), ("$", "$"), ("`", "`"), ('"', '"'), ("'", "'"), ("\\(", "\\)"), ("\\[", "\\]"))
+_LAYERS = 6
 
 
 class ExactConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++eval_config.*` of `eval_type=exact`."""
 
+    extract: Annotated[
+        Literal["whole", "answer", "brackets"],
+        Meta(description="what is compared: the whole reply; its final answer (box, 'Answer: …'); the last [[…]]"),
+    ] = "whole"
+    loose: Annotated[
+        bool,
+        Meta(
+            description="ignore mark-up, quotes, final punctuation, brackets around an option letter; 1,000 = 1000.0"
+        ),
+    ] = False
     ignore_case: Annotated[bool, Meta(description="compare without regard to upper and lower case")] = True
     answer_key: Annotated[str, Meta(description="field with the model's answer")] = "generation"
     gold_key: Annotated[str, Meta(description="field with the right answer")] = "expected_answer"
+    accepted_key: Annotated[str, Meta(description="field with further right answers, a list")] = "accepted_answers"
 
 
 class ExactGrader:
-    """The whole answer must be the expected text. Fields written: `predicted_answer`, `symbolic_correct`."""
+    """The answer must be the expected text, or one of those accepted besides.
+
+    Fields written: `predicted_answer`, `symbolic_correct`.
+    """
 
     name = "exact"
-    version = "1"
+    version = "2"
     Config = ExactConfig
 
     def __init__(self, config: ExactConfig = ExactConfig()) -> None:  # noqa: B008 - frozen
@@ -34,25 +62,84 @@ class ExactGrader:
         gold = record.get(self.config.gold_key)
         if gold is None:
             why = f"the record has no {self.config.gold_key}"
-            fields: Row = {"predicted_answer": None, "symbolic_correct": None}
-            return Score(outcome="unscored", fields=fields, grader=stamp, why=why, cause="data")
-        text = str(record.get(self.config.answer_key) or "")
-        end = text.rfind("</think>")
-        answer = text[end + len("</think>") :].strip() if end >= 0 else text.strip()
-        if not answer or (end < 0 and "<think>" in text):
-            fields = {"predicted_answer": None, "symbolic_correct": False}
-            cause = "truncation" if "<think>" in text or record.get("finish_reason") == "length" else "model"
-            return Score(outcome="no_answer", fields=fields, grader=stamp, why="no answer", cause=cause)  # type: ignore[arg-type]
-        correct = self._form(answer) == self._form(str(gold))
-        fields = {"predicted_answer": answer, "symbolic_correct": correct}
-        return Score(
-            outcome="correct" if correct else "wrong",
-            fields=fields,
-            grader=stamp,
-            why="same text" if correct else "another text",
-            cause=None if correct else "model",
-        )
+            return unscored(stamp, why, {"predicted_answer": None, "symbolic_correct": None})
+        answer = self._answer(visible(str(record.get(self.config.answer_key) or "")))
+        if not answer:
+            return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
+        golds = [str(gold), *map(str, record.get(self.config.accepted_key) or ())]
+        correct = any(self._same(answer, known) for known in golds)
+        fields: Row = {"predicted_answer": answer, "symbolic_correct": correct}
+        return decided(stamp, correct, fields, "same text" if correct else "another text")
 
-    def _form(self, text: str) -> str:
-        text = " ".join(unicodedata.normalize("NFKC", text).split())
-        return text.casefold() if self.config.ignore_case else text
+    def _answer(self, text: str | None) -> str | None:
+        if not text or self.config.extract == "whole":
+            return text
+        if self.config.extract == "brackets" and (inner := _double_brackets(text)) is not None:
+            return inner
+        return final_answer(text)
+
+    def _same(self, answer: str, gold: str) -> bool:
+        case = self.config.ignore_case
+        if _plain(answer, case) == _plain(gold, case):
+            return True
+        return self.config.loose and _alike(_loose(answer, case), _loose(gold, case))
+
+
+def final_answer(text: str) -> str | None:
+    """The box or what follows "answer is" or "Answer:"; else the text itself, where it is one line."""
+    found = extract(text, Policy())
+    if found.answer is None and found.how == "none" and "\n" not in text:
+        return text or None
+    return found.answer
+
+
+def _double_brackets(text: str) -> str | None:
+    """What the last `[[…]]` holds."""
+    end = text.rfind("]]")
+    start = text.rfind("[[", 0, max(end, 0))
+    return text[start + 2 : end].strip() or None if start >= 0 else None
+
+
+def _plain(text: str, ignore_case: bool) -> str:
+    text = " ".join(unicodedata.normalize("NFKC", text).split())
+    return text.casefold() if ignore_case else text
+
+
+def _loose(text: str, ignore_case: bool) -> str:
+    """Without what only dresses the answer up, from the outside in."""
+    text = _plain(text.translate(_QUOTES), ignore_case)
+    for _ in range(_LAYERS):
+        before = text
+        text = text.strip(" .;,!?:") if re.search(r"\w", text) else text.strip()
+        if wrapped := _WRAPPED.match(text):
+            text = wrapped[1]
+        for left, right in _WRAPPERS:
+            if len(text) > len(left) + len(right) and text.startswith(left) and text.endswith(right):
+                text = text[len(left) : -len(right)]
+        if bracketed := _BRACKETED.match(text):
+            text = bracketed[1] or bracketed[2]
+        if text == before:
+            break
+    return text
+
+
+def _alike(answer: str, gold: str) -> bool:
+    if answer == gold:
+        return True
+    if len(gold) == 1 and gold.isalpha() and (option := _OPTION.match(answer.casefold())):
+        return option[1] == gold.casefold()
+    first, second = _number(answer), _number(gold)
+    if first is not None and second is not None:
+        return first == second
+    return _pieces(answer) == _pieces(gold)
+
+
+def _number(text: str) -> Fraction | None:
+    plain = text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
+    return Fraction(plain) if _NUMBER.fullmatch(plain) else None
+
+
+def _pieces(text: str) -> Sequence[str]:
+    """The elements of a list, however they are separated; without any word, the characters."""
+    text = text.removeprefix("[").removesuffix("]") if re.search(r"\w", text) else text
+    return text.replace(",", " ").replace("'", "").split() if re.search(r"\w", text) else text.replace(" ", "")

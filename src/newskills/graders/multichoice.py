@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import takewhile
 from string import ascii_uppercase
 from typing import Annotated
@@ -21,12 +22,19 @@ _ALPHABETS = str.maketrans(
     | _FULL_WIDTH
 )
 _ALONE = re.compile(r"(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])")
-_ANSWER_LINE = re.compile(
+_ANSWER = (
     r"(?:answer|antwort|réponse|respuesta|risposta|resposta|ответ|答案|答え|정답|الإجابة|উত্তর)"
-    r"[\s*_:：]*(?:is|ist|est|es|è|é|是|为)?[\s*_:：$(\\{]*(?:boxed\s*\{|text\s*\{|mathrm\s*\{)*[\s*_$(]*"
-    r"([A-Za-zＡ-Ｚａ-ｚأبجدهاإঅবডঢকখগঘ])(?![A-Za-z0-9])",
+    r"[\s*_:：]*+(?:(?:is|ist|est|es|è|é|是|为)(?![A-Za-z])[\s*_:：]*+)?[$(\\{*_\s]*+"
+)
+_ANSWER_LINE = re.compile(
+    _ANSWER + r"(?:(?:boxed|text|mathrm)\s*+\{[\s*_$(]*+)*+([A-Za-zＡ-Ｚａ-ｚأبجدهاإঅবডঢকখগঘ])(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
+_ANSWER_TEXT = re.compile(_ANSWER + r"([^\n]{2,300})", re.IGNORECASE)
+_DRESS = " .,;:!?()[]{}*_`'\"$"
+_WRAPPED = re.compile(r"\\(?:boxed|text|textbf|mathrm)\s?\{([^{}]*)\}")
+_CLAUSE = re.compile(r"[.,;(]")
+_LONGEST_NAME = 2_000
 _OPTION_LINE = re.compile(r"^\s*\(?([A-Z])[).:]", re.MULTILINE)
 
 
@@ -44,10 +52,13 @@ class MultichoiceConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class MultichoiceGrader:
-    """Fields written: `predicted_answer` (a letter or null), `symbolic_correct`."""
+    """Fields written: `predicted_answer` (a letter or null), `symbolic_correct`.
+
+    An option may also be named by its text, in the reply and as the gold answer: `{"A": "Yes", "B": "No", "C": "Maybe"}`.
+    """
 
     name = "multichoice"
-    version = "1"
+    version = "2"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen
@@ -57,19 +68,20 @@ class MultichoiceGrader:
         gold = record.get("expected_answer")
         if gold is None or not str(gold).strip():
             return self._score(None, None, "the record has no expected_answer", "data")
-        expected = _letter(str(gold).strip(), 26) or str(gold).strip()
+        names = _names(record)
+        expected = names.get(_folded(str(gold))) or _letter(str(gold).strip(), 26) or str(gold).strip()
         if self.config.use_predicted_answer_key or "generation" not in record:
             field = record.get("predicted_answer")
-            letter, how = (None, "field") if field is None else (_letter(str(field), choices(record)), "field")
+            letter, how = (None if field is None else _meant(str(field), choices(record), names)), "field"
         else:
-            letter, how = self._chosen(record)
+            letter, how = self._chosen(record, names)
         if letter is None:
             cut_short = how == "thinking" or record.get("finish_reason") == "length"
             return self._score(None, False, f"no answer ({how})", "truncation" if cut_short else "model")
         correct = letter == expected
         return self._score(letter, correct, f"letter ({how})", None if correct else "model")
 
-    def _chosen(self, record: Row) -> tuple[str | None, str]:
+    def _chosen(self, record: Row, names: Mapping[str, str]) -> tuple[str | None, str]:
         text = str(record["generation"] or "")
         end = text.rfind("</think>")
         if end < 0 and "<think>" in text:
@@ -77,10 +89,14 @@ class MultichoiceGrader:
         text = text[end + len("</think>") :] if end >= 0 else text
         count = choices(record)
         for candidate, how in self._candidates(text, record):
-            if (letter := _letter(candidate, count)) is not None:
+            if (letter := _meant(candidate, count, names)) is not None:
                 return letter, how
-        lines = [_letter(m[1], count) for m in _ANSWER_LINE.finditer(text)]
-        return (lines[-1], "answer line") if lines and lines[-1] else (None, "none")
+        if (letter := _on_answer_line(text, count, names)) is not None:
+            return letter, "answer line"
+        for whole in (text, text.strip().rsplit("\n", 1)[-1]):
+            if (letter := names.get(_folded(whole))) is not None:
+                return letter, "name"
+        return None, "none"
 
     def _candidates(self, text: str, record: Row) -> list[tuple[str, str]]:
         """At most one: what the expression or the box gives, in the order that `relaxed` says."""
@@ -125,6 +141,42 @@ def choices(record: Row) -> int:
         if len(lines) > 1:
             return len(lines)
     return 26
+
+
+def _names(record: Row) -> dict[str, str]:
+    """Folded text of an option → its letter, for options that differ in more than their dress (Yes, No, Maybe)."""
+    letters: dict[str, str] = {}
+    for letter in takewhile(lambda letter: letter in record, ascii_uppercase):
+        name = _folded(str(record[letter]))
+        if len(name) > 1:
+            letters[name] = "" if name in letters else letter
+    return {name: letter for name, letter in letters.items() if letter}
+
+
+def _folded(text: str) -> str:
+    """Without case, mark-up and punctuation around it."""
+    if len(text) > _LONGEST_NAME:
+        return ""
+    return " ".join(_WRAPPED.sub(r"\1", text).casefold().strip(_DRESS).split())
+
+
+def _meant(candidate: str, count: int, names: Mapping[str, str]) -> str | None:
+    """The option whose text the candidate is, else the letter in it."""
+    return names.get(_folded(candidate)) or _letter(candidate, count)
+
+
+def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | None:
+    """What the last "Answer: …" gives: a letter, or the text of an option."""
+    lettered = None
+    for lettered in _ANSWER_LINE.finditer(text):
+        pass
+    last = lettered.start() if lettered else -1
+    named = None
+    for match in _ANSWER_TEXT.finditer(text) if names else ():
+        said = match[1]
+        letter = names.get(_folded(said)) or names.get(_folded(_CLAUSE.split(said, maxsplit=1)[0]))
+        named = letter if letter and match.start() >= last else named
+    return named or (_letter(lettered[1], count) if lettered else None)
 
 
 def _by_regex(text: str, patterns: list[str]) -> tuple[str, str] | None:

@@ -22,6 +22,8 @@ METRICS = Registry(
         "multichoice": "newskills.metrics.math:MathMetric",
         "evalplus": "newskills.metrics.evalplus:EvalPlusMetric",
         "generic": "newskills.metrics.generic:GenericMetric",
+        "short_answer": "newskills.metrics.short_answer:ShortAnswerMetric",
+        "loglikelihood": "newskills.metrics.loglikelihood:LoglikelihoodMetric",
     },
     group="newskills.metrics",
 )

@@ -20,6 +20,7 @@ SOLVERS = Registry(
         "code_execution": "newskills.solve.parts:code_execution",
         "llm_judge": "newskills.solve.judge:JudgeSolver",
         "math_judge": "newskills.solve.judge:MathJudgeSolver",
+        "loglikelihood": "newskills.solve.loglikelihood:LoglikelihoodSolver",
         "sc_tir": "newskills.solve.sc_tir:ScTirSolver",
         "tools": "newskills.solve.parts:tools",
     },

@@ -69,6 +69,15 @@ class ChatSolver:
         """Field of the record that gets the text."""
         return self._options.generation_key
 
+    @property
+    def inference(self) -> Inference:
+        """Sampling parameters of the requests."""
+        return self._options.inference
+
+    def plain(self, row: Row) -> str:
+        """The prompt as a text to go on with, without a chat template. Raises DataError, ConfigError."""
+        return self._prompt.text(row, None)
+
     def request(self, sample: Sample) -> Request:
         """Raises DataError, with the record's id, for a row that the prompt does not fit."""
         try:

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grids of digits (ARC, arXiv:1911.01547): every output grid must be reproduced cell by cell."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from newskills.base.records import Row, Score
+from newskills.graders.replies import decided, unanswered, unscored, visible
+
+Grid = list[list[int]]
+
+_RUN = re.compile(r"\[[\s\d,\[\]]*+")
+_ROW = re.compile(r"[ \t|]*\d(?:[ \t,|]*\d)*[ \t|]*")
+_LARGEST = 64
+_DEPTH = 3
+
+
+class GridGrader:
+    """The last grids of the reply, one for each test input, in order; `attempts` of a record allows several each.
+
+    `expected_answer` is a grid, or a list of grids. Fields written: `predicted_answer` (grids or null),
+    `symbolic_correct`.
+    """
+
+    name = "grid_match"
+    version = "1"
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        golds = _golds(record.get("expected_answer"))
+        if not golds:
+            nothing: Row = {"predicted_answer": None, "symbolic_correct": None}
+            return unscored(stamp, "expected_answer is no grid of digits", nothing)
+        found = grids(visible(str(record.get("generation") or "")) or "", len(golds))
+        attempts = max(1, int(record.get("attempts") or 1))
+        if len(found) < len(golds) * attempts:
+            attempts = 1
+        if len(found) < len(golds):
+            return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
+        chosen = found[-len(golds) * attempts :]
+        correct = all(
+            gold in chosen[place * attempts : (place + 1) * attempts] for place, gold in enumerate(golds)
+        )
+        fields: Row = {"predicted_answer": chosen, "symbolic_correct": correct}
+        return decided(stamp, correct, fields, "same grids" if correct else "another grid")
+
+
+def grids(text: str, wanted: int) -> list[Grid]:
+    """The JSON grids (lists of rows) in a text, in order; where they are fewer than `wanted`, those drawn in lines."""
+    listed = [grid for piece in _lists(text) for grid in _golds(piece)]
+    return listed if len(listed) >= wanted else list(_drawn(text))
+
+
+def _golds(value: object) -> list[Grid]:
+    if (grid := _grid(value)) is not None:
+        return [grid]
+    several = [_grid(item) for item in value] if isinstance(value, list) else []
+    return [] if None in several else [grid for grid in several if grid is not None]
+
+
+def _lists(text: str) -> Iterator[object]:
+    """Every outermost JSON list of numbers and lists, at most three deep."""
+    for run in _RUN.finditer(text):
+        depth = deepest = start = 0
+        for at, char in enumerate(run.group()):
+            if char == "[":
+                start = start if depth else at
+                depth += 1
+                deepest = max(deepest, depth)
+            elif char == "]" and depth:
+                depth -= 1
+                if not depth and deepest <= _DEPTH:
+                    with contextlib.suppress(msgspec.DecodeError):
+                        yield msgspec.json.decode(run.group()[start : at + 1])
+                deepest = deepest if depth else 0
+
+
+def _drawn(text: str) -> Iterator[Grid]:
+    rows: Grid = []
+    for line in [*text.splitlines(), ""]:
+        bare = line.strip()
+        digits = [int(char) for char in bare if char.isdecimal()] if _ROW.fullmatch(bare) else []
+        if rows and len(digits) != len(rows[0]):
+            if (grid := _grid(rows)) is not None:
+                yield grid
+            rows = []
+        if digits:
+            rows.append(digits)
+
+
+def _grid(value: object) -> Grid | None:
+    """`value`, where it is a rectangle of digits."""
+    if not isinstance(value, list) or not 0 < len(value) <= _LARGEST:
+        return None
+    width = len(value[0]) if isinstance(value[0], list) else 0
+    for row in value:
+        if not isinstance(row, list) or not 0 < len(row) == width <= _LARGEST:
+            return None
+        if not all(type(cell) is int and 0 <= cell <= 9 for cell in row):
+            return None
+    return value

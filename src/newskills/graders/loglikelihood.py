@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which continuation a model finds likeliest (acc), also per character (acc_norm), as lm-evaluation-harness counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import ascii_uppercase
+from typing import Any
+
+from newskills.base.records import Row, Score
+from newskills.graders.replies import decided, unscored
+
+_FIELDS = ("acc", "acc_norm", "loglikelihood")
+
+
+class LoglikelihoodGrader:
+    """Records of the solver `loglikelihood`. `expected_answer`: the letter, the place (from 0) or the text of the right
+    one of several `continuations`; a single continuation is right where a greedy model would have written it.
+
+    Fields written: `predicted_answer`, `symbolic_correct` (as `acc`), `acc`, `acc_norm` (for several), `loglikelihood`
+    (of the right one).
+    """
+
+    name = "loglikelihood"
+    version = "1"
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        nothing: Row = {"predicted_answer": None, "symbolic_correct": None, **dict.fromkeys(_FIELDS)}
+        values, texts = record.get("loglikelihoods"), record.get("continuations")
+        if not isinstance(values, list) or not isinstance(texts, list) or not 0 < len(values) == len(texts):
+            why = "the record has no loglikelihoods: it was not made by the solver loglikelihood"
+            return unscored(stamp, why, nothing)
+        if len(texts) == 1:
+            return self._single(stamp, record, nothing)
+        right = _place(record.get("expected_answer"), texts)
+        if right is None:
+            return unscored(stamp, "expected_answer names none of the continuations", nothing)
+        chosen = _best(values)
+        per_character = _best(
+            [value / max(1, len(text.strip())) for value, text in zip(values, texts, strict=True)]
+        )
+        fields: Row = {
+            "predicted_answer": ascii_uppercase[chosen] if chosen < 26 else str(chosen),
+            "symbolic_correct": chosen == right,
+            "acc": chosen == right,
+            "acc_norm": per_character == right,
+            "loglikelihood": values[right],
+        }
+        return decided(stamp, chosen == right, fields, "likeliest continuation")
+
+    def _single(self, stamp: str, record: Row, nothing: Row) -> Score:
+        greedy = (record.get("greedy") or [None])[0]
+        if greedy is None:
+            why = "the server did not say which tokens were likeliest"
+            return unscored(stamp, why, {**nothing, "loglikelihood": record["loglikelihoods"][0]})
+        fields: Row = {
+            "predicted_answer": record["continuations"][0].strip() if greedy else "another continuation",
+            "symbolic_correct": greedy,
+            "acc": greedy,
+            "acc_norm": None,
+            "loglikelihood": record["loglikelihoods"][0],
+        }
+        return decided(stamp, greedy, fields, "likeliest text" if greedy else "another text is likelier")
+
+
+def _best(values: Sequence[float]) -> int:
+    return max(range(len(values)), key=values.__getitem__)
+
+
+def _place(expected: Any, texts: Sequence[str]) -> int | None:
+    """The place of the right continuation."""
+    if type(expected) is int:
+        return expected if 0 <= expected < len(texts) else None
+    named = [place for place, text in enumerate(texts) if text.strip() == str(expected).strip()]
+    if len(named) == 1:
+        return named[0]
+    place = ascii_uppercase.find(str(expected)) if len(str(expected)) == 1 else -1
+    return place if 0 <= place < len(texts) else None

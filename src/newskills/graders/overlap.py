@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How alike two short answers are: SQuAD (arXiv:1606.05250), MLQA (arXiv:1910.07475), DROP (arXiv:1903.00161), ANLS.
+
+All run in time linear in the answer, but for ANLS, which is bounded by the length of the right answer.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import string
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+
+_PUNCTUATION = frozenset(string.punctuation)
+_REMOVED = dict.fromkeys(map(ord, string.punctuation))
+_ARTICLES = {
+    "en": "a an the",
+    "es": "un una unos unas el la los las",
+    "de": "ein eine einen einem eines einer der die das den dem des",
+    "vi": "của là cái chiếc những",
+    "fr": "un une des le la les du de",
+    "it": "un uno una il lo la i gli le",
+    "pt": "um uma uns umas o a os as",
+}
+_UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my"})
+_ARABIC_ARTICLE = re.compile(r"(?:(?<=\s)|\A)ال")
+_DROP_ARTICLES = frozenset({"a", "an", "the"})
+_BORDERS = re.compile(r" |-")
+_MOST_SPANS = 64
+
+
+def squad_score(answer: str, gold: str, language: str = "en") -> tuple[float, float]:
+    """(exact match, F1 of tokens), each 0–1; two texts without a token are the same."""
+    first, second = squad_tokens(answer, language), squad_tokens(gold, language)
+    if not first or not second:
+        same = float(first == second)
+        return same, same
+    common = sum((Counter(first) & Counter(second)).values())
+    return float(first == second), 2.0 * common / (len(first) + len(second))
+
+
+def squad_tokens(text: str, language: str = "en") -> list[str]:
+    """Words in lower case without punctuation and articles; for languages without blanks, characters."""
+    code = language.lower().partition("-")[0].partition("_")[0]
+    if code == "en":
+        plain = text.lower().translate(_REMOVED)
+    else:
+        plain = "".join(char for char in text.lower() if not _is_punctuation(char))
+    if code == "ar":
+        plain = _ARABIC_ARTICLE.sub("", plain)
+    if code in _UNSPACED:
+        return _mixed(plain)
+    articles = _ARTICLES.get(code, "").split()
+    return [word for word in plain.split() if word not in articles]
+
+
+def _is_punctuation(char: str) -> bool:
+    return char in _PUNCTUATION or unicodedata.category(char).startswith("P")
+
+
+def _mixed(text: str) -> list[str]:
+    """Characters of their own, but words in Latin letters and digits."""
+    return re.findall(r"[a-z0-9À-ɏ]+|\S", text)
+
+
+def anls(answer: str, gold: str) -> float:
+    """1 − edit distance / longer length, or 0 where that is not above one half (arXiv:1907.00490)."""
+    first, second = (" ".join(text.lower().split()) for text in (answer, gold))
+    longest, shortest = max(len(first), len(second)), min(len(first), len(second))
+    if not longest:
+        return 1.0
+    if 2 * (longest - shortest) >= longest:
+        return 0.0
+    share = edit_distance(first, second) / longest
+    return 1.0 - share if share < 0.5 else 0.0
+
+
+def edit_distance(first: str, second: str) -> int:
+    """Insertions, deletions and substitutions of characters that lead from one to the other."""
+    row = list(range(len(second) + 1))
+    for i, char in enumerate(first, 1):
+        above, row[0] = row[0], i
+        for j, other in enumerate(second, 1):
+            above, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, above + (char != other))
+    return row[-1]
+
+
+def split_spans(answer: str, expected: int) -> list[list[str]]:
+    """Ways to read an answer as spans: as one; where several are expected, also cut at `;`, commas and "and"."""
+    if expected < 2:
+        return [[answer]]
+    forms = [re.split(r"[;\n]", answer), re.split(r"[;,\n]| and | & ", answer)]
+    cut = [[span.strip() for span in form if span.strip()][:_MOST_SPANS] for form in forms]
+    return [[answer], *[spans for spans in cut if spans]]
+
+
+def drop_score(answer: Sequence[str], gold: Sequence[str]) -> tuple[float, float]:
+    """(exact match, F1 over the best pairing of spans), each 0–1, the latter to two places as the authors round it."""
+    firsts, seconds = ([_drop_tokens(span) for span in spans] for spans in (answer, gold))
+    plain, wanted = ([" ".join(tokens) for tokens in spans] for spans in (firsts, seconds))
+    exact = float(len(plain) == len(wanted) and set(plain) == set(wanted))
+    pairs = [[_bag_f1(set(first), set(second)) for first in firsts] for second in seconds]
+    return exact, round(best_pairing(pairs) / max(len(firsts), len(seconds)), 2)
+
+
+def _drop_tokens(text: str) -> list[str]:
+    tokens = (_drop_token(token) for token in _BORDERS.split(text.lower()))
+    return [part for token in tokens for part in token.split() if part not in _DROP_ARTICLES]
+
+
+def _drop_token(token: str) -> str:
+    plain = token if _is_number(token) else token.translate(_REMOVED)
+    return str(float(plain)) if _is_number(plain) else plain
+
+
+def _is_number(token: str) -> bool:
+    try:
+        float(token)
+    except ValueError:
+        return False
+    return True
+
+
+def _bag_f1(first: set[str], second: set[str]) -> float:
+    """F1 of two bags; 0 where the right one has numbers and none of them is in the other."""
+    numbers = set(filter(_is_number, second))
+    if numbers and not numbers & set(filter(_is_number, first)):
+        return 0.0
+    if not first or not second:
+        return float(not first and not second)
+    return 2.0 * len(first & second) / (len(first) + len(second))
+
+
+def best_pairing(worth: Sequence[Sequence[float]]) -> float:
+    """The largest sum over pairs (row, column), each used once at most (Hungarian method, O(rows² · columns))."""
+    if len(worth) > len(worth[0]):
+        worth = list(zip(*worth, strict=True))
+    rows, columns = len(worth), len(worth[0])
+    by_row, by_column = [0.0] * (rows + 1), [0.0] * (columns + 1)
+    taken = [0] * (columns + 1)
+    for row in range(1, rows + 1):
+        taken[0], at = row, 0
+        least, came, seen = [math.inf] * (columns + 1), [0] * (columns + 1), [False] * (columns + 1)
+        while taken[at]:
+            seen[at], step, nearest = True, math.inf, 0
+            for column in range(1, columns + 1):
+                if seen[column]:
+                    continue
+                cost = -worth[taken[at] - 1][column - 1] - by_row[taken[at]] - by_column[column]
+                if cost < least[column]:
+                    least[column], came[column] = cost, at
+                if least[column] < step:
+                    step, nearest = least[column], column
+            for column in range(columns + 1):
+                if seen[column]:
+                    by_row[taken[column]] += step
+                    by_column[column] -= step
+                else:
+                    least[column] -= step
+            at = nearest
+        while at:
+            taken[at] = taken[came[at]]
+            at = came[at]
+    return sum(worth[taken[column] - 1][column - 1] for column in range(1, columns + 1) if taken[column])

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What graders of texts share: the part of a reply that answers, and verdicts in one form."""
+
+from __future__ import annotations
+
+from newskills.base.records import Row, Score
+
+_END = "</think>"
+
+
+def visible(text: str) -> str | None:
+    """What follows the last `</think>`, stripped; None where thinking was begun and never ended."""
+    end = text.rfind(_END)
+    if end >= 0:
+        return text[end + len(_END) :].strip()
+    return None if "<think>" in text else text.strip()
+
+
+def unscored(grader: str, why: str, fields: Row) -> Score:
+    """The record cannot be graded, whatever the model said."""
+    return Score(outcome="unscored", fields=fields, grader=grader, why=why, cause="data")
+
+
+def unanswered(grader: str, record: Row, fields: Row) -> Score:
+    """The model gave no answer; cut short where the reply was, or the thinking did not end."""
+    thinking = visible(str(record.get("generation") or "")) is None
+    short = thinking or record.get("finish_reason") == "length"
+    why = "the thinking did not end" if thinking else "no answer"
+    return Score(
+        outcome="no_answer", fields=fields, grader=grader, why=why, cause="truncation" if short else "model"
+    )
+
+
+def decided(grader: str, correct: bool, fields: Row, why: str, value: float | None = None) -> Score:
+    """A verdict on an answer; `value` where it is worth something between 0 and 1."""
+    return Score(
+        outcome="correct" if correct else "wrong",
+        fields=fields,
+        grader=grader,
+        why=why,
+        cause=None if correct else "model",
+        value=value,
+    )

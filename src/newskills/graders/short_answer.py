@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of a few words against one or several right ones: exact match and token F1, or ANLS for text in images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from newskills.base.records import Row, Score
+from newskills.graders.exact import final_answer
+from newskills.graders.overlap import anls, drop_score, split_spans, squad_score
+from newskills.graders.replies import decided, unanswered, unscored, visible
+
+Gold = str | Sequence[str]
+
+
+class ShortAnswerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=short_answer`."""
+
+    measure: Annotated[
+        Literal["squad", "drop", "anls"],
+        Meta(
+            description="squad: em and f1 of words; drop: the same for numbers and several spans; anls: characters"
+        ),
+    ] = "squad"
+    language: Annotated[
+        str,
+        Meta(description="whose articles and word borders count: en, de, es, vi, ar, zh, …; a record may differ"),
+    ] = "en"
+    gold_key: Annotated[str, Meta(description="field with the right answer")] = "expected_answer"
+    accepted_key: Annotated[
+        str, Meta(description="field with further right answers: a list of texts, or of lists of spans")
+    ] = "accepted_answers"
+
+
+class ShortAnswerGrader:
+    """The best of all right answers counts. Fields written: `predicted_answer`, `symbolic_correct`, and the scores.
+
+    Scores are `em` and `f1`, or `anls` (then an answer counts as correct from 0.5).
+    """
+
+    name = "short_answer"
+    version = "1"
+    Config = ShortAnswerConfig
+
+    def __init__(self, config: ShortAnswerConfig = ShortAnswerConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        names = ("anls",) if self.config.measure == "anls" else ("em", "f1")
+        golds = list(self._golds(record))
+        if not golds:
+            nothing: Row = {"predicted_answer": None, "symbolic_correct": None, **dict.fromkeys(names)}
+            return unscored(stamp, f"the record has no {self.config.gold_key}", nothing)
+        answer = short_answer(visible(str(record.get("generation") or "")))
+        if not answer:
+            missing: Row = {"predicted_answer": None, "symbolic_correct": False, **dict.fromkeys(names, 0.0)}
+            return unanswered(stamp, record, missing)
+        measure = self._measure(str(record.get("language", self.config.language)))
+        scores = [max(values) for values in zip(*(measure(answer, gold) for gold in golds), strict=True)]
+        correct = scores[0] >= (0.5 if self.config.measure == "anls" else 1.0)
+        fields: Row = {
+            "predicted_answer": answer,
+            "symbolic_correct": correct,
+            **dict(zip(names, scores, strict=True)),
+        }
+        return decided(stamp, correct, fields, "right" if correct else "another answer", scores[-1])
+
+    def _golds(self, record: Row) -> Iterator[Gold]:
+        first = record.get(self.config.gold_key)
+        for gold in ([] if first is None else [first]) + list(record.get(self.config.accepted_key) or ()):
+            yield [str(span) for span in gold] if isinstance(gold, list) else str(gold)
+
+    def _measure(self, language: str) -> Callable[[str, Gold], tuple[float, ...]]:
+        if self.config.measure == "anls":
+            return lambda answer, gold: (anls(answer, _joined(gold)),)
+        if self.config.measure == "squad":
+            return lambda answer, gold: squad_score(answer, _joined(gold), language)
+
+        def drop(answer: str, gold: Gold) -> tuple[float, ...]:
+            spans = [gold] if isinstance(gold, str) else list(gold)
+            scores = [drop_score(form, spans) for form in split_spans(answer, len(spans))]
+            return max(em for em, _ in scores), max(f1 for _, f1 in scores)
+
+        return drop
+
+
+def short_answer(text: str | None) -> str | None:
+    """The marked answer; else the last line of the reply."""
+    if not text:
+        return None
+    return final_answer(text) or text.rsplit("\n", 1)[-1].strip() or None
+
+
+def _joined(gold: Gold) -> str:
+    return gold if isinstance(gold, str) else ", ".join(gold)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How likely a model finds given continuations of a text: nothing is generated, so base models can be measured.
+
+The completions endpoint is asked to echo the text with the log-probabilities of its tokens, as lm-evaluation-harness
+does (`echo`, `logprobs`, one new token that is thrown away). vLLM and SGLang can; a server that cannot, or that
+ignores the wish, is an error and never a score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from newskills.base.errors import BadRequestError, DataError
+from newskills.base.protocols import Kit, Model
+from newskills.base.records import Attempt, Logprobs, Reply, Request, Sample
+from newskills.solve.chat import MAIN, ChatSolver, ask
+from newskills.solve.parts import SolverParts
+from newskills.solve.replies import joined
+
+_COMPARED = 20
+"""Characters before the continuation that the server's tokens have to spell, too."""
+
+
+class Likelihood(NamedTuple):
+    """Natural logarithm of the probability of a continuation; whether each of its tokens was the likeliest."""
+
+    value: float
+    greedy: bool | None
+    tokens: int
+
+
+class LoglikelihoodSolver:
+    """Rows have `context` (a text, or one for each continuation) and `continuations`; the prompt shows `{context}`.
+
+    Fields written: `generation` (the likeliest continuation), `loglikelihoods`, `greedy` and `continuation_tokens`
+    (one value per continuation). Raises DataError for a row that does not fit, BadRequestError for a server that
+    does not give log-probabilities of the prompt.
+    """
+
+    def __init__(self, parts: SolverParts) -> None:
+        self._chat: ChatSolver = parts.chat
+
+    def request(self, sample: Sample) -> Request:
+        """The first of the requests; all of them are in its `solver` part."""
+        continuations = _texts(sample, "continuations")
+        contexts = sample.row.get("context")
+        several = contexts if isinstance(contexts, list) else [contexts] * len(continuations)
+        if len(several) != len(continuations):
+            raise DataError(
+                f"Record {sample.id} has {len(several)} texts in context for {len(continuations)} continuations."
+            )
+        prompts = [self._chat.plain({**sample.row, "context": context}) for context in several]
+        inference = msgspec.structs.replace(
+            self._chat.inference,
+            endpoint_type="text",
+            temperature=0.0,
+            tokens_to_generate=1,
+            top_logprobs=1,
+            stream=False,
+        )
+        return Request(
+            prompt=prompts[0] + continuations[0],
+            inference=inference,
+            extra_body={"echo": True},
+            solver={"prompts": prompts, "continuations": continuations},
+        )
+
+    async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
+        found: list[Likelihood] = []
+        replies: list[Reply] = []
+        for prompt, text in zip(request.solver["prompts"], request.solver["continuations"], strict=True):
+            reply = await ask(kit.models[MAIN], _asking(request, prompt + text))
+            replies.append(reply)
+            found.append(await _likelihood(reply, prompt, text, request, kit.models[MAIN]))
+        best = max(range(len(found)), key=lambda place: found[place].value)
+        whole = joined(replies)
+        whole.logprobs = whole.finish_reason = None
+        chosen = request.solver["continuations"][best].strip()
+        attempt = await self._chat.attempt(sample, request, whole, chosen)
+        attempt.fields |= {
+            "loglikelihoods": [likelihood.value for likelihood in found],
+            "greedy": [likelihood.greedy for likelihood in found],
+            "continuation_tokens": [likelihood.tokens for likelihood in found],
+        }
+        return attempt
+
+
+def _texts(sample: Sample, field: str) -> list[str]:
+    value: Any = sample.row.get(field)
+    if not isinstance(value, list) or not value or not all(isinstance(text, str) and text for text in value):
+        raise DataError(f"Record {sample.id}: the field '{field}' must be a list of texts, none of them empty.")
+    return value
+
+
+def _asking(request: Request, prompt: str) -> Request:
+    return msgspec.structs.replace(request, prompt=prompt, solver={})
+
+
+async def _likelihood(reply: Reply, prompt: str, text: str, request: Request, model: Model) -> Likelihood:
+    logprobs = reply.logprobs
+    if logprobs is None or len(logprobs.tokens) < 2:
+        raise BadRequestError(
+            f"The server of {model.name} gives no log-probabilities of the prompt (completions with echo and logprobs),"
+            " which the solver loglikelihood needs.",
+            hint="vLLM and SGLang give them; llama.cpp does not.",
+        )
+    values = logprobs.logprobs[:-1]
+    count = tokens_at_end(logprobs.tokens[:-1], prompt, text)
+    if count is None:
+        alone = await ask(model, _asking(request, prompt)) if prompt else None
+        count = _counted(reply, alone, len(values))
+    if count is None:
+        raise BadRequestError(
+            f"The tokens that the server of {model.name} gives with its log-probabilities do not spell the text that"
+            f" was asked about, near {text[:40]!r}, and it does not count them."
+        )
+    return Likelihood(sum(values[-count:]), _greedy(logprobs, count), count)
+
+
+def tokens_at_end(tokens: Sequence[str], prompt: str, text: str) -> int | None:
+    """How many of the last tokens of `prompt + text` reach into `text`; None where they do not spell it.
+
+    The first token of a text has no probability and is not among `tokens`, unless the server puts a mark before it.
+    """
+    spelt = "".join(tokens)
+    length = min(len(spelt), len(prompt) + len(text), len(text) + _COMPARED)
+    if length < len(text) or spelt[-length:] != (prompt + text)[-length:]:
+        return None
+    reached = count = 0
+    while reached < len(text):
+        count += 1
+        reached += len(tokens[-count])
+    return count
+
+
+def _counted(whole: Reply, context: Reply | None, known: int) -> int | None:
+    """By the server's own counts: the tokens of all less those of the context."""
+    if context is None or whole.usage.input_tokens is None or context.usage.input_tokens is None:
+        return None
+    count = whole.usage.input_tokens - context.usage.input_tokens
+    return count if 0 < count <= known else None
+
+
+def _greedy(logprobs: Logprobs, count: int) -> bool | None:
+    """Whether no other token was likelier at any place; None where the server does not say."""
+    tops = logprobs.top_logprobs
+    if tops is None or not all(tops[-count - 1 : -1]):
+        return None
+    pairs = zip(logprobs.logprobs[-count - 1 : -1], tops[-count - 1 : -1], strict=True)
+    return all(value >= max(top.values()) for value, top in pairs)
