@@ -39,11 +39,28 @@ COUNTS = {
     ("mmlu", "test"): 14042,
     ("mmlu", "dev"): 285,
     ("mmlu", "val"): 1531,
+    ("algebra222", "test"): 222,
+    ("college_math", "test"): 2818,
+    ("gaokao2023en", "test"): 385,
+    ("comp-math-24-25", "test"): 256,
+    ("math-odyssey", "test"): 387,
+    ("gsm-hard", "test"): 1319,
+    ("mawps", "test"): 2065,
+    ("cmimc24", "test"): 30,
+    ("hmmt_feb24", "test"): 30,
+    ("hmmt_feb25", "test"): 30,
+    ("aime25-matharena", "test"): 30,
+    ("aqua", "test"): 254,
+    ("aqua", "dev"): 254,
+    ("aime24-artofproblemsolving", "test"): 30,
+    ("sat_math", "test"): 32,
+    ("mmlu_stem", "test"): 3018,
 }
 NOT_RIGHT: dict[str, dict[str, str]] = {}
 """Benchmark → id of a row → why its own answer is not graded correct."""
 DROPPED: dict[tuple[str, str], dict[str, int]] = {}
 """(Benchmark, split) → rows that the mapping leaves out, by reason."""
+SAMPLE = 300
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -90,8 +107,10 @@ def test_right_and_wrong_replies(prepared: Path, name: str) -> None:
     assert {identity for identity, score in right.items() if score.outcome != "correct"} == set(
         NOT_RIGHT.get(name, {})
     )
-    wrong = scores(benchmark, rows, right=False)
-    assert Counter(score.outcome for score in wrong.values()) == {"wrong": len(rows)}
+    some = rows[:: 1 + len(rows) // SAMPLE]
+    wrong = Counter(score.outcome for score in scores(benchmark, some, right=False).values())
+    assert wrong["wrong"] + wrong["unscored"] == len(some)
+    assert wrong["unscored"] <= 0.02 * len(some), "nearly every gold answer can be told from a number"
 
 
 def test_gsm8k(prepared: Path) -> None:

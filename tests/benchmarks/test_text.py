@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from newskills.benchmarks.text import boxed, choices, number_text
+from newskills.benchmarks.text import boxed, choices, number_text, renamed, split_options
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,32 @@ def test_choices() -> None:
         "A": "so",
         "B": "thus",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("A) 12 B) 15 C) 20", ["12", "15", "20"]),
+        ("a ) 38 , b ) 27.675 , c ) 30 , d ) data not sufficient , e ) none of these",
+         ["38", "27.675", "30", "data not sufficient", "none of these"]),
+        ("A. in set A B. in set B B) twice", ["in set A", "in set B B) twice"]),
+        (r"A) $\left(a, b)\right)$ B) $(a)$", [r"$\left(a, b)\right)$", "$(a)$"]),
+        ("A) one\nB) two", ["one", "two"]),
+    ],
+)  # fmt: skip
+def test_options_of_one_text(text: str, options: list[str]) -> None:
+    assert split_options(text) == options
+
+
+def test_a_text_without_options() -> None:
+    with pytest.raises(ValueError, match="no lettered options"):
+        split_options("A) only one")
+
+
+def test_columns_get_the_names_of_prompts() -> None:
+    row = {"question": "1+1?", "answer": 2, "level": 3}
+    assert renamed(row, question="problem", answer="expected_answer") == {
+        "problem": "1+1?", "expected_answer": "2", "level": 3
+    }  # fmt: skip
+    with pytest.raises(KeyError, match="solution"):
+        renamed(row, solution="reference_solution")

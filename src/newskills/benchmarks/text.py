@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from string import ascii_lowercase, ascii_uppercase
 
 from newskills.base.records import Row
 
@@ -56,3 +57,32 @@ def choices(question: str, options: Sequence[str]) -> Row:
     lettered = {chr(ord("A") + place): option for place, option in enumerate(options)}
     listing = "\n".join(f"{letter}) {option}" for letter, option in lettered.items())
     return {"problem": question.strip("\n") + "\n\n" + listing, "options": listing, **lettered}
+
+
+def renamed(raw: Row, **names: str) -> Row:
+    """The row with some columns under the names that prompts and graders use (`question="problem"`), as texts.
+
+    Raises KeyError for a column that is missing.
+    """
+    new = {given: str(raw[column]) for column, given in names.items()}
+    return {**{column: value for column, value in raw.items() if column not in names}, **new}
+
+
+def split_options(text: str) -> list[str]:
+    """The options of a text such as `A) 12 B) 15 C) 20` or `a ) 12 , b ) 15`, without their letters.
+
+    Raises ValueError where there are fewer than two.
+    """
+    text = text.strip()
+    letters = ascii_uppercase if text[:1].isupper() else ascii_lowercase
+    starts: list[re.Match[str]] = []
+    for letter in letters:
+        mark = re.compile(rf"(?:\A|(?<=[\s,])){letter}\s?[).]\s*")
+        found = mark.search(text, starts[-1].end() if starts else 0)
+        if found is None:
+            break
+        starts.append(found)
+    if len(starts) < 2:
+        raise ValueError(f"{text!r} holds no lettered options")
+    ends = [following.start() for following in starts[1:]] + [len(text)]
+    return [text[start.end() : end].rstrip(" ,\n") for start, end in zip(starts, ends, strict=True)]
