@@ -12,6 +12,7 @@ from msgspec import Struct
 from tests.server.script import Answer, Script, fraction
 
 Body = dict[str, Any]
+RUNNER_UP = -0.7
 _TOKEN = re.compile(r"\s*\S+|\s+$")
 
 
@@ -156,6 +157,19 @@ def text_logprobs(tokens: list[str], top: int) -> Body:
         "token_logprobs": [logprob(token) for token in tokens],
         "top_logprobs": [{alternative(t, r): logprob(alternative(t, r), r) for r in range(top)} for t in tokens],
         "text_offset": offsets,
+    }
+
+
+def echoed_logprobs(tokens: list[str], script: Script) -> Body:
+    """The same for the tokens of an echoed prompt: the first has none; another token always has −0.7."""
+    shown = [f"{token}\ufffd" for token in tokens] if script.echo == "mangled" else tokens
+    values = [script.likely.get(token, logprob(token)) for token in tokens]
+    tops = [{token: value, f"{token}~": RUNNER_UP} for token, value in zip(shown, values, strict=True)]
+    return {
+        "tokens": shown,
+        "token_logprobs": [None, *values[1:]],
+        "top_logprobs": [None, *tops[1:]],
+        "text_offset": text_logprobs(tokens, 0)["text_offset"],
     }
 
 

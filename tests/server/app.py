@@ -299,6 +299,8 @@ def _refusal(call: ModelCall) -> tuple[int, Body] | None:
     name = call.body.get("model")
     if script.strict_model and name not in script.models:
         return 404, wire.error(404, f"The model `{name}` does not exist.", code="model_not_found")
+    if call.body.get("echo") and script.echo == "refused":
+        return 400, wire.error(400, "Only no echo is supported")
     prompt = len(tokens_of(call.record.prompt))
     if script.context_tokens and prompt + (asked or 1) > script.context_tokens:
         return 400, wire.context_error(script.context_shape, script.context_tokens, prompt, asked or 1)

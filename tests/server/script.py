@@ -111,6 +111,9 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     api_key         when set, other or absent keys get 401
     stop_key        name under which a matched stop string is reported (vLLM `stop_reason`, SGLang `matched_stop`)
     tool_calls      OpenAI tool calls, sent with finish_reason `tool_calls`
+    echo            what becomes of `echo` on the completions endpoint: "right", "ignored", "refused" (as llama.cpp
+                    does), "mangled" (tokens that do not spell the text, as where characters are split)
+    likely          token → log-probability of echoed tokens; others have a made-up one; the runner-up has −0.7
     tool_turns      the calls of the first, second, … turn of a conversation; after the last one the answer
     """
 
@@ -128,6 +131,8 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     api_key: str = ""
     stop_key: str = "stop_reason"
     tool_calls: tuple[dict[str, Any], ...] = ()
+    echo: Literal["right", "ignored", "refused", "mangled"] = "right"
+    likely: dict[str, float] = {}
     tool_turns: tuple[tuple[dict[str, Any], ...], ...] = ()
     healthy: bool = True
     seed: int = 0

@@ -8,7 +8,15 @@ import time
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from tests.server.answers import Body, Completion, calls_of, chat_logprobs, text_logprobs
+from tests.server.answers import (
+    Body,
+    Completion,
+    calls_of,
+    chat_logprobs,
+    echoed_logprobs,
+    text_logprobs,
+    tokens_of,
+)
 from tests.server.script import Script
 
 Endpoint = Literal["chat", "text", "responses"]
@@ -125,7 +133,13 @@ def _chat_choice(script: Script, body: Body, choice: Completion) -> Body:
 def _text_choice(script: Script, body: Body, choice: Completion) -> Body:
     asked = body.get("logprobs")
     logprobs = text_logprobs(choice.tokens, int(asked)) if asked is not None else None
-    return _ended(script, choice, {"text": choice.text, "logprobs": logprobs})
+    text, prompt = choice.text, body.get("prompt")
+    if body.get("echo") and isinstance(prompt, str) and script.echo != "ignored":
+        text = prompt + text
+        if logprobs is not None:
+            before = echoed_logprobs(tokens_of(prompt), script)
+            logprobs = {name: before[name] + values for name, values in logprobs.items()}
+    return _ended(script, choice, {"text": text, "logprobs": logprobs})
 
 
 def _ended(script: Script, choice: Completion, rest: Body) -> Body:

@@ -54,7 +54,7 @@ class MultichoiceConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class MultichoiceGrader:
     """Fields written: `predicted_answer` (a letter or null), `symbolic_correct`.
 
-    An option may also be named by its text, in the reply and as the gold answer: `{"A": "Yes", "B": "No", "C": "Maybe"}`.
+    An option may also be named by its text, in the reply and as the gold answer: `{"A": "Yes", "B": "Maybe"}`.
     """
 
     name = "multichoice"
@@ -167,11 +167,10 @@ def _meant(candidate: str, count: int, names: Mapping[str, str]) -> str | None:
 
 def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | None:
     """What the last "Answer: …" gives: a letter, or the text of an option."""
-    lettered = None
-    for lettered in _ANSWER_LINE.finditer(text):
-        pass
+    lettered = named = None
+    for match in _ANSWER_LINE.finditer(text):
+        lettered = match
     last = lettered.start() if lettered else -1
-    named = None
     for match in _ANSWER_TEXT.finditer(text) if names else ():
         said = match[1]
         letter = names.get(_folded(said)) or names.get(_folded(_CLAUSE.split(said, maxsplit=1)[0]))
