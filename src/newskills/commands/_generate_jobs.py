@@ -54,7 +54,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
     if options.wandb_name is not None:
         notice("--wandb_name has no effect on clusters: ns generate writes no metrics there")
     host = choose_model(options, parsed.overrides, elsewhere=True).host
-    check_inputs(left, paths, shell)
+    check_inputs(left, paths, shell, after=options.run_after)
     check_prompts(left, hosted=host is not None, paths=paths)
     if not options.dry_run:
         fetch_weights(host, paths)

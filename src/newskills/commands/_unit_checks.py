@@ -29,8 +29,11 @@ def with_inputs(units: Sequence[Unit], paths: Paths) -> list[Unit]:
     return [replace(unit, config=replace(unit.config, input_file=seen[unit.config.input_file])) for unit in units]
 
 
-def check_inputs(units: Sequence[Unit], paths: Paths, shell: Shell) -> None:
-    """Raises ConfigError where an input file is not on the machine that submits, or an address is of this machine."""
+def check_inputs(units: Sequence[Unit], paths: Paths, shell: Shell, *, after: Sequence[str] = ()) -> None:
+    """Raises ConfigError where an input file is not on the machine that submits, or an address is of this machine.
+
+    Jobs that run `after` others may get their input from these: a note says what is not there yet.
+    """
     files = list(dict.fromkeys(paths.host(unit.config.input_file) for unit in units))
     for file, there in zip(files, shell.exists(files), strict=True):
         if there:
@@ -41,6 +44,9 @@ def check_inputs(units: Sequence[Unit], paths: Paths, shell: Shell) -> None:
                 hint=f"Copy it (rsync {file} {shell.name}:…) and give its place there: an input as --input_file, "
                 "prepared benchmarks as --data_dir.",
             )
+        if after:
+            notice(f"there is no {file} yet: it is left to what {', '.join(after)} will have done")
+            continue
         raise ConfigError(
             f"There is no input file {file} on {shell.name}.",
             hint="Benchmark data is prepared there by: ns run_cmd --cluster=… ns prepare_data NAME --data_dir=…",
