@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.commands.running import ns
 from tests.server import Answer, FakeServerProcess, Latency, Script
 
-from newskills.launch.experiments import ENDED, Experiment, Records
+from newskills.launch.experiments import Experiment, Records, has_ended
 from newskills.launch.submit import executor_of
 
 SUMS = [{"id": f"s{n}", "problem": f"Add {n} and {n}.", "expected_answer": str(2 * n)} for n in range(10)]
@@ -63,7 +63,7 @@ class Place:
         deadline = time.monotonic() + patience
         while True:
             states = executor.state(experiment.handles)
-            if all(state in ENDED for state in states.values()):
+            if all(map(has_ended, states.values())):
                 return {job.name: states[job.handle] for job in experiment.jobs}
             assert time.monotonic() < deadline, (states, self.logs(name))
             time.sleep(0.2)
