@@ -14,10 +14,12 @@ from msgspec.structs import replace
 from newskills._version import __version__
 from newskills.base.errors import DataError, NewskillsError, UnknownNameError
 from newskills.base.records import Report
+from newskills.benchmarks import get_group
 from newskills.benchmarks.data import read_provenance
 from newskills.config.layers import Layer
 from newskills.run.build import Recipe, grader_id
 from newskills.run.execute import execute
+from newskills.run.groups import GroupFor
 from newskills.run.hosting import Hosting, address_of, check_units, hosted
 from newskills.run.judging import ANSWERS, LOGS, UNIT, Judging, check_judges, judge, judge_units
 from newskills.run.plan import RESULTS, BenchmarkRun, Pieces, PlannedUnit, benchmark_units
@@ -205,6 +207,7 @@ def _report(spec: EvaluationSpec, evaluation: Evaluation, say: Say) -> None:
         metric_type=spec.metric_type,
         metrics_kwargs=spec.metrics_kwargs,
         accept_lost=spec.accept_lost / 100,
+        group_for=group_of(spec.runs),
     )
     summary = summarize(spec.output_dir, metric_of(spec.runs), options)
     for note in summary.notes:
@@ -237,6 +240,12 @@ def require_trust(reports: Sequence[Report], accept_lost: float) -> None:
     """Raises NewskillsError where `lost_too_much` has something to say."""
     if message := lost_too_much(reports, accept_lost):
         raise NewskillsError(message)
+
+
+def group_of(runs: Sequence[BenchmarkRun]) -> GroupFor:
+    """Name → group: those that were asked for, then the known ones."""
+    asked = {run.group.name: run.group for run in runs if run.group}
+    return lambda name: asked.get(name) or get_group(name)
 
 
 def metric_of(runs: Sequence[BenchmarkRun]) -> MetricFor:

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from newskills.base.benchmark import Benchmark
+from newskills.base.benchmark import Benchmark, Group
 from newskills.base.errors import ConfigError
-from newskills.benchmarks import Extra, get_benchmark
+from newskills.benchmarks import Extra, expand, get_group
 from newskills.benchmarks.data import load_rows, split_folder
 from newskills.config.layers import Layer, Resolved, resolve
 from newskills.graders import GRADERS
@@ -31,13 +31,14 @@ VOTED = "use_predicted_answer_key"
 
 
 class BenchmarkRun(Struct, frozen=True, kw_only=True):
-    """A benchmark as the user named it, and how often: `samples` 0 = one greedy run."""
+    """A benchmark as the user named it, and how often: `samples` 0 = one greedy run; `group`: that brought it."""
 
     name: str
     benchmark: Benchmark
     samples: int
     split: str
     input_file: Path
+    group: Group | None = None
 
 
 class Pieces(Struct, frozen=True, kw_only=True):
@@ -69,7 +70,7 @@ class PlannedUnit(Struct, frozen=True, kw_only=True):
 def parse_benchmarks(
     text: str, *, data_dir: Path | None, split: str | None, extra: Extra | None = None, elsewhere: bool = False
 ) -> list[BenchmarkRun]:
-    """`gsm8k:4,math-500` → runs. `:0` or nothing = the benchmark's own default.
+    """`gsm8k:4,math-500` → runs; a group gives those of its members. `:0` or nothing = the benchmark's own default.
 
     `elsewhere`: the data lies in `data_dir` of another machine, and is not looked for here.
 
@@ -80,25 +81,27 @@ def parse_benchmarks(
         name, _, count = part.rpartition(":") if part.rpartition(":")[2].isdecimal() else (part, "", "")
         if not name:
             raise ConfigError(f"--benchmarks '{text}': write name[:samples], for example gsm8k:4,math-500.")
-        benchmark = get_benchmark(name, extra=extra)
-        if any(run.benchmark.name == benchmark.name for run in runs):
-            raise ConfigError(
-                f"--benchmarks names {benchmark.name} twice; give it once, with the number of samples."
+        group = get_group(name, extra=extra)
+        for benchmark in expand(name, extra=extra):
+            if any(run.benchmark.name == benchmark.name for run in runs):
+                raise ConfigError(
+                    f"--benchmarks names {benchmark.name} twice; give it once, with the number of samples."
+                )
+            chosen = split or benchmark.split
+            runs.append(
+                BenchmarkRun(
+                    name=benchmark.name if group or "/" in name or "::" in name else name,
+                    benchmark=benchmark,
+                    samples=int(count or 0) or benchmark.samples,
+                    split=chosen,
+                    input_file=(
+                        split_folder(benchmark, data_dir) / f"{chosen}.jsonl"
+                        if elsewhere
+                        else load_rows(benchmark, chosen, data_dir)
+                    ),
+                    group=group,
+                )
             )
-        chosen = split or benchmark.split
-        runs.append(
-            BenchmarkRun(
-                name=benchmark.name if "/" in name or "::" in name else name,
-                benchmark=benchmark,
-                samples=int(count or 0) or benchmark.samples,
-                split=chosen,
-                input_file=(
-                    split_folder(benchmark, data_dir) / f"{chosen}.jsonl"
-                    if elsewhere
-                    else load_rows(benchmark, chosen, data_dir)
-                ),
-            )
-        )
     return runs
 
 

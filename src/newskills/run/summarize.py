@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -14,13 +13,14 @@ from msgspec import Struct
 from newskills._version import __version__
 from newskills.base.errors import DataError, StorageError, UnknownNameError, UserError
 from newskills.base.protocols import Metric
-from newskills.base.records import Ledger, Number, Report, Row
+from newskills.base.records import Report, Row
 from newskills.base.registry import fold
 from newskills.base.store import read_rows, write_json
+from newskills.benchmarks import get_group
 from newskills.metrics import make_metric
+from newskills.run.groups import GroupFor, group_reports
 from newskills.run.predictions import read_problems
-from newskills.run.results import discover
-from newskills.run.spec import add_ledger
+from newskills.run.results import Found, discover
 from newskills.run.tables import ACCEPT_LOST
 
 MetricFor = Callable[[str], tuple[str, dict[str, Any]]]
@@ -47,6 +47,7 @@ class SummaryOptions(Struct, frozen=True, kw_only=True):
     metric_type         another metric than the benchmark's, with `metrics_kwargs` for its constructor
     save_metrics_path   default: metrics.json in the folder
     accept_lost         share (0-1) of attempts that the instrument may lose before scores are withheld
+    group_for           name → group of benchmarks, for the score of groups
     """
 
     benchmarks: tuple[str, ...] = ()
@@ -56,6 +57,7 @@ class SummaryOptions(Struct, frozen=True, kw_only=True):
     metrics_kwargs: dict[str, Any] = {}
     save_metrics_path: Path | None = None
     accept_lost: float = ACCEPT_LOST
+    group_for: GroupFor = get_group
 
     @property
     def partial(self) -> bool:
@@ -78,7 +80,7 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
     part was looked at. Raises DataError (nothing there, broken records), UnknownNameError, ConfigError (metric),
     StorageError.
     """
-    found = [item for item in discover(results_dir) if _wanted(item.benchmark, options.benchmarks)]
+    found = wanted(results_dir, options)
     notes = [f"{item.folder} has no output files; skipped." for item in found if not item.files]
     by_benchmark: dict[str, list[Report]] = {}
     folders: dict[str, Path] = {}
@@ -91,7 +93,8 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
             by_benchmark[benchmark], folders[benchmark] = reports, folder
     if not by_benchmark:
         raise _nothing(results_dir, options, notes)
-    groups = average_groups([reports[0] for reports in by_benchmark.values()])
+    groups, remarks = group_reports([reports[0] for reports in by_benchmark.values()], options.group_for)
+    notes += remarks
     everything = groups + [report for reports in by_benchmark.values() for report in reports]
     path = options.save_metrics_path or results_dir / METRICS_FILE
     write_metrics(path, everything, options.accept_lost)
@@ -104,7 +107,7 @@ def summarize_files(
     benchmark: str, files: Sequence[Path], metric_for: MetricFor | None, options: SummaryOptions
 ) -> tuple[list[Report], list[str]]:
     """The reports of one benchmark (all, then its subsets), and notes. No report where the files are empty."""
-    name, kwargs, notes = _choose_metric(benchmark, files, metric_for, options)
+    name, kwargs, notes = choose_metric(benchmark, files, metric_for, options)
     metrics = {ALL: make_metric(name, **kwargs)}
     graders: set[str] = set()
     limit = options.max_samples if options.max_samples >= 0 else None
@@ -130,16 +133,6 @@ def summarize_files(
     ], notes
 
 
-def average_groups(reports: Sequence[Report]) -> list[Report]:
-    """One report for each dotted prefix that several benchmarks share: the plain mean of what all members have."""
-    groups: dict[str, list[Report]] = {}
-    for report in reports:
-        if "." in report.benchmark:
-            groups.setdefault(report.benchmark.rpartition(".")[0], []).append(report)
-    taken = {report.benchmark for report in reports}
-    return [_average(name, members) for name, members in groups.items() if len(members) > 1 and name not in taken]
-
-
 def write_metrics(path: Path, reports: Sequence[Report], accept_lost: float = ACCEPT_LOST) -> None:
     """metrics.json and, beside it, intervals, ledgers and versions. Raises StorageError.
 
@@ -156,8 +149,12 @@ def write_metrics(path: Path, reports: Sequence[Report], accept_lost: float = AC
         }
         for report in reports
     }
-    name = EXTENDED_FILE if path.name == METRICS_FILE else f"{path.stem}_extended{path.suffix}"
-    write_json(path.with_name(name), extended)
+    write_json(extended_path(path), extended)
+
+
+def extended_path(path: Path) -> Path:
+    """Beside the metrics file `path`: intervals, ledgers and versions."""
+    return path.with_name(EXTENDED_FILE if path.name == METRICS_FILE else f"{path.stem}_extended{path.suffix}")
 
 
 def _unscored_modes(report: Report) -> dict[str, Row]:
@@ -207,10 +204,10 @@ def _report(benchmark: str, metric: Metric, versions: dict[str, str]) -> Report:
     )
 
 
-def _choose_metric(
+def choose_metric(
     benchmark: str, files: Sequence[Path], metric_for: MetricFor | None, options: SummaryOptions
 ) -> tuple[str, dict[str, Any], list[str]]:
-    """(name, options, notes)."""
+    """(name, options, notes). Raises DataError where nothing says which."""
     if options.metric_type is not None:
         return options.metric_type, options.metrics_kwargs, []
     if metric_for is not None:
@@ -252,58 +249,9 @@ def _cut(predictions: Sequence[Row], max_seq_len: int, metric: Metric) -> list[R
     ]
 
 
-def _average(name: str, members: Sequence[Report]) -> Report:
-    first, *others = members
-    modes: dict[str, Row] = {}
-    numbers: dict[str, dict[str, Number]] = {}
-    for mode in first.modes:
-        if all(mode in other.modes for other in others):
-            numbers[mode] = _mean_numbers([member.numbers.get(mode, {}) for member in members])
-            modes[mode] = _mean_metrics([member.modes[mode] for member in members], numbers[mode])
-    ledger = Ledger()
-    for member in members:
-        add_ledger(ledger, member.ledger)
-    return Report(
-        benchmark=name,
-        modes=modes,
-        numbers=numbers,
-        ledger=ledger,
-        versions=first.versions,
-        columns=tuple("num_benchmarks_in_group" if c == "num_entries" else c for c in first.columns),
-        shown=first.shown,
-    )
-
-
-def _mean_metrics(rows: Sequence[Row], numbers: Mapping[str, Number]) -> Row:
-    mean: Row = {"num_benchmarks_in_group": len(rows)}
-    for name, value in rows[0].items():
-        values = [row.get(name) for row in rows]
-        if name != "num_entries" and all(isinstance(v, int | float) for v in values):
-            average = math.fsum(v for v in values if v is not None) / len(values)
-            mean[name] = int(average) if isinstance(value, int) else average
-        elif name.removesuffix("_interval") in numbers:
-            number = numbers[name.removesuffix("_interval")]
-            mean[name] = [number.low, number.high]
-    return mean
-
-
-def _mean_numbers(members: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
-    """Members are independent and fixed: their standard errors add in squares."""
-    found = {}
-    for name in members[0]:
-        numbers = [member[name] for member in members if name in member]
-        if len(numbers) == len(members):
-            value = math.fsum(number.value for number in numbers) / len(numbers)
-            half = math.sqrt(math.fsum((number.high - number.low) ** 2 for number in numbers)) / (2 * len(numbers))
-            found[name] = Number(
-                value=value,
-                low=max(0.0, value - half),
-                high=min(100.0, value + half),
-                n=sum(number.n for number in numbers),
-                unscored=sum(number.unscored for number in numbers),
-                method="members",
-            )
-    return found
+def wanted(results_dir: Path, options: SummaryOptions) -> list[Found]:
+    """The benchmarks that `summarize` would look at. Raises DataError."""
+    return [item for item in discover(results_dir) if _wanted(item.benchmark, options.benchmarks)]
 
 
 def _wanted(benchmark: str, names: Sequence[str]) -> bool:

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scores of groups are made of: the headline of a member, plain means, and means weighted by entries."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+
+from newskills.base.records import Row
+
+Metrics = Mapping[str, Row]
+"""Mode → metrics of one benchmark, as in metrics.json."""
+
+_AVERAGE = re.compile(r"pass@1\[avg-of-(\d+)\]")
+
+
+def headline(metrics: Metrics, metric: str) -> float:
+    """`metric` at `pass@1`, averaged over as many samples as there are. Raises KeyError where there is none."""
+    averages = {int(match[1]): mode for mode in metrics if (match := _AVERAGE.fullmatch(mode))}
+    mode = averages[max(averages)] if averages else "pass@1"
+    return float(metrics[mode][metric])
+
+
+def entries(metrics: Metrics) -> int:
+    """Problems of a benchmark. Raises KeyError."""
+    return int(next(iter(metrics.values()))["num_entries"])
+
+
+def mean(values: Iterable[float]) -> float:
+    """Raises ValueError where there are no values."""
+    found = list(values)
+    if not found:
+        raise ValueError("there is nothing to average")
+    return math.fsum(found) / len(found)
+
+
+def weighted(members: Iterable[Metrics], metric: str) -> float:
+    """The mean of the members' headlines, each counted as often as it has problems. Raises KeyError, ValueError."""
+    pairs = [(entries(metrics), headline(metrics, metric)) for metrics in members]
+    total = sum(count for count, _ in pairs)
+    if not total:
+        raise ValueError("there is nothing to average")
+    return math.fsum(count * value for count, value in pairs) / total
