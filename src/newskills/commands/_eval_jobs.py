@@ -16,12 +16,28 @@ from newskills.base.errors import ConfigError
 from newskills.base.plan import HardwareConfig, Script
 from newskills.commands import _evaluating
 from newskills.commands._cluster import Paths, hardware, paths_of
+from newskills.commands._judging import JudgePlan
 from newskills.commands._model import choose_model
 from newskills.commands._plan_view import settings_of
 from newskills.commands._sandbox import check_sandbox
 from newskills.commands._submitting import Prepared, prepared
-from newskills.commands._unit_checks import check_inputs, check_prompts, fetch_weights, with_inputs
-from newskills.commands._unit_jobs import OWN_CONTAINER, Plan, UnitJobs, main_container, parts_of, unfinished
+from newskills.commands._unit_checks import (
+    check_addresses,
+    check_inputs,
+    check_prompts,
+    fetch_weights,
+    with_inputs,
+)
+from newskills.commands._unit_jobs import (
+    OWN_CONTAINER,
+    Plan,
+    UnitJobs,
+    job_name,
+    main_container,
+    parts_of,
+    unfinished,
+    unique,
+)
 from newskills.commands._work import command_line, dry_run, notice, read_json, show_explained
 from newskills.commands.evaluate import Options
 from newskills.config.command_line import Parsed
@@ -31,7 +47,14 @@ from newskills.launch.declarative import Command, CommandGroup, JobDict
 from newskills.launch.scripts import Context
 from newskills.launch.shell import Shell
 from newskills.launch.ssh import shell_of
-from newskills.run.evaluate import EvaluationSpec, describe_benchmarks, plan_evaluation
+from newskills.run.evaluate import (
+    EvaluationSpec,
+    describe_benchmarks,
+    describe_judges,
+    plan_evaluation,
+    plan_judges,
+)
+from newskills.run.judging import LOGS, UNIT, check_judges
 from newskills.run.plan import RESULTS, BenchmarkRun
 from newskills.run.spec import RunSpec, Unit
 
@@ -55,17 +78,21 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
     """Everything resolved and checked; None: nothing is left to do. Raises NewskillsError."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options))
-    spec = _evaluating.specification(parsed, paths)
-    planned = plan_evaluation(spec)
+    spec, judges = _evaluating.specified(parsed, paths)
+    planned, judged = plan_evaluation(spec), plan_judges(spec)
     check_sandbox(options, planned)
+    check_judges(judged, rerun_done=spec.rerun_done)
     if parsed.explain:
-        show_explained(planned)
+        show_explained([*planned, *judged])
         return None
     if dry_run(options, planned):
         options = msgspec.structs.replace(options, dry_run=True)
     units = with_inputs([piece.unit for piece in planned], paths)
     shell = shell_of(cluster, os.environ)
-    left = units if options.rerun_done else unfinished(units, paths, shell)
+    judging = [piece.unit for piece in judged]
+    left, unjudged = (
+        (some if options.rerun_done else unfinished(some, paths, shell)) for some in (units, judging)
+    )
     host = choose_model(options, parsed.overrides, elsewhere=True).host
     plan = Plan()
     if left:
@@ -82,27 +109,60 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
         name="eval",
     )
     jobs = shared.add(left, plan) if left else {}
+    if unjudged:
+        beside = describe_judges(spec.runs, units, unjudged)
+        theirs = _run_spec(spec, options, beside, logs=LOGS)
+        jobs |= _judges(unjudged, judges, msgspec.structs.replace(shared, spec=theirs, makers=jobs), plan)
     if spec.summarize and not spec.chunk_ids:
-        _summaries(parsed, spec, units, jobs, plan, _Looks(paths, shell))
+        counted = [unit for unit in units if unit.name not in judges] + judging
+        _summaries(parsed, spec, counted, jobs, plan, _Looks(paths, shell))
     if not plan.jobs:
         notice(f"nothing is left to do: all results are in {spec.output_dir}")
         return None
     name = options.expname or "eval"
     shown = {
         "units": f"{len(left)} to do of {len(units)}",
+        **({"judged": f"{len(unjudged)} to do of {len(judging)}, by {_models(judging)}"} if judging else {}),
         "output": str(spec.output_dir),
         **settings_of(planned[0].resolved),
     }
     return prepared(name, plan, cluster, options, shown)
 
 
-def _run_spec(spec: EvaluationSpec, options: Options, beside: Mapping[str, Any]) -> RunSpec:
+def _judges(
+    units: Sequence[Unit], judges: Mapping[str, JudgePlan], shared: UnitJobs, plan: Plan
+) -> dict[Path, list[JobDict]]:
+    """For each benchmark that is judged, jobs after those of its answers; `shared`: all but model and hardware."""
+    check_addresses(units, shared.paths)
+    jobs: dict[Path, list[JobDict]] = {}
+    for name, judge in judges.items():
+        own = [unit for unit in units if unit.name == f"{UNIT}{name}"]
+        if not own:
+            continue
+        if not shared.options.dry_run:
+            fetch_weights(judge.host, shared.paths)
+        made = msgspec.structs.replace(
+            shared,
+            options=judge.options,
+            host=judge.host,
+            parts=judge.options.num_jobs or 1,
+            name=job_name(f"{UNIT}{name}"),
+        )
+        jobs |= made.add(own, plan)
+    return jobs
+
+
+def _models(units: Sequence[Unit]) -> str:
+    return ", ".join(dict.fromkeys(str(unit.config.server.model) for unit in units))
+
+
+def _run_spec(spec: EvaluationSpec, options: Options, beside: Mapping[str, Any], logs: str = "") -> RunSpec:
     return RunSpec(
         units=(),
         output_dir="",
         rerun_done=spec.rerun_done,
         resume_with=command_line("eval"),
-        log_dir=str(spec.output_dir / "eval-logs"),
+        log_dir=str(spec.output_dir / "eval-logs" / logs),
         sequential=options.single_node_mode == "sequential",
         beside=dict(beside),
     )
@@ -148,19 +208,19 @@ def _summaries(
     *done, all_done = looks.there(files)
     several = len(spec.runs) > 1
     for run, there in zip(spec.runs, done, strict=True):
-        outputs = _merged([unit for unit in units if unit.name == run.name])
+        outputs = _merged([unit for unit in units if unit.name in (run.name, f"{UNIT}{run.name}")])
         needs = [job for output in outputs for job in jobs.get(output, ())]
         if several and (needs or not there):
             words = [*_metric_words(options, run), f"--save_metrics_path={folders[run.name] / METRICS}"]
             job = _summary(f"summarize-{run.name}", options, spec, [run.name], words, outputs)
-            summaries.append(plan.add(*job, _unique(needs), outputs=(str(spec.output_dir),)))
+            summaries.append(plan.add(*job, unique(needs), outputs=(str(spec.output_dir),)))
         elif not several:
             summaries += needs
     if summaries or not all_done:
         words = _metric_words(options, None if several else spec.runs[0])
         words += _tracking_words(options)
         job = _summary("summarize", options, spec, list(folders), words, _merged(units))
-        plan.add(*job, _unique(summaries), outputs=(str(spec.output_dir),))
+        plan.add(*job, unique(summaries), outputs=(str(spec.output_dir),))
 
 
 def _summary(
@@ -216,7 +276,3 @@ def _tracking_words(options: Options) -> list[str]:
 def _merged(units: Sequence[Unit]) -> list[Path]:
     """The files that users see."""
     return list(dict.fromkeys(unit.merged for unit in units))
-
-
-def _unique(jobs: Sequence[JobDict]) -> list[JobDict]:
-    return list({job["name"]: job for job in jobs}.values())

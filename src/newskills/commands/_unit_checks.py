@@ -30,7 +30,7 @@ def with_inputs(units: Sequence[Unit], paths: Paths) -> list[Unit]:
 
 
 def check_inputs(units: Sequence[Unit], paths: Paths, shell: Shell, *, after: Sequence[str] = ()) -> None:
-    """Raises ConfigError where an input file is not on the machine that submits, or an address is of this machine.
+    """Raises ConfigError where an input file is not on the machine that submits.
 
     Jobs that run `after` others may get their input from these: a note says what is not there yet.
     """
@@ -51,6 +51,11 @@ def check_inputs(units: Sequence[Unit], paths: Paths, shell: Shell, *, after: Se
             f"There is no input file {file} on {shell.name}.",
             hint="Benchmark data is prepared there by: ns run_cmd --cluster=… ns prepare_data NAME --data_dir=…",
         )
+    check_addresses(units, paths)
+
+
+def check_addresses(units: Sequence[Unit], paths: Paths) -> None:
+    """Says it where an address means another machine for a job than for the user."""
     if paths.cluster.executor == "slurm":
         for url in dict.fromkeys(unit.config.server.base_url for unit in units):
             if url and any(f"//{name}" in url for name in LOOPBACK):

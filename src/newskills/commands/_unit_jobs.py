@@ -34,6 +34,7 @@ from newskills.launch.validate import ONE_MACHINE
 from newskills.models.config import key_of
 from newskills.models.serving import ServeSpec
 from newskills.run.build import grades_by_running
+from newskills.run.paths import done_path
 from newskills.run.spec import RUN_FILE, RunSpec, Unit
 from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
 
@@ -97,8 +98,9 @@ class Plan(Struct, kw_only=True):
 class UnitJobs(Struct, frozen=True, kw_only=True):
     """What all jobs of one generation share.
 
-    spec   without units
-    parts  1 = all units in one job, -1 = a job for each
+    spec    without units
+    parts   1 = all units in one job, -1 = a job for each
+    makers  input file → jobs of this pipeline that make it; None: inputs are there already
     """
 
     options: WorkOptions
@@ -108,6 +110,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
     parts: int = -1
     name: str = "run"
     preprocess_cmd: str | None = None
+    makers: Mapping[Path, Sequence[JobDict]] | None = None
 
     def add(self, units: Sequence[Unit], plan: Plan) -> dict[Path, list[JobDict]]:
         """Adds the jobs; returns the output file (merged) → jobs that work on it. Raises ConfigError."""
@@ -126,7 +129,9 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         options = self.options
         mine = {str(unit.merged.parent) for unit in units}
         beside = {path: text for path, text in self.spec.beside.items() if str(Path(path).parent) in mine}
-        spec = msgspec.structs.replace(self.spec, units=tuple(units), beside=beside)
+        inputs = dict.fromkeys(Path(unit.config.input_file) for unit in units)
+        needs = () if self.makers is None else tuple(str(done_path(path)) for path in inputs)
+        spec = msgspec.structs.replace(self.spec, units=tuple(units), beside=beside, needs=needs)
         spec, secrets = spec.sealed()
         text = msgspec.json.format(msgspec.json.encode(spec), indent=1).decode() + "\n"
         plan.secrets |= secrets
@@ -148,10 +153,16 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         return plan.add(
             name,
             groups_of(client, options, server=server, sandbox=sandbox),
+            unique([job for path in inputs for job in (self.makers or {}).get(path, ())]),
             files={RUN_FILE: text},
             copies=options.dependent_jobs,
-            outputs=tuple(dict.fromkeys([*sorted(mine), *(unit.config.input_file for unit in units)])),
+            outputs=tuple(dict.fromkeys([*sorted(mine), *map(str, inputs)])),
         )
+
+
+def unique(jobs: Sequence[JobDict]) -> list[JobDict]:
+    """Each once."""
+    return list({job["name"]: job for job in jobs}.values())
 
 
 def split(units: Sequence[Unit], parts: int) -> list[Sequence[Unit]]:
@@ -209,6 +220,12 @@ def groups_of(
     return [CommandGroup([served, *beside], hardware=needed, name=MAIN)]
 
 
+def job_group(script: JobScript, options: PlacementOptions, **needs: Any) -> CommandGroup:
+    """One client alone; `needs`: settings of its hardware."""
+    client = Command(script, container=main_container(options), name=MAIN)
+    return CommandGroup([client], hardware=hardware(options, **needs), name=MAIN)
+
+
 def container_of(server: ServerScript, options: ModelOptions) -> str:
     """The container of a server."""
     kind = server.server_type
@@ -251,7 +268,7 @@ def sandbox_env(sandbox: SandboxScript | None, context: Context) -> dict[str, Wo
 
 
 def unfinished(units: Sequence[Unit], paths: Paths, shell: Shell) -> list[Unit]:
-    """Units without their `.done`, in one trip; the merged file will do for a chunk."""
+    """Units without their `.done`, in one trip, and those to be begun anew; the merged file will do for a chunk."""
     asked: dict[str, None] = {}
     for unit in units:
         asked |= dict.fromkeys((*_marks(unit, paths, chunk=False), *_marks(unit, paths, chunk=True)))
@@ -260,7 +277,7 @@ def unfinished(units: Sequence[Unit], paths: Paths, shell: Shell) -> list[Unit]:
     def finished(unit: Unit) -> bool:
         return any(all(found[path] for path in _marks(unit, paths, chunk=chunk)) for chunk in (False, True))
 
-    return [unit for unit in units if not finished(unit)]
+    return [unit for unit in units if not unit.config.skip_filled or not finished(unit)]
 
 
 def _marks(unit: Unit, paths: Paths, *, chunk: bool) -> tuple[str, str]:

@@ -87,7 +87,9 @@ def check_judges(planned: Sequence[PlannedUnit], *, rerun_done: bool) -> None:
         for piece in planned:
             recipe.check_model(piece.unit.config)
             grader_id(piece.unit.config)
-            recipe.solver(piece.unit.config, recipe.prompt(piece.unit.config))
+            prompt = recipe.prompt(piece.unit.config)
+            if piece.unit.config.inference.endpoint_type != "text":  # which may need the judge's own tokenizer
+                recipe.solver(piece.unit.config, prompt)
             if not rerun_done:
                 check_begun(piece.unit, recipe)
 
