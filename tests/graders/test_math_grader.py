@@ -21,7 +21,7 @@ def test_a_right_and_a_wrong_answer() -> None:
     assert right == Score(
         outcome="correct",
         fields={"predicted_answer": "0.5", "symbolic_correct": True},
-        grader="math@2",
+        grader="math@3",
         why="exact (box)",
     )
     wrong = grade({"generation": r"\boxed{0.4}", "expected_answer": r"\frac{1}{2}"})
@@ -109,3 +109,40 @@ def test_in_a_pool_a_hanging_expression_is_a_timeout_and_not_wrong() -> None:
     assert stuck.cause == "timeout"
     assert isinstance(score, Score)
     assert score.outcome == "correct"
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "correct"),
+    [
+        ("50.1", "50.7", True),
+        ("48.2", "50.7", True),
+        ("48.1", "50.7", False),
+        ("-50.7", "50.7", False),
+        (r"1.5\times 10^{-3}", "0.00149", True),
+        (r"1.5\times 10^{-2}", "0.00149", False),
+        (r"\frac{3\pi}{2}", "4.7", True),
+        (r"P \approx 51\ \mathrm{atm}", "50.7", True),
+        (r"5.1\ \mathrm{km}", r"5000\ \mathrm{m}", True),
+        (r"5.1\ \mathrm{km}", r"5.1\ \mathrm{s}", False),
+        (r"5.1\ \mathrm{mm}", r"5.0\ \mathrm{m}", False),
+        ("0.01", "0", False),
+        ("51 or 80", "50.7", False),
+        ("x", "50.7", False),
+        ("9" * 500, "50.7", False),
+        (r"\infty", "50.7", False),
+    ],
+)
+def test_a_tolerance_for_measured_values(answer: str, gold: str, correct: bool) -> None:
+    record = {"generation": rf"\boxed{{{answer}}}", "expected_answer": gold}
+    assert grade(record, relative_tolerance=0.05).fields["symbolic_correct"] is correct
+    assert grade({"generation": r"\boxed{51}", "expected_answer": "50.7"}).outcome == "wrong"
+
+
+@pytest.mark.parametrize(
+    "gold", [r"f^{-1}(x)=\frac{5+4 x}{5}", r"$f^{-1}(x)=\frac{5+4 x}{5}$", r"$h^{-1}(x)=-2 x^{5}+2$"]
+)
+def test_an_inverse_function_with_and_without_dollars(gold: str) -> None:
+    plain = gold.replace("$", "")
+    for answer in (plain, f"${plain}$", plain + "."):
+        assert grade({"generation": rf"\boxed{{{answer}}}", "expected_answer": gold}).outcome == "correct"
+    assert grade({"generation": r"\boxed{f^{-1}(x)=x}", "expected_answer": gold}).outcome == "wrong"

@@ -14,6 +14,10 @@ class MathConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     numeric_precision: Annotated[
         int, Meta(ge=4, le=30, description="significant digits to which a printed float stands for an exact value")
     ] = 15
+    relative_tolerance: Annotated[
+        float,
+        Meta(ge=0, le=0.5, description="a number that is off by no more than this share of the right one counts"),
+    ] = 0.0
     timeout: Annotated[float, Meta(gt=0, description="CPU seconds for one answer, then it is unscored")] = 10.0
     use_predicted_answer_key: Annotated[
         bool, Meta(description="take predicted_answer from the record instead of extracting it")

@@ -11,10 +11,11 @@ from newskills.graders.math.config import MathConfig
 from newskills.graders.math.exact import plain
 from newskills.graders.math.extract import Extracted, Policy, extract
 from newskills.graders.math.normalise import tidy
+from newskills.graders.math.tolerance import near
 from newskills.graders.math.values import Options
 from newskills.graders.math.verdict import equal
 
-VERSION = "2"
+VERSION = "3"
 
 
 class MathGrader:
@@ -50,6 +51,12 @@ class MathGrader:
             step = "modulo"
         else:
             correct, step = equal(found.answer, gold, self._options)
+            if (
+                not correct
+                and self.config.relative_tolerance
+                and near(found.answer, gold, self.config.relative_tolerance)
+            ):
+                correct, step = True, "within the tolerance"
         if correct is None:
             return self._score("unscored", found, None, step, "grader")
         return self._score("correct" if correct else "wrong", found, correct, step, None if correct else "model")

@@ -87,6 +87,7 @@ def tidy(text: str) -> str:
         text = _unwrap(_undecorated(text) if "\\" in text or text[:1] in ("=", "&") else text)
         if text == before:
             break
+        text = _usual(text)
     if "." in text and _MODULES.search(text) is not None:
         text = _MODULES.sub("", text)
     if text.endswith(")") and (match := _REPEATING.match(text)) is not None:

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a number is near enough to a reference that was itself rounded or measured."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from newskills.graders.math.evaluate import context
+from newskills.graders.math.exact import plain
+from newskills.graders.math.measures import measure
+from newskills.graders.math.nodes import TooBig, Unreadable
+from newskills.graders.math.normalise import tidy
+from newskills.graders.math.parser import parse
+from newskills.graders.math.values import real_value
+
+_LONGEST = 400
+_NAME = re.compile(r"\\?[a-zA-Z]{1,12}(?:_\{?\w{1,12}\}?)?\s*(?:=|\\approx|\\simeq|≈)\s*")
+_ABOUT = re.compile(r"(?:\\approx|\\simeq|\\sim|≈|~)\s*")
+_Base = tuple[tuple[str, int], ...]
+
+
+def near(pred: str, gold: str, tolerance: float) -> bool:
+    """Whether both are real numbers and `pred` is off by at most the share `tolerance` of `gold`.
+
+    A unit that only one of them states is forgiven; of two units one must be a multiple of the other.
+    """
+    if max(len(pred), len(gold)) > _LONGEST:
+        return False
+    left, right = _number(pred), _number(gold)
+    if left is None or right is None:
+        return False
+    (a, factor_a, base_a), (b, factor_b, base_b) = left, right
+    if base_a and base_b:
+        if base_a != base_b:
+            return False
+        a, b = a * factor_a, b * factor_b
+    return abs(a - b) <= Fraction(tolerance).limit_denominator(10**9) * abs(b)
+
+
+def _number(text: str) -> tuple[Fraction, Fraction, _Base] | None:
+    """(value, factor of its unit, powers of base units)."""
+    text = _ABOUT.sub("", _NAME.sub("", tidy(text), count=1), count=1)
+    measured = measure(text)
+    value = _value(measured.value if measured else text)
+    if value is None:
+        return None
+    return (value, measured.factor, measured.base) if measured else (value, Fraction(1), ())
+
+
+def _value(text: str) -> Fraction | None:
+    if (number := plain(text)) is not None:
+        return number.value
+    try:
+        value = real_value(parse(text, comma_groups=True))
+    except (TooBig, Unreadable, RecursionError):
+        return None
+    if value is None or not context().isfinite(value):
+        return None
+    return Fraction(str(value))
