@@ -53,12 +53,14 @@ BENCHMARKS = (
         ),
         row=row,
         prompt="generic/math",
+        grader_config={"relative_tolerance": 1e-5},
         items={"test": 1319},
         licence="MIT",
         homepage="https://github.com/microsoft/ToRA",
         citation="arXiv:2211.10435",
         traps=(
-            "Answers are floats, some negative or fractional where that makes no sense for the story.",
+            "Answers are floats, some negative or fractional where that makes no sense for the story: 1e-5 of "
+            "the answer is allowed for rounding.",
             "The numbers were replaced by a program: not every question still has a sensible answer.",
         ),
     ),
