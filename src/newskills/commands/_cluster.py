@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import HardwareConfig
-from newskills.commands._options import PlacementOptions
+from newskills.commands._options import ClusterOptions, PlacementOptions
 from newskills.commands._work import notice, read_json
 from newskills.config.fields import leaves
 from newskills.launch.cluster import ClusterConfig, load_cluster
@@ -22,7 +22,7 @@ EVERYWHERE = ("cluster", "config_dir", "expname", "log_dir", "dry_run", "show_sc
 """Placement options that have a meaning on this machine, too."""
 
 
-def cluster_of(options: PlacementOptions) -> ClusterConfig:
+def cluster_of(options: ClusterOptions) -> ClusterConfig:
     """The cluster of `--cluster`, with `--mount_paths`. Raises ConfigError, DataError, UnknownNameError."""
     say = notice if options.cluster else (lambda text: None)
     cluster = load_cluster(options.cluster, options.config_dir, os.environ, say=say)

@@ -10,15 +10,15 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from newskills.commands import _generating
-from newskills.commands._cluster import hardware, paths_of
+from newskills.commands._cluster import paths_of
 from newskills.commands._model import choose_model
 from newskills.commands._plan_view import settings_of
 from newskills.commands._submitting import Prepared, prepared
 from newskills.commands._unit_checks import check_inputs, check_prompts, fetch_weights
 from newskills.commands._unit_jobs import (
-    MAIN,
     Plan,
     UnitJobs,
+    job_group,
     job_name,
     main_container,
     parts_of,
@@ -28,7 +28,7 @@ from newskills.commands._work import command_line, dry_run, notice, show_explain
 from newskills.commands.generate import Options
 from newskills.config.command_line import Parsed
 from newskills.launch.cluster import ClusterConfig
-from newskills.launch.declarative import Command, CommandGroup, JobDict
+from newskills.launch.declarative import JobDict
 from newskills.launch.scripts import BaseJobScript
 from newskills.launch.ssh import shell_of
 from newskills.run.spec import RunSpec, Unit
@@ -95,7 +95,10 @@ def _postprocess(
         done = f"{output}.done"
         text_if_done = f'[[ -e $1 ]] || {{ echo "$1 is missing" >&2; exit 1; }}\n{text}'
         script = BaseJobScript(["bash", "-c", text_if_done, "bash", done])
-        command = Command(script, container=main_container(options), name=MAIN)
         seed = "" if unit.seed is None else f"-rs{unit.seed}"
-        group = CommandGroup([command], hardware=hardware(options), name=MAIN)
-        plan.add(job_name(f"postprocess{seed}"), [group], jobs[output], outputs=(str(output.parent),))
+        plan.add(
+            job_name(f"postprocess{seed}"),
+            [job_group(script, options)],
+            jobs[output],
+            outputs=(str(output.parent),),
+        )

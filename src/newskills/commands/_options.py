@@ -33,6 +33,7 @@ def doc(description: str, extra: dict[str, Any] | None = None) -> Meta:
 
 
 AtLeastOne = Annotated[int, Meta(ge=1)]
+DryRun = Annotated[bool, doc("check everything and show what would be done; do nothing")]
 WandbName = Annotated[str | None, doc("log the metrics under this name (extra newskills[wandb])", REPORT)]
 WandbGroup = Annotated[str | None, doc("group of the run", REPORT)]
 WandbProject = Annotated[str, doc("project of the run", REPORT)]
@@ -42,18 +43,24 @@ AcceptLost = Annotated[
 ]
 
 
-class PlacementOptions(Struct, frozen=True, kw_only=True):
-    """Where the work runs, and under which name."""
+class ClusterOptions(Struct, frozen=True, kw_only=True):
+    """Which cluster, and what it sees."""
 
     cluster: Annotated[str | None, doc("cluster config; none or local = this machine", {**JOB, **NAME})] = None
     config_dir: Annotated[str | None, doc("folder of cluster configs", JOB)] = None
+    mount_paths: Annotated[str | None, doc("extra mounts src:dst, comma separated", JOB)] = None
+
+
+class PlacementOptions(ClusterOptions, frozen=True, kw_only=True):
+    """Where the work runs, and under which name."""
+
     expname: Annotated[
         str | None, doc("name of the experiment, for --run_after, ns status and ns logs (default: the command)")
     ] = None
     log_dir: Annotated[str | None, doc("folder of the logs (default: with the results, or the job's folder)")] = (
         None
     )
-    dry_run: Annotated[bool, doc("check everything and show what would be done; do nothing")] = False
+    dry_run: DryRun = False
     show_scripts: Annotated[bool, doc("with --dry_run: the scripts of the jobs, too", JOB)] = False
     partition: Annotated[str | None, doc("Slurm partition", JOB)] = None
     account: Annotated[str | None, doc("Slurm account", JOB)] = None
@@ -61,7 +68,6 @@ class PlacementOptions(Struct, frozen=True, kw_only=True):
     time_min: Annotated[str | None, doc("Slurm minimum time", JOB)] = None
     sbatch_kwargs: Annotated[str, doc("JSON of further sbatch settings", JOB)] = ""
     exclusive: Annotated[bool | None, doc("whole nodes", JOB)] = None
-    mount_paths: Annotated[str | None, doc("extra mounts src:dst, comma separated", JOB)] = None
     check_mounted_paths: Annotated[bool, doc("verify mount sources before submitting", JOB)] = False
     run_after: Annotated[list[str], doc("experiments that must finish first, comma separated", JOB)] = []
     allow_uncommitted: Annotated[

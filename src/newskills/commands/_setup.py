@@ -119,19 +119,23 @@ class Interview:
         raise ConfigError(f"{path} exists; it was left as it is.", hint="Give another --name, or --overwrite.")
 
 
-def write(
-    answers: Answers, folder: Path, environ: Mapping[str, str], *, overwrite: bool = False
-) -> tuple[Path, ClusterConfig]:
+def write(answers: Answers, folder: Path, environ: Mapping[str, str]) -> tuple[Path, ClusterConfig]:
     """The file, whole or not at all, and what it says. Raises ConfigError, StorageError."""
+    path, cluster, text = composed(answers, folder, environ)
+    with atomic_write(path) as file:
+        file.write(text.encode())
+    return path, cluster
+
+
+def composed(answers: Answers, folder: Path, environ: Mapping[str, str]) -> tuple[Path, ClusterConfig, str]:
+    """The file's path, what it says, and its text. Raises ConfigError."""
     import yaml
 
     path = folder / f"{answers['name']}{ENDINGS[0]}"
     keys = config_keys(answers)
     cluster = from_keys(keys, str(path), environ, name=answers["name"])
     text = yaml.safe_dump(keys, sort_keys=False, allow_unicode=True, width=1000)
-    with atomic_write(path) as file:
-        file.write(f"# Cluster config of newskills, written by `ns setup`.\n{text}".encode())
-    return path, cluster
+    return path, cluster, f"# Cluster config of newskills, written by `ns setup`.\n{text}"
 
 
 def config_keys(answers: Answers) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import Annotated
 from msgspec import Struct
 
 from newskills.commands._command import Command
-from newskills.commands._options import doc
+from newskills.commands._dry_run import show_dry_run
+from newskills.commands._options import DryRun, doc
 from newskills.commands._submitted import submitted
 from newskills.config.command_line import Parsed
 
@@ -23,12 +24,16 @@ class Options(Struct, frozen=True, kw_only=True):
         ),
     ]
     job: Annotated[str | None, doc("only this job")] = None
+    dry_run: DryRun = False
 
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
     asked = submitted(options.name)
     jobs = [job for job in asked.states(options.job) if not job.ended]
+    if options.dry_run:
+        show_dry_run([("cancels", job.job.name, f"{job.job.handle} ({job.state})") for job in jobs])
+        return 0
     asked.executor.cancel([job.job.handle for job in jobs])
     names = ", ".join(job.job.name for job in jobs)
     sys.stdout.write(f"{asked.experiment.id}: {f'cancelled {names}' if jobs else 'nothing runs or waits'}\n")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -12,12 +13,13 @@ from msgspec import Struct
 from newskills.base.errors import DataError
 from newskills.base.records import Report
 from newskills.commands._command import Command
-from newskills.commands._options import AcceptLost, doc
+from newskills.commands._dry_run import Step, show_dry_run
+from newskills.commands._options import AcceptLost, DryRun, doc
 from newskills.commands._work import notice, read_json
 from newskills.commands.summarize_results import metric_for
 from newskills.config.command_line import Parsed
 from newskills.run.evaluate import require_trust
-from newskills.run.summarize import SummaryOptions, summarize_files, write_metrics
+from newskills.run.summarize import SummaryOptions, choose_metric, extended_path, summarize_files, write_metrics
 from newskills.run.tables import render
 
 
@@ -29,25 +31,27 @@ class Options(Struct, frozen=True, kw_only=True):
     metrics_kwargs: Annotated[str, doc("JSON of arguments for it")] = ""
     save_metrics_path: Annotated[str | None, doc("write metrics.json there (default: print only)")] = None
     accept_lost: AcceptLost = 1.0
+    dry_run: DryRun = False
 
 
 def run(parsed: Parsed[Options]) -> int:
-    reports = computed(parsed)
+    if (reports := _reports(parsed.options)) is None:
+        return 0
     sys.stdout.write(render(reports, parsed.options.accept_lost / 100))
     require_trust(reports, parsed.options.accept_lost)
     return 0
 
 
-def result(parsed: Parsed[Options]) -> list[Report]:
-    """For Python: raises NewskillsError where the numbers cannot be trusted."""
-    reports = computed(parsed)
-    require_trust(reports, parsed.options.accept_lost)
+def result(parsed: Parsed[Options]) -> list[Report] | None:
+    """For Python: None for a dry run; raises NewskillsError where the numbers cannot be trusted."""
+    reports = _reports(parsed.options)
+    if reports is not None:
+        require_trust(reports, parsed.options.accept_lost)
     return reports
 
 
-def computed(parsed: Parsed[Options]) -> list[Report]:
-    """Raises NewskillsError for what cannot be read."""
-    options = parsed.options
+def _reports(options: Options) -> list[Report] | None:
+    """None: a dry run, which was shown. Raises NewskillsError for what cannot be read."""
     files = [Path(name) for name in options.prediction_jsonl_files]
     for file in files:
         if not file.is_file():
@@ -58,12 +62,25 @@ def computed(parsed: Parsed[Options]) -> list[Report]:
         metrics_kwargs=read_json(options.metrics_kwargs, "--metrics_kwargs"),
         accept_lost=options.accept_lost / 100,
     )
+    if options.dry_run:
+        name, kwargs, _ = choose_metric(options.benchmark, files, metric_for, summary)
+        show_dry_run(_steps(options, files, f"{name} {kwargs or ''}".rstrip()))
+        return None
     reports, notes = summarize_files(options.benchmark, files, metric_for, summary)
     for note in notes:
         notice(note)
     if options.save_metrics_path:
         write_metrics(Path(options.save_metrics_path), reports, options.accept_lost / 100)
     return reports
+
+
+def _steps(options: Options, files: list[Path], metric: str) -> Iterator[Step]:
+    yield "metric", metric, f"for {options.benchmark}"
+    for file in files:
+        yield "reads", file, ""
+    if options.save_metrics_path:
+        yield "writes", options.save_metrics_path, ""
+        yield "writes", extended_path(Path(options.save_metrics_path)), ""
 
 
 COMMAND = Command(

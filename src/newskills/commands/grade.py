@@ -15,11 +15,14 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Ledger, Row
 from newskills.base.store import atomic_write, decode_row, encode_line, read_rows
 from newskills.commands._command import Command
-from newskills.commands._options import AcceptLost, doc
+from newskills.commands._dry_run import Step, show_dry_run
+from newskills.commands._options import AcceptLost, DryRun, doc
 from newskills.commands._work import ledger_line
 from newskills.config.command_line import Parsed
 from newskills.config.settings import read_config
 from newskills.config.values import parse_value
+from newskills.graders import executes, make_grader
+from newskills.run.chunks import count_lines
 from newskills.run.grade import grade_rows
 from newskills.run.spec import count
 from newskills.sandbox.config import SandboxConfig
@@ -33,6 +36,7 @@ class Options(Struct, frozen=True, kw_only=True):
     input_files: Annotated[list[str], doc("JSONL files; none or - = standard input")] = []
     output_file: Annotated[str | None, doc("JSONL to write (default: standard output)")] = None
     accept_lost: AcceptLost = 1.0
+    dry_run: DryRun = False
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -41,6 +45,9 @@ def run(parsed: Parsed[Options]) -> int:
     config = {key: value for key, value in given.items() if not key.startswith(SANDBOX)}
     elsewhere = {key.removeprefix(SANDBOX): value for key, value in given.items() if key not in config}
     sandbox = read_config(SandboxConfig, elsewhere, "++sandbox")
+    if options.dry_run:
+        show_dry_run(_steps(options, config, elsewhere))
+        return 0
     with ExitStack() as stack:
         rows = _rows(options.input_files)
         graded = grade_rows(rows, options.grader, config, sandbox)
@@ -69,6 +76,20 @@ def _rows(files: list[str]) -> Iterator[Row]:
         return
     for name in files:
         yield from read_rows(Path(name))
+
+
+def _steps(options: Options, config: Row, sandbox: Row) -> Iterator[Step]:
+    """Raises NewskillsError for what is not there."""
+    grader = make_grader(options.grader, config)
+    yield "grader", f"{grader.name}@{grader.version}", "runs code in the sandbox" if executes(grader) else ""
+    for key, value in (*config.items(), *((f"{SANDBOX}{key}", value) for key, value in sandbox.items())):
+        yield "setting", f"++{key}", value
+    for name in options.input_files or [STDIN]:
+        if name == STDIN:
+            yield "reads", "standard input", ""
+        else:
+            yield "reads", name, f"{count_lines(Path(name))} rows"
+    yield "writes", options.output_file or "standard output", ""
 
 
 def _open(path: str | None, stack: ExitStack) -> IO[bytes]:

@@ -11,9 +11,11 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.commands._command import Command
-from newskills.commands._options import doc
+from newskills.commands._dry_run import Step, show_dry_run
+from newskills.commands._options import DryRun, doc
 from newskills.config.command_line import Parsed
-from newskills.run.chunks import merge_chunks
+from newskills.run.chunks import count_chunks, count_lines, merge_chunks
+from newskills.run.paths import done_path
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -22,14 +24,20 @@ class Options(Struct, frozen=True, kw_only=True):
         list[str], doc("chunk files, in order; deleted once the merged file is whole", {"positional": True})
     ] = []
     expected: Annotated[int | None, doc("rows that there must be")] = None
+    dry_run: DryRun = False
 
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
-    merged = Path(options.merged)
+    merged, chunks = Path(options.merged), [Path(chunk) for chunk in options.chunks]
     if merged.exists():
         raise ConfigError(f"{merged} exists already.", hint="Move it away first.")
-    rows = merge_chunks(merged, [Path(chunk) for chunk in options.chunks], expected=options.expected)
+    if options.dry_run:
+        rows = count_chunks(merged, chunks, expected=options.expected)
+        steps: list[Step] = [("reads", chunk, f"{count_lines(chunk)} rows; then deletes it") for chunk in chunks]
+        show_dry_run([*steps, ("writes", merged, f"{rows} rows"), ("writes", done_path(merged), "empty")])
+        return 0
+    rows = merge_chunks(merged, chunks, expected=options.expected)
     sys.stdout.write(f"{merged}: {rows} rows\n")
     return 0
 

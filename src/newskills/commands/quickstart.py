@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -11,10 +12,15 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import split_folder
 from newskills.commands._command import Command
-from newskills.commands._options import doc
+from newskills.commands._dry_run import Step, show_dry_run
+from newskills.commands._options import DryRun, doc
 from newskills.config.command_line import Parsed
-from newskills.recipes.quickstart import MODEL, QuickstartSpec, quickstart
+from newskills.models.serving.weights import known_weights
+from newskills.recipes.quickstart import MODEL, PARTS, QuickstartSpec, quickstart
+from newskills.run.plan import RESULTS
 
 NEEDS = ("xllamacpp", "gguf", "reasoning_gym")
 
@@ -26,6 +32,7 @@ class Options(Struct, frozen=True, kw_only=True):
     model: Annotated[str, doc("smollm2, or the path of another .gguf file")] = MODEL
     data_dir: Annotated[str | None, doc("where prepared data lies")] = None
     share: Annotated[float, Meta(gt=0, le=10, description="share of the usual number of problems")] = 1.0
+    dry_run: DryRun = False
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -41,10 +48,27 @@ def run(parsed: Parsed[Options]) -> int:
         data_dir=Path(options.data_dir) if options.data_dir else None,
         share=options.share,
     )
+    if options.dry_run:
+        show_dry_run(_steps(spec))
+        return 0
     evaluation = quickstart(spec, say=lambda text: print(text, flush=True))
     if evaluation.message:
         sys.stderr.write(f"{evaluation.message}\n")
     return evaluation.exit_code
+
+
+def _steps(spec: QuickstartSpec) -> Iterator[Step]:
+    weights = known_weights(spec.model)
+    if weights is not None and not weights.exists():
+        yield "fetches", spec.model, f"to {weights}"
+    yield "reads", weights or spec.model, "the model, served on this machine's CPU"
+    for part in PARTS:
+        benchmark = get_benchmark(part.name)
+        path = split_folder(benchmark, spec.data_dir) / f"{benchmark.split}.jsonl"
+        rows = part.problems(spec.share)
+        yield "reads" if path.exists() else "writes", path, f"{rows} problems of it, {part.samples} times each"
+    yield "writes", spec.output_dir / RESULTS, "records and metrics"
+    yield "writes", spec.output_dir / "eval-logs", "logs"
 
 
 COMMAND = Command(

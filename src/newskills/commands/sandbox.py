@@ -13,7 +13,8 @@ from newskills.base import aio
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.commands._columns import print_table
 from newskills.commands._command import Command
-from newskills.commands._options import doc
+from newskills.commands._dry_run import Step, show_dry_run
+from newskills.commands._options import DryRun, doc
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, Resolved, explain, resolve
 from newskills.sandbox.config import SandboxConfig
@@ -48,6 +49,7 @@ class Options(Struct, frozen=True, kw_only=True):
             "serve: run the server until Ctrl-C; doctor: what isolates code on this machine", {"positional": True}
         ),
     ]
+    dry_run: DryRun = False
     host: Annotated[str, doc("address to listen on", SERVE)] = "127.0.0.1"
     port: Annotated[
         int | None, doc("port to listen on; 0 = a free one (default: NEMO_SKILLS_SANDBOX_PORT, or 6000)", SERVE)
@@ -95,6 +97,11 @@ def run(parsed: Parsed[Options]) -> int:
     from newskills.sandbox.serving import serve_until_stopped
 
     port = port_of(parsed.options.port, os.environ)
+    if parsed.options.dry_run:
+        rows = explain(resolved)
+        settings: list[Step] = [("setting", f"++{key}", f"{value} ({source})") for key, value, source in rows]
+        show_dry_run([("listens", f"{parsed.options.host}:{port or 'a free port'}", ""), *settings])
+        return 0
     aio.run(lambda: serve_until_stopped(config, parsed.options.host, port, os.environ, say=_say))
     return 0
 

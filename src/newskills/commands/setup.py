@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from newskills.base.errors import NewskillsError
 from newskills.commands._command import Command
+from newskills.commands._dry_run import show_dry_run
 from newskills.commands._options import NAME, doc
 from newskills.config.command_line import Parsed
 
@@ -22,6 +23,7 @@ JOBS = {"group": "what jobs get"}
 class Options(Struct, frozen=True, kw_only=True):
     non_interactive: Annotated[bool, doc("ask nothing: options and defaults are the answers")] = False
     test: Annotated[bool, doc("try the cluster after writing: ssh, sbatch or container engine, folders")] = True
+    dry_run: Annotated[bool, doc("ask, check and show the file; write and try nothing")] = False
     pull_images: Annotated[bool, doc("fetch the images now (executor local)")] = False
     executor: Annotated[
         Literal["none", "local", "slurm"] | None,
@@ -56,11 +58,16 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands._setup import Interview, try_and_tell, write
+    from newskills.commands._setup import Interview, composed, try_and_tell, write
 
     interview = Interview(parsed.options, parsed.given, os.environ, ask=_ask, say=_say)
     answers = interview.answers()
-    path, cluster = write(answers, interview.folder, os.environ, overwrite=parsed.options.overwrite)
+    if parsed.options.dry_run:
+        path, _, text = composed(answers, interview.folder, os.environ)
+        _say(f"==> {path} <==\n{text}")
+        show_dry_run([("writes", path, "")])
+        return 0
+    path, cluster = write(answers, interview.folder, os.environ)
     _say(f"Wrote {path}.")
     ok = not parsed.options.test or try_and_tell(cluster, os.environ, say=_say, pull=parsed.options.pull_images)
     _say(f"Use it: ns COMMAND --cluster={cluster.name}" + interview.where_to_look)

@@ -174,6 +174,21 @@ class SummarizeScript(JobScript):
         return self._script((*words, "--", self.results_dir), context)
 
 
+@dataclass(eq=False)
+class PrepareDataScript(JobScript):
+    """`ns prepare_data`. `settings`: its options, as the job sees paths."""
+
+    benchmarks: Sequence[str]
+    _: KW_ONLY
+    splits: Sequence[str] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def build(self, context: Context) -> Script:
+        splits = [f"--split={split}" for split in self.splits]
+        words = (*ns_words(context, "prepare_data"), *_options(self.settings), *splits)
+        return self._script((*words, "--", *self.benchmarks), context)
+
+
 def _options(values: Mapping[str, Any], prefix: str = "") -> list[Word]:
     """`--name=value`; nothing for None, `--name` or `--no_name` for booleans."""
     words: list[Word] = []

@@ -112,6 +112,17 @@ class Remote:
         (target if ending else target.parent).mkdir(parents=True, exist_ok=True)
         return self._rsync(f"{self._place}:{source}{ending}", f"{target}{ending}")
 
+    def get_some(self, folder: str, target: Path, rules: Sequence[str]) -> Copied:
+        """The files of `folder` there that `rules` (filter rules of rsync, the first that fits counts) let through.
+
+        Folders without any are left out. Raises DataError, StorageError.
+        """
+        if self.run(["test", "-d", folder]).code != 0:
+            raise DataError(f"There is no folder {folder} on {self.name}.")
+        target.mkdir(parents=True, exist_ok=True)
+        filters = [f"--filter={rule}" for rule in rules]
+        return self._rsync(f"{self._place}:{folder}/", f"{target}/", ["--prune-empty-dirs", *filters])
+
     def converse(self, script: str) -> subprocess.Popen[bytes]:
         self._connect()
         # A NUL ends the script, and what follows is its own stdin.
@@ -206,10 +217,24 @@ class Remote:
             hint=f"It needs bash there; does `ssh {self.name} bash --version` work?",
         )
 
-    def _rsync(self, source: str, target: str) -> Copied:
+    def _rsync(self, source: str, target: str, options: Sequence[str] = ()) -> Copied:
         self._connect()
         rsh = " ".join(_rsync_quote(word) for word in self._argv())
-        argv = ["rsync", "-a", "-s", "-z", "--no-owner", "--no-group", "--stats", "-e", rsh, "--", source, target]
+        argv = [
+            "rsync",
+            "-a",
+            "-s",
+            "-z",
+            "--no-owner",
+            "--no-group",
+            "--stats",
+            *options,
+            "-e",
+            rsh,
+            "--",
+            source,
+            target,
+        ]
         try:
             done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         except FileNotFoundError as error:

@@ -52,6 +52,10 @@ class Part(Struct, frozen=True):
     tokens: int
     why: str
 
+    def problems(self, share: float) -> int:
+        """How many, at `share` of the usual number."""
+        return max(2, round(self.rows * share))
+
 
 PARTS = (
     Part("reasoning-gym.easy-sum", 50, 4, 48, "sums of two digits, generated here, so the model cannot know them"),
@@ -113,7 +117,7 @@ def _prepared(part: Part, spec: QuickstartSpec, say: Say) -> BenchmarkRun | None
     except (DataError, ConfigError) as error:
         say(f"note: {part.name} is left out: {error}")
         return None
-    limits = {"max_samples": max(2, round(part.rows * spec.share)), "inference.tokens_to_generate": part.tokens}
+    limits = {"max_samples": part.problems(spec.share), "inference.tokens_to_generate": part.tokens}
     cut = msgspec.structs.replace(benchmark, defaults={**benchmark.defaults, **limits})
     return BenchmarkRun(
         name=benchmark.name,

@@ -27,16 +27,22 @@ def count_lines(path: Path) -> int:
     return lines
 
 
-def merge_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None = None) -> int:
-    """Writes `chunks` one after the other to `merged`, checks the count, then deletes them; returns the rows.
-
-    Raises DataError for a missing or torn chunk or a wrong total (nothing is deleted then), StorageError.
-    """
+def count_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None = None) -> int:
+    """The rows that `merge_chunks` would write. Raises as it does."""
     if not chunks:
         raise DataError(f"There are no chunks to merge into {merged}.")
     rows = sum(count_lines(chunk) for chunk in chunks)
     if expected is not None and rows != expected:
         raise DataError(f"The chunks of {merged} hold {rows} rows, {expected} were asked for.")
+    return rows
+
+
+def merge_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None = None) -> int:
+    """Writes `chunks` one after the other to `merged`, checks the count, then deletes them; returns the rows.
+
+    Raises DataError for a missing or torn chunk or a wrong total (nothing is deleted then), StorageError.
+    """
+    rows = count_chunks(merged, chunks, expected=expected)
     with atomic_write(merged) as target:
         for chunk in chunks:
             with open_for_reading(chunk) as source:

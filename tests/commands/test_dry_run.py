@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command that does something can say what it would do, and then leaves everything as it was."""
+
+from __future__ import annotations
+
+import pytest
+from tests.commands.clusters import BENCHMARK, SUMS
+from tests.commands.running import ns, write
+
+from newskills.commands._table import command_names, load
+from newskills.config.fields import leaves
+
+ONLY_LOOK = {"doctor", "list", "plan", "rehearse", "status", "logs", "experiments", "completion"}
+"""Commands that change nothing of the user's; a rehearsal is itself the trial of another command."""
+
+GRADED = [{**row, "predicted_answer": row["expected_answer"], "symbolic_correct": True} for row in SUMS]
+MODEL = "--server_type=openai --server_address=http://127.0.0.1:9 --model=m"
+LINES = {
+    "quickstart": ("ns quickstart --output_dir=out", "out/eval-results"),
+    "setup": ("ns setup --non_interactive --executor=none --name=mine", "cluster_configs/mine.yaml"),
+    "prepare_data": ("ns prepare_data ./sums.py reasoning-gym.easy-sum --data_dir=data", "data/own-sums/test.jsonl"),
+    "generate": (
+        f"ns generate {MODEL} --input_file=in.jsonl --output_dir=out ++prompt_config=generic/math",
+        "out/output.jsonl",
+    ),
+    "eval": (f"ns eval {MODEL} --benchmarks=./sums.py --data_dir=ready --output_dir=out", "Add 0 and 0."),
+    "grade": ("ns grade --input_files in.jsonl --output_file graded.jsonl ++timeout=3", "graded.jsonl"),
+    "run_cmd": ("ns run_cmd touch made", "touch made"),
+    "merge_chunks": ("ns merge_chunks all.jsonl in.jsonl in.jsonl", "20 rows"),
+    "cancel": ("ns cancel long", "nothing is cancelled"),
+    "summarize_results": ("ns summarize_results results --debug", "results/metrics_extended.json"),
+    "compute_metrics": (
+        "ns compute_metrics --prediction_jsonl_files in.jsonl --benchmark=gsm8k --save_metrics_path=m.json",
+        "m_extended.json",
+    ),
+    "start_server": ("ns start_server --server_type=vllm --model=/models/m --server_gpus=1", "/models/m"),
+    "sandbox": ("ns sandbox serve --port=0 --memory_mb=64", "++sandbox.limits.memory_mb"),
+}
+
+
+def snapshot(folder):
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.is_file() and path.read_bytes())
+        for path in folder.rglob("*")
+    }
+
+
+def test_every_command_that_does_something_has_a_dry_run():
+    able = {name for name in command_names() if "dry_run" in leaves(load(name).options)}
+    assert able == set(command_names()) - ONLY_LOOK == set(LINES)
+
+
+@pytest.fixture
+def home(tmp_path):
+    """(folder, environment): whatever `ns` writes is written below the folder."""
+    for name, text in (("sums.py", BENCHMARK), ("ready/own-sums/.keep", "")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    write(tmp_path / "in.jsonl", GRADED)
+    write(tmp_path / "ready/own-sums/test.jsonl", SUMS)
+    write(tmp_path / "results/gsm8k/output.jsonl", GRADED)
+    folders = {
+        "HOME": "home",
+        "TMPDIR": "tmp",
+        "NEWSKILLS_EXPERIMENTS_DIR": "experiments",
+        "NEWSKILLS_DATA_DIR": "cache-data",
+        "NEWSKILLS_CACHE": "cache",
+        "XDG_CACHE_HOME": "cache2",
+    }
+    for folder in folders.values():
+        (tmp_path / folder).mkdir()
+    return tmp_path, {name: str(tmp_path / folder) for name, folder in folders.items()}
+
+
+@pytest.mark.parametrize("name", [name for name in LINES if name != "cancel"])
+def test_a_dry_run_shows_what_would_be_done_and_leaves_everything_alone(home, name):
+    folder, env = home
+    line, shown = LINES[name]
+    before = snapshot(folder)
+    done = ns(f"{line} --dry_run" if name != "run_cmd" else "ns run_cmd --dry_run touch made", cwd=folder, env=env)
+    assert done.returncode == 0, done.stderr
+    assert shown in done.stdout
+    assert snapshot(folder) == before
