@@ -139,6 +139,22 @@ def test_a_tolerance_for_measured_values(answer: str, gold: str, correct: bool) 
 
 
 @pytest.mark.parametrize(
+    ("answer", "gold", "correct"),
+    [
+        ("14053029.67", "14053029.666666666", True),
+        ("14053029.6", "14053029.666666666", False),
+        ("9867631", "9867630", False),
+        ("0.005", "0.0016791648", False),
+        ("0.00168", "0.0016791648", True),
+        ("0", "0.0016791648", False),
+    ],
+)
+def test_rounding_to_two_decimals(answer: str, gold: str, correct: bool) -> None:
+    record = {"generation": rf"\boxed{{{answer}}}", "expected_answer": gold}
+    assert grade(record, absolute_tolerance=0.005).fields["symbolic_correct"] is correct
+
+
+@pytest.mark.parametrize(
     "gold", [r"f^{-1}(x)=\frac{5+4 x}{5}", r"$f^{-1}(x)=\frac{5+4 x}{5}$", r"$h^{-1}(x)=-2 x^{5}+2$"]
 )
 def test_an_inverse_function_with_and_without_dollars(gold: str) -> None:

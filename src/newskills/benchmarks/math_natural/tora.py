@@ -53,14 +53,14 @@ BENCHMARKS = (
         ),
         row=row,
         prompt="generic/math",
-        grader_config={"relative_tolerance": 1e-5},
+        grader_config={"absolute_tolerance": 0.005},
         items={"test": 1319},
         licence="MIT",
         homepage="https://github.com/microsoft/ToRA",
         citation="arXiv:2211.10435",
         traps=(
-            "Answers are floats, some negative or fractional where that makes no sense for the story: 1e-5 of "
-            "the answer is allowed for rounding.",
+            "Answers are floats, some negative or fractional where that makes no sense for the story; they may be "
+            "rounded to two decimals.",
             "The numbers were replaced by a program: not every question still has a sensible answer.",
         ),
     ),

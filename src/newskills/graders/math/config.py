@@ -18,6 +18,9 @@ class MathConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         float,
         Meta(ge=0, le=0.5, description="a number that is off by no more than this share of the right one counts"),
     ] = 0.0
+    absolute_tolerance: Annotated[
+        float, Meta(ge=0, description="a number that is off by no more than this, and at most by 1%, counts")
+    ] = 0.0
     timeout: Annotated[float, Meta(gt=0, description="CPU seconds for one answer, then it is unscored")] = 10.0
     use_predicted_answer_key: Annotated[
         bool, Meta(description="take predicted_answer from the record instead of extracting it")

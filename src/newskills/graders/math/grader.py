@@ -51,11 +51,7 @@ class MathGrader:
             step = "modulo"
         else:
             correct, step = equal(found.answer, gold, self._options)
-            if (
-                not correct
-                and self.config.relative_tolerance
-                and near(found.answer, gold, self.config.relative_tolerance)
-            ):
+            if not correct and self._near(found.answer, gold):
                 correct, step = True, "within the tolerance"
         if correct is None:
             return self._score("unscored", found, None, step, "grader")
@@ -80,6 +76,10 @@ class MathGrader:
             why=f"{why} ({found.how})",
             cause=cause,
         )
+
+    def _near(self, pred: str, gold: str) -> bool:
+        share, off = self.config.relative_tolerance, self.config.absolute_tolerance
+        return bool(share or off) and near(pred, gold, share, off)
 
     @staticmethod
     def _same_remainder(pred: str, gold: str, modulo: int) -> bool:

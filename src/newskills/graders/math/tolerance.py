@@ -17,11 +17,12 @@ from newskills.graders.math.values import real_value
 _LONGEST = 400
 _NAME = re.compile(r"\\?[a-zA-Z]{1,12}(?:_\{?\w{1,12}\}?)?\s*(?:=|\\approx|\\simeq|≈)\s*")
 _ABOUT = re.compile(r"(?:\\approx|\\simeq|\\sim|≈|~)\s*")
+_MOST = Fraction(1, 100)
 _Base = tuple[tuple[str, int], ...]
 
 
-def near(pred: str, gold: str, tolerance: float) -> bool:
-    """Whether both are real numbers and `pred` is off by at most the share `tolerance` of `gold`.
+def near(pred: str, gold: str, share: float, off: float) -> bool:
+    """Whether both are real numbers and `pred` differs by at most `share` of `gold`, or by `off` and 1%.
 
     A unit that only one of them states is forgiven; of two units one must be a multiple of the other.
     """
@@ -35,7 +36,13 @@ def near(pred: str, gold: str, tolerance: float) -> bool:
         if base_a != base_b:
             return False
         a, b = a * factor_a, b * factor_b
-    return abs(a - b) <= Fraction(tolerance).limit_denominator(10**9) * abs(b)
+    allowed = max(_fraction(share) * abs(b), min(_fraction(off), _MOST * abs(b)))
+    return abs(a - b) <= allowed
+
+
+def _fraction(number: float) -> Fraction:
+    """What the number says in decimal: 0.05 is 1/20."""
+    return Fraction(str(number))
 
 
 def _number(text: str) -> tuple[Fraction, Fraction, _Base] | None:
