@@ -40,6 +40,8 @@ from newskills.run.spec import RUN_FILE, RunSpec
 ROWS, JOBS = 2, 3
 """Of each input, and for the units of a run."""
 NS_RUN, NS = "newskills.run", "newskills"
+READ = ("--mirror", "--extra_benchmark_map")
+"""Options of our own commands with paths of what is not a result."""
 
 REACHED = ("ssh", "sbatch")
 """Without these checks of a cluster nobody can be asked anything."""
@@ -249,14 +251,15 @@ class _Stage:
             config = unit.config
             output = self.result(str(Path(config.output_file).parent)) + "/" + Path(config.output_file).name
             small = config.max_samples if 0 <= config.max_samples < ROWS else ROWS
-            config = replace(
-                config, input_file=self.paths.host(config.input_file), output_file=output, max_samples=small
-            )
+            made = f"{config.input_file}.done" in spec.needs
+            source = self.result(config.input_file) if made else self.paths.host(config.input_file)
+            config = replace(config, input_file=source, output_file=output, max_samples=small)
             units.append(replace(unit, config=config))
         beside = {
             self.result(str(Path(path).parent)) + "/" + Path(path).name: v for path, v in spec.beside.items()
         }
-        spec = replace(spec, units=tuple(units), beside=beside, log_dir="", rerun_done=False)
+        needs = tuple(map(self.result, spec.needs))
+        spec = replace(spec, units=tuple(units), beside=beside, needs=needs, log_dir="", rerun_done=False)
         return msgspec.json.encode(spec).decode()
 
     def result(self, folder: str) -> str:
@@ -264,13 +267,15 @@ class _Stage:
         return f"{self.folder}/results{os.path.normpath(folder)}"
 
     def moved(self, word: Word) -> Word:
-        """Absolute paths of results in words of our own commands."""
+        """Absolute paths of results in words of our own commands; what is only read stays."""
         if isinstance(word, Ref):
             return word
         option, equals, value = word.partition("=")
         if equals and value.startswith("/"):
-            return f"{option}={self.result(value)}"
-        return self.result(word) if word.startswith("/") else word
+            return f"{option}={self.paths.host(value) if option in READ else self.result(value)}"
+        if word.startswith("/"):
+            return self.paths.host(word) if word.endswith(".py") else self.result(word)
+        return word
 
     def note(self, what: str, text: str) -> None:
         if (check := Check(what, "note", text)) not in self.notes:

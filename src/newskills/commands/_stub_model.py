@@ -13,7 +13,7 @@ import sys
 from newskills.base.http.messages import Request, Response, json_response, not_found
 from newskills.base.http.server import serve
 
-TEXT = "This is a rehearsal. The answer is \\boxed{42}."
+TEXT = "This is a rehearsal. The answer is \\boxed{42}. Judgement: Yes"
 USAGE = {"prompt_tokens": 8, "completion_tokens": 8, "total_tokens": 16}
 
 
