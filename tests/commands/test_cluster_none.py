@@ -187,6 +187,9 @@ def test_keys_given_as_values_stand_in_no_file(place, fake_server):
             "There is no input file",
         ),
         ("ns run_cmd --cluster=mine", "Which command"),
+        ("ns run_cmd --cluster=bare --container=vlm true", "'vlm'; did you mean 'vllm'"),
+        ("ns prepare_data ./sums.py --cluster=box --data_dir=/data", "do not see"),
+        ("ns prepare_data gsm8k --cluster=box", "--data_dir: the containers of cluster 'box' do not see"),
         (
             "ns eval --benchmarks=./sums.py --server_type=vllm --model=m --server_gpus=1 --num_jobs=0",
             "--num_jobs=0",
@@ -201,11 +204,20 @@ def test_what_cannot_work_is_said_before_anything_is_submitted(place, line, mess
         "executor: slurm\ncontainers: {nemo-skills: /i.sqsh, vllm: /v.sqsh, sandbox: /i.sqsh}\n"
         f"skip_hf_home_check: true\nmounts: ['{place.folder}/shared:/data']",
     )
+    place.config("bare", "executor: slurm")
     done = place.ns(line)
     assert done.returncode != 0
     assert message in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
     assert not (place.folder / "jobs").exists()
+
+
+def test_results_are_known_by_the_names_that_jobs_have_for_them(place):
+    place.config("inside", f"executor: local\ncontainers:\n  vllm: /x\nmounts: ['{place.folder}:/ws']")
+    write(place.folder / "out/gsm8k/output.jsonl", [{"id": 1, "symbolic_correct": True, "predicted_answer": "1"}])
+    done = place.ns("ns summarize_results /ws/out --cluster=inside")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((place.folder / "out/metrics.json").read_text())["gsm8k"]["pass@1"]["num_entries"] == 1
 
 
 def test_a_plan_shows_jobs_scripts_and_settings_and_touches_nothing(place):

@@ -53,6 +53,24 @@ def test_three_seeds_of_four_chunks(place):
         assert len(place.experiments("grid")) == 1
 
 
+def test_data_is_prepared_where_jobs_find_it(place):
+    line = f"ns prepare_data ./sums.py --cluster=real --data_dir={place.folder}/there --expname=data"
+    shown = place.ns(f"{line} --dry_run")
+    assert shown.returncode == 0, shown.stderr
+    assert f"--data_dir={place.folder}/there" in shown.stdout
+    assert not (place.folder / "there").exists()
+    done = place.ns(line)
+    assert done.returncode == 0, done.stderr
+    would = place.ns("ns cancel data --dry_run")
+    assert would.returncode == 0, would.stderr
+    assert place.ended("data") == {"prepare_data": "completed"}, place.logs("data")
+    assert len(rows_of(place.folder / "there/own-sums/test.jsonl")) == 10
+    unknown = place.ns("ns prepare_data gsm9k --cluster=real")
+    assert unknown.returncode != 0
+    assert "did you mean 'gsm8k'" in unknown.stderr
+    assert len(place.experiments("prepare_data")) == 0
+
+
 def test_a_server_on_another_node_is_found(place):
     done = place.ns(
         f"ns eval --cluster=real --benchmarks=./sums.py --server_type=generic --server_gpus=0 --model=fake "

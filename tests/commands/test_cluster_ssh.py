@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -54,6 +55,34 @@ def test_an_evaluation_from_a_laptop(place):
         assert (place.folder / "out/metrics.json").is_file()
         assert "nothing is left to do" in place.ns(line, *words).stderr
         assert len(server.records) == 20
+        summarised_here(place)
+
+
+def summarised_here(place):
+    """Only the records come over, and the metrics go back."""
+    results = place.folder / "out"
+    metrics = [results / "metrics.json", results / "eval-results/own-sums/metrics.json"]
+    for file in metrics:
+        file.unlink()
+    line = f"ns summarize_results --cluster=far {results}"
+    shown = place.ns(f"{line} --dry_run")
+    assert shown.returncode == 0, shown.stderr
+    fetched = [words[1] for text in shown.stdout.splitlines() if (words := text.split())[0] == "fetches"]
+    assert fetched == [f"{HOST}:{results}/eval-results/own-sums/output-rs{seed}.jsonl" for seed in range(2)]
+    assert not any(file.exists() for file in metrics)
+    done = place.ns(line)
+    assert done.returncode == 0, done.stderr
+    assert "pass@1[avg-of-2]" in done.stdout
+    assert f"metrics: {HOST}:{results}/metrics.json" in done.stdout
+    assert all(json.loads(file.read_text())["own-sums"]["pass@2"]["num_entries"] == 10 for file in metrics)
+    metrics[0].unlink()
+    mine = place.ns(f"{line}/eval-results/own-sums --save_metrics_path=mine.json --remote_tar_dir=/tmp --debug")
+    assert mine.returncode == 0, mine.stderr
+    assert "own-sums" in json.loads((place.folder / "mine.json").read_text())
+    assert not metrics[0].exists()
+    absent = place.ns(f"{line}/none")
+    assert absent.returncode != 0
+    assert f"There is no folder {results}/none on {HOST}" in absent.stderr
 
 
 def test_a_tunnel_leads_to_the_server(place):
