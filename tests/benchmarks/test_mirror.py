@@ -4,14 +4,18 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.benchmarks.web import Web
+from tests.benchmarks.web import Web, archive
 
-from newskills.base.benchmark import Source
-from newskills.base.errors import ConfigError, DataError
+from newskills.base.benchmark import Benchmark, Source
+from newskills.base.errors import ConfigError, DataError, LockedError
+from newskills.base.store import locked
+from newskills.benchmarks.data import prepare
 from newskills.benchmarks.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.mirror import Mirror, mirror_path
+from newskills.benchmarks.mirror_build import Mirrored, build_mirror, check_mirror
 
 
 @pytest.mark.parametrize(
@@ -81,3 +85,100 @@ def test_the_mirror_comes_before_the_network(web: Web, tmp_path: Path) -> None:
     offline = Fetcher(tmp_path / "cache2", FetchOptions(mirror=str(tmp_path / "m"), offline=True))
     with pytest.raises(DataError, match="not in the mirror"):
         offline.fetch(web.url("/g"), Source())
+
+
+def published(web: Web, name: str, path: str, **changes: Any) -> Benchmark:
+    return Benchmark(
+        name=name, category="x", title="x", licence="MIT", sources=(Source(url=web.url(path)),), **changes
+    )
+
+
+def test_a_mirror_is_built_and_used(web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEWSKILLS_GITHUB_ARCHIVES", web.url(""))
+    tree = {"d/a.json": b'{"n": 1}', "d/b.json": b'{"n": 2}', "i/a.png": b"PNG", "other": b"x"}
+    web.files.update({"/o/r/tar.gz/main": archive(tree), "/set.jsonl": b'{"n": 3}\n'})
+    source = Source(github="o/r", ref="main", members="d/*", assets="i/*", format="object")
+    repository = Benchmark(name="repository", category="x", title="x", sources=(source,))
+    plain = published(web, "plain", "/set.jsonl")
+    folder = tmp_path / "m"
+    results = build_mirror([repository, plain], folder)
+    assert [(r.files, r.fresh) for r in results if isinstance(r, Mirrored)] == [(3, 3), (1, 1)]
+    manifest = json.loads((folder / "MANIFEST.json").read_text())
+    entries = {entry["url"]: entry for entry in manifest["files"]}
+    assert set(entries) == {web.url("/set.jsonl")} | {
+        f"https://raw.githubusercontent.com/o/r/main/{name}" for name in ("d/a.json", "d/b.json", "i/a.png")
+    }
+    assert (entries[web.url("/set.jsonl")]["benchmarks"], entries[web.url("/set.jsonl")]["licence"]) == (
+        ["plain"],
+        "MIT",
+    )
+    assert not (folder / ".downloads").exists()
+    asked = len(web.asked)
+    again = build_mirror([repository, plain, published(web, "twin", "/set.jsonl")], folder)
+    assert [r.fresh for r in again if isinstance(r, Mirrored)] == [0, 0, 0]
+    assert len(web.asked) == asked
+    offline = FetchOptions(mirror=str(folder), offline=True)
+    second = tmp_path / "m2"
+    copied = build_mirror([repository, plain], second, options=offline)
+    assert [r.fresh for r in copied if isinstance(r, Mirrored)] == [3, 1]
+    for place in (folder, second):
+        assert check_mirror(place).problems == []
+        for one in (repository, plain):
+            prepare(
+                one, data_dir=tmp_path / place.name / "data", options=FetchOptions(mirror=str(place), offline=True)
+            )
+    assert len(web.asked) == asked
+
+
+def test_a_cut_build_goes_on(web: Web, tmp_path: Path) -> None:
+    web.files.update({"/one": b'{"n": 1}\n', "/two": b'{"n": 2}\n' * 1000})
+    web.plan["/two"] = ["cut"]
+    one, two = published(web, "one", "/one"), published(web, "two", "/two")
+    options = FetchOptions(retries=0, pause=0.01)
+    first, failed = build_mirror([one, two], tmp_path, options=options)
+    assert isinstance(first, Mirrored)
+    assert isinstance(failed, DataError)
+    assert [entry["benchmarks"] for entry in json.loads((tmp_path / "MANIFEST.json").read_text())["files"]] == [
+        ["one"]
+    ]
+    build_mirror([one, two], tmp_path, options=options)
+    assert [path for path, _ in web.asked].count("/one") == 1
+    assert web.ranges()[-1].startswith("bytes=")
+    assert check_mirror(tmp_path).problems == []
+
+
+def test_damage_is_found_and_mended(web: Web, tmp_path: Path) -> None:
+    names = ("whole", "cut", "changed", "gone")
+    web.files.update({f"/{name}": f'{{"n": "{name}"}}\n'.encode() for name in names})
+    benchmarks = [published(web, name, f"/{name}") for name in names]
+    build_mirror(benchmarks, tmp_path)
+    host = tmp_path / web.url("")[7:]
+    (host / "cut").write_bytes((host / "cut").read_bytes()[:3])
+    (host / "changed").write_bytes((host / "changed").read_bytes().upper())
+    (host / "gone").unlink()
+    (host / "more").write_bytes(b"")
+    seen: list[int] = []
+    found = check_mirror(tmp_path, progress=lambda path, done, total: seen.append(done))
+    assert len(found.problems) == 3
+    assert any("cut has 3 bytes" in problem for problem in found.problems)
+    assert any("changed is damaged" in problem for problem in found.problems)
+    assert any("gone is missing" in problem for problem in found.problems)
+    assert found.unlisted == [str((host / "more").relative_to(tmp_path))]
+    assert max(seen) == found.size
+    build_mirror(benchmarks, tmp_path)
+    assert check_mirror(tmp_path).problems == []
+
+
+def test_what_cannot_be_checked(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is no folder"):
+        check_mirror(tmp_path / "none")
+    with pytest.raises(DataError, match="nothing says what they should be"):
+        check_mirror(tmp_path)
+    (tmp_path / "MANIFEST.json").write_text("{")
+    with pytest.raises(DataError, match="cannot be read"):
+        check_mirror(tmp_path)
+
+
+def test_two_builds_of_one_folder(tmp_path: Path) -> None:
+    with locked(tmp_path / ".lock", "x"), pytest.raises(LockedError, match="is in use"):
+        build_mirror([], tmp_path)

@@ -6,14 +6,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import tarfile
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.benchmarks.web import Web
+from tests.benchmarks.web import Web, archive
 
 from newskills.base.benchmark import Asset, Benchmark, Source
 from newskills.base.errors import DataError
@@ -54,19 +53,6 @@ def make_mirror(folder: Path, files: dict[str, bytes], place: str, commit: str =
         listed.append(entry)
     (folder / "MANIFEST.json").write_text(json.dumps({"files": listed}))
     return folder
-
-
-def archive(files: dict[str, bytes], top: str = "r-0123") -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
-        for name, data in reversed(files.items()):
-            entry = tarfile.TarInfo(f"{top}/{name}")
-            entry.size = len(data)
-            tar.addfile(entry, io.BytesIO(data))
-        link = tarfile.TarInfo(f"{top}/data/z/task.json")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        tar.addfile(link)
-    return packed.getvalue()
 
 
 def together(*pairs: tuple[str, bytes]) -> str:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import tarfile
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -91,3 +93,17 @@ def serving() -> Iterator[Web]:
         finally:
             web.shutdown()
             thread.join()
+
+
+def archive(files: dict[str, bytes], top: str = "r-0123") -> bytes:
+    """A repository as its host packs it, with a link among its files that nobody should follow."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        for name, data in reversed(files.items()):
+            entry = tarfile.TarInfo(f"{top}/{name}")
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+        link = tarfile.TarInfo(f"{top}/data/z/task.json")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+    return packed.getvalue()

@@ -19,6 +19,7 @@ LINES = {
     "quickstart": ("ns quickstart --output_dir=out", "out/eval-results"),
     "setup": ("ns setup --non_interactive --executor=none --name=mine", "cluster_configs/mine.yaml"),
     "prepare_data": ("ns prepare_data ./sums.py reasoning-gym.easy-sum --data_dir=data", "data/own-sums/test.jsonl"),
+    "mirror": ("ns mirror build gsm8k mirrored", "gsm8k"),
     "generate": (
         f"ns generate {MODEL} --input_file=in.jsonl --output_dir=out ++prompt_config=generic/math",
         "out/output.jsonl",

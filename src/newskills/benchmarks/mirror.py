@@ -26,14 +26,25 @@ RAW = "raw.githubusercontent.com"
 _SHORTEST_COMMIT = 7
 
 
-class _File(Struct):
+MANIFEST = "MANIFEST.json"
+LAYOUT = "<folder>/<host>/<url path, percent-decoded>; query strings dropped"
+
+
+class Listed(Struct, omit_defaults=True):
+    """One file in the manifest; `benchmarks`: that need it; `commit`: of its repository, where it is known."""
+
     path: str
     sha256: str = ""
     commit: str = ""
+    url: str = ""
+    bytes: int = -1
+    benchmarks: list[str] = []
+    licence: str = ""
 
 
-class _Manifest(Struct):
-    files: list[_File]
+class Manifest(Struct):
+    files: list[Listed]
+    layout: str = LAYOUT
 
 
 def mirror_path(url: str) -> str:
@@ -73,19 +84,21 @@ class Mirror:
         """path in the repository → (file, sha256 that the manifest promises, or ""); empty: the mirror has none.
 
         Taken are the files that lie under `ref` or `commit`, or whose manifest entry names that commit; for the ref
-        HEAD without a commit those of the branch that is there.
+        HEAD without a commit those of every branch there is, of HEAD, main and master before others.
         """
         found = list(self._repository(repository))
+        refs = [ref, commit]
         if ref == "HEAD" and not commit:
-            there = sorted({rest.partition("/")[0] for rest, _, _ in found})
-            ref = next((branch for branch in ("main", "master") if branch in there), "".join(there[:1]))
+            there = {rest.partition("/")[0] for rest, _, _ in found}
+            refs = sorted(there, key=lambda name: (name == "HEAD", name == "main", name == "master", name))
         files = {}
-        for rest, path, known in found:
-            if (name := _below(rest, known.commit, (ref, commit))) is not None:
-                files[name] = (path, known.sha256)
+        for wanted in filter(None, refs):
+            for rest, path, known in found:
+                if (name := _below(rest, known.commit, wanted)) is not None:
+                    files[name] = (path, known.sha256)
         return files
 
-    def _repository(self, repository: str) -> Iterator[tuple[str, Path, _File]]:
+    def _repository(self, repository: str) -> Iterator[tuple[str, Path, Listed]]:
         """(path from the ref on, file, its entry) of the files of a GitHub repository."""
         place = f"{RAW}/{repository}/"
         listed = [(key, file) for key, file in self._manifest.items() if key.startswith(place)]
@@ -96,7 +109,7 @@ class Mirror:
             for path in sorted(top.rglob("*")):
                 if path.is_file():
                     key = _folded(f"{place}{path.relative_to(top).as_posix()}")
-                    yield key.removeprefix(place), path, _File(path=key)
+                    yield key.removeprefix(place), path, Listed(path=key)
 
     def files_below(self, url: str) -> list[str]:
         """Names of the files in the folder that stands for `url`, shortest first, then sorted."""
@@ -107,21 +120,25 @@ class Mirror:
     def holds(self, url: str) -> bool:
         return self._place(url)[0].is_file()
 
-    def _place(self, url: str) -> tuple[Path, _File | None]:
+    def _place(self, url: str) -> tuple[Path, Listed | None]:
         key = mirror_path(url)
         known = self._manifest.get(key)
         return self.folder / (known.path if known else key), known
 
     @cached_property
-    def _manifest(self) -> dict[str, _File]:
-        path = self.folder / "MANIFEST.json"
-        if not path.is_file():
-            return {}
-        try:
-            manifest = msgspec.json.decode(path.read_bytes(), type=_Manifest)
-        except (msgspec.ValidationError, msgspec.DecodeError) as error:
-            raise DataError(f"{path} cannot be read: {error}.") from error
-        return {_folded(file.path): file for file in manifest.files}
+    def _manifest(self) -> dict[str, Listed]:
+        return {_folded(file.path): file for file in read_manifest(self.folder).files}
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a mirror, empty where it has none. Raises DataError for one that cannot be read."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        return Manifest(files=[])
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error
 
 
 def verify(path: Path, expected: str) -> str:
@@ -140,13 +157,12 @@ def verify(path: Path, expected: str) -> str:
     return sha256
 
 
-def _below(path: str, commit: str, refs: tuple[str, ...]) -> str | None:
-    """What follows the ref in `path`, if it is one of `refs`, or `commit` is one of them."""
-    for ref in filter(None, refs):
-        if path.startswith(f"{ref}/"):
-            return path.removeprefix(f"{ref}/")
-        if len(ref) >= _SHORTEST_COMMIT and commit.startswith(ref):
-            return path.partition("/")[2]
+def _below(path: str, commit: str, ref: str) -> str | None:
+    """What follows `ref` in `path`, or what follows the first folder where the file is of the commit `ref`."""
+    if path.startswith(f"{ref}/"):
+        return path.removeprefix(f"{ref}/")
+    if len(ref) >= _SHORTEST_COMMIT and commit.startswith(ref):
+        return path.partition("/")[2]
     return None
 
 

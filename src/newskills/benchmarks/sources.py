@@ -22,7 +22,7 @@ from newskills.base.benchmark import Source
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.benchmarks.fetch import Fetched, Fetcher, archives, check_sha256, hub
-from newskills.benchmarks.mirror import verify
+from newskills.benchmarks.mirror import RAW, verify
 from newskills.benchmarks.patterns import braces, select
 from newskills.benchmarks.readers import RawRow, members, read_source
 
@@ -40,13 +40,23 @@ class _File(NamedTuple):
     extra: Row
 
 
+class Original(Struct, frozen=True):
+    """A file as it is published: what a mirror holds. `commit`: of the repository, where it is known."""
+
+    url: str
+    path: Path
+    sha256: str
+    commit: str = ""
+
+
 class Opened(Struct, frozen=True):
-    """The files of a source; `origin` is what to record about them; `assets` by name."""
+    """The files of a source; `origin` is what to record about them; `assets` by name; `originals`: what was fetched."""
 
     source: Source
     files: Sequence[_File]
     origin: list[Row]
     assets: dict[str, Path]
+    originals: Sequence[Original] = ()
 
     def rows(self) -> Iterator[RawRow]:
         """Raises DataError naming file, line and what is wrong."""
@@ -100,17 +110,22 @@ def _addresses(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) ->
                     shutil.copyfileobj(data, copy)
                 assets[name] = folder / name
     files = [_File(file.path, str(file.path), name, {}) for file, name in zip(fetched, names, strict=True)]
-    return Opened(source, files, [_origin(file, source) for file in fetched], assets)
+    originals = [
+        Original(url, file.path, file.sha256, source.revision) for url, file in zip(urls, fetched, strict=True)
+    ]
+    return Opened(source, files, [_origin(file, source) for file in fetched], assets, originals)
 
 
 def _hub(source: Source, fetcher: Fetcher) -> Opened:
-    files, origin = [], []
+    files, origin, originals = [], [], []
     several = len(_listings(source)) > 1
     for listing, fields in _listings(source):
-        for file in _each(lambda url: fetcher.fetch(url, source), _shards(listing, source, fetcher)):
+        shards = _each(lambda url: fetcher.fetch(url, source), _shards(listing, source, fetcher))
+        for number, file in enumerate(shards):
             files.append(_File(file.path, str(file.path), "", fields if several else {}))
             origin.append(_origin(file, source))
-    return Opened(msgspec.structs.replace(source, format="parquet"), files, origin, {})
+            originals.append(Original(f"{listing}/{number}.parquet", file.path, file.sha256))
+    return Opened(msgspec.structs.replace(source, format="parquet"), files, origin, {}, originals)
 
 
 def _listings(source: Source) -> list[tuple[str, Row]]:
@@ -133,13 +148,13 @@ def _shards(listing: str, source: Source, fetcher: Fetcher) -> list[str]:
 
 def _repository(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -> Opened:
     tree = _mirrored_tree(source, fetcher)
-    at = source.revision or source.ref
+    at, commit = source.revision or source.ref, source.revision
     record = {"from": "mirror", "revision": at, "url": f"https://github.com/{source.github}/tree/{at}"}
     if not tree:
         url = f"{archives()}/{source.github}/tar.gz/{at}"
         archive = fetcher.fetch(url, msgspec.structs.replace(source, sha256=""))
-        tree = _extracted(archive.path, source, _temporary(stack))
-        record = {"from": archive.origin, "revision": at, "url": url}
+        tree, commit = _extracted(archive.path, source, _temporary(stack))
+        record = {"from": archive.origin, "revision": commit or at, "url": url}
     names = select(tree, source.members)
     if not names:
         raise DataError(f"{record['url']} has no file like '{source.members}'.")
@@ -152,6 +167,10 @@ def _repository(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -
         [_File(tree[name][0], f"{shown}, {name}", name, {}) for name in names],
         [{**record, "sha256": sha256, "files": len(names)}],
         {name: tree[name][0] for name in _assets(source, tree)},
+        [
+            Original(f"https://{RAW}/{source.github}/{at}/{name}", tree[name][0], wanted[name], commit)
+            for name in wanted
+        ],
     )
 
 
@@ -167,8 +186,8 @@ def _mirrored_tree(source: Source, fetcher: Fetcher) -> dict[str, tuple[Path, st
     return tree if select(tree, source.members) else {}
 
 
-def _extracted(archive: Path, source: Source, folder: Path) -> dict[str, tuple[Path, str]]:
-    """The wanted files of a repository's archive, whose members all lie in one folder that is left out."""
+def _extracted(archive: Path, source: Source, folder: Path) -> tuple[dict[str, tuple[Path, str]], str]:
+    """(wanted files of a repository's archive, its commit); the one folder that all members lie in is left out."""
     try:
         with tarfile.open(archive) as tar:
             entries = {entry.name.partition("/")[2]: entry for entry in tar if entry.isfile()}
@@ -180,7 +199,7 @@ def _extracted(archive: Path, source: Source, folder: Path) -> dict[str, tuple[P
                 with data, path.open("wb") as copy:
                     shutil.copyfileobj(data, copy)
                 tree[name] = (path, "")
-            return tree
+            return tree, str(tar.pax_headers.get("comment", ""))
     except (tarfile.TarError, EOFError, OSError) as error:
         raise DataError(f"{archive} cannot be read as an archive: {error}.") from error
 

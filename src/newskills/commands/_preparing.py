@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -17,6 +16,7 @@ from newskills.benchmarks.data import PreparedData, data_dir, prepare_many, read
 from newskills.benchmarks.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.sources import in_mirror
 from newskills.commands._cluster import Paths, paths_of, placed
+from newskills.commands._downloads import Downloads
 from newskills.commands._dry_run import Step, show_dry_run
 from newskills.commands._submitting import Prepared, finished, prepared, run_prepared
 from newskills.commands._unit_jobs import MAIN, Plan, job_group, main_container
@@ -52,7 +52,7 @@ def _prepare_here(options: Options) -> int:
         names = [entry.name for entry in list_benchmarks()]
     found = (one for name in names for one in expand(name, options.extra_benchmark_map))
     benchmarks = list({one.name: one for one in found}.values())
-    progress = _Progress(quiet=not sys.stderr.isatty())
+    progress = _Progress(len(benchmarks))
     fetch = FetchOptions(
         mirror=options.mirror or "",
         offline=options.offline,
@@ -64,7 +64,7 @@ def _prepare_here(options: Options) -> int:
         show_dry_run(step for benchmark in benchmarks for step in _steps(benchmark, options, fetch))
         return 0
     results = prepare_many(
-        benchmarks, data_dir=options.data_dir, splits=options.split, options=fetch, report=progress.finished
+        benchmarks, data_dir=options.data_dir, splits=options.split, options=fetch, report=progress.report
     )
     failed = [result for result in results if isinstance(result, NewskillsError)]
     sys.stdout.write(f"{len(results) - len(failed)} of {len(results)} prepared in {data_dir(options.data_dir)}\n")
@@ -175,32 +175,17 @@ def _origin(source: Source, fetcher: Fetcher) -> str:
     )
 
 
-class _Progress:
-    """One line per benchmark as it ends; on a terminal also the bytes of the running downloads."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._lock = threading.Lock()
-
-    def __call__(self, what: str, done: int, total: int | None) -> None:
-        if self._quiet:
+class _Progress(Downloads):
+    def report(self, benchmark: Benchmark, result: PreparedData | NewskillsError) -> None:
+        """One line per split, and what is to be said about it."""
+        self.finished()
+        if isinstance(result, NewskillsError):
+            self.line(f"error: {result}", sys.stderr)
             return
-        size = f"{done / 2**20:.1f}" + (f" of {total / 2**20:.1f} MB" if total else " MB")
-        with self._lock:
-            sys.stderr.write(f"\r\x1b[K{what[-70:]} {size}")
-            sys.stderr.flush()
-
-    def finished(self, benchmark: Benchmark, result: PreparedData | NewskillsError) -> None:
-        with self._lock:
-            if not self._quiet:
-                sys.stderr.write("\r\x1b[K")
-            if isinstance(result, NewskillsError):
-                sys.stderr.write(f"error: {result}\n")
-                return
-            for split in result.splits:
-                note = "" if split.fresh else " (already there)"
-                sys.stdout.write(f"{benchmark.name:<24} {split.split:<8} {split.provenance.rows:>7} rows{note}\n")
-                for notice in split.notices:
-                    sys.stderr.write(f"note: {benchmark.name}: {notice}\n")
-            for name, reason in result.missing.items():
-                sys.stderr.write(f"note: {benchmark.name}: split {name} is left out: {reason}\n")
+        for split in result.splits:
+            note = "" if split.fresh else " (already there)"
+            self.line(f"{benchmark.name:<24} {split.split:<8} {split.provenance.rows:>7} rows{note}")
+            for notice in split.notices:
+                self.line(f"note: {benchmark.name}: {notice}", sys.stderr)
+        for name, reason in result.missing.items():
+            self.line(f"note: {benchmark.name}: split {name} is left out: {reason}", sys.stderr)

@@ -18,6 +18,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "do the work": {
         "prepare_data": "fetch and normalise benchmark data",
+        "mirror": "make or check a folder of benchmark data for machines without a network",
         "generate": "run a model over a JSONL file",
         "eval": "evaluate a model on benchmarks",
         "grade": "verdicts for any JSONL file of answers",
