@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from newskills.base.benchmark import Benchmark, Group, Source
+from newskills.base.benchmark import Benchmark, Group, Judge, Source
 from newskills.benchmarks.generate_catalog import built_in, built_in_groups
 from newskills.benchmarks.patterns import braces
 
@@ -65,7 +65,15 @@ def _family_row(name: str, members: list[Benchmark], group: Group | None) -> str
 
 
 def _page(benchmark: Benchmark) -> str:
-    lines = [f"# {benchmark.name}", "", f"{benchmark.title}.", "", *_facts(benchmark), "", *_use(benchmark.name)]
+    lines = [
+        f"# {benchmark.name}",
+        "",
+        f"{benchmark.title}.",
+        "",
+        *_facts(benchmark),
+        "",
+        *_use(benchmark.name, benchmark.judge),
+    ]
     lines += _traps(benchmark)
     return "\n".join(lines) + "\n"
 
@@ -121,7 +129,10 @@ def _facts(benchmark: Benchmark, *, family: bool = False) -> Iterator[str]:
         yield f"| paper | {benchmark.citation} |"
     yield f"| prompt | `{benchmark.prompt}` |"
     if not family:
-        yield f"| grader | `{benchmark.grader}` |"
+        if benchmark.grader:
+            yield f"| grader | `{benchmark.grader}` |"
+        if benchmark.judge is not None:
+            yield f"| judge | {_judge(benchmark.judge)} |"
         yield f"| metric | `{benchmark.metric}` |"
         yield f"| random guessing | {_chance(benchmark)} |"
     if benchmark.needs_sandbox:
@@ -130,11 +141,19 @@ def _facts(benchmark: Benchmark, *, family: bool = False) -> Iterator[str]:
         yield f"| needs | `pip install '{benchmark.requires}'` |"
 
 
-def _use(name: str) -> list[str]:
+def _judge(judge: Judge) -> str:
+    usual = (
+        f"`{judge.model}` ({judge.server_type}) unless you name another" if judge.model else "the model you name"
+    )
+    return f"[{usual}](../judges.md), prompt `{judge.prompt}`"
+
+
+def _use(name: str, judge: Judge | None = None) -> list[str]:
+    judged = " --judge_model=JUDGE --judge_server_type=openai" if judge and not judge.model else ""
     return [
         "```bash",
         f"ns prepare_data {name}",
-        f"ns eval --benchmarks={name}:4 --model=MODEL --server_type=openai --output_dir=results",
+        f"ns eval --benchmarks={name}:4 --model=MODEL --server_type=openai --output_dir=results{judged}",
         "```",
     ]
 

@@ -18,6 +18,7 @@ class JudgementConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     answer_key: Annotated[str, Meta(description="field that is null where there was no answer to judge")] = (
         "predicted_answer"
     )
+    text_key: Annotated[str, Meta(description="field that is blank where there was none")] = "generation"
 
 
 class JudgementGrader:
@@ -39,6 +40,10 @@ class JudgementGrader:
             return Score(outcome="unscored", fields=fields, grader=stamp, why=why, cause="judge")
         if verdict:
             return Score(outcome="correct", fields=fields, grader=stamp)
-        if self.config.answer_key in record and record[self.config.answer_key] is None:
+        if self._unanswered(record):
             return Score(outcome="no_answer", fields=fields, grader=stamp, why="no answer")
         return Score(outcome="wrong", fields=fields, grader=stamp, cause="model")
+
+    def _unanswered(self, record: Row) -> bool:
+        answer, text = record.get(self.config.answer_key, ""), record.get(self.config.text_key)
+        return answer is None or (isinstance(text, str) and not text.strip())
