@@ -112,6 +112,19 @@ def test_an_id_used_twice(web: Web, tmp_path: Path) -> None:
         prepare(bench(web, body, row=None), data_dir=tmp_path, options=QUICK)
 
 
+def test_a_split_may_be_mapped_in_its_own_way(web: Web, tmp_path: Path) -> None:
+    def loud(raw: Row, index: int) -> Row:
+        return {"problem": raw["q"].upper()}
+
+    web.files["/d.jsonl"] = lines({"q": "a", "a": 1})
+    sources = tuple(Source(split=split, url=web.url("/d.jsonl")) for split in ("test", "loud"))
+    prepare(bench(web, sources=sources, row=to_row, variants={"loud": loud}), data_dir=tmp_path)
+    problems = {
+        split: next(read_rows(tmp_path / "tiny" / f"{split}.jsonl"))["problem"] for split in ("test", "loud")
+    }
+    assert problems == {"test": "a", "loud": "A"}
+
+
 def test_unknown_split(web: Web, tmp_path: Path) -> None:
     benchmark = bench(web, items={"test": 2, "train": 0})
     with pytest.raises(DataError, match="no split 'dev'; there are test, train"):

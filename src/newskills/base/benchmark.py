@@ -111,6 +111,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
 
     name, aliases   how users call it
     row             raw row → prepared row with the fields that the prompt and the grader need
+    variants        split → mapper in place of `row`: another language, a subject, other instructions
     join            raw rows of all files of a split → one raw row per sample, before `row` sees them
     generate_rows   (split) → prepared rows, for benchmarks that are generated instead of downloaded
     generator       distribution whose version decides what is generated (recorded with the rows)
@@ -134,6 +135,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     title: str
     sources: tuple[Source, ...] = ()
     row: RowMapper | None = None
+    variants: dict[str, RowMapper] = {}
     join: Joiner | None = None
     generate_rows: Callable[[str], Iterable[Row]] | None = None
     generator: str = ""

@@ -269,7 +269,8 @@ def _current(path: Path, recipe: str) -> Provenance | None:
 
 def _recipe(benchmark: Benchmark, split: str) -> str:
     """Changes whenever the prepared rows might: sources, version, the file with the mapping, newskills itself."""
-    makers = [maker for maker in (benchmark.row, benchmark.join, benchmark.generate_rows) if maker]
+    row = benchmark.variants.get(split, benchmark.row)
+    makers = [maker for maker in (row, benchmark.join, benchmark.generate_rows) if maker]
     files = [inspect.getsourcefile(inspect.unwrap(getattr(maker, "func", maker))) for maker in makers]
     sources = [source for source in benchmark.sources if source.split == split]
     parts = [msgspec.json.encode([benchmark.version, __version__, sources, _generator(benchmark)])]
@@ -329,6 +330,7 @@ class _Tally:
 
     def __init__(self, benchmark: Benchmark, split: str, assets: AssetFolder) -> None:
         self.benchmark = benchmark
+        self.mapper = benchmark.variants.get(split, benchmark.row)
         self.prefix = f"{benchmark.data or benchmark.name}-{split}"
         self.assets = assets
         self.seen = 0
@@ -349,10 +351,10 @@ class _Tally:
                 yield self._checked(prepared, f"{index}" if len(several) == 1 else f"{index}-{part}", where)
 
     def _map(self, row: Row, index: int, where: str) -> Row | Iterable[Row] | Drop:
-        if self.benchmark.row is None:
+        if self.mapper is None:
             return row
         try:
-            return self.benchmark.row(row, index)
+            return self.mapper(row, index)
         except KeyError as error:
             raise DataError(
                 f"{where}: the field {error} is missing, which {self.benchmark.name} expects; "
