@@ -93,6 +93,7 @@ class Judge(Struct, frozen=True, kw_only=True):
     generation_key  field of the record that gets the judge's text
     defaults        `++` options of the judge that differ from the general defaults
     model, server_type, server_address  the benchmark's usual judge; empty = the user names one
+    model_defaults  further `++` options, where it is that usual judge that is asked
     """
 
     prompt: str = "judge/math"
@@ -104,6 +105,7 @@ class Judge(Struct, frozen=True, kw_only=True):
     model: str = ""
     server_type: str = ""
     server_address: str = ""
+    model_defaults: Row = {}
 
 
 class Benchmark(Struct, frozen=True, kw_only=True):

@@ -99,6 +99,8 @@ def _plan(
         choice = choose_model(options, overrides, elsewhere=elsewhere)
     except ConfigError as error:
         raise _about_judge(error) from error
+    if judge.model in (*options.model, overrides.get("server.model")):
+        judge = replace(judge, defaults={**judge.defaults, **judge.model_defaults})
     layers = [Layer("--judge_*", choice.layer.values), replace(user_layer(overrides), source="--extra_judge_args")]
     hosting = None if elsewhere else hosting_of(choice, options, logs / LOGS)
     judging = Judging(judge=judge, layers=layers, hosting=hosting)

@@ -39,7 +39,7 @@ BENCHMARK = Benchmark(
         prompt="judge/imo_proofbench",
         model="gemini-2.5-pro",
         server_type="gemini",
-        defaults={"inference.reasoning_effort": "dynamic"},
+        model_defaults={"inference.reasoning_effort": "dynamic"},
     ),
     items={"test": 60},
     licence="CC-BY-4.0",
