@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from string import ascii_uppercase
 from typing import NamedTuple
@@ -27,12 +28,25 @@ def _other_letter(row: Row) -> str:
     return ascii_uppercase[(ascii_uppercase.index(row["expected_answer"]) + 1) % count]
 
 
+def _spans(row: Row) -> str:
+    answer = row["expected_answer"]
+    return ", ".join(answer) if isinstance(answer, list) else str(answer)
+
+
 REPLIES = {
     "math": Replies(lambda row: f"\\boxed{{{row['expected_answer']}}}", lambda row: f"\\boxed{{{_FAR}}}"),
     "multichoice": Replies(
         lambda row: f"Answer: {row['expected_answer']}", lambda row: f"Answer: {_other_letter(row)}"
     ),
-    "exact": Replies(lambda row: str(row["expected_answer"]), lambda row: f"{row['expected_answer']} {_FAR}"),
+    "exact": Replies(lambda row: str(row["expected_answer"]), lambda row: f"{_FAR} {row['expected_answer']}"),
+    "exact, brackets": Replies(
+        lambda row: f"[[{row['expected_answer']}]]", lambda row: f"[[{_FAR} {row['expected_answer']}]]"
+    ),
+    "short_answer": Replies(lambda row: f"Answer: {_spans(row)}", lambda row: f"Answer: {_FAR}"),
+    "grid_match": Replies(
+        lambda row: json.dumps(row["expected_answer"]),
+        lambda row: json.dumps([[[9]], *row["expected_answer"][1:]]),
+    ),
 }
 """Extended by the tests of a grader that is not here, or here by its author."""
 
@@ -48,5 +62,8 @@ def scores(benchmark: Benchmark, rows: Iterable[Row], *, right: bool) -> dict[st
     """id → verdict on the right, or the wrong, reply to each row."""
     grader = make_grader(benchmark.grader, dict(benchmark.grader_config))
     assert not executes(grader)
-    reply = REPLIES[benchmark.grader].right if right else REPLIES[benchmark.grader].wrong
+    replies = REPLIES.get(
+        f"{benchmark.grader}, {benchmark.grader_config.get('extract')}", REPLIES[benchmark.grader]
+    )
+    reply = replies.right if right else replies.wrong
     return {row["id"]: grader.grade({**row, "generation": reply(row)}) for row in rows}

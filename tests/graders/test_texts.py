@@ -66,6 +66,32 @@ def test_another_text(generation: str, gold: str) -> None:
     assert grade("exact", generation, gold, LOOSE).outcome == "wrong"
 
 
+@pytest.mark.parametrize(
+    ("generation", "answer"),
+    [
+        ("The answer is X.\nAnswer: Smith; Jones", "Smith; Jones"),
+        ("**Final answer:** no", "no"),
+        ("Answer: valid\n#### Note\nThis was easy.", "valid"),
+        ("The answer is valid.\n#### Note", "valid"),
+        (r"Answer: A, so \boxed{B}", "B"),
+        ("<answer>B</answer>", "B"),
+        ("one line", "one line"),
+        (r"Answer: A, so \boxed{B", None),
+        ("two\nlines", None),
+        ("answer " * 30_000, "answer " * 29_999 + "answer"),
+    ],
+)
+def test_the_final_answer(generation: str, answer: str | None) -> None:
+    assert grade("exact", generation, "?", LOOSE).fields["predicted_answer"] == answer
+
+
+def test_the_last_lines() -> None:
+    tail = {"extract": "tail"}
+    assert grade("exact", "So:\n```\nab\ncd\n```\n", "ab\ncd", tail).outcome == "correct"
+    assert grade("exact", "So:\nab\nce", "ab\ncd", tail).outcome == "wrong"
+    assert grade("exact", "\\boxed{ab\ncd}\nas I said", "ab\ncd", tail).outcome == "correct"
+
+
 def test_exact_answers_and_their_absence() -> None:
     assert grade("exact", "several\nlines\nwithout any mark", "mark", LOOSE).outcome == "no_answer"
     assert grade("exact", "<think>yes", "yes", LOOSE).cause == "truncation"

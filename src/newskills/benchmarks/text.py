@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from random import Random
 from string import ascii_lowercase, ascii_uppercase
 
 from newskills.base.records import Row
@@ -57,6 +58,19 @@ def choices(question: str, options: Sequence[str]) -> Row:
     lettered = {chr(ord("A") + place): option for place, option in enumerate(options)}
     listing = "\n".join(f"{letter}) {option}" for letter, option in lettered.items())
     return {"problem": question.strip("\n") + "\n\n" + listing, "options": listing, **lettered}
+
+
+def yes_no(question: str, answer: bool) -> Row:
+    """The fields of a record for the prompt `generic/yes-no`; A is yes."""
+    fields = choices(question, ("Yes", "No"))
+    return {"question": question, **fields, "expected_answer": "A" if answer else "B"}
+
+
+def shuffled(options: Sequence[str], key: str) -> tuple[list[str], list[int]]:
+    """(options in an order that follows from `key` alone, their former places)."""
+    places = list(range(len(options)))
+    Random(key).shuffle(places)  # noqa: S311 - the order has to be the same everywhere, not secret
+    return [options[place] for place in places], places
 
 
 def renamed(raw: Row, **names: str) -> Row:

@@ -22,6 +22,10 @@ _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _NUMBER = re.compile(r"[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})")
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "−": "-"})
 _WRAPPERS = (("**", "**"), ("$", "$"), ("`", "`"), ('"', '"'), ("'", "'"), ("\\(", "\\)"), ("\\[", "\\]"))
+_LABEL = re.compile(
+    r"^[\s*_#>]*+(?:the\s++)?(?:final\s++)?answer[\s*_]*+[:：]([^\n]+)", re.IGNORECASE | re.MULTILINE
+)
+_MARKED = ("box", "boxes", "unclosed", "tag")
 _LAYERS = 6
 
 
@@ -29,8 +33,11 @@ class ExactConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """`++eval_config.*` of `eval_type=exact`."""
 
     extract: Annotated[
-        Literal["whole", "answer", "brackets"],
-        Meta(description="what is compared: the whole reply; its final answer (box, 'Answer: …'); the last [[…]]"),
+        Literal["whole", "answer", "brackets", "tail"],
+        Meta(
+            description="what is compared: the whole reply; its final answer (box, 'Answer: …'); its last [[…]]; "
+            "its box, or as many of its last lines as the right answer has"
+        ),
     ] = "whole"
     loose: Annotated[
         bool,
@@ -63,17 +70,19 @@ class ExactGrader:
         if gold is None:
             why = f"the record has no {self.config.gold_key}"
             return unscored(stamp, why, {"predicted_answer": None, "symbolic_correct": None})
-        answer = self._answer(visible(str(record.get(self.config.answer_key) or "")))
+        golds = [str(gold), *map(str, record.get(self.config.accepted_key) or ())]
+        answer = self._answer(visible(str(record.get(self.config.answer_key) or "")), golds[0])
         if not answer:
             return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
-        golds = [str(gold), *map(str, record.get(self.config.accepted_key) or ())]
         correct = any(self._same(answer, known) for known in golds)
         fields: Row = {"predicted_answer": answer, "symbolic_correct": correct}
         return decided(stamp, correct, fields, "same text" if correct else "another text")
 
-    def _answer(self, text: str | None) -> str | None:
+    def _answer(self, text: str | None, gold: str) -> str | None:
         if not text or self.config.extract == "whole":
             return text
+        if self.config.extract == "tail":
+            return extract(text, Policy()).answer if "\\boxed" in text else _tail(text, len(gold.split("\n")))
         if self.config.extract == "brackets" and (inner := _double_brackets(text)) is not None:
             return inner
         return final_answer(text)
@@ -86,11 +95,17 @@ class ExactGrader:
 
 
 def final_answer(text: str) -> str | None:
-    """The box or what follows "answer is" or "Answer:"; else the text itself, where it is one line."""
+    """The box, the line after "Answer:", or what follows "the answer is"; else the text itself, if it is one line."""
     found = extract(text, Policy())
-    if found.answer is None and found.how == "none" and "\n" not in text:
-        return text or None
-    return found.answer
+    if found.how == "hashes":
+        found = extract(text.replace("####", " "), Policy())
+    if found.how in _MARKED:
+        return found.answer
+    if labels := _LABEL.findall(text):
+        return str(labels[-1]).strip(" \t*_`") or None
+    if found.how == "phrase":
+        return found.answer
+    return text if text and "\n" not in text else None
 
 
 def _double_brackets(text: str) -> str | None:
@@ -98,6 +113,12 @@ def _double_brackets(text: str) -> str | None:
     end = text.rfind("]]")
     start = text.rfind("[[", 0, max(end, 0))
     return text[start + 2 : end].strip() or None if start >= 0 else None
+
+
+def _tail(text: str, count: int) -> str:
+    """The last lines that are neither empty nor the end of a code block."""
+    lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("```")]
+    return "\n".join(lines[-count:])
 
 
 def _plain(text: str, ignore_case: bool) -> str:

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversations about a story, answers of a few words (Reddy et al. 2018, arXiv:1808.07042)."""
+
+from collections.abc import Iterator
+
+from newskills.base.benchmark import Benchmark, Source
+from newskills.base.records import Row
+
+
+def row(raw: Row, index: int) -> Iterator[Row]:
+    """One row per turn, with the earlier turns and their right answers in the question."""
+    questions, answers = raw["questions"]["input_text"], raw["answers"]["input_text"]
+    others = [other["input_text"] for other in raw["additional_answers"].values()]
+    told = f"Story:\n{raw['story'].strip()}\n"
+    for turn, (question, answer) in enumerate(zip(questions, answers, strict=True)):
+        told += f"\nQuestion: {question}"
+        accepted = [other[turn] for other in others]
+        yield {
+            "id": f"coqa-{index}-{turn + 1}",
+            "question": told,
+            "expected_answer": answer,
+            "accepted_answers": [text for text in dict.fromkeys(accepted) if text != answer],
+            "turn": turn + 1,
+        }
+        told += f"\nAnswer: {answer}"
+
+
+BENCHMARK = Benchmark(
+    name="coqa",
+    category="reasoning",
+    title="CoQA: conversation about a story",
+    sources=(Source(split="validation", hf="EleutherAI/coqa"),),
+    row=row,
+    prompt="generic/short-answer",
+    grader="short_answer",
+    metric="short_answer",
+    split="validation",
+    items={"validation": 7983},
+    licence="mixed, by the origin of the story",
+    homepage="https://stanfordnlp.github.io/coqa/",
+    citation="arXiv:1808.07042",
+    unverified=True,
+    traps=(
+        "Earlier turns are shown with their right answers, not with the model's own.",
+        "The best of four people's answers counts; the official script averages over leaving one out.",
+    ),
+)

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules that nobody has learnt before, and questions about them (Ma et al. 2024, arXiv:2410.06526)."""
+
+from collections.abc import Iterable, Iterator
+
+from newskills.base.benchmark import Benchmark, Source
+from newskills.base.records import Row
+
+
+def joined(raw: Iterable[Row]) -> Iterator[Row]:
+    """Each sample with the text of its rule."""
+    samples: list[Row] = []
+    rules: dict[tuple[str, str], str] = {}
+    for line in raw:
+        category, _, file = line["_file"].removeprefix("data/").partition("/")
+        if file == "rule.jsonl":
+            rules[category, str(line["idx"])] = line["rule_content"]
+        else:
+            samples.append({**line, "category": category})
+    for sample in samples:
+        yield {**sample, "rule_content": rules[sample["category"], str(sample["rule_id"])]}
+
+
+def row(raw: Row, index: int) -> Row:
+    answer = raw["answer"].strip().removeprefix("[[").removesuffix("]]")
+    return {
+        "id": f"kor-{raw['category']}-{raw['idx']}",
+        "problem": f"Rule:\n{raw['rule_content']}\n\nQuestion:\n{raw['question']}",
+        "expected_answer": answer,
+        "accepted_answers": [part for part in answer.split(" or ") if part != answer],
+        "raw_answer": raw["answer"],
+        "rule_id": raw["rule_id"],
+        "subset_for_metrics": raw["category"],
+    }
+
+
+BENCHMARK = Benchmark(
+    name="kor-bench",
+    category="reasoning",
+    title="KOR-Bench: new rules in five fields",
+    aliases=("korbench",),
+    sources=(
+        Source(
+            github="KOR-Bench/KOR-Bench",
+            ref="main",
+            revision="bb8194dff8e51e2e2247cf62aa9932c3d57d53d7",
+            members="data/*/{sample,rule}.jsonl",
+            sha256="8f5a47e6ae1f274324fd40786600bcf0012947ed39ee0ae123327c07e1429acf",
+        ),
+    ),
+    join=joined,
+    row=row,
+    prompt="generic/general-boxed",
+    grader="exact",
+    grader_config={"extract": "brackets", "loose": True},
+    metric="generic",
+    items={"test": 1250},
+    licence="Apache-2.0",
+    homepage="https://github.com/KOR-Bench/KOR-Bench",
+    citation="arXiv:2410.06526",
+    traps=(
+        "Questions ask for [[…]], the prompt for a box: the last [[…]] counts, else the box.",
+        "Answers are compared as texts; formulas written in another way count as wrong.",
+    ),
+)
