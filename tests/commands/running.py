@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,17 @@ def ns(
         timeout=timeout,
         check=False,
     )
+
+
+def chatted(said: str) -> str:
+    """What the page whose address `ns start_server` has `said` answers."""
+    address = re.search(r"in the browser: (\S+)", said)
+    assert address is not None
+    body = json.dumps({"messages": [{"role": "user", "content": "Hello"}]}).encode()
+    request = urllib.request.Request(f"{address[1]}/chat", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        events = [json.loads(line[5:]) for line in reply if line.startswith(b"data: {")]
+    return "".join(event["choices"][0]["delta"].get("content") or "" for event in events if event["choices"])
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands.clusters import SERVED, SUMS, Place, answers, reachable_server
-from tests.commands.running import rows_of
+from tests.commands.running import chatted, rows_of
 from tests.launch.slurm_cluster import require_cluster
 from tests.launch.sshd import HOST, sshd
 
@@ -85,13 +85,13 @@ def summarised_here(place):
     assert f"There is no folder {results}/none on {HOST}" in absent.stderr
 
 
-def test_a_tunnel_leads_to_the_server(place):
+def test_a_tunnel_leads_to_the_server_and_a_page_to_chat_with_it(place):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     words = (
         "ns start_server --cluster=far --server_type=generic --model=fake --server_gpus=0 --expname=serve "
-        f"--server_entrypoint={SERVED} --create_tunnel --server_tunnel_port={port}"
+        f"--server_entrypoint={SERVED} --launch_chat_interface --extra_chat_args=++port=0 --server_tunnel_port={port}"
     ).split()[1:]
     with subprocess.Popen(
         [sys.executable, "-m", "newskills", *words],
@@ -102,13 +102,15 @@ def test_a_tunnel_leads_to_the_server(place):
     ) as process:
         assert process.stdout is not None
         seen = ""
-        while f"here at http://127.0.0.1:{port}" not in seen or "serves on n" not in seen:
+        wanted = (f"here at http://127.0.0.1:{port}", "serves on n", "in the browser: http")
+        while not all(text in seen for text in wanted):
             line = process.stdout.readline()
             assert line, seen
             seen += line
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=20) as reply:
                 assert b"fake" in reply.read()
+            assert "boxed{42}" in chatted(seen)
         finally:
             process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0

@@ -22,9 +22,6 @@ LATER = {
     "judge_generation_module": "own judge modules are",
     "judge_step_fn": "own steps of judges are",
     "generation_module": "custom generation modules are",
-    "launch_chat_interface": "the chat interface is",
-    "extra_chat_args": "the chat interface is",
-    "remote_tar_dir": "clusters are",
 }
 """Options of the reference system that later versions bring."""
 

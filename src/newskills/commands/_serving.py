@@ -10,7 +10,8 @@ import threading
 
 from msgspec.structs import replace
 
-from newskills.base.errors import ConfigError, RemoteError
+from newskills.base.errors import ConfigError, RemoteError, ServerStartError
+from newskills.commands._chat import chat_options, chat_with
 from newskills.commands._following import ended_like_ctrl_c, follow
 from newskills.commands._model import serve_spec
 from newskills.commands._submitting import Prepared, prepared, say_submitted, submitted
@@ -28,6 +29,7 @@ from newskills.config.command_line import Parsed
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.declarative import Command
 from newskills.launch.experiments import Experiment
+from newskills.launch.scripts import ServerScript
 from newskills.launch.ssh import Remote, shell_of
 from newskills.launch.validate import ONE_MACHINE
 
@@ -42,6 +44,10 @@ shown=$(scontrol show node -o "$1" 2>/dev/null) && [[ $shown =~ NodeAddr=([^ ]+)
 
 def run(parsed: Parsed[Options], cluster: ClusterConfig) -> int:
     options = parsed.options
+    if options.launch_chat_interface:
+        chat_options(options.extra_chat_args)
+        if cluster.ssh_tunnel is not None:
+            options = replace(options, create_tunnel=True)
     if options.create_tunnel and cluster.ssh_tunnel is None:
         raise ConfigError(f"--create_tunnel: cluster '{cluster.name}' is not reached through ssh (ssh_tunnel).")
     with ended_like_ctrl_c():
@@ -49,13 +55,14 @@ def run(parsed: Parsed[Options], cluster: ClusterConfig) -> int:
         if experiment is None:
             return 0
         say_submitted(experiment)
-        return _watched(experiment, options)
+        return _watched(experiment, options, cluster)
 
 
-def _watched(experiment: Experiment, options: Options) -> int:
+def _watched(experiment: Experiment, options: Options, cluster: ClusterConfig) -> int:
     """Until the server has ended."""
     over = threading.Event()
-    watcher = threading.Thread(target=_announce, args=(experiment, options, over), daemon=True)
+    server = server_script(serve_spec(options, elsewhere=cluster.executor not in ONE_MACHINE), options)
+    watcher = threading.Thread(target=_announce, args=(experiment, options, server, over), daemon=True)
     watcher.start()
     try:
         return follow(experiment, show=(SERVER, SANDBOX))
@@ -85,7 +92,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
     return prepared(name, plan, cluster, options, {"model": spec.model})
 
 
-def _announce(experiment: Experiment, options: Options, over: threading.Event) -> None:
+def _announce(experiment: Experiment, options: Options, server: ServerScript, over: threading.Event) -> None:
     """Says where the server and the sandbox listen, once they have ports, and opens the tunnels to them."""
     shell = shell_of(experiment.cluster, os.environ)
     ports = {SERVER: options.server_tunnel_port, SANDBOX: options.sandbox_tunnel_port}
@@ -99,11 +106,27 @@ def _announce(experiment: Experiment, options: Options, over: threading.Event) -
                 if not port.isdigit():
                     continue
                 waiting.remove(name)
-                where = f"{name} listens at http://{host}:{port}"
+                address = f"http://{host}:{port}"
+                where = f"{name} listens at {address}"
                 if options.create_tunnel and isinstance(shell, Remote):
                     where += _tunnel(tunnels, shell, ports[name], (host, int(port)))
-                sys.stdout.write(f"{where} (it answers once it has loaded); Ctrl-C stops it\n")
-                sys.stdout.flush()
+                    address = f"http://127.0.0.1:{ports[name]}"
+                _say(f"{where} (it answers once it has loaded); Ctrl-C stops it")
+                if name == SERVER and options.launch_chat_interface:
+                    _chat(tunnels, address, server, options)
+
+
+def _chat(stack: contextlib.ExitStack, address: str, server: ServerScript, options: Options) -> None:
+    try:
+        chat = chat_options(options.extra_chat_args)
+        stack.enter_context(chat_with(address, server.name, server.key_variable, chat, _say))
+    except ServerStartError as error:
+        _say(f"There is no chat page: {error}")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def _tunnel(tunnels: contextlib.ExitStack, shell: Remote, local: int, there: tuple[str, int]) -> str:

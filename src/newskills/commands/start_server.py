@@ -36,6 +36,15 @@ class Options(ModelOptions, frozen=True, kw_only=True):
     )
     server_tunnel_port: Annotated[int, doc("that port")] = 5000
     sandbox_tunnel_port: Annotated[int, doc("the same for the sandbox")] = 6000
+    launch_chat_interface: Annotated[
+        bool, doc("also a page to chat with the model in the browser, at http://127.0.0.1:7860")
+    ] = False
+    extra_chat_args: Annotated[
+        str,
+        doc(
+            "settings of that page: ++port, ++host, ++system_message, ++temperature, ++top_p, ++tokens_to_generate"
+        ),
+    ] = ""
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -47,12 +56,17 @@ def run(parsed: Parsed[Options]) -> int:
 
         return _serving.run(parsed, cluster or cluster_of(options))
     spec = msgspec.structs.replace(serve_spec(options), port=options.port, host=options.host)
+    command = serve_argv(msgspec.structs.replace(spec, port=options.port or 5000))
+    beside = None
+    if options.launch_chat_interface:
+        from newskills.commands._chat import chat_beside, chat_options
+
+        beside = chat_beside(command.key_variable, chat_options(options.extra_chat_args), _say)
     if options.dry_run:
-        command = serve_argv(msgspec.structs.replace(spec, port=options.port or 5000))
         sys.stdout.write("\n".join(command.argv) + "\n")
         return 0
     folder = Path(options.log_dir) if options.log_dir else Path(tempfile.mkdtemp(prefix="newskills-server-"))
-    return serve_foreground(spec, folder / "server.log", options.server_timeout, say=_say)
+    return serve_foreground(spec, folder / "server.log", options.server_timeout, say=_say, beside=beside)
 
 
 def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:

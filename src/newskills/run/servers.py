@@ -48,6 +48,9 @@ class RunningServer(Struct, frozen=True, kw_only=True):
         return f"RunningServer({self.base_url!r}, {self.model_name!r}, pid={self.process.pid})"
 
 
+Beside = Callable[[RunningServer], contextlib.AbstractContextManager[object]]
+
+
 @contextlib.contextmanager
 def running_server(
     spec: ServeSpec, log_path: Path, timeout: float, *, say: Say | None = None, key: str = ""
@@ -84,13 +87,19 @@ def running_server(
         stop(process)
 
 
-def serve_foreground(spec: ServeSpec, log_path: Path, timeout: float, *, say: Say) -> int:
+def serve_foreground(
+    spec: ServeSpec, log_path: Path, timeout: float, *, say: Say, beside: Beside | None = None
+) -> int:
     """Serves until the server ends or Ctrl-C, copying its log to `say` line by line; returns the exit code.
 
-    Ctrl-C is the ordinary end (code 0). Raises as `running_server`.
+    `beside`: what is there as long as the server is. Ctrl-C is the ordinary end (code 0). Raises as `running_server`,
+    and what `beside` raises.
     """
     try:
-        with running_server(spec, log_path, timeout, say=say) as server:
+        with contextlib.ExitStack() as stack:
+            server = stack.enter_context(running_server(spec, log_path, timeout, say=say))
+            if beside is not None:
+                stack.enter_context(beside(server))
             say(f"{server.model_name} is served at {server.base_url} (log: {log_path}); Ctrl-C stops it.")
             with log_path.open("rb") as log:
                 while True:
