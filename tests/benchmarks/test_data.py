@@ -249,3 +249,14 @@ def test_killed_on_the_way_leaves_no_half_file(tmp_path: Path) -> None:
     assert start(script, tmp_path / "data", tmp_path / "again", 0).communicate(timeout=60)[0].strip() == "True"
     assert sum(1 for _ in read_rows(folder / "test.jsonl")) == 200
     assert not any(path.suffix == ".tmp" for path in folder.iterdir())
+
+
+def test_a_prepared_file_that_was_only_partly_copied(web: Web, tmp_path: Path) -> None:
+    benchmark = bench(web)
+    path = prepare(benchmark, data_dir=tmp_path, options=QUICK).splits[0].path
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(DataError, match="only partly copied") as caught:
+        load_rows(benchmark, data_dir=tmp_path)
+    assert "ns prepare_data tiny" in caught.value.hint
+    assert prepare(benchmark, data_dir=tmp_path, options=QUICK).splits[0].fresh
+    assert load_rows(benchmark, data_dir=tmp_path) == path

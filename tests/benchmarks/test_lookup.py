@@ -155,11 +155,6 @@ def test_a_folder_of_constants(tmp_path: Path) -> None:
         load_rows(benchmark, "test")
     assert prepare(benchmark, data_dir=tmp_path / "data").folder == folder
     assert not (tmp_path / "data").exists()
-    (folder / "prepare.py").write_text("")
-    (folder / "dev.jsonl").unlink()
-    with pytest.raises(DataError, match="comes without data for 'dev'") as caught:
-        prepare(benchmark)
-    assert caught.value.hint.endswith(f"python {folder / 'prepare.py'}")
 
 
 def test_older_constants(tmp_path: Path) -> None:

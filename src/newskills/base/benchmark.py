@@ -123,6 +123,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     judge           who decides on the answers beside or instead of the grader; None = no judge is needed
     defaults        `++` options that differ from the general defaults (lowest precedence but one)
     samples         default number of seeds; 0 = one greedy run
+    chunks          default number of chunks that a run is cut into; 0 = whole
     chance          score of random guessing, 0–1
     items           prepared rows by split where they were counted; another number is reported
     data            name of the benchmark whose prepared files it shares (same sources, same mapping)
@@ -150,6 +151,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     solver: str = "chat"
     defaults: Row = {}
     samples: int = 0
+    chunks: int = 0
     split: str = "test"
     aliases: tuple[str, ...] = ()
     licence: str = ""
@@ -173,8 +175,9 @@ class Benchmark(Struct, frozen=True, kw_only=True):
 class Group(Struct, frozen=True, kw_only=True):
     """Benchmarks that are evaluated together and have a score as a whole; exported as GROUP.
 
-    members   benchmark → fields of `Benchmark` that differ in this group (`{"samples": 4, "prompt": …}`);
-              `defaults` are laid over its own. Results are in `eval-results/<group>/<member>`
+    members   benchmark → fields of `Benchmark` that differ in this group (`{"samples": 4, "prompt": …}`); mappings
+              (`defaults`, `judge` with fields of `Judge`, …) are laid over its own. Results are in
+              `eval-results/<group>/<member>`
     score     metrics of all members → those of the group; None: the plain mean of what all members have
     columns   metrics that the table shows
     """

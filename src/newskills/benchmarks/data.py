@@ -11,6 +11,8 @@ import contextlib
 import hashlib
 import inspect
 import os
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,7 +42,7 @@ _MISFITS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 class Provenance(Struct, kw_only=True):
     """`<split>.jsonl.meta.json`: what a prepared file was made from; `source_rows` = rows used + all `dropped`.
 
-    `assets`: number of images and sounds beside it.
+    `bytes`: size of the prepared file; `assets`: number of images and sounds beside it.
     """
 
     benchmark: str
@@ -56,6 +58,7 @@ class Provenance(Struct, kw_only=True):
     recipe: str
     newskills: str
     prepared: str
+    bytes: int = -1
     assets: int = 0
 
 
@@ -106,14 +109,15 @@ def prepare(
 ) -> PreparedData:
     """Fetches and lays out `splits`, or all there are; then only the default one has to succeed.
 
-    A benchmark that comes with its data is only looked at.
+    A benchmark that comes with its data is only looked at; if they are not there yet, its `prepare.py` makes them.
 
     Raises DataError: unknown split, no network, refused or changed source, a row that does not fit.
     """
     started = time.monotonic()
     if benchmark.folder:
-        own = load_rows(benchmark, splits[0] if splits else "", data_dir)
-        return PreparedData(benchmark=benchmark.name, folder=own.parent, splits=[])
+        return PreparedData(
+            benchmark=benchmark.name, folder=_own_data(benchmark, splits, data_dir).parent, splits=[]
+        )
     folder = split_folder(benchmark, data_dir)
     fetcher = Fetcher(_root(data_dir) / ".downloads", options or FetchOptions())
     done: list[PreparedSplit] = []
@@ -159,6 +163,20 @@ def prepare_many(
         return list(pool.map(one, benchmarks))
 
 
+def _own_data(benchmark: Benchmark, splits: Sequence[str], data_dir: str | Path | None) -> Path:
+    wanted = [f"{split}.jsonl" for split in splits or (benchmark.split,)]
+    maker = Path(benchmark.folder) / "prepare.py"
+    if maker.is_file() and not all((maker.parent / name).is_file() for name in wanted):
+        made = subprocess.run(
+            [sys.executable, str(maker)], cwd=maker.parent, check=False, stderr=subprocess.PIPE, text=True
+        )
+        if made.returncode:
+            last = made.stderr.strip().rpartition("\n")[2]
+            raise DataError(f"{maker} ended with exit code {made.returncode}: {last}")
+    first, *_ = [load_rows(benchmark, split, data_dir) for split in splits or ("",)]
+    return first
+
+
 def load_rows(benchmark: Benchmark, split: str = "", data_dir: str | Path | None = None) -> Path:
     """The prepared file of `split` (default: the benchmark's own). Raises DataError with the command to type."""
     split = split or benchmark.split
@@ -166,18 +184,29 @@ def load_rows(benchmark: Benchmark, split: str = "", data_dir: str | Path | None
         return own
     path = split_folder(benchmark, data_dir) / f"{split}.jsonl"
     if path.is_file():
-        return path
+        return _whole(path, benchmark)
     _known_split(benchmark, split)
     if not benchmark.sources and benchmark.generate_rows is None:
         place = Path(benchmark.folder or path.parent) / f"{split}.jsonl"
         maker = place.with_name("prepare.py")
-        hint = f"Its own script makes them: python {maker}" if maker.is_file() else ""
+        hint = f"Its own script makes them: ns prepare_data {maker.parent}" if maker.is_file() else ""
         raise DataError(f"{benchmark.name} comes without data for '{split}': there is no file {place}.", hint=hint)
     where = f" --data_dir={data_dir}" if data_dir else ""
     raise DataError(
         f"{benchmark.name} is not prepared: there is no file {path}.",
         hint=f"Run: ns prepare_data {benchmark.name}{where}",
     )
+
+
+def _whole(path: Path, benchmark: Benchmark) -> Path:
+    """`path`. Raises DataError where it has another size than it was made with; `prepare` looks closer."""
+    made, size = read_provenance(path), path.stat().st_size
+    if made is not None and made.bytes not in (-1, size):
+        raise DataError(
+            f"{path} has {size} bytes, {made.bytes} were prepared: it was changed, or only partly copied.",
+            hint=f"Make it anew with ns prepare_data {benchmark.name}, or copy it again.",
+        )
+    return path
 
 
 def split_folder(benchmark: Benchmark, data_dir: str | Path | None = None) -> Path:
@@ -227,6 +256,7 @@ def _write_split(benchmark: Benchmark, split: str, path: Path, fetcher: Fetcher)
         recipe=_recipe(benchmark, split),
         newskills=__version__,
         prepared=datetime.now(UTC).isoformat(timespec="seconds"),
+        bytes=path.stat().st_size,
         assets=assets.count,
     )
     write_json(_provenance_file(path), provenance)

@@ -4,22 +4,20 @@
 from __future__ import annotations
 
 import os
-import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType
 
 import msgspec
 
-from newskills.base.benchmark import Benchmark
+from newskills.base.benchmark import Benchmark, Group, Judge
 from newskills.base.errors import ConfigError
-from newskills.base.records import Row
 from newskills.base.registry import fold, load_module
-from newskills.config.values import parse_value
+from newskills.benchmarks.constants import changed_fields, changed_judge, load_group
+from newskills.graders import GRADERS
 
-MAP_VARIABLE = "NEMO_SKILLS_EXTRA_BENCHMARK_MAP"
-FOLDERS_VARIABLE = "NEMO_SKILLS_EXTRA_DATASETS"
+MAP_VARIABLES = ("NEWSKILLS_EXTRA_BENCHMARK_MAP", "NEMO_SKILLS_EXTRA_BENCHMARK_MAP")
+FOLDERS_VARIABLES = ("NEWSKILLS_EXTRA_DATASETS", "NEMO_SKILLS_EXTRA_DATASETS")
 _GRADERS_BY_METRIC = {"math": "math", "multichoice": "multichoice"}
 
 
@@ -31,60 +29,48 @@ def installed(group: str, name: str) -> list[EntryPoint]:
 def extra_folders(name: str, extra: object = None) -> list[Path]:
     """The folders that the user declared for `name`, each once. Raises ConfigError for an unreadable map."""
     found: dict[Path, None] = {}
-    for mapping in (extra, os.environ.get(MAP_VARIABLE)):
+    for mapping in (extra, _variable(MAP_VARIABLES)):
         for known, place in _read_map(mapping).items():
             if fold(known) == fold(name):
                 found[Path(place).expanduser().resolve()] = None
-    for folder in _packages(name, _split(os.environ.get(FOLDERS_VARIABLE, ""))):
+    for folder in _packages(name, _split(_variable(FOLDERS_VARIABLES))):
         found[folder.resolve()] = None
     return list(found)
 
 
-def load_folder(folder: Path, name: str = "") -> Benchmark:
-    """The benchmark that the constants in `folder/__init__.py` describe; its data are `folder/<split>.jsonl`.
+def load_folder(folder: Path, name: str = "") -> Benchmark | Group:
+    """What the constants in `folder/__init__.py` describe; the data of a benchmark are `folder/<split>.jsonl`.
 
-    Understood: METRICS_TYPE (required), GENERATION_ARGS, EVAL_SPLIT, NUM_SAMPLES, REQUIRES_SANDBOX, and the older
-    DATASET_GROUP, PROMPT_CONFIG, EVAL_ARGS. Raises ConfigError: no such folder, METRICS_TYPE missing.
+    Understood: METRICS_TYPE (required), GENERATION_ARGS, GENERATION_MODULE, EVAL_SPLIT, NUM_SAMPLES, NUM_CHUNKS,
+    REQUIRES_SANDBOX, REQUIRES_DATA_DIR (data are in the data directory), JUDGE_ARGS, JUDGE_PIPELINE_ARGS, and the older
+    DATASET_GROUP, PROMPT_CONFIG, EVAL_ARGS; for groups IS_BENCHMARK_GROUP, BENCHMARKS, SCORE_MODULE. Mounts and
+    variables of sandboxes are those of `ns sandbox`. Raises ConfigError: no such folder, METRICS_TYPE missing, a
+    constant that cannot be read.
     """
     file = folder / "__init__.py"
     if not file.is_file():
         raise ConfigError(f"{folder} is no benchmark: there is no file {file}.")
     module = load_module(str(file), "benchmark")
-    metric = getattr(module, "METRICS_TYPE", None)
+    constants = {key: value for key, value in vars(module).items() if key.isupper()}
+    name = name or folder.resolve().name
+    if constants.get("IS_BENCHMARK_GROUP"):
+        return load_group(folder, name, constants)
+    metric = constants.get("METRICS_TYPE")
     if not isinstance(metric, str):
         raise ConfigError(f"{file} does not set METRICS_TYPE, the name of the metric.")
-    args = _generation_args(module, file)
-    prompt = args.pop("prompt_config", "generic/default")
-    grader = args.pop("eval_type", _GRADERS_BY_METRIC.get(metric, metric))
-    split = str(getattr(module, "EVAL_SPLIT", "test"))
+    judge = changed_judge(constants, file)
+    fields = changed_fields(constants, file)
+    grader = _GRADERS_BY_METRIC.get(metric, metric)
     return Benchmark(
-        name=name or folder.name,
-        category=str(getattr(module, "DATASET_GROUP", "external")),
+        name=name,
+        category=str(constants.get("DATASET_GROUP", "external")),
         title=f"external: {folder}",
-        prompt=str(prompt),
-        grader=str(grader),
-        grader_config={key[12:]: args.pop(key) for key in list(args) if key.startswith("eval_config.")},
         metric=metric,
-        defaults=args,
-        samples=int(getattr(module, "NUM_SAMPLES", 0)),
-        split=split,
-        needs_sandbox=bool(getattr(module, "REQUIRES_SANDBOX", False)),
-        folder=str(folder.resolve()),
+        judge=Judge(**judge) if judge is not None else None,
+        needs_sandbox=bool(constants.get("REQUIRES_SANDBOX", False)),
+        folder="" if constants.get("REQUIRES_DATA_DIR") else str(folder.resolve()),
+        **{"grader": grader if grader in GRADERS else "", **fields},
     )
-
-
-def _generation_args(module: ModuleType, file: Path) -> Row:
-    """`++key=value` words of the constants → dotted key → value; later words win."""
-    words = shlex.split(f"{getattr(module, 'EVAL_ARGS', '')} {getattr(module, 'GENERATION_ARGS', '')}")
-    if prompt := getattr(module, "PROMPT_CONFIG", ""):
-        words.insert(0, f"prompt_config={prompt}")
-    args: Row = {}
-    for word in words:
-        key, equals, value = word.lstrip("+").partition("=")
-        if not equals:
-            raise ConfigError(f"{file}: '{word}' in GENERATION_ARGS is not of the form ++key=value.")
-        args[key] = parse_value(value)
-    return args
 
 
 def _read_map(mapping: object) -> Mapping[str, str]:
@@ -119,6 +105,10 @@ def _packages(name: str, folders: Iterable[Path]) -> Iterator[Path]:
                 if fold(child.name) == fold(step)
             ]
         yield from (found for found in candidates if (found / "__init__.py").is_file())
+
+
+def _variable(names: Sequence[str]) -> str:
+    return next((os.environ[name] for name in names if os.environ.get(name)), "")
 
 
 def _split(text: str) -> list[Path]:

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from newskills.base.benchmark import Benchmark, Group
+from newskills.base.benchmark import Benchmark, Group, Judge
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.registry import fold, load_attr, load_module
 from newskills.benchmarks import ENTRY_POINTS, Entry, Extra, entries
@@ -57,8 +57,18 @@ def member_of(group: Group, member: str, extra: Extra | None = None) -> Benchmar
         raise ConfigError(f"The group {group.name} sets '{unknown[0]}' of {member}, which benchmarks do not have.")
     name = f"{group.name}.{group.short(member)}"
     data = own.data or ("" if own.name == name else own.name)
-    defaults = {**own.defaults, **changes.get("defaults", {})}
-    return replace(own, **{"name": name, "aliases": (), "data": data, **changes, "defaults": defaults})
+    changed = {field: _laid_over(getattr(own, field), value) for field, value in changes.items()}
+    return replace(own, **{"name": name, "aliases": (), "data": data, **changed})
+
+
+def _laid_over(own: Any, value: Any) -> Any:
+    """`value` in place of `own`; of mappings, and of the fields of a judge, only what it names."""
+    if not isinstance(value, dict):
+        return value
+    if isinstance(own, dict):
+        return {**own, **value}
+    judge = own if isinstance(own, Judge) else Judge()
+    return replace(judge, **{field: _laid_over(getattr(judge, field, None), new) for field, new in value.items()})
 
 
 def _find(name: str, extra: Extra | None) -> Benchmark | Group:

@@ -74,7 +74,8 @@ def plan_evaluation(spec: EvaluationSpec, address: Layer | None = None) -> list[
     planned: list[PlannedUnit] = []
     layers = [*spec.layers, *([address] if address else [])]
     for run in spec.runs:
-        pieces = Pieces(seeds=_seeds(spec, run), num_chunks=spec.num_chunks, chunk_ids=spec.chunk_ids)
+        chunks = spec.num_chunks or run.benchmark.chunks or None
+        pieces = Pieces(seeds=_seeds(spec, run), num_chunks=chunks, chunk_ids=spec.chunk_ids)
         results = spec.output_dir / (ANSWERS if run.name in spec.judges else RESULTS)
         planned += benchmark_units(run, results=results, pieces=pieces, layers=layers)
     return planned

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constants of the reference system's benchmark packages → fields of benchmarks, judges and groups."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from newskills.base.benchmark import Group, GroupScore
+from newskills.base.errors import ConfigError
+from newskills.base.records import Row
+from newskills.base.registry import load_module
+from newskills.config.values import parse_value
+from newskills.solve import SOLVERS
+
+Constants = Mapping[str, Any]
+
+_PLAIN = {"EVAL_SPLIT": ("split", str), "NUM_SAMPLES": ("samples", int), "NUM_CHUNKS": ("chunks", int)}
+_DEFAULT_MODULES = ("generate", "nemo_skills.inference.generate")
+_GENERATION_PACKAGES = ("nemo_skills.inference.eval.", "nemo_skills.inference.", "eval.")
+_JUDGE_FIELDS = {
+    "generation_type": "kind",
+    "model": "model",
+    "server_type": "server_type",
+    "server_address": "server_address",
+}
+_JUDGE_PROGRAMS = ("generation_module", "judge_step_fn")
+
+
+def changed_fields(constants: Constants, file: Path) -> Row:
+    """The fields of `Benchmark` that the constants set. Raises ConfigError for what cannot be read."""
+    args = _words(constants, ("EVAL_ARGS", "GENERATION_ARGS"), file)
+    if prompt := constants.get("PROMPT_CONFIG"):
+        args = {"prompt_config": prompt, **args}
+    fields: Row = {}
+    for key, field in (("prompt_config", "prompt"), ("eval_type", "grader")):
+        if key in args:
+            fields[field] = str(args.pop(key))
+    if config := {key.partition(".")[2]: args.pop(key) for key in list(args) if key.startswith("eval_config.")}:
+        fields["grader_config"] = config
+    if args:
+        fields["defaults"] = args
+    for constant, (field, kind) in _PLAIN.items():
+        if constant in constants:
+            fields[field] = kind(constants[constant] or 0) if kind is int else kind(constants[constant])
+    if module := constants.get("GENERATION_MODULE"):
+        fields["solver"] = _solver(str(module), file)
+    return fields
+
+
+def changed_judge(constants: Constants, file: Path) -> Row | None:
+    """The fields of `Judge` that the constants set; None where they speak of no judge.
+
+    GPUs, nodes and arguments of a judge's server are given with `--judge_*`. Raises ConfigError for a judge with a
+    program of its own.
+    """
+    pipeline = constants.get("JUDGE_PIPELINE_ARGS") or {}
+    if not pipeline and not constants.get("JUDGE_ARGS"):
+        return None
+    for key in _JUDGE_PROGRAMS:
+        if pipeline.get(key):
+            raise ConfigError(
+                f"{file}: {key} in JUDGE_PIPELINE_ARGS names a program of the reference system, which cannot run here.",
+                hint="Judge with a prompt (JUDGE_ARGS), or write a grader and name it as eval_type.",
+            )
+    args = _words(constants, ("JUDGE_ARGS",), file)
+    fields: Row = {field: str(pipeline[key]) for key, field in _JUDGE_FIELDS.items() if pipeline.get(key)}
+    for key, field in (("prompt_config", "prompt"), ("generation_key", "generation_key"), ("eval_type", "grader")):
+        if key in args:
+            fields[field] = str(args.pop(key))
+    return {**fields, "defaults": args} if args else fields
+
+
+def load_group(folder: Path, name: str, constants: Constants) -> Group:
+    """The group that `folder/__init__.py` describes; members may be sub-folders. Raises ConfigError."""
+    file = folder / "__init__.py"
+    named = constants.get("BENCHMARKS")
+    if not isinstance(named, Mapping) or not named:
+        raise ConfigError(f"{file} is a group, but its BENCHMARKS is no mapping of member → what differs.")
+    members, keys = {}, {}
+    for member, changes in named.items():
+        place = folder / str(member).removeprefix(f"{name}.").removeprefix(f"{folder.resolve().name}.")
+        found = str(place.resolve()) if (place / "__init__.py").is_file() else str(member)
+        members[found], keys[found] = _changes(changes or {}, file), str(member)
+    score = constants.get("SCORE_MODULE")
+    return Group(
+        name=name,
+        category=str(constants.get("DATASET_GROUP", "external")),
+        title=f"external: {folder}",
+        members=members,
+        score=_renamed(_compute_score(str(score), folder), keys) if score else None,
+    )
+
+
+def _changes(constants: Constants, file: Path) -> Row:
+    judge = changed_judge(constants, file)
+    return {**changed_fields(constants, file), **({"judge": judge} if judge is not None else {})}
+
+
+def _renamed(score: GroupScore, keys: Mapping[str, str]) -> GroupScore:
+    """`score` under the names that its author gave to the members."""
+    return lambda metrics: score({keys[member]: modes for member, modes in metrics.items()})
+
+
+def _compute_score(module: str, folder: Path) -> GroupScore:
+    """`compute_score` of a module, of a file, or of the file beside the constants that has the module's last name."""
+    beside = folder / f"{module.rpartition('.')[2]}.py"
+    path = folder / module if module.endswith(".py") else beside
+    loaded = load_module(str(path.resolve()) if path.is_file() else module, "group score")
+    found: Callable[..., Any] | None = getattr(loaded, "compute_score", None)
+    if found is None:
+        raise ConfigError(f"{path if path.is_file() else module} has no function compute_score(metrics).")
+    return found
+
+
+def _solver(module: str, file: Path) -> str:
+    """The solver that does what a generation module of the reference system does, or the user's own."""
+    if module in _DEFAULT_MODULES:
+        return "chat"
+    if "::" in module:
+        return module
+    name = module
+    for package in _GENERATION_PACKAGES:
+        name = name.removeprefix(package)
+    if name not in SOLVERS:
+        raise ConfigError(
+            f"{file}: GENERATION_MODULE '{module}' is a program of the reference system, which cannot run here.",
+            hint="Write a solver and name it as module::Class, or use one of: " + ", ".join(SOLVERS.names()),
+        )
+    return name
+
+
+def _words(constants: Constants, names: tuple[str, ...], file: Path) -> Row:
+    """`++key=value` words of the constants → dotted key → value; later words win."""
+    args: Row = {}
+    for name in names:
+        for word in shlex.split(str(constants.get(name) or "")):
+            key, equals, value = word.lstrip("+").partition("=")
+            if not equals:
+                raise ConfigError(f"{file}: '{word}' in {name} is not of the form ++key=value.")
+            args[key] = parse_value(value)
+    return args
