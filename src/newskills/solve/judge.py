@@ -14,6 +14,10 @@ YES = "The predicted answer is the expected text.\nJudgement: Yes"
 NO = "There is no predicted answer.\nJudgement: No"
 
 
+NOTHING = "(the answer was lost: there is nothing to judge)"
+"""In the place of a request that is never sent."""
+
+
 class JudgeSolver:
     """The judge's text under the generation key, and who judged: `judge_model`, `judge_prompt`, `judge_temperature`.
 
@@ -27,6 +31,8 @@ class JudgeSolver:
 
     def request(self, sample: Sample) -> Request:
         """Raises DataError for a row that the prompt does not fit."""
+        if _lost(sample.row):
+            return Request(prompt=NOTHING)
         return self._chat.request(sample)
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
@@ -41,7 +47,7 @@ class JudgeSolver:
 
     def _unasked(self, row: Row) -> Row | None:
         """The fields of a row that needs no question."""
-        if row.get("outcome") != "unscored" or not row.get("error"):
+        if not _lost(row):
             return None
         return {self._key: None, "outcome": "unscored", "outcome_cause": row.get("outcome_cause") or "provider"}
 
@@ -58,3 +64,7 @@ class MathJudgeSolver(JudgeSolver):
         if expected is not None and str(answer).strip() == str(expected).strip():
             return {self._key: YES, f"{PREFIX}prefilled": True}
         return None
+
+
+def _lost(row: Row) -> bool:
+    return row.get("outcome") == "unscored" and bool(row.get("error"))

@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks that a second model judges, on this machine: real servers, real processes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+
+import pytest
+from tests.commands import judged
+from tests.commands.clusters import SERVED
+from tests.commands.judged import answering, judging, line, start
+from tests.commands.running import ns, rows_of, write
+from tests.server import Answer, Fault, Latency, Script
+
+REFUSED = Fault(kind="status", status=400, marker="Add 6 and")
+
+
+@pytest.fixture
+def here(tmp_path):
+    return judged.prepare(tmp_path)
+
+
+def metrics_of(folder, name="judged-sums"):
+    return json.loads((folder / "out/metrics.json").read_text())[name]
+
+
+def test_answers_are_judged_seed_by_seed(here, fake_server):
+    model, judge = fake_server(answering()), fake_server(judging())
+    words = line(model.url, judge.url, "--accept_lost=20", benchmarks="./sums.py:2")
+    done = ns(words, cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert (len(model.records), len(judge.records)) == (20, 20)
+    answers, verdicts = here / "out/tmp-eval-results/judged-sums", here / "out/eval-results/judged-sums"
+    for seed in range(2):
+        before = rows_of(answers / f"output-rs{seed}.jsonl")
+        after = rows_of(verdicts / f"output-rs{seed}.jsonl")
+        assert (verdicts / f"output-rs{seed}.jsonl.done").exists()
+        for one, other in zip(before, after, strict=True):
+            kept = {k: v for k, v in one.items() if k not in ("outcome", "outcome_cause", "grader", "why")}
+            assert {k: other[k] for k in kept} == kept
+        outcomes = [(row["outcome"], row.get("outcome_cause")) for row in after]
+        assert outcomes == [
+            ("wrong", "model") if n == 4 else ("unscored", "judge") if n == 7 else ("correct", None)
+            for n in range(10)
+        ]
+    record = after[4]
+    assert record["judgement"] == "Reasoning: …\nJudgement: No"
+    assert (record["judge_correct"], record["symbolic_correct"]) == (False, False)
+    assert (record["judge_model"], record["judge_temperature"]) == ("judge", 0.0)
+    assert record["judge_prompt"].startswith("judge/math ")
+    about = json.loads((verdicts / "benchmark.json").read_text())
+    assert (about["prompt"], about["judge"]["prompt"], about["judge"]["model"]) == (
+        "generic/math",
+        "judge/math",
+        "judge",
+    )
+    numbers = metrics_of(here)["pass@1[avg-of-2]"]
+    assert numbers["judge_correct"] == pytest.approx(100 * 8 / 9)
+    assert numbers["unscored"] == 10.0
+    assert {"symbolic_correct", "both_correct", "any_correct", "num_entries"} <= set(numbers)
+    assert "judge_correct" in done.stdout
+    assert "judge-judged-sums-rs1" in (here / "out/eval-logs/judge/run.log").read_text()
+    again = ns(words, cwd=here)
+    assert again.returncode == 0, again.stderr
+    assert (len(model.records), len(judge.records)) == (20, 20)
+
+
+def test_a_judge_that_fails_leaves_samples_unscored_and_is_asked_again(here, fake_server):
+    model, judge = fake_server(answering()), fake_server(judging(REFUSED))
+    words = line(model.url, judge.url)
+    done = ns(words, cwd=here)
+    assert done.returncode == 1
+    assert "20.0 % of the samples were lost" in done.stderr
+    assert "asks again where the judge gave no reply" in done.stderr
+    assert "judge_correct" not in metrics_of(here)["pass@1"]
+    records = rows_of(here / "out/eval-results/judged-sums/output.jsonl")
+    lost = records[6]
+    assert (lost["judgement"], lost["outcome"], lost["outcome_cause"]) == ("", "unscored", "judge")
+    assert lost["judge_error"] == "BadRequestError"
+    assert lost["generation"] == r"The answer is \boxed{it is 12}."
+    assert "error" not in lost
+    judge.script = judging()
+    healed = ns(f"{words} --accept_lost=10", cwd=here)
+    assert healed.returncode == 0, healed.stderr
+    assert (len(model.records), len(judge.records)) == (10, 11)
+    assert "Add 6 and" in judge.records[-1].prompt
+    after = rows_of(here / "out/eval-results/judged-sums/output.jsonl")
+    assert [row["id"] for row in after] == [row["id"] for row in records]
+    assert (after[6]["outcome"], after[6]["judgement"]) == ("correct", "Judgement: Yes")
+    assert "judge_error" not in after[6]
+    assert metrics_of(here)["pass@1"]["judge_correct"] == pytest.approx(100 * 8 / 9)
+
+
+def test_kill_in_the_middle_of_judging_costs_nothing_twice(here, fake_server):
+    model = fake_server(answering())
+    judge = fake_server(judging(latency=Latency(fixed=0.4)))
+    words = line(model.url, judge.url, "--accept_lost=20 --extra_judge_args=++max_concurrent_requests=1")
+    run = start(words, here)
+    deadline = time.monotonic() + 60
+    while len(judge.records) < 5 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.2)  # half-way through a reply
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    asked = len(judge.records)
+    assert 5 <= asked < 9
+    judge.script = judging()
+    done = ns(words, cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert len(model.records) == 10
+    assert len(judge.records) == 10 + 1, "only the judgement that was under way is asked for again"
+    assert len(rows_of(here / "out/eval-results/judged-sums/output.jsonl")) == 10
+
+
+def test_a_judge_that_is_down_stops_the_run_and_the_same_command_goes_on(here, fake_server):
+    model = fake_server(answering())
+    judge = fake_server(judging(Fault(kind="reset", after=4)))
+    words = line(model.url, judge.url, "--accept_lost=20")
+    patience = "--extra_judge_args='++endpoint_patience=1 ++max_concurrent_requests=1'"
+    stopped = ns(f"{words} {patience}", cwd=here)
+    assert stopped.returncode == 1
+    assert "has not answered" in stopped.stderr
+    assert not (here / "out/metrics.json").exists()
+    judge.script = judging()
+    before = len(judge.records)
+    done = ns(words, cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert len(judge.records) - before == 6
+    assert len(model.records) == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("", "judged-sums: answers are judged by a model, and none is named. Give --judge_model and"),
+        ("--judge_model=x", "none is named"),
+        (
+            "--judge_type=comet --judge_model=None",
+            "translation quality models (comet) are not part of this version",
+        ),
+        ("--judge_type=nvembed", "are not part of this version"),
+        ("--judge_type=arena", "are not part of this version"),
+        ("--judge_type=arenas", "did you mean 'arena'"),
+        ("--judge_step_fn=x::y", "own steps of judges are not part of this version"),
+        ("--judge_pipeline_kwargs='{\"modell\": 1}'", "did you mean 'model'"),
+        ("--judge_pipeline_kwargs={", "--judge_pipeline_kwargs: a JSON object is expected"),
+        ("--judge_model=x --judge_server_type=vlm", "vlm"),
+        ("--judge_model=x --judge_server_type=openai", "OPENAI_API_KEY"),
+        ("--judge_model=x --judge_server_type=vllm --extra_judge_args=--x", "--x"),
+        ("--judge_model=x --judge_server_type=vllm --extra_judge_args=++temprature=1", "temperature"),
+        ("--judge_model=x --judge_server_type=vllm --extra_judge_args=++prompt_config=judge/maths", "judge/math"),
+        (
+            "--judge_model=x --judge_server_type=vllm --judge_server_address=http://h --judge_server_gpus=1",
+            "The judge: --judge_server_gpus hosts a model here, --judge_server_address uses one that runs",
+        ),
+    ],
+)
+def test_what_cannot_be_judged_is_refused_before_anything_starts(here, fake_server, options, said):
+    model = fake_server(answering())
+    done = ns(
+        f"ns eval --server_type=vllm --model=fake --server_address={model.url} --output_dir=out --data_dir=data "
+        f"--benchmarks=./sums.py {options}",
+        cwd=here,
+    )
+    assert done.returncode == (1 if "KEY" in said else 2), done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not model.records
+    assert not (here / "out").exists()
+
+
+def test_equal_texts_and_missing_answers_need_no_judge(here, fake_server):
+    table = {**judged.WORDS, "Add 1 and 1.": "2", "Add 2 and 2.": " 4 "}
+    del table["Add 9 and 9."]
+    answers = Script(answer=Answer(kind="table", table=table, text="I give up."))
+    model, judge = fake_server(answers), fake_server(judging())
+    done = ns(line(model.url, judge.url, "--judge_generation_type=math_judge --accept_lost=20"), cwd=here)
+    assert done.returncode == 0, done.stderr
+    asked = sorted(n for n in range(10) for record in judge.records if f"Add {n} and" in record.prompt)
+    assert asked == [0, 3, 4, 5, 6, 7, 8]
+    records = rows_of(here / "out/eval-results/judged-sums/output.jsonl")
+    assert [records[n]["judge_prefilled"] for n in (1, 2, 9)] == [True, True, True]
+    assert (records[1]["outcome"], records[9]["outcome"]) == ("correct", "no_answer")
+    assert records[9]["judgement"].endswith("Judgement: No")
+    assert metrics_of(here)["pass@1"]["no_answer"] == 10.0
+
+
+def test_an_answer_that_was_lost_is_not_judged(here, fake_server):
+    model = fake_server(answering(faults=(Fault(kind="status", status=400, marker="Add 3 and"),)))
+    judge = fake_server(judging())
+    done = ns(line(model.url, judge.url, "++server.enable_soft_fail=true --accept_lost=20"), cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert len(judge.records) == 9
+    record = rows_of(here / "out/eval-results/judged-sums/output.jsonl")[3]
+    assert (record["outcome"], record["outcome_cause"], record["judgement"]) == ("unscored", "provider", None)
+    assert "provider 1" in done.stdout
+
+
+def test_benchmarks_without_need_of_a_judge_are_judged_on_demand(here, fake_server):
+    (here / "plain.py").write_text(
+        judged.BENCHMARK.replace("judged-sums", "plain-sums").replace(", judge=Judge()", "")
+    )
+    assert ns("ns prepare_data ./plain.py --data_dir=data", cwd=here).returncode == 0
+    model, judge = fake_server(answering()), fake_server(judging())
+    words = line(model.url, judge.url, "--accept_lost=20", benchmarks="./plain.py")
+    idle = ns(words, cwd=here)
+    assert idle.returncode == 0, idle.stderr
+    assert "no effect of --judge_model, --judge_server_type, --judge_server_address" in idle.stderr
+    assert not judge.records
+    assert not (here / "out/tmp-eval-results").exists()
+    done = ns(f"{words} --judge_all".replace("=out", "=judged"), cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert len(judge.records) == 10
+    numbers = json.loads((here / "judged/metrics.json").read_text())["plain-sums"]["pass@1"]
+    assert numbers["symbolic_correct"] == 0.0
+    assert numbers["judge_correct"] == pytest.approx(100 * 8 / 9)
+
+
+def test_a_judge_is_served_by_the_run(here, fake_server):
+    model = fake_server(answering())
+    script = json.dumps({"answer": {"text": "Judgement: Yes"}})
+    words = [
+        *f"ns eval --server_type=vllm --model=fake --server_address={model.url} --output_dir=out".split(),
+        *f"--data_dir=data --benchmarks=./sums.py --judge_model=fake --judge_server_entrypoint={SERVED}".split(),
+        "--judge_server_type=generic",
+        "--judge_server_gpus=0",
+        f"--judge_server_args=--script '{script}'",
+    ]
+    done = ns("ns", *words[1:], cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert metrics_of(here)["pass@1"]["judge_correct"] == 100.0
+    assert "serves on" in (here / "out/eval-logs/judge/server.log").read_text()
+
+
+def test_other_settings_are_refused_before_the_first_answer_and_judge_anew_on_demand(here, fake_server):
+    model, judge = fake_server(answering()), fake_server(judging())
+    words = line(model.url, judge.url, "--accept_lost=20")
+    assert ns(words, cwd=here).returncode == 0
+    (here / "out/tmp-eval-results/judged-sums/output.jsonl.done").unlink()
+    refused = ns(f"{words} --extra_judge_args=++inference.temperature=0.5", cwd=here)
+    assert refused.returncode == 2
+    assert "inference.temperature (0.0 → 0.5)" in refused.stderr
+    assert "--extra_judge_args='++skip_filled=false'" in refused.stderr
+    assert (len(model.records), len(judge.records)) == (10, 10)
+    anew = ns(f"{words} --extra_judge_args='++inference.temperature=0.5 ++skip_filled=false'", cwd=here)
+    assert anew.returncode == 0, anew.stderr
+    assert (len(model.records), len(judge.records)) == (10, 20)
+    assert judge.records[-1].body["temperature"] == 0.5
+
+
+def test_options_as_other_programs_write_them(here, fake_server, monkeypatch):
+    monkeypatch.setenv("JUDGE_API_KEY", "secret-of-the-judge")
+    monkeypatch.setenv("MODEL_KEY", "secret-of-the-model")
+    model = fake_server(answering(api_key="secret-of-the-model"))
+    judge = fake_server(judging(api_key="secret-of-the-judge"))
+    done = ns(
+        f"ns eval --server_type=openai --model=fake --server_address={model.url} --benchmarks=./sums.py "
+        "--output_dir=out --data_dir=data ++server.api_key_env_var=MODEL_KEY ++max_samples=8 --accept_lost=20 "
+        f"--judge_model=gpt-4.1 --judge_server_address={judge.url} --judge_server_type=openai "
+        '--judge_generation_type=math_judge --extra_judge_args=" ++server.api_key_env_var=JUDGE_API_KEY '
+        '++inference.tokens_to_generate=4096 ++max_concurrent_requests=16 "',
+        cwd=here,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(judge.records) == 8
+    assert judge.records[0].body["model"] == "gpt-4.1"
+    assert 4096 in judge.records[0].body.values()
+    written = "".join(path.read_text() for path in (here / "out").rglob("*") if path.is_file())
+    assert "secret-of" not in written
+
+
+def test_kwargs_name_the_judge_and_options_win_over_them(here, fake_server):
+    model, judge = fake_server(answering()), fake_server(judging())
+    kwargs = json.dumps(
+        {
+            "model": "theirs",
+            "server_type": "vllm",
+            "server_address": judge.url,
+            "generation_type": "math_judge",
+            "sbatch_kwargs": {"nice": 5},
+        }
+    )
+    base = f"ns eval --server_type=vllm --model=fake --server_address={model.url} --output_dir=out --data_dir=data"
+    words = (
+        "--benchmarks=./sums.py",
+        "--accept_lost=20",
+        f"--judge_pipeline_kwargs={kwargs}",
+        "--judge_model=mine",
+    )
+    done = ns(base, *words, cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert {record.body["model"] for record in judge.records} == {"mine"}
+
+
+def test_a_dry_run_shows_who_will_judge(here, fake_server):
+    model, judge = fake_server(answering()), fake_server(judging())
+    words = line(model.url, judge.url)
+    shown = ns(f"{words} --dry_run", cwd=here)
+    assert shown.returncode == 0, shown.stderr
+    assert "judge-judged-sums  out/tmp-eval-results/judged-sums/output.jsonl" in shown.stdout
+    assert "judge-judged-sums will ask judge about these answers." in shown.stdout
+    explained = ns(f"{words} --explain --extra_judge_args=++top_p=0.5", cwd=here)
+    assert "--extra_judge_args" in explained.stdout
+    assert not model.records
+
+
+def test_generate_judges_any_file(here, fake_server):
+    judge = fake_server(judging())
+    rows = [
+        {"problem": f"Add {n} and {n}.", "expected_answer": str(2 * n), "predicted_answer": answer}
+        for n, answer in enumerate(["zero", "2", None])
+    ]
+    write(here / "in.jsonl", rows)
+    done = ns(
+        f"ns generate --generation_type=math_judge --server_type=vllm --model=fake --server_address={judge.url} "
+        "--input_file=in.jsonl --output_dir=gen",
+        cwd=here,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(judge.records) == 1
+    assert [row["outcome"] for row in rows_of(here / "gen/output.jsonl")] == ["correct", "correct", "no_answer"]
+    assert not any("generation_time" in key for row in rows_of(here / "gen/output.jsonl") for key in row)
