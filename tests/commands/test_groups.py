@@ -70,3 +70,41 @@ def test_as_many_samples_as_are_asked_for(here, fake_server):
     assert done.returncode == 0, done.stderr
     for member in ("SUMS", "MORE"):
         assert len(list((here / "out/eval-results/both" / member).glob("output-rs*.jsonl"))) == 3
+
+
+CONSTANTS = 'METRICS_TYPE = "math"\nGENERATION_ARGS = "++prompt_config=generic/math ++eval_type=math"\n'
+PACKAGE = """
+IS_BENCHMARK_GROUP = True
+SCORE_MODULE = "somewhere.their_score"
+BENCHMARKS = {"theirs.easy": {"NUM_SAMPLES": 2}, "theirs.hard": {"EVAL_SPLIT": "dev"}}
+"""
+SCORE = """
+def compute_score(metrics):
+    easy = metrics["theirs.easy"]["pass@1[avg-of-2]"]["symbolic_correct"]
+    return {"overall": easy + metrics["theirs.hard"]["pass@1"]["symbolic_correct"], "parts": {"easy": easy}}
+"""
+SCRIPT = (
+    'from pathlib import Path\nPath(\'test.jsonl\').write_text(\'{"problem": "1?", "expected_answer": "1"}\\n\')\n'
+)
+
+
+def test_a_group_of_the_reference_systems_packages(tmp_path, fake_server):
+    for name, text in {
+        "__init__.py": PACKAGE,
+        "their_score.py": SCORE,
+        "easy/__init__.py": CONSTANTS,
+        "easy/prepare.py": SCRIPT,
+        "hard/__init__.py": CONSTANTS,
+        "hard/dev.jsonl": '{"problem": "2?", "expected_answer": "0"}\n{"problem": "3?", "expected_answer": "9"}\n',
+    }.items():
+        (tmp_path / "theirs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "theirs" / name).write_text(text)
+    done = ns("ns prepare_data ./theirs", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    server = fake_server(Script(answer=Answer(kind="fixed", text="\\boxed{0}")))
+    work = f"--server_type=vllm --model=fake --server_address={server.url} --output_dir out"
+    done = ns("ns eval --benchmarks theirs", *work.split(), cwd=tmp_path, env={"NEMO_SKILLS_EXTRA_DATASETS": "."})
+    assert done.returncode == 0, done.stderr
+    score = json.loads((tmp_path / "out/eval-results/theirs/metrics.json").read_text())["theirs"]["score"]
+    assert score == {"num_benchmarks_in_group": 2, "overall": 50.0, "parts": {"easy": 0.0}}
+    assert "50.00%" in done.stdout
