@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from newskills.launch.clients import EvalScript, GenerationClientScript, SummarizeScript
     from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, Pipeline
+    from newskills.launch.gym_clients import NemoGymRolloutsScript
     from newskills.launch.scripts import BaseJobScript, SandboxScript, ServerScript
     from newskills.launch.unit_clients import EvalClientScript
 
@@ -33,6 +34,7 @@ PIPELINES = {
     "EvalScript": "clients",
     "GenerationClientScript": "clients",
     "HardwareConfig": "declarative",
+    "NemoGymRolloutsScript": "gym_clients",
     "Pipeline": "declarative",
     "SandboxScript": "scripts",
     "ServerScript": "scripts",
@@ -48,6 +50,7 @@ __all__ = [
     "EvalScript",
     "GenerationClientScript",
     "HardwareConfig",
+    "NemoGymRolloutsScript",
     "Pipeline",
     "SandboxScript",
     "ServerScript",

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rollouts with stand-ins for NeMo Gym's programs, which are real processes in real jobs."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from newskills.base.errors import NewskillsError
+from newskills.launch.declarative import Command, CommandGroup, Pipeline
+from newskills.launch.gym_clients import NemoGymRolloutsScript
+from newskills.launch.scripts import BaseJobScript, ServerScript
+
+SERVED = Path(__file__).parents[1] / "commands/served.py"
+PROGRAM = """\
+#!{python}
+import json, os, sys, time, urllib.request
+from pathlib import Path
+name, state = Path(sys.argv[0]).name, Path({state!r})
+options = dict(word.lstrip("+").split("=", 1) for word in sys.argv[1:])
+(state / name).write_text(json.dumps(sys.argv[1:]))
+if name == "ng_run":
+    if "die" in options:
+        sys.exit(1)
+    with urllib.request.urlopen(options["policy_base_url"] + "/models") as reply:
+        (state / "models").write_bytes(reply.read())
+    (state / "pid").write_text(str(os.getpid()))
+    time.sleep(600)
+elif name == "ng_status":
+    ready = (state / "pid").exists() and "slow" not in os.environ
+    print("2 healthy, 0 unhealthy" if ready else "0 healthy, 0 unhealthy")
+else:
+    Path(options["output_jsonl_fpath"]).write_text(Path(options["input_jsonl_fpath"]).read_text())
+    sys.exit(int(options.get("code", "0")))
+"""
+
+
+@pytest.fixture
+def gym(tmp_path, monkeypatch):
+    """A folder of NeMo Gym, and in it what its programs were told."""
+    folder, programs = tmp_path / "its gym", tmp_path / "bin"
+    folder.mkdir()
+    programs.mkdir()
+    for name in ("ng_run", "ng_status", "ng_collect_rollouts"):
+        program = programs / name
+        program.write_text(PROGRAM.format(python=sys.executable, state=str(folder)))
+        program.chmod(0o755)
+    (tmp_path / "in.jsonl").write_text("{}\\n")
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(tmp_path / "experiments"))
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def rollouts(gym, extra="", **settings):
+    server = ServerScript("generic", "/models/m", num_gpus=0, server_entrypoint=str(SERVED), served_name="fake")
+    script = NemoGymRolloutsScript(
+        config_paths=["a.yaml", "b c.yaml"],
+        input_file=str(gym.parent / "in.jsonl"),
+        output_file=str(gym.parent / "out/rollouts.jsonl"),
+        extra_arguments=extra,
+        server=server,
+        gym_path=str(gym),
+        **settings,
+    )
+    commands = [Command(server, name="server"), Command(script, name="main")]
+    here = {"executor": "none", "job_dir": str(gym.parent / "jobs")}
+    return Pipeline("gym", here, [{"name": "rollouts", "group": CommandGroup(commands)}]).run()
+
+
+def told(gym, name):
+    return json.loads((gym / name).read_text())
+
+
+def test_rollouts_are_collected_once_the_servers_are_healthy(gym):
+    rollouts(gym, '+agent_name=simple +note="it\'s $HOME"')
+    assert (gym.parent / "out/rollouts.jsonl").read_text() == "{}\\n"
+    run, collect = told(gym, "ng_run"), told(gym, "ng_collect_rollouts")
+    assert run[0] == "+config_paths=[a.yaml,b c.yaml]"
+    assert run[1].startswith("+policy_base_url=http://127.0.0.1:")
+    assert run[2:] == [
+        "+policy_api_key=dummy",
+        "+policy_model_name=fake",
+        "+agent_name=simple",
+        "+note=it's $HOME",
+    ]
+    assert collect[2:] == ["+agent_name=simple", "+note=it's $HOME"]
+    assert "fake" in (gym / "models").read_text()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((gym / "pid").read_text()), 0)
+
+
+@pytest.mark.parametrize(
+    ("extra", "settings", "said"),
+    [
+        ("+code=3", {}, "exit code 3"),
+        ("+die=1", {}, "ended before they were ready"),
+        ("", {"patience": 0}, "not ready after 0 s"),
+    ],
+)
+def test_what_fails_fails_the_job(gym, monkeypatch, extra, settings, said):
+    if settings:
+        monkeypatch.setenv("slow", "1")
+    with pytest.raises(NewskillsError):
+        rollouts(gym, extra, **settings)
+    logs = "".join(file.read_text() for file in (gym.parent / "jobs").rglob("*.log"))
+    assert said in logs
+
+
+def test_a_server_that_runs_already_needs_no_job_of_its_own(gym):
+    script = NemoGymRolloutsScript(
+        config_paths=["a.yaml"],
+        input_file="/in.jsonl",
+        output_file="/out.jsonl",
+        server_address="http://h:1/v1",
+        policy_model_name="m",
+    )
+    assert script.paths == ("/in.jsonl", "/out.jsonl")
+    command = Command(script, name="main")
+    other = Command(BaseJobScript("true"), name="other")
+    job = {"name": "j", "group": CommandGroup([command, other])}
+    words = Pipeline("x", {"executor": "none"}, [job]).submission().pipeline.jobs[0].commands()[0].script.argv
+    assert "+policy_base_url=http://h:1/v1" in words
+    assert "+policy_model_name=m" in words
