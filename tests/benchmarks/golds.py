@@ -43,6 +43,10 @@ REPLIES = {
         lambda row: f"[[{row['expected_answer']}]]", lambda row: f"[[{_FAR} {row['expected_answer']}]]"
     ),
     "short_answer": Replies(lambda row: f"Answer: {_spans(row)}", lambda row: f"Answer: {_FAR}"),
+    "json_schema": Replies(
+        lambda row: json.dumps(json.loads(row["expected_answer"])["examples"][0]),
+        lambda row: json.dumps(f"no such document {_FAR}"),
+    ),
     "grid_match": Replies(
         lambda row: json.dumps(row["expected_answer"]),
         lambda row: json.dumps([[[9]], *row["expected_answer"][1:]]),

@@ -45,6 +45,8 @@ COUNTS = {
     ("comp-math-24-25", "test"): 256,
     ("math-odyssey", "test"): 387,
     ("gsm-hard", "test"): 1319,
+    ("imo-answerbench", "test"): 400,
+    ("scibench", "test"): 692,
     ("mawps", "test"): 2065,
     ("cmimc24", "test"): 30,
     ("hmmt_feb24", "test"): 30,
@@ -71,10 +73,15 @@ COUNTS = {
     ("openai-evals.math-derivatives", "test"): 31,
     ("openai-evals.music_theory_scale_modes", "test"): 336,
     ("openai-evals.simple_physics_engine", "test"): 15,
+    ("ifeval", "test"): 541,
+    ("ifbench", "test"): 300,
+    ("followbench", "test"): 820,
 }
 NOT_RIGHT: dict[str, dict[str, str]] = {}
 """Benchmark → id of a row → why its own answer is not graded correct."""
-DROPPED: dict[tuple[str, str], dict[str, int]] = {}
+DROPPED: dict[tuple[str, str], dict[str, int]] = {
+    ("followbench", "test"): {"level 0 has no constraint to judge": 124},
+}
 """(Benchmark, split) → rows that the mapping leaves out, by reason."""
 SAMPLE = 300
 NUMBER = re.compile(r"-?\d+(\.\d+)?")

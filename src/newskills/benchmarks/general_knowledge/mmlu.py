@@ -37,7 +37,7 @@ _SUBJECTS = {
     "politics": "high_school_government_and_politics public_relations security_studies us_foreign_policy",
     "psychology": "high_school_psychology professional_psychology",
 }
-_AREA = {subject: area for area, subjects in _SUBJECTS.items() for subject in subjects.split()}
+AREA = {subject: area for area, subjects in _SUBJECTS.items() for subject in subjects.split()}
 
 
 def row(raw: Row, index: int) -> Row:
@@ -48,7 +48,7 @@ def row(raw: Row, index: int) -> Row:
         "expected_answer": raw["answer"],
         **choices(raw["question"], [raw[letter] for letter in "ABCD"]),
         "subtopic": subject,
-        "subset_for_metrics": _AREA[subject],
+        "subset_for_metrics": AREA[subject],
         "examples_type": f"mmlu_few_shot_{subject}",
     }
 

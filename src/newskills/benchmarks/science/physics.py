@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Physics problems from school to university, English and Chinese (Zheng et al. 2025, arXiv:2506.00022)."""
+
+from collections.abc import Iterable, Iterator
+
+from newskills.base.benchmark import Benchmark, Drop, Judge, Source
+from newskills.base.records import Row
+from newskills.benchmarks.text import boxed
+
+
+def _flat(answers: Iterable[object]) -> Iterator[str]:
+    """The answers of nested lists, in order, without boxes around them."""
+    for answer in answers:
+        if isinstance(answer, list):
+            yield from _flat(answer)
+        else:
+            yield ", ".join(boxed(str(answer))) or str(answer)
+
+
+def both(raw: Row, index: int) -> Row:
+    answers = raw["final_answers"] if "final_answers" in raw else raw["answer"]
+    return {
+        "problem": raw["question"],
+        "expected_answer": f"\\boxed{{{', '.join(_flat([answers]))}}}",
+        "solution": raw["solution"],
+        "answer_type": raw.get("answer_type"),
+        "subset_for_metrics": raw["domain"],
+        "difficulty": raw["difficulty"],
+        "language": raw["language"],
+    }
+
+
+def row(raw: Row, index: int) -> Row | Drop:
+    return both(raw, index) if raw["language"] == "en" else Drop("it is in another language")
+
+
+def chinese(raw: Row, index: int) -> Row | Drop:
+    return both(raw, index) if raw["language"] == "zh" else Drop("it is in another language")
+
+
+BENCHMARK = Benchmark(
+    name="physics",
+    category="science",
+    title="PHYSICS: problems from school to university",
+    sources=tuple(Source(split=split, hf="desimfj/PHYSICS", hf_split="test") for split in ("test", "zh", "en_zh")),
+    row=row,
+    variants={"zh": chinese, "en_zh": both},
+    prompt="generic/physics",
+    metric="physics",
+    judge=Judge(prompt="judge/physics", model="o4-mini-2025-04-16", server_type="openai"),
+    items={"test": 1000},
+    licence="unstated",
+    homepage="https://huggingface.co/datasets/desimfj/PHYSICS",
+    citation="arXiv:2506.00022",
+    unverified=True,
+    traps=(
+        "An answer may hold several values: all of them stand in one box, in the order of the question.",
+        "The split test is the English half; zh and en_zh are the Chinese half and both.",
+    ),
+)
