@@ -56,7 +56,7 @@ def test_every_benchmark_can_be_used(benchmark: Benchmark) -> None:
     assert bool(benchmark.sources) != bool(benchmark.generate_rows)
     assert benchmark.items.get(benchmark.split, 0) > 0 or benchmark.unverified
     assert benchmark.prompt in prompt_names()
-    assert make_grader(benchmark.grader, benchmark.grader_config)
+    assert make_grader(benchmark.grader, benchmark.grader_config) if benchmark.grader else benchmark.judge
     assert make_metric(benchmark.metric, **benchmark.metric_config)
     for source in benchmark.sources:
         assert source.url.startswith("https://") or source.hf or (source.github and source.members)

@@ -279,3 +279,44 @@ def test_names_of_options_do_not_hide_letters() -> None:
 def test_answer_lines_cost_linear_time(filler: str) -> None:
     record = {"generation": "answer" + filler * 60_000, "expected_answer": "Maybe", **YES}
     assert make_grader("multichoice", {}).grade(record).outcome == "no_answer"
+
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+@pytest.mark.parametrize(
+    ("generation", "outcome"),
+    [
+        ('{"n": 3}', "correct"),
+        ('Here:\n```json\n{"n": 3}\n```\nDone.', "correct"),
+        ('<think>{"m": 1}</think>{"n": 3}', "correct"),
+        ('{"n": 3.5}', "wrong"),
+        ("{}", "wrong"),
+        ("{n: 3}", "wrong"),
+        ("[" * 100_000, "wrong"),
+        ("", "no_answer"),
+        ("<think>hm", "no_answer"),
+    ],
+)
+def test_json_schema(generation: str, outcome: str) -> None:
+    pytest.importorskip("jsonschema")
+    for schema in (SCHEMA, json.dumps(SCHEMA)):
+        score = make_grader("json_schema", {}).grade({"generation": generation, "expected_answer": schema})
+        assert (score.outcome, score.fields["is_correct"]) == (outcome, outcome == "correct")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "no such type"},
+        "{",
+        {"$ref": "https://example.invalid/s.json"},
+        {"$ref": "#/nowhere"},
+        {"$ref": 3},
+    ],
+)
+def test_schemas_that_cannot_be_applied_are_nobodys_fault(schema: Any) -> None:
+    pytest.importorskip("jsonschema")
+    score = make_grader("json_schema", {}).grade({"generation": "{}", "expected_answer": schema})
+    assert (score.outcome, score.cause) == ("unscored", "data")
+    assert make_grader("json_schema", {}).grade({"generation": "{}"}).outcome == "unscored"

@@ -109,7 +109,7 @@ class ScoreMetric(ABC):
         for name in dict.fromkeys(chain.from_iterable(scores)):
             samples = tuple([score.get(name) for score in scores])
             if samples not in found:
-                found[samples] = _together(samples, answers, rewards)
+                found[samples] = together(samples, answers, rewards)
             self._tally(name).add(samples, found[samples])
         if self.compute_no_answer:
             self._count_missing(answers, lost)
@@ -244,7 +244,7 @@ class ScoreMetric(ABC):
         return "wrong", "model"
 
 
-def _together(
+def together(
     samples: Sequence[float | None], answers: votes.Answers, rewards: Sequence[float | None]
 ) -> dict[str, Sequence[float]]:
     """Family → the problem's values for k = 1, 2, … scored samples."""
