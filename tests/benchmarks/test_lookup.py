@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from newskills.base.benchmark import Judge
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.benchmarks import expand, get_benchmark, get_group, list_benchmarks
 from newskills.benchmarks.data import load_rows, prepare
@@ -163,6 +164,22 @@ def test_older_constants(tmp_path: Path) -> None:
     )
     benchmark = get_benchmark(str(package(tmp_path, "old", text)))
     assert (benchmark.category, benchmark.prompt, benchmark.grader) == ("math", "generic/math", "math")
+
+
+def test_constants_that_name_a_judge(tmp_path: Path) -> None:
+    text = (
+        'METRICS_TYPE="math"\n'
+        'JUDGE_PIPELINE_ARGS={"generation_type": "math_judge", "model": "gpt-x", "server_type": "openai"}\n'
+        'JUDGE_ARGS="++prompt_config=judge/hle ++generation_key=judgement ++inference.temperature=0.2"\n'
+    )
+    assert get_benchmark(str(package(tmp_path, "judged", text))).judge == Judge(
+        prompt="judge/hle",
+        kind="math_judge",
+        defaults={"inference.temperature": 0.2},
+        model="gpt-x",
+        server_type="openai",
+    )
+    assert get_benchmark(str(package(tmp_path, "usual", 'METRICS_TYPE="math"\n'))).judge is None
 
 
 @pytest.mark.parametrize(
