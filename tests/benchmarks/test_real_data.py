@@ -7,6 +7,7 @@ and a wrong reply to each row are graded, too. `NOT_RIGHT` names the rows whose 
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from functools import cache
@@ -18,7 +19,7 @@ from tests.benchmarks.golds import can_grade, scores
 from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
-from newskills.benchmarks.data import load_rows, prepare_many
+from newskills.benchmarks.data import PreparedData, prepare
 from newskills.benchmarks.fetch import FetchOptions
 from newskills.prompts.renderer import load_prompt
 
@@ -67,6 +68,10 @@ COUNTS = {
     ("arc-agi-2", "evaluation"): 120,
     ("kor-bench", "test"): 1250,
     ("simple-bench-public", "test"): 10,
+    ("xstest", "test"): 450,
+    ("bbq.religion", "test"): 1200,
+    ("bbq.sexual_orientation", "test"): 864,
+    ("chinese-simpleqa", "test"): 3000,
     ("openai-evals.2d_movement", "test"): 100,
     ("openai-evals.jee-math", "test"): 434,
     ("openai-evals.logic-grid", "test"): 90,
@@ -89,21 +94,25 @@ NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 @pytest.fixture(scope="session")
 def prepared(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("prepared")
-    benchmarks = [get_benchmark(name) for name in dict.fromkeys(name for name, _ in COUNTS)]
-    results = prepare_many(benchmarks, data_dir=folder, options=FetchOptions(mirror=str(mirror), offline=True))
-    for result in results:
-        assert not isinstance(result, Exception), result
-        for split in result.splits:
-            dropped = DROPPED.get((result.benchmark, split.split), {})
-            assert split.provenance.dropped == dropped
-            assert len(split.notices) == len(dropped), split.notices
-    return folder
+    """The folder of prepared data; those of a benchmark are there when the first of its tests has asked for them."""
+    return tmp_path_factory.mktemp("prepared")
+
+
+@cache
+def _prepared(folder: Path, name: str) -> PreparedData:
+    options = FetchOptions(mirror=os.environ["NEWSKILLS_MIRROR"], offline=True)
+    done = prepare(get_benchmark(name), data_dir=folder, options=options)
+    for split in done.splits:
+        dropped = DROPPED.get((name, split.split), {})
+        assert split.provenance.dropped == dropped
+        assert len(split.notices) == len(dropped), split.notices
+    return done
 
 
 @cache
 def _rows(folder: Path, name: str, split: str) -> list[Row]:
-    return list(read_rows(load_rows(get_benchmark(name), split, folder)))
+    places = {made.split: made.path for made in _prepared(folder, name).splits}
+    return list(read_rows(places[split]))
 
 
 @pytest.mark.parametrize(("name", "split"), COUNTS)
@@ -232,3 +241,36 @@ def test_aime(prepared: Path) -> None:
     rows = _rows(prepared, "aime24", "test")
     assert set(rows[0]) == {"id", "problem", "expected_answer", "reference_solution"}
     assert all(0 <= int(row["expected_answer"]) <= 999 for row in rows + _rows(prepared, "aime25", "test"))
+
+
+def test_arc_grids(prepared: Path) -> None:
+    for name, grids in (("arc-agi-1", 418), ("arc-agi-2", 167)):
+        assert sum(len(row["expected_answer"]) for row in _rows(prepared, name, "evaluation")) == grids
+
+
+def test_xstest(prepared: Path) -> None:
+    rows = _rows(prepared, "xstest", "test")
+    assert Counter(row["label"] for row in rows) == {"safe": 250, "unsafe": 200}
+    assert all(row["right_verdicts"] == ["complied"] for row in rows if row["label"] == "safe")
+
+
+def test_bbq_knows_the_stereotype_of_every_row(prepared: Path) -> None:
+    """Half of the decided questions have the stereotyped answer."""
+    for name in ("bbq.religion", "bbq.sexual_orientation"):
+        decided = [row for row in _rows(prepared, name, "test") if row["context_condition"] == "disambig"]
+        fitting = Counter(row["stereotyped_answer"] == row["expected_answer"] for row in decided)
+        assert fitting == {True: len(decided) // 2, False: len(decided) // 2}
+
+
+def test_shuffled_dates_are_spread(prepared: Path) -> None:
+    letters = Counter(row["expected_answer"] for row in _rows(prepared, "date_understanding", "test"))
+    assert max(letters.values()) < 0.27 * 369, letters
+
+
+def test_simpleqa(mirror: Path, tmp_path: Path) -> None:
+    options = FetchOptions(mirror=str(mirror), offline=True)
+    (made,) = prepare(get_benchmark("simpleqa"), data_dir=tmp_path, splits=["test"], options=options).splits
+    rows = list(read_rows(made.path))
+    assert len(rows) == 4326
+    assert rows[0]["expected_answer"] == "Michio Sugeno"
+    assert rows[0]["metadata"]["topic"] == rows[0]["subset_for_metrics"] == "Science and technology"

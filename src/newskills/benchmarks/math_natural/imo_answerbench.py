@@ -1,8 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """400 olympiad problems with short answers (Luong et al. 2025, arXiv:2511.01846)."""
 
+import csv
+import io
+from collections.abc import Iterable, Iterator
+
 from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
+
+
+def joined(raw: Iterable[Row]) -> Iterator[Row]:
+    """The file as one text → its rows. A quotation mark that stands a line late puts an answer into its problem."""
+    (file,) = raw
+    columns, *lines = csv.reader(io.StringIO(file["text"].removeprefix("\ufeff"), newline=""))
+    for cells in lines:
+        if len(cells) == len(columns) - 1:
+            problem, _, answer = cells[1].rpartition("\n,")
+            cells[1:2] = [problem, answer.removesuffix('"')]
+        yield dict(zip(columns, cells, strict=True))
 
 
 def row(raw: Row, index: int) -> Row:
@@ -25,11 +40,12 @@ BENCHMARK = Benchmark(
     sources=(
         Source(
             url="https://raw.githubusercontent.com/google-deepmind/superhuman/main/imobench/answerbench_v2.csv",
-            format="csv",
+            format="text",
             revision="a02069ef66dbae4c5b0713ba0dc144a35375558f",
             sha256="275877a9d988d85278fad3a5f8a41d7f83393a60bf259531ec0a5161e6b21cf9",
         ),
     ),
+    join=joined,
     row=row,
     prompt="generic/math",
     judge=Judge(
@@ -37,7 +53,7 @@ BENCHMARK = Benchmark(
         kind="math_judge",
         model="gemini-2.5-pro",
         server_type="gemini",
-        defaults={"inference.reasoning_effort": "dynamic"},
+        model_defaults={"inference.reasoning_effort": "dynamic"},
     ),
     items={"test": 400},
     licence="CC-BY-4.0",
@@ -46,6 +62,6 @@ BENCHMARK = Benchmark(
     traps=(
         "Answers are formulas, lists of functions or sentences: judge_correct is the number to quote.",
         "This is the second version of the file; the first one (answerbench.csv) has some other answers.",
-        "One algebra problem has the category Functional Equation.",
+        "In one row of the file the answer stands inside of the problem; it is moved to its place.",
     ),
 )

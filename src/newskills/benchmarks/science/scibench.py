@@ -16,7 +16,7 @@ def row(raw: Row, index: int) -> Row:
     unit = " ".join(raw["unit"].split())
     if power := _POWER.search(unit):
         answer += f" \\times 10^{{{power[1] or power[2]}}}"
-        unit = (unit[: power.start()] + unit[power.end() :]).strip()
+        unit = (unit[: power.start()] + unit[power.end() :]).replace("$$", "").strip()
     unit = unit if unit.strip("$ ") else ""
     request = f" Give the answer in this unit: {unit}." if unit else ""
     return {
@@ -41,6 +41,7 @@ BENCHMARK = Benchmark(
             ),
             format="json",
             revision="e14e0ca3d3db0f02928a18d435b9c3d15656a7c5",
+            sha256="2942e97fa43502b46657d61729231843c1a48476af368ea3f496ac32585b665e",
         ),
     ),
     row=row,
