@@ -14,6 +14,12 @@ from newskills.commands._table import load
 from newskills.config.command_line import Parsed, build, check_keywords, parse
 from newskills.config.values import Text
 
+INSIDE = {"_reuse_exp": "reuse_code_exp", "_task_dependencies": "run_after"}
+"""Keywords that the reference system's own pipelines pass on → what they are here."""
+
+HANDLES = ("run_after", "reuse_code_exp")
+"""Keywords that take what an earlier call returned, which is None where nothing was left to do."""
+
 
 class Arguments(Struct, frozen=True):
     """`++` keys for a call, as `wrap_arguments` makes them."""
@@ -37,12 +43,21 @@ def wrap_arguments(text: str) -> Arguments:
     return Arguments(parse(_NoOptions, words, command="…").overrides)
 
 
+def _named(value: Any) -> Any:
+    """Experiments by their ids; lists without None."""
+    if isinstance(value, list | tuple):
+        return [_named(one) for one in value if one is not None]
+    return getattr(value, "id", value)
+
+
 def _function(name: str) -> Callable[..., Any]:
     def call(ctx: Arguments | None = None, **options: Any) -> Any:
         command = load(name)
-        options = {command.aliases.get(key, key): value for key, value in options.items()}
+        names = {**INSIDE, **command.aliases}
+        options = {names.get(key, key): value for key, value in options.items()}
         check_keywords(command.options, options, name)
-        values = {key: value for key, value in options.items() if value is not None}
+        given = {key: _named(value) if key in HANDLES else value for key, value in options.items()}
+        values = {key: value for key, value in given.items() if value is not None}
         overrides = dict(ctx.overrides) if ctx else {}
         parsed = Parsed(build(command.options, values, command=name), overrides, frozenset(values))
         return command.call(parsed)

@@ -17,6 +17,9 @@ from tests.commands.clusters import BENCHMARK, SERVED, SUMS, Place, answers
 from tests.commands.running import rows_of, write
 from tests.server import Script
 
+from newskills import run_cmd
+from newskills.base.errors import NewskillsError
+
 
 @pytest.fixture
 def place(tmp_path) -> Place:
@@ -410,3 +413,41 @@ def test_nobody_else_can_use_a_server_beside_its_job(place, local_model, key):
     here = place.ns(f"{line} --rerun_done")
     assert here.returncode == 0, here.stderr
     assert rows_of(place.folder / "out/output.jsonl")[0]["generation"]
+
+
+def test_python_passes_on_what_earlier_calls_returned(place, monkeypatch):
+    for name, value in place.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(place.folder)
+    here = {"executor": "none", "job_dir": str(place.folder / "jobs")}
+    one = run_cmd(cluster=here, expname="one", command="true")
+    two = run_cmd(cluster=here, expname="two", command="true", run_after=one)
+    last = run_cmd(
+        cluster=here, expname="last", command="true", _task_dependencies=[one, None, two], _reuse_exp=one
+    )
+    assert last.id == place.experiments("last")[0].id
+    with pytest.raises(NewskillsError, match="no experiment 'nobody'"):
+        run_cmd(cluster=here, expname="last", command="true", run_after=[one, "nobody"])
+
+
+def test_options_that_take_several_values_before_a_command_of_ones_own(place):
+    line = "ns run_cmd --cluster=mine --dry_run --with_sandbox --sandbox_env_overrides"
+    wrong = place.ns(f"{line} A=b C=d true")
+    assert wrong.returncode != 0
+    assert "repeated before each" in wrong.stderr
+    assert place.ns(f"{line} A=b --sandbox_env_overrides C=d true").returncode == 0
+
+
+def test_logs_and_mounts_as_containers_know_them(place):
+    place.config(
+        "box",
+        "executor: slurm\ncontainers: {nemo-skills: /i.sqsh, sandbox: /i.sqsh}\nskip_hf_home_check: true\n"
+        f"mounts: ['{place.folder}:/ws']",
+    )
+    done = place.ns(
+        "ns run_cmd --cluster=box --dry_run --show_scripts --log_dir=/ws/logs --with_sandbox "
+        "--sandbox_mounts=/tmp/a:/b:ro,/tmp/c:/d true"
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"#SBATCH --output={place.folder}/logs/" in done.stdout
+    assert "--container-mounts=/tmp/a:/b:ro,/tmp/c:/d," in done.stdout

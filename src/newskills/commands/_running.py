@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from dataclasses import KW_ONLY, dataclass
 
@@ -38,6 +39,7 @@ from newskills.launch.scripts import (
 from newskills.launch.validate import ONE_MACHINE
 
 ADDRESS_VARIABLE = "NEMO_SKILLS_SERVER_ADDRESS"
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
 BASE_URL_VARIABLE, MODEL_VARIABLE = "NEMO_SKILLS_OPENAI_BASE_URL", "NEMO_SKILLS_OPENAI_MODEL"
 
 
@@ -83,6 +85,11 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
     if bool(options.words) == (options.command is not None):
         raise ConfigError(
             "Which command? Give it behind all options, or as --command.", hint="See: ns run_cmd --help"
+        )
+    if options.words and _ASSIGNMENT.match(options.words[0]):
+        raise ConfigError(
+            f"{options.words[0]} is no program.",
+            hint="An option with several values is repeated before each of them here; text for bash is --command=…",
         )
     server = None
     if options.model and not options.server_address:

@@ -19,6 +19,7 @@ from newskills.commands._work import notice
 from newskills.launch.cluster import ClusterConfig, image_of
 from newskills.launch.declarative import Pipeline, Submission
 from newskills.launch.experiments import Experiment
+from newskills.launch.mounts import parse_mounts, to_host
 from newskills.launch.package import PackageOptions
 from newskills.launch.submit import SubmitOptions, submit
 from newskills.launch.validate import ONE_MACHINE
@@ -48,7 +49,7 @@ def prepared(
         skip_hf_home_check=options.skip_hf_home_check,
         run_after=[name.strip() for text in options.run_after for name in text.split(",")],
     )
-    submission = pipeline.submission(dry_run=options.dry_run, log_dir=options.log_dir)
+    submission = pipeline.submission(dry_run=options.dry_run, log_dir=_log_dir(options, cluster))
     jobs = tuple(msgspec.structs.replace(job, **plan.extras[job.name]) for job in submission.pipeline.jobs)
     submission = msgspec.structs.replace(
         submission,
@@ -57,6 +58,14 @@ def prepared(
     )
     _say_idle(submission, options)
     return Prepared(submission=submission, options=options, shown=shown)
+
+
+def _log_dir(options: PlacementOptions, cluster: ClusterConfig) -> str | None:
+    """`--log_dir` as the scheduler knows it, which writes the logs: the user may have said it as containers see it."""
+    path = options.log_dir
+    if path is None or not path.startswith("/") or not cluster.containers or cluster.executor == "none":
+        return path
+    return to_host(path, parse_mounts(cluster.mounts)) or path
 
 
 def _say_idle(submission: Submission, options: PlacementOptions) -> None:

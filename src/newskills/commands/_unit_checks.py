@@ -49,7 +49,7 @@ def check_inputs(units: Sequence[Unit], paths: Paths, shell: Shell, *, after: Se
             continue
         raise ConfigError(
             f"There is no input file {file} on {shell.name}.",
-            hint="Benchmark data is prepared there by: ns run_cmd --cluster=… ns prepare_data NAME --data_dir=…",
+            hint="Benchmark data is prepared there by: ns prepare_data NAME --cluster=… --data_dir=…",
         )
     check_addresses(units, paths)
 
