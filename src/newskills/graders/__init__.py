@@ -25,6 +25,8 @@ GRADERS = Registry(
         "ifbench": "newskills.graders.instructions.grader:IFBenchGrader",
         "koifeval": "newskills.graders.instructions.grader:KoIFEvalGrader",
         "exact": "newskills.graders.exact:ExactGrader",
+        "option_set": "newskills.graders.option_set:OptionSetGrader",
+        "jeebench": "newskills.graders.option_set:JEEBenchGrader",
         "short_answer": "newskills.graders.short_answer:ShortAnswerGrader",
         "loglikelihood": "newskills.graders.loglikelihood:LoglikelihoodGrader",
         "verdict": "newskills.graders.verdict:VerdictGrader",

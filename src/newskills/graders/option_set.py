@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choice questions of which several options may be right: the letters have to be exactly those."""
+
+from __future__ import annotations
+
+import re
+from string import ascii_uppercase
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from newskills.base.protocols import Grader
+from newskills.base.records import Row, Score
+from newskills.graders.math.config import MathConfig
+from newskills.graders.math.extract import Policy, extract
+from newskills.graders.math.grader import MathGrader
+from newskills.graders.multichoice import choices
+from newskills.graders.replies import decided, unanswered, unscored, visible
+
+_ANSWER_LINE = re.compile(
+    r"(?i:answers?|答案)\W{0,8}(?i:is|are|是|为)?\W{0,8}"
+    r"((?:[A-Z]{1,10}(?![A-Za-z0-9'])|and\b|[\s,;&.、，和与()\[\]{}$*+/\"]){1,40})"
+)
+_COMMAND = re.compile(r"\\(?:[a-zA-Z]{1,12}|[,;:! ])")
+_BETWEEN = re.compile(r"\b(?:and|options?|choices?)\b|[\s,;&.、，和与()\[\]{}$*+/\"']", re.IGNORECASE)
+
+
+class OptionSetConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=option_set`."""
+
+    partial: Annotated[
+        float,
+        Meta(ge=0, le=1, description="credit for each right option where some are missing and none is wrong"),
+    ] = 0.0
+
+
+class OptionSetGrader:
+    """Reads the last box, else the last line `Answer: A, C`. Fields: `predicted_answer` (`AC`), `symbolic_correct`."""
+
+    name = "option_set"
+    version = "1"
+    Config = OptionSetConfig
+
+    def __init__(self, config: OptionSetConfig = OptionSetConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+        self._stamp = f"{self.name}@{self.version}"
+
+    def grade(self, record: Row) -> Score:
+        expected = letters(str(record.get("expected_answer") or ""), 26)
+        if not expected:
+            return unscored(self._stamp, "the record has no letters as expected_answer", _fields(None, None))
+        chosen = self._chosen(record)
+        if not chosen:
+            return unanswered(self._stamp, record, _fields(None, False))
+        if chosen == expected:
+            return decided(self._stamp, True, _fields(chosen, True), "all options")
+        credit = self.config.partial * len(chosen) if set(chosen) < set(expected) else 0.0
+        why = "some of the options" if set(chosen) < set(expected) else "other options"
+        return decided(self._stamp, False, _fields(chosen, credit or False), why, credit)
+
+    def _chosen(self, record: Row) -> str:
+        text = visible(str(record.get("generation") or "")) or ""
+        found = extract(text, Policy(extract_from_boxed=True))
+        if found.answer is not None and found.how in ("box", "boxes"):
+            return letters(found.answer, choices(record))
+        lines = [letters(match[1], choices(record)) for match in _ANSWER_LINE.finditer(text)]
+        return lines[-1] if lines else ""
+
+
+class JEEBenchGrader:
+    """By `answer_type`: letters, several letters (a quarter for each that is right if none is wrong), numbers.
+
+    Numbers may be off by 0.01, as the examination allows it (Arora et al. 2023, arXiv:2305.15074).
+    """
+
+    name = "jeebench"
+    version = "1"
+
+    def __init__(self) -> None:
+        number = MathGrader(MathConfig(absolute_tolerance=0.01))
+        self._graders: dict[str, Grader] = {
+            "MCQ": OptionSetGrader(),
+            "MCQ(multiple)": OptionSetGrader(OptionSetConfig(partial=0.25)),
+            "Integer": number,
+            "Numeric": number,
+        }
+
+    def grade(self, record: Row) -> Score:
+        grader = self._graders.get(str(record.get("answer_type")))
+        if grader is None:
+            known = ", ".join(self._graders)
+            return unscored(f"{self.name}@{self.version}", f"answer_type is none of {known}", _fields(None, None))
+        score = grader.grade(record)
+        score.grader = f"{self.name}@{self.version}"
+        return score
+
+
+def letters(text: str, count: int) -> str:
+    """The letters that the text is a list of, sorted (`C, A` → `AC`); '' where it is anything else.
+
+    Only the first `count` letters of the alphabet are options.
+    """
+    bare = _BETWEEN.sub("", _COMMAND.sub("", text))
+    allowed = ascii_uppercase[:count]
+    if not bare or len(bare) > count or any(letter not in allowed for letter in bare):
+        return ""
+    return "".join(sorted(set(bare))) if len(set(bare)) == len(bare) else ""
+
+
+def _fields(answer: str | None, correct: bool | float | None) -> Row:
+    return {"predicted_answer": answer, "symbolic_correct": correct}
