@@ -199,6 +199,9 @@ def test_rules_and_judge_together():
     assert modes["both_correct"] == pytest.approx(25)
     assert modes["any_correct"] == pytest.approx(100)
     assert modes["unscored"] == pytest.approx(40)
+    assert modes["judge_invalid"] == pytest.approx(40)
+    assert modes["judge_agreement"] == pytest.approx(100 / 3)
+    assert not {"judge_invalid", "judge_agreement"} & set(metrics_of([[record(True)]]).metrics()["pass@1"])
 
 
 def test_one_sample_a_problem_has_a_wilson_interval_and_several_are_clustered():

@@ -3,31 +3,50 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from newskills.base.judgement import parse_judgement
 from newskills.base.records import Row
 from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores
-from newskills.base.judgement import parse_judgement
 
 
 class MathMetric(ScoreMetric):
     """`symbolic_correct` (rules), `judge_correct` (the judge's text), and with both `both_correct`, `any_correct`.
 
-    A judge's text without a verdict, and rules that came to none (null), leave that score unscored.
+    A judge's text without a verdict, and rules that came to none (null), leave that score unscored. Of all judged
+    samples, in percent: `judge_invalid` have no verdict; of the others, judge and rules agree on `judge_agreement`.
     """
 
     score_fields: ClassVar[Mapping[str, Any]] = {"symbolic_correct": bool | int | float | None, "judgement": Any}
     headline = ("judge_correct", "symbolic_correct")
     columns = ("num_entries", "avg_tokens", "gen_seconds", "judge_correct", "symbolic_correct", NO_ANSWER)
 
+    def __init__(self, *, compute_no_answer: bool = True, answer_key: str = "predicted_answer") -> None:
+        super().__init__(compute_no_answer=compute_no_answer, answer_key=answer_key)
+        self._judged: Counter[str] = Counter()
+
+    def metrics(self) -> dict[str, Row]:
+        about: Row = {}
+        if asked := self._judged["asked"]:
+            about["judge_invalid"] = 100.0 * self._judged["invalid"] / asked
+        if both := self._judged["both"]:
+            about["judge_agreement"] = 100.0 * self._judged["agreed"] / both
+        return {mode: row | about for mode, row in super().metrics().items()}
+
     def scores(self, record: Row) -> Scores:
         if "judgement" not in record:
             return {"symbolic_correct": record["symbolic_correct"]} if "symbolic_correct" in record else {}
         judged = parse_judgement(record["judgement"])
+        self._judged["asked"] += 1
+        self._judged["invalid"] += judged is None
         if "symbolic_correct" not in record:
             return {"judge_correct": judged}
         ruled = record["symbolic_correct"]
+        if ruled is not None and judged is not None:
+            self._judged["both"] += 1
+            self._judged["agreed"] += ruled == judged
         return {
             "symbolic_correct": ruled,
             "judge_correct": judged,
