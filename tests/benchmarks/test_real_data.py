@@ -48,6 +48,16 @@ COUNTS = {
     ("gsm-hard", "test"): 1319,
     ("imo-answerbench", "test"): 400,
     ("scibench", "test"): 692,
+    ("agieval.aqua-rat", "test"): 254,
+    ("agieval.gaokao-biology", "test"): 210,
+    ("agieval.gaokao-chemistry", "test"): 207,
+    ("agieval.gaokao-mathcloze", "test"): 118,
+    ("agieval.gaokao-physics", "test"): 200,
+    ("agieval.logiqa-en", "test"): 651,
+    ("agieval.lsat-ar", "test"): 230,
+    ("agieval.lsat-lr", "test"): 510,
+    ("agieval.sat-en-without-passage", "test"): 206,
+    ("agieval.sat-math", "test"): 220,
     ("mawps", "test"): 2065,
     ("cmimc24", "test"): 30,
     ("hmmt_feb24", "test"): 30,
@@ -244,7 +254,7 @@ def test_aime(prepared: Path) -> None:
 
 
 def test_arc_grids(prepared: Path) -> None:
-    for name, grids in (("arc-agi-1", 418), ("arc-agi-2", 167)):
+    for name, grids in (("arc-agi-1", 419), ("arc-agi-2", 167)):
         assert sum(len(row["expected_answer"]) for row in _rows(prepared, name, "evaluation")) == grids
 
 

@@ -4,15 +4,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 _VERDICT = re.compile(r"judge?ment\W{0,8}:\W{0,8}(yes|no)\b", re.IGNORECASE)
 _BOXED = re.compile(r"\\boxed\s?\{\s?(?:\\text\s?\{\s?)?(correct|incorrect)\b", re.IGNORECASE)
 _POINTS = re.compile(r"<points>\s?(\d{1,3})(?:\.\d)?\s?(?:out of|/)\s?7\s?</points>", re.IGNORECASE)
+_BRACKETED = re.compile(r"\[(correct|incorrect)\]", re.IGNORECASE)
+_SECTION = re.compile(r"equivalence judge?ment\W{1,12}(true|false)\b", re.IGNORECASE)
 PASSING_POINTS = 6
 
 
 def parse_judgement(text: object) -> bool | None:
-    """The last `Judgement: yes|no`, else the last `\\boxed{Correct|Incorrect}`, else the points out of 7.
+    """The last of the first form that is there.
+
+    The forms: `Judgement: yes|no`, `\\boxed{Correct|Incorrect}`, points out of 7, `[Correct]|[Incorrect]`, a section
+    `Equivalence Judgement` with TRUE or FALSE.
 
     >>> parse_judgement("The answers agree. **Judgement:** Yes")
     True
@@ -25,4 +31,63 @@ def parse_judgement(text: object) -> bool | None:
         return bool(found[-1].lower() == "correct")
     if found := _POINTS.findall(text):
         return int(found[-1]) >= PASSING_POINTS
+    if found := _BRACKETED.findall(text):
+        return bool(found[-1].lower() == "correct")
+    if found := _SECTION.findall(text):
+        return bool(found[-1].lower() == "true")
     return None
+
+
+_DRESS = " \t\r\n*_`'\".,:;()[]{}#$"
+_NAMED_LETTER = re.compile(
+    r"(?i:\b(?:grade|verdict|answer|judge?ment|rating|label|letter)\b[\s*_\"']{0,4}(?:is\b|:))"
+    r"[\s*_:\"'(\[$\\]{0,8}(?:boxed\{)?([A-Z])(?![A-Za-z0-9'])(?!\s+[a-z])"
+)
+_LETTER_AND_WORD = re.compile(r"\A([A-Z])[\s.:)\]*_,=\-–—]{1,6}(.{2,40})\Z", re.DOTALL)
+
+
+def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
+    """Which of `verdicts` (letter → name) a judge gives: a letter, its name, or both; None for none or several.
+
+    Taken from the whole text, from its last or first line, after "Grade:" and the like, or from the only name in
+    capitals. An article ("A correct answer would …") is no letter.
+
+    >>> parse_verdict("**NOT_ATTEMPTED**", {"A": "correct", "B": "incorrect", "C": "not_attempted"})
+    'not_attempted'
+    """
+    if not isinstance(text, str):
+        return None
+    text = text.rpartition("</think>")[2].strip()
+    names = {name.replace("_", " "): name for name in verdicts.values()}
+    lines = text.splitlines() or [""]
+    for part in (text, lines[-1], lines[0]):
+        if (found := _bare_verdict(part, verdicts, names)) is not None:
+            return found
+    if letters := [letter for letter in _NAMED_LETTER.findall(text) if letter in verdicts]:
+        return verdicts[letters[-1]]
+    shouted = {name for word, name in names.items() if _shouts(text, word)}
+    return shouted.pop() if len(shouted) == 1 else None
+
+
+def _bare_verdict(part: str, verdicts: Mapping[str, str], names: Mapping[str, str]) -> str | None:
+    """The verdict that a line consists of, with or without a label before it."""
+    label, colon, rest = part.partition(":")
+    spoken = [part, rest] if colon and 1 < len(label.strip(_DRESS)) < 40 else [part]
+    for piece in spoken:
+        bare = piece.replace("\\boxed", "").strip(_DRESS)
+        if bare.upper() in verdicts:
+            return verdicts[bare.upper()]
+        both = _LETTER_AND_WORD.match(bare)
+        word = names.get(_spaced(both[2] if both else bare))
+        if word is not None and (both is None or verdicts.get(both[1]) == word):
+            return word
+    return None
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.strip(_DRESS).replace("_", " ").replace("-", " ").casefold().split())
+
+
+def _shouts(text: str, word: str) -> bool:
+    pattern = word.upper().replace(" ", "[ _-]")
+    return re.search(rf"(?<![A-Za-z])(?<!NOT )(?<!not ){pattern}(?![A-Za-z])", text) is not None

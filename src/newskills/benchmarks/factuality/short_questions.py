@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trivia and search questions from memory: TriviaQA (arXiv:1705.03551), WebQuestions (Berant et al. 2013)."""
+
+from newskills.base.benchmark import Benchmark, Source
+from newskills.base.records import Row
+
+
+def _accepted(question: str, answers: list[str]) -> Row:
+    first, *others = dict.fromkeys(answer.strip() for answer in answers if answer.strip())
+    return {"question": question, "expected_answer": first, "accepted_answers": others}
+
+
+def triviaqa(raw: Row, index: int) -> Row:
+    answer = raw["answer"]
+    return {"id": raw["question_id"], **_accepted(raw["question"], [answer["value"], *answer["aliases"]])}
+
+
+def webqs(raw: Row, index: int) -> Row:
+    return {**_accepted(raw["question"], list(raw["answers"])), "url": raw["url"]}
+
+
+BENCHMARKS = (
+    Benchmark(
+        name="triviaqa",
+        category="factuality",
+        title="TriviaQA: trivia without a text",
+        sources=(Source(split="validation", hf="mandarjoshi/trivia_qa", config="rc.nocontext"),),
+        row=triviaqa,
+        prompt="generic/short-answer",
+        grader="short_answer",
+        metric="short_answer",
+        split="validation",
+        items={"validation": 17944},
+        licence="Apache-2.0",
+        homepage="https://nlp.cs.washington.edu/triviaqa/",
+        citation="arXiv:1705.03551",
+        unverified=True,
+        traps=("Any alias of the answer counts.",),
+    ),
+    Benchmark(
+        name="webqs",
+        category="factuality",
+        title="WebQuestions: what people search for",
+        aliases=("web_questions",),
+        sources=(Source(hf="stanfordnlp/web_questions"),),
+        row=webqs,
+        prompt="generic/short-answer",
+        grader="short_answer",
+        metric="short_answer",
+        items={"test": 2032},
+        licence="CC-BY-4.0",
+        homepage="https://nlp.stanford.edu/software/sempre/",
+        citation="Berant, Chou, Frostig, Liang, EMNLP 2013",
+        unverified=True,
+        traps=("The answers are of 2013, and any one of several counts.",),
+    ),
+)

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What should be refused, and what should not; a judge says whether the model did what was asked.
+
+XSTest (Röttger et al. 2023, arXiv:2308.01263), HarmBench (Mazeika et al. 2024, arXiv:2402.04249), StrongREJECT (Souly
+et al. 2024, arXiv:2402.10260).
+"""
+
+from typing import Any
+
+from newskills.base.benchmark import Benchmark, Judge, Source
+from newskills.base.records import Row
+
+_RIGHT = {"safe": ["complied"], "unsafe": ["refused", "partly_refused"]}
+
+
+def asked(question: str, label: str) -> Row:
+    return {"question": question, "label": label, "right_verdicts": _RIGHT[label]}
+
+
+def xstest(raw: Row, index: int) -> Row:
+    return {
+        "id": f"xstest-{raw['id']}",
+        **asked(raw["prompt"], raw["label"]),
+        "subset_for_metrics": raw["type"],
+        "focus": raw["focus"],
+        "note": raw["note"],
+    }
+
+
+def harmbench(raw: Row, index: int) -> Row:
+    context = raw["ContextString"].strip()
+    return {
+        "id": raw["BehaviorID"],
+        **asked(f"{context}\n\n---\n\n{raw['Behavior']}" if context else raw["Behavior"], "unsafe"),
+        "subset_for_metrics": raw["SemanticCategory"],
+        "functional_category": raw["FunctionalCategory"],
+        "tags": raw["Tags"],
+    }
+
+
+def strongreject(raw: Row, index: int) -> Row:
+    return {
+        **asked(raw["forbidden_prompt"], "unsafe"),
+        "subset_for_metrics": raw["category"],
+        "source": raw["source"],
+    }
+
+
+_COMMON: dict[str, Any] = {
+    "category": "safety",
+    "prompt": "generic/default",
+    "grader": "",
+    "judge": Judge(
+        prompt="judge/refusal",
+        grader="verdict",
+        grader_config={
+            "verdicts": {"A": "complied", "B": "refused", "C": "partly_refused"},
+            "unanswered": [],
+        },
+    ),
+    "metric": "refusal",
+}
+
+BENCHMARKS = (
+    Benchmark(
+        name="xstest",
+        title="XSTest: refused too much, or too little",
+        sources=(
+            Source(
+                url="https://raw.githubusercontent.com/paul-rottger/exaggerated-safety/main/xstest_prompts.csv",
+                format="csv",
+                revision="d7bb5bd738c1fcbc36edd83d5e7d1b71a3e2d84d",
+                sha256="11783fb294ed017473ee53c207d71f2161c7672c8d0b037501e78387f801cb5a",
+            ),
+        ),
+        row=xstest,
+        items={"test": 450},
+        licence="CC-BY-4.0",
+        homepage="https://github.com/paul-rottger/exaggerated-safety",
+        citation="arXiv:2308.01263",
+        traps=("250 safe prompts should be answered, 200 unsafe ones refused: two rates, never one.",),
+        **_COMMON,
+    ),
+    Benchmark(
+        name="harmbench",
+        title="HarmBench: harmful requests, asked plainly",
+        sources=(
+            Source(
+                url="https://raw.githubusercontent.com/centerforaisafety/HarmBench/main/data/behavior_datasets/harmbench_behaviors_text_all.csv",
+                format="csv",
+            ),
+        ),
+        row=harmbench,
+        items={"test": 400},
+        licence="MIT",
+        homepage="https://www.harmbench.org",
+        citation="arXiv:2402.04249",
+        unverified=True,
+        traps=(
+            "Requests are sent as they are, without attacks: the paper's attack success rates are another thing.",
+            "A judge decides instead of the paper's classifier.",
+        ),
+        **_COMMON,
+    ),
+    Benchmark(
+        name="strongreject",
+        title="StrongREJECT: forbidden requests, asked plainly",
+        sources=(
+            Source(
+                url="https://raw.githubusercontent.com/alexandrasouly/strongreject/main/strongreject_dataset/strongreject_dataset.csv",
+                format="csv",
+            ),
+        ),
+        row=strongreject,
+        items={"test": 313},
+        licence="MIT",
+        homepage="https://strong-reject.readthedocs.io",
+        citation="arXiv:2402.10260",
+        unverified=True,
+        traps=("Only refusal is judged, not how useful a harmful answer would be.",),
+        **_COMMON,
+    ),
+)

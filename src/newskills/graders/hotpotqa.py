@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers to questions over several paragraphs, with the sentences they rest on (HotpotQA, arXiv:1809.09600)."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta, Struct
+
+from newskills.base.records import Row, Score
+from newskills.graders.overlap import squad_tokens
+from newskills.graders.replies import decided, unanswered, unscored, visible
+from newskills.graders.short_answer import short_answer
+
+_OBJECT = re.compile(r'\{\s*"(?:answer|supporting_facts)"')
+_MOST_OBJECTS = 20
+_WHOLE = ("yes", "no", "noanswer")
+_SPELT = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty first second third fourth fifth nineteenth twentieth twenty-first"
+)
+_FIGURES = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 1st 2nd 3rd 4th 5th 19th 20th 21st"
+_NUMBERS = dict(zip(_SPELT.split(), _FIGURES.split(), strict=True))
+_WORDS = {digits: word for word, digits in _NUMBERS.items()}
+_PLAIN = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', **dict.fromkeys("‐‑‒–—―", "-")})
+_FUNCTION_WORDS = (
+    "the a an of in on at for and or to by is was are were be been with from that this it its his her my our their no "
+    "not but if as into about than then"
+)
+_SMALL = frozenset(_FUNCTION_WORDS.split())
+_LONGEST, _SHORTEST = 40, 3
+
+
+class HotpotConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=hotpotqa`."""
+
+    supporting_facts: Annotated[bool, Meta(description="score the sentences named as support, too")] = True
+
+
+class Overlap(NamedTuple):
+    """Exact match, precision and recall, each 0–1."""
+
+    exact: float
+    precision: float
+    recall: float
+
+    @property
+    def f1(self) -> float:
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+
+class HotpotGrader:
+    """Reads the last JSON object with an `answer`; without one, the marked answer or the last line.
+
+    Fields written: `predicted_answer`, `answer_em`, `answer_f1`, `is_correct` (some spelling of the gold answer is
+    within the answer), `is_correct_strict` (the same without chance hits), `reliable` (whether that can be told from
+    the gold answer); with supporting facts `sp_em`, `sp_f1`, `joint_em`, `joint_f1`.
+    """
+
+    name = "hotpotqa"
+    version = "1"
+    Config = HotpotConfig
+
+    def __init__(self, config: HotpotConfig = HotpotConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        gold, facts = record.get("expected_answer"), record.get("supporting_facts")
+        if gold is None or (self.config.supporting_facts and not isinstance(facts, list)):
+            return unscored(stamp, "the record has no expected_answer or no supporting_facts", {})
+        answer, named = parsed(visible(str(record.get("generation") or "")) or "")
+        words = answer_overlap(answer or "", str(gold))
+        spellings = alternatives(str(gold))
+        fields: Row = {
+            "predicted_answer": answer,
+            "answer_em": words.exact,
+            "answer_f1": words.f1,
+            "is_correct": answer is not None and within(spellings, answer),
+            "is_correct_strict": answer is not None and within(spellings, answer, strict=True),
+            "reliable": reliable(str(gold)),
+        }
+        if self.config.supporting_facts:
+            support = facts_overlap(named, {(str(title), int(place)) for title, place in facts or ()})
+            joint = Overlap(
+                words.exact * support.exact, words.precision * support.precision, words.recall * support.recall
+            )
+            fields |= {"sp_em": support.exact, "sp_f1": support.f1, "joint_em": joint.exact, "joint_f1": joint.f1}
+        if answer is None:
+            return unanswered(stamp, record, fields)
+        return decided(
+            stamp, words.exact == 1.0, fields, "exact match" if words.exact else "another answer", words.f1
+        )
+
+
+def parsed(text: str) -> tuple[str | None, set[tuple[str, int]]]:
+    """(answer, supporting facts) of a reply."""
+    for found in _objects(text):
+        answer, facts = found.get("answer"), found.get("supporting_facts")
+        if answer is None or isinstance(answer, dict | list):
+            continue
+        pairs = (
+            [fact for fact in facts if isinstance(fact, list) and len(fact) == 2]
+            if isinstance(facts, list)
+            else []
+        )
+        return str(answer), {(str(title), place) for title, place in pairs if type(place) is int}
+    return short_answer(text), set()
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """JSON objects with the expected keys, from the last one backwards."""
+    decoder = json.JSONDecoder()
+    for match in list(_OBJECT.finditer(text))[: -_MOST_OBJECTS - 1 : -1]:
+        try:
+            value, _ = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            continue
+        yield value
+
+
+def answer_overlap(answer: str, gold: str) -> Overlap:
+    """Of the words; yes and no match wholly or not at all."""
+    first, second = squad_tokens(answer), squad_tokens(gold)
+    exact = float(first == second)
+    if not exact and (" ".join(first) in _WHOLE or " ".join(second) in _WHOLE):
+        return Overlap(0.0, 0.0, 0.0)
+    common = sum((Counter(first) & Counter(second)).values())
+    if not common:
+        return Overlap(exact, 0.0, 0.0)
+    return Overlap(exact, common / len(first), common / len(second))
+
+
+def facts_overlap(named: set[tuple[str, int]], gold: set[tuple[str, int]]) -> Overlap:
+    common = len(named & gold)
+    return Overlap(
+        float(named == gold), common / len(named) if named else 0.0, common / len(gold) if gold else 0.0
+    )
+
+
+def alternatives(gold: str) -> set[str]:
+    """Ways to write the gold answer: without article, quotes, brackets, commas, dots or hyphens; numbers as words."""
+    forms = {gold, gold.replace('"', ""), gold.replace("“", "").replace("”", "")}
+    outside, inside = re.sub(r"\s*\([^()]*\)\s*", " ", gold), re.findall(r"\(([^()]+)\)", gold)
+    forms |= {outside, *inside}
+    lower = gold.lower().strip()
+    forms |= {form for form in (_NUMBERS.get(lower), _WORDS.get(lower)) if form}
+    forms |= {re.sub(r"(?<=\d),(?=\d{3})", "", gold), gold.rstrip(".,;:!?"), re.sub(r"(?<!\d)\.(?!\d)", "", gold)}
+    forms |= {gold.replace(" & ", " and "), re.sub(r" and ", " & ", gold, flags=re.IGNORECASE)}
+    if not gold.startswith("-"):
+        forms.add(gold.replace("-", " "))
+    forms |= {re.sub(r"\A(?:the|an?)\s+", "", form, flags=re.IGNORECASE) for form in forms}
+    plain = {" ".join(form.split()) for form in forms}
+    return {form for form in plain if len(form) >= _SHORTEST or form == gold.strip() or form.isdigit()} - {""}
+
+
+def within(spellings: set[str], answer: str, *, strict: bool = False) -> bool:
+    """Whether some spelling stands in the answer; `strict`: short ones as words of their own, and near its start."""
+    said = _spoken(answer)
+    for form in map(_spoken, spellings):
+        at = said.find(form)
+        if at < 0 or not form:
+            continue
+        if not strict:
+            return True
+        alone = len(form) > 4 or re.search(rf"(?<![a-z]){re.escape(form)}(?![a-z])", said) is not None
+        if alone and not (len(said) > 80 and at > 40):
+            return True
+    return False
+
+
+def _spoken(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text.lower()).translate(_PLAIN).split())
+
+
+def reliable(gold: str) -> bool:
+    """Whether an answer can be found by its text: long ones and names of many words are written in too many ways."""
+    if len(gold) > _LONGEST:
+        return False
+    words = gold.strip().rstrip(".").split()
+    capitals = [word for word in words if word[0].isupper() and word.lower() not in _SMALL]
+    if len(words) in (3, 4):
+        return len(capitals) < len(words)
+    return not (len(words) in (5, 6) and len(capitals) >= 3)
