@@ -23,6 +23,12 @@ class Replies(NamedTuple):
     wrong: Callable[[Row], str]
 
 
+def _another_option(row: Row) -> str:
+    """A letter that the answer does not name, or a number where it is one."""
+    answer = str(row["expected_answer"])
+    return next(letter for letter in "ABCDE" if letter not in answer) if answer.isalpha() else _FAR
+
+
 def _other_letter(row: Row) -> str:
     count = choices(row)
     return ascii_uppercase[(ascii_uppercase.index(row["expected_answer"]) + 1) % count]
@@ -37,6 +43,12 @@ REPLIES = {
     "math": Replies(lambda row: f"\\boxed{{{row['expected_answer']}}}", lambda row: f"\\boxed{{{_FAR}}}"),
     "multichoice": Replies(
         lambda row: f"Answer: {row['expected_answer']}", lambda row: f"Answer: {_other_letter(row)}"
+    ),
+    "option_set": Replies(
+        lambda row: f"\\boxed{{{row['expected_answer']}}}", lambda row: f"\\boxed{{{_another_option(row)}}}"
+    ),
+    "jeebench": Replies(
+        lambda row: f"\\boxed{{{row['expected_answer']}}}", lambda row: f"\\boxed{{{_another_option(row)}}}"
     ),
     "exact": Replies(lambda row: str(row["expected_answer"]), lambda row: f"{_FAR} {row['expected_answer']}"),
     "exact, brackets": Replies(
