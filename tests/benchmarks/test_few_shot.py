@@ -10,11 +10,13 @@ from newskills.base.errors import DataError
 from newskills.benchmarks.few_shot import few_shot_rows
 
 
-def write_dev(path: Path, subjects: tuple[str, ...] = ("college_physics", "law"), each: int = 6) -> None:
+def write_dev(
+    path: Path, subjects: tuple[str, ...] = ("college_physics", "law"), prefix: str = "mmlu_few_shot_"
+) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = [
-        {"problem": f"{subject} {n}?", "expected_answer": "ABCD"[n % 4], "subtopic": subject}
-        for n in range(each)
+        {"problem": f"{subject} {n}?", "expected_answer": "ABCD"[n % 4], "examples_type": f"{prefix}{subject}"}
+        for n in range(6)
         for subject in subjects
     ]
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
@@ -34,6 +36,13 @@ def test_else_the_data_folder_is_looked_at(tmp_path: Path) -> None:
         rows = few_shot_rows("mmlu_few_shot_law", tmp_path / "data", tmp_path / folder / "test.jsonl")
         assert rows is not None
         assert len(rows) == 5
+
+
+def test_mmlu_pro_takes_its_validation_split(tmp_path: Path) -> None:
+    write_dev(tmp_path / "mmlu-pro" / "validation.jsonl", ("computer_science",), "mmlu_pro_few_shot_")
+    rows = few_shot_rows("mmlu_pro_few_shot_computer_science", tmp_path, tmp_path / "test.jsonl")
+    assert rows is not None
+    assert [row["problem"] for row in rows] == [f"computer_science {n}?" for n in range(5)]
 
 
 def test_unknown_names_and_subjects(tmp_path: Path) -> None:
