@@ -76,3 +76,11 @@ def test_bad_lines(here, line, says):
     assert done.returncode != 0
     assert says in done.stderr
     assert not (here / "there").exists()
+
+
+def test_everything_that_the_mirror_has(here):
+    done = ns("ns prepare_data all --mirror first --offline --data_dir data", cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert "0 of 0 prepared" in done.stdout
+    assert "generated and not fetched: reasoning-gym" in done.stderr
+    assert "the mirror has no data for them" in done.stderr

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.errors import ConfigError, NewskillsError
-from newskills.benchmarks import expand, list_benchmarks
+from newskills.benchmarks import expand, get_benchmark, list_benchmarks
 from newskills.benchmarks.data import PreparedData, data_dir, prepare_many, read_provenance, split_folder
 from newskills.benchmarks.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.sources import in_mirror
@@ -20,6 +20,7 @@ from newskills.commands._downloads import Downloads
 from newskills.commands._dry_run import Step, show_dry_run
 from newskills.commands._submitting import Prepared, finished, prepared, run_prepared
 from newskills.commands._unit_jobs import MAIN, Plan, job_group, main_container
+from newskills.commands._work import notice
 from newskills.commands.prepare_data import Options
 from newskills.config.command_line import Parsed
 from newskills.launch.clients import PrepareDataScript
@@ -48,18 +49,19 @@ def result(parsed: Parsed[Options]) -> Experiment | None:
 
 def _prepare_here(options: Options) -> int:
     names = _names(options)
-    if names == [ALL]:
-        names = [entry.name for entry in list_benchmarks()]
-    found = (one for name in names for one in expand(name, options.extra_benchmark_map))
-    benchmarks = list({one.name: one for one in found}.values())
-    progress = _Progress(len(benchmarks))
     fetch = FetchOptions(
         mirror=options.mirror or "",
         offline=options.offline,
         retries=options.retries,
         parallelism=options.parallelism,
-        progress=progress,
     )
+    if names == [ALL]:
+        benchmarks = _everything(fetch)
+    else:
+        found = (one for name in names for one in expand(name, options.extra_benchmark_map))
+        benchmarks = list({one.name: one for one in found}.values())
+    progress = _Progress(len(benchmarks))
+    fetch = replace(fetch, progress=progress)
     if options.dry_run:
         show_dry_run(step for benchmark in benchmarks for step in _steps(benchmark, options, fetch))
         return 0
@@ -69,6 +71,21 @@ def _prepare_here(options: Options) -> int:
     failed = [result for result in results if isinstance(result, NewskillsError)]
     sys.stdout.write(f"{len(results) - len(failed)} of {len(results)} prepared in {data_dir(options.data_dir)}\n")
     return 1 if failed else 0
+
+
+def _everything(fetch: FetchOptions) -> list[Benchmark]:
+    """What has data to fetch; without a network, what the mirror has. Says what is left out."""
+    known = [get_benchmark(entry.name) for entry in list_benchmarks()]
+    kept = [one for one in known if one.sources]
+    if left := sorted({one.name.partition(".")[0] for one in known if not one.sources}):
+        notice(f"left out, since it is generated and not fetched: {', '.join(left)}")
+    if fetch.is_offline():
+        fetcher = Fetcher(data_dir(), fetch)
+        there = [one for one in kept if any(s.split == one.split and in_mirror(s, fetcher) for s in one.sources)]
+        if len(there) < len(kept):
+            notice(f"left out, since the mirror has no data for them: {len(kept) - len(there)} benchmarks")
+        kept = there
+    return kept
 
 
 def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
@@ -180,12 +197,12 @@ class _Progress(Downloads):
         """One line per split, and what is to be said about it."""
         self.finished()
         if isinstance(result, NewskillsError):
-            self.line(f"error: {result}", sys.stderr)
+            self.line(f"error: {benchmark.name}: {result}", sys.stderr)
             return
         for split in result.splits:
             note = "" if split.fresh else " (already there)"
             self.line(f"{benchmark.name:<24} {split.split:<8} {split.provenance.rows:>7} rows{note}")
-            for notice in split.notices:
-                self.line(f"note: {benchmark.name}: {notice}", sys.stderr)
+            for text in split.notices:
+                self.line(f"note: {benchmark.name}: {text}", sys.stderr)
         for name, reason in result.missing.items():
             self.line(f"note: {benchmark.name}: split {name} is left out: {reason}", sys.stderr)

@@ -12,7 +12,7 @@ from itertools import islice
 from threading import Lock
 from typing import NamedTuple
 
-from newskills.base.benchmark import Benchmark
+from newskills.base.benchmark import Benchmark, Group
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 
@@ -147,4 +147,13 @@ BENCHMARKS = (
         _benchmark(easy.name, easy.task, f"generated, for small models: {_spaced(easy.task)}", easy=easy)
         for easy in _EASY
     ),
+)
+
+GROUP = Group(
+    name="reasoning-gym",
+    category="reasoning",
+    title="All tasks that the library reasoning-gym generates, and easier ones for small models",
+    members={benchmark.name: {} for benchmark in BENCHMARKS},
+    homepage="https://github.com/open-thought/reasoning-gym",
+    citation="arXiv:2505.24760",
 )
