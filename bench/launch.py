@@ -49,6 +49,7 @@ def bench(options: Options) -> Iterator[Line]:
         raise BenchError("no cluster behind ssh here: SLURM_CONF names none that has ssh/config beside it")
     tunnel = SshTunnel(host=config.read_text().split()[1])
     with scratch() as folder:
+        folder.chmod(0o777)  # for the user who logs in there
         environ = {
             **os.environ,
             "NEWSKILLS_SSH_CONFIG": str(config),
@@ -72,7 +73,9 @@ def dry_run(folder: Path) -> Line:
     """`ns eval --cluster=slurm --dry_run` of twelve units. Needs no cluster."""
     (folder / "slurm.yaml").write_text(f"executor: slurm\njob_dir: {folder}/jobs\n")
     (folder / "sums.py").write_text(BENCHMARK)
-    env = {**os.environ, "NEWSKILLS_DATA_DIR": f"{folder}/data", "NEWSKILLS_FORCE_PATTERN_PACKAGER": "1"}
+    # As users have it, with compiled modules beside the sources.
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env = {**usual, "NEWSKILLS_DATA_DIR": f"{folder}/data", "NEWSKILLS_FORCE_PATTERN_PACKAGER": "1"}
     ns = [sys.executable, "-m", "newskills"]
     run([*ns, "prepare_data", folder / "sums.py"], env=env)
     words = ["eval", "--cluster=slurm", f"--config_dir={folder}", f"--benchmarks={folder}/sums.py:3"]

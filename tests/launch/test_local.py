@@ -227,12 +227,13 @@ def test_a_stubborn_container_is_killed(tmp_path: Path) -> None:
     assert left(tmp_path) == []
 
 
-@pytest.mark.parametrize("who", ["job", "supervisor"])
+@pytest.mark.parametrize("who", ["job", "supervisor", "both"])
 def test_a_killed_launcher_leaves_no_container(tmp_path: Path, who: str) -> None:
     executor = local(tmp_path)
     handle = executor.submit(job("a", client("m", STAY)))
     until(lambda: here(handle), "the container")
-    os.kill(_job(handle) if who == "job" else _supervisor(handle), signal.SIGKILL)
+    pids = {"job": [_job(handle)], "supervisor": [_supervisor(handle)]}
+    _kill(*pids.get(who, [_supervisor(handle), _job(handle)]))
     executor.wait([handle])
     until(lambda: not left(tmp_path), "the container to go")
     assert executor.state([handle])[handle] in ("failed", "cancelled")
@@ -244,10 +245,10 @@ def test_what_nobody_supervises_any_more_is_removed_at_the_next_look(tmp_path: P
     handle = executor.submit(job("a", client("m", STAY)))
     other = executor.submit(job("b", client("m", STAY)))
     until(lambda: here(handle) and here(other), "the containers")
-    both = _job(handle), _supervisor(handle)
-    for pid in reversed(both):
-        os.kill(pid, signal.SIGKILL)
-    until(lambda: not _alive(both[1]), "the supervisor to go")
+    keeper = int(Path(f"/proc/{_job(handle)}/stat").read_text().rpartition(")")[2].split()[1])
+    three = _supervisor(handle), keeper, _job(handle)
+    _kill(*three)
+    until(lambda: not any(map(_alive, three)), "all that stand above the container to go")
     assert len(left(tmp_path)) == 2
     if next_step == "submit":
         assert finished(local(tmp_path / "later"), job("c", client("m", "")))[0] == "completed"
@@ -265,6 +266,13 @@ def _job(handle: str) -> int:
 
 def _supervisor(handle: str) -> int:
     return int(Path(handle, "supervisor").read_text().split()[0])
+
+
+def _kill(*pids: int) -> None:
+    """At the same time: none learns of the others' end."""
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            os.kill(pid, number)
 
 
 def _alive(pid: int) -> bool:
@@ -312,7 +320,7 @@ def test_a_port_that_a_job_has_claimed_is_taken_for_other_containers(tmp_path: P
 def test_no_containers_means_plain_processes_and_no_engine(tmp_path: Path) -> None:
     executor = local(tmp_path, containers={}, engine="docker", environ={"DOCKER_HOST": "unix:///nowhere"})
     argv = (sys.executable, "-c", "print('plain')")
-    state, folder = finished(executor, job("a", Command(name="m", container="test", script=Script(argv=argv))))
+    state, folder = finished(executor, job("a", Command(name="m", container="vllm", script=Script(argv=argv))))
     assert (state, log(folder, "m")) == ("completed", "plain\n")
     assert not (folder / "job.clean_up").exists()
 

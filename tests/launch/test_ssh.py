@@ -282,6 +282,23 @@ def test_missing_programs(sshd, tmp_path, monkeypatch):
         sshd.remote().run(["true"])
 
 
+def test_small_files_go_in_one_trip(shell, tmp_path):
+    folder = tmp_path / "new 'folder' of $HOME"
+    texts = {"a b/job.sh": "echo \udce9\n", "a b/deep/er/x": "", "top": NASTY}
+    shell.write(texts, str(folder))
+    with (folder / "top").open() as old:
+        shell.write({**texts, "top": "new"}, str(folder))
+        assert old.read() == NASTY
+    found = {str(file.relative_to(folder)): file for file in folder.rglob("*") if file.is_file()}
+    content = {name: file.read_bytes().decode("utf-8", "surrogateescape") for name, file in found.items()}
+    assert content == {**texts, "top": "new"}
+    assert {(folder / name).stat().st_mode & 0o777 for name in ("a b", "a b/deep", "a b/deep/er")} == {0o700}
+    assert (folder / "top").stat().st_mode & 0o700 == 0o600
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="file"):
+        shell.write(texts, str(tmp_path / "file"))
+
+
 @pytest.mark.parametrize("host", ["", "-oProxyCommand=touch x", "a b"])
 def test_hosts_that_are_none(host):
     with pytest.raises(ConfigError, match="no host"):

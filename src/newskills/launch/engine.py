@@ -99,6 +99,8 @@ class Engine:
     def check(self) -> None:
         """Raises ConfigError where it does not answer."""
         done = self.run("ps", "--quiet", "--last=1")
+        if "not known" in done.stderr:  # a container that somebody removed while podman counted them
+            done = self.run("ps", "--quiet", "--last=1")
         if done.returncode != 0:
             mend = "Is its service running, and may you use it?" if not self.is_podman else ""
             raise ConfigError(f"{self.name} does not work here: {_last(done.stderr)}", hint=mend)

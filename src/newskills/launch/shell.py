@@ -81,6 +81,13 @@ class Shell(Protocol):
         """The same the other way."""
         ...
 
+    def write(self, texts: Mapping[str, str], folder: str) -> None:
+        """Small files by their paths below `folder`, in one trip; new folders below it are the user's alone.
+
+        What is there is replaced, not rewritten. Raises StorageError.
+        """
+        ...
+
     def converse(self, script: str) -> subprocess.Popen[bytes]:
         """Starts bash with `script`; its stdin and stdout are open, and its stderr joins stdout.
 
@@ -116,6 +123,19 @@ class Here:
 
     def get(self, source: str, target: Path) -> Copied:
         return _copy(Path(source), target)
+
+    def write(self, texts: Mapping[str, str], folder: str) -> None:
+        root = Path(folder)
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            for name, text in texts.items():
+                for parent in reversed(Path(name).parents[:-1]):
+                    (root / parent).mkdir(mode=0o700, exist_ok=True)
+                new = root / f"{name}.{os.getpid()}.new"
+                new.write_bytes(text.encode("utf-8", "surrogateescape"))
+                new.replace(root / name)
+        except OSError as error:
+            raise storage_error(error, error.filename or root) from error
 
     def converse(self, script: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(

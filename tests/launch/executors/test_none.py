@@ -207,6 +207,28 @@ def test_a_killed_supervisor_stops_the_job(tmp_path: Path) -> None:
     assert Path(handle, "m.exit").read_text() == "143\n"
 
 
+def test_nothing_outlives_a_supervisor_and_a_script_that_are_killed_together(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    executor = processes(tmp_path)
+    handle = executor.submit(job("a", server(), client("m", GRANDCHILD, str(pid), "600")))
+    until(lambda: pid.exists() and bool(pid.read_text()), "the grandchild")
+    both = int(Path(handle, "supervisor").read_text().split("\n")[0]), job_pid(handle)
+    for one in both:
+        os.kill(one, signal.SIGSTOP)  # neither learns of the other's end
+    for one in both:
+        os.kill(one, signal.SIGKILL)
+    assert executor.wait([handle]) == {handle: "failed"}
+    assert Path(handle, "job.exit").read_text() == "137 failed job.sh was killed by signal 9\n"
+    assert not alive(int(pid.read_text()))
+    assert processes_of(tmp_path) == []
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Those with a command line that names it."""
+    shown = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in shown.splitlines() if str(folder) in line]
+
+
 def test_a_process_id_that_was_given_away_deceives_nobody(tmp_path: Path) -> None:
     executor = processes(tmp_path)
     handle = executor.submit(job("a", client("m", "")))

@@ -7,11 +7,9 @@ failure of those before it and is removed by Slurm when one of them has succeede
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from newskills.base.errors import ConfigError, NewskillsError, RemoteError, storage_error
+from newskills.base.errors import ConfigError, NewskillsError, RemoteError
 from newskills.base.plan import Job
 from newskills.launch.executors.slurm_script import SlurmPlace, sbatch_lines
 from newskills.launch.executors.slurm_status import (
@@ -68,10 +66,10 @@ class Slurm(SlurmPlace):
             return {}
         active = self._active(list(dict.fromkeys(handle for one in jobs for handle in one.after)))
         self._ask_limits()
-        with tempfile.TemporaryDirectory(prefix="newskills-") as temporary:
-            for one in jobs:
-                self._write(one.job, Path(temporary))
-            self._shell.put(Path(temporary), self._site.folder)
+        files = {
+            f"{job.name}/{name}": text for job in (one.job for one in jobs) for name, text in self._texts(job)
+        }
+        self._shell.write(files, self._site.folder)
         secrets = dict(self.variables.secrets)
         for one in jobs:
             for name in (name for command in one.job.commands() for name in command.script.secrets):
@@ -178,16 +176,8 @@ class Slurm(SlurmPlace):
         # not infinite, nor n/a
         self.limits.update({name: one.limit for name, one in known.items() if one.limit[:1].isdigit()})
 
-    def _write(self, job: Job, root: Path) -> None:
-        folder = root / job.name
-        try:
-            folder.mkdir(mode=0o700)
-            for name, text in render(job, self._site.job_folder(job), self).items():
-                file = folder / name
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text, encoding="utf-8", errors="surrogateescape")
-        except OSError as error:
-            raise storage_error(error, folder) from error
+    def _texts(self, job: Job) -> Iterable[tuple[str, str]]:
+        return render(job, self._site.job_folder(job), self).items()
 
     def _submission(self, jobs: Sequence[Waiting], active: Mapping[str, str], secrets: Sequence[str]) -> str:
         """Bash that submits all; prints `=<number> <handle>` for each."""

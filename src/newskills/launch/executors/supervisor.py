@@ -5,7 +5,8 @@
 runs already. What stays behind is a process of its own session that holds a lock on FOLDER/supervisor as long as it
 lives. The kernel frees the lock, so a process id that was given to another process deceives nobody, and waiting for a
 job is waiting for its lock. All descendants of job.sh become its children when their parents die (child subreaper):
-none is left when it ends, nor a zombie. Standard library only: it starts in some 20 ms.
+none is left when it ends, nor a zombie. Between it and job.sh stands a keeper of the same kind, which ends them where
+both were killed at the same time. Standard library only: it starts in some 20 ms.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ import os
 import signal
 import sys
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 RUNS_ALREADY = 3
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+ALONE = signal.SIGUSR1
+"""Tells the keeper that the supervisor has died."""
 
 
 class Cancelled(Exception):
@@ -48,6 +52,7 @@ class Supervisor:
                 os.unlink(f"{self.folder}/{stale}")
         for number in STOPPING:
             signal.signal(number, self.stop)
+        signal.signal(ALONE, self.pass_on)
         pid = os.fork()
         if pid == 0:
             os.setsid()
@@ -63,20 +68,28 @@ class Supervisor:
         if self.waiting:
             self.waiting = False
             raise Cancelled
+        self.pass_on(number, frame)
+
+    def pass_on(self, number: int, frame: Any) -> None:
         if self.job:
-            os.kill(self.job, signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):  # its end may be known already, and not yet noted
+                os.kill(self.job, signal.SIGTERM)
 
     def run(self) -> None:
         obstacle = self.obstacle()
         if obstacle:
             self.mark(143, f"cancelled {obstacle}")
             return
-        status = self.job_status()
+        if code := self.code_of(self.child(self.keep, ALONE)):
+            self.close(code)  # the keeper itself was killed
+        end_children()
+
+    def close(self, code: int) -> None:
+        """Leaves nothing behind of a job that has ended so, and says how it did where it could not."""
         self.clean_up()
         end_children()
         if os.path.exists(f"{self.folder}/job.exit"):
             return
-        code = os.waitstatus_to_exitcode(status)
         if self.cancelled:
             self.mark(143, "cancelled received SIGTERM")
         elif code < 0:
@@ -110,32 +123,46 @@ class Supervisor:
             return f"its dependency {need} did not fail"
         return ""
 
-    def job_status(self) -> int:
-        """Runs job.sh; collects whatever else ends meanwhile."""
-        libc = ctypes.CDLL(None)
+    def child(self, work: Callable[[], NoReturn], lost: signal.Signals) -> int:
+        """A process that does `work`, with signals blocked, and gets `lost` when this one has died."""
         me = os.getpid()
         # A signal waits until both know what to do with it: the child would pass it on to nobody.
-        signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        signal.pthread_sigmask(signal.SIG_BLOCK, (*STOPPING, ALONE))
         job = os.fork()
         if job == 0:
-            libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-            for number in STOPPING:
-                signal.signal(number, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, lost)
             if os.getppid() == me:
-                with contextlib.suppress(OSError):
-                    os.execvp("bash", ["bash", f"{self.folder}/job.sh"])  # noqa: S606
-                os.write(2, b"cannot start bash\n")
+                work()
             os._exit(127)
         self.job = job
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (*STOPPING, ALONE))
         if self.cancelled:
             os.kill(job, signal.SIGTERM)
+        return job
+
+    def code_of(self, job: int) -> int:
+        """Of that child, when it has ended (-N: by signal N); collects whatever else ends meanwhile."""
         while True:
             pid, status = os.wait()
             if pid == job:
                 self.job = 0
-                return status
+                return os.waitstatus_to_exitcode(status)
+
+    def keep(self) -> NoReturn:
+        """Runs job.sh, and ends when nothing of it is left."""
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+        self.job = 0
+        self.close(self.code_of(self.child(self.run_script, signal.SIGTERM)))
+        os._exit(0)
+
+    def run_script(self) -> NoReturn:
+        for number in (*STOPPING, ALONE):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (*STOPPING, ALONE))
+        with contextlib.suppress(OSError):
+            os.execvp("bash", ["bash", f"{self.folder}/job.sh"])  # noqa: S606
+        os.write(2, b"cannot start bash\n")
+        os._exit(127)
 
     def clean_up(self) -> None:
         """Runs the executor's own `job.clean_up`, for what are no descendants of job.sh."""
