@@ -250,6 +250,57 @@ def test_other_settings_are_refused_before_the_first_answer_and_judge_anew_on_de
     assert judge.records[-1].body["temperature"] == 0.5
 
 
+@pytest.mark.parametrize("finished", [True, False])
+def test_judgements_outlive_another_grading_of_the_answers(here, fake_server, finished):
+    model, judge = (
+        fake_server(answering()),
+        fake_server(judging(*([] if finished else [Fault(kind="reset", after=8)]))),
+    )
+    patient = "--extra_judge_args='++endpoint_patience=1 ++max_concurrent_requests=1'"
+    words = line(model.url, judge.url, "--accept_lost=20", patient)
+    assert ns(words, cwd=here).returncode == (0 if finished else 1)
+    path = here / "out/tmp-eval-results/judged-sums/output.jsonl"
+    rows = rows_of(path)
+    for row in rows:  # as a later version of the grader might have it
+        row |= {"symbolic_correct": True, "grader": "math@99"}
+    rows[5]["predicted_answer"] = "ten"
+    write(path, rows)
+    judge.script = judging()
+    before = len(judge.records)
+    done = ns(words, cwd=here)
+    assert done.returncode == 0, done.stderr
+    asked = [record.prompt for record in judge.records[before:]]
+    assert len(asked) == (1 if finished else 3)
+    assert "Answer to be judged: ten" in asked[0]
+    records = rows_of(here / "out/eval-results/judged-sums/output.jsonl")
+    assert all(record["symbolic_correct"] for record in records)
+    assert (records[4]["outcome"], records[5]["predicted_answer"]) == ("wrong", "ten")
+    assert (here / "out/eval-results/judged-sums/output.jsonl.done").exists()
+    assert len(model.records) == 10
+    assert ns(words, cwd=here).returncode == 0
+    assert len(judge.records) == before + len(asked)
+
+
+def test_the_usual_judge_of_a_benchmark_and_its_options(here, fake_server):
+    model, judge, other = (fake_server(script) for script in (answering(), judging(), judging()))
+    usual = (
+        f'judge=Judge(model="usual", server_type="vllm", server_address="{judge.url}", '
+        'model_defaults={"inference.temperature": 0.9}, defaults={"inference.top_p": 0.8})'
+    )
+    (here / "sums.py").write_text(judged.BENCHMARK.replace("judge=Judge()", usual))
+    base = f"ns eval --server_type=vllm --model=fake --server_address={model.url} --data_dir=data --accept_lost=20"
+    done = ns(f"{base} --benchmarks=./sums.py --output_dir=out", cwd=here)
+    assert done.returncode == 0, done.stderr
+    body = judge.records[0].body
+    assert (body["model"], body["temperature"], body["top_p"]) == ("usual", 0.9, 0.8)
+    another = f"--judge_model=mine --judge_server_address={other.url}"
+    done = ns(f"{base} --benchmarks=./sums.py --output_dir=out2 {another}", cwd=here)
+    assert done.returncode == 0, done.stderr
+    body = other.records[0].body
+    assert (body["model"], body["temperature"], body["top_p"]) == ("mine", 0.0, 0.8)
+    assert len(judge.records) == 10
+
+
 def test_options_as_other_programs_write_them(here, fake_server, monkeypatch):
     monkeypatch.setenv("JUDGE_API_KEY", "secret-of-the-judge")
     monkeypatch.setenv("MODEL_KEY", "secret-of-the-model")

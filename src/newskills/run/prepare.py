@@ -19,9 +19,10 @@ from newskills.run.build import Recipe, grader_id
 from newskills.run.chunks import count_lines, merge_if_complete
 from newskills.run.log import Index, lines, restore_log
 from newskills.run.paths import done_path
+from newskills.run.rejoin import rejoin
 from newskills.run.rows import Input, bounds, scan
 from newskills.run.spec import RunSpec, Unit, UnitResult
-from newskills.run.state import State, changes, load_state, settings
+from newskills.run.state import INPUT, State, changes, load_state, settings
 from newskills.run.unit import REFUSED, UnitRun, changed_settings, unit_result
 
 
@@ -62,11 +63,14 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
         _start_over(unit)
         fresh.save(paths.state)
         return Prepared(UnitRun(unit, source, rows, fresh, Index(len(rows))), solver)
-    if changed:
+    others = unit.config.judges and changed == [INPUT]
+    if changed and not others:
         raise changed_settings(unit, changed)
-    if finished and not (state is not None and paths.output.exists() and _reopens(unit, state)):
+    if finished and not others and not (state is not None and paths.output.exists() and _reopens(unit, state)):
         return _finished(unit, state)
     solver = _checked_solver(unit, recipe, prompt, source, rows)
+    if others:
+        rejoin(unit, source.samples(rows), solver)
     return Prepared(_resume(unit, source, rows, state, fresh), solver)
 
 
@@ -81,7 +85,9 @@ def asks_nothing(unit: Unit) -> bool:
     if not unit.config.skip_filled or not is_finished(unit):
         return False
     state = load_state(unit.paths.state) if unit.config.judges else None
-    return state is None or state.unjudged == 0
+    if state is None or not Path(unit.config.input_file).exists():
+        return True
+    return state.unjudged == 0 and state.settings.get("input_file") == _input(unit)[0].digest
 
 
 def check_begun(unit: Unit, recipe: Recipe) -> None:

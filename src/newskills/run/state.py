@@ -32,6 +32,8 @@ _PLAIN = (
 )
 _TOOLS = ("tool_modules", "tool_overrides", "schema_overrides", "max_tool_calls")
 _CODE = ("total_code_executions_in_prompt", "override_max_code_executions")
+INPUT = "the content of the input file"
+"""What differs, where the input does."""
 _NOT_SAMPLING = {"timeout", "stream"}
 
 
@@ -104,7 +106,7 @@ def changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
         if old == new:
             continue
         if name == "input_file":
-            words.append("the content of the input file")
+            words.append(INPUT)
         elif name == "prompt":
             words.append(f"the prompt ({old} → {new})")
         else:

@@ -21,6 +21,7 @@ from newskills.base.records import Attempt, Failure, Ledger, Request, Row, Sampl
 from newskills.base.store import atomic_write, encode_line
 from newskills.run.cache import CachedModel
 from newskills.run.chunks import merge_if_complete
+from newskills.run.config import GenerationConfig
 from newskills.run.grading import Grading, verdict_fields
 from newskills.run.log import Disk, GradeLine, GroupLog, Index, Reader, content_key, decode_record, log_line
 from newskills.run.paths import done_path
@@ -123,7 +124,7 @@ class UnitRun:
 
     def answered(self, sample: Sample, attempt: Attempt) -> None:
         """Books an answer: log, index, and the grader if it has room (else it is graded at the end)."""
-        record = self._record(sample, attempt.fields)
+        record = record_of(self.config, sample, attempt.fields)
         line = log_line(record, self.config.async_position_key, sample.position, attempt.key)
         offset = self._log.append(line)
         gradable = "outcome" not in record
@@ -180,18 +181,6 @@ class UnitRun:
         log = GroupLog(path, self._disk, self._on_error)
         self._logs.append(log)
         return log
-
-    def _record(self, sample: Sample, fields: Row) -> Row:
-        row = sample.row
-        if self.config.prompt_format == "openai":
-            row = without_parts(row, frozenset(self.config.drop_content_types))
-        record = {**row, **fields}
-        for name in VERDICT_FIELDS:
-            if name in row and name not in fields:
-                del record[name]
-        if str(row.get("id")) != sample.id:
-            record["id"] = sample.id
-        return record
 
     def _check_unchanged(self, sample: Sample, request: Request | Failure) -> None:
         known = self.index.keys[sample.position]
@@ -265,6 +254,20 @@ class UnitRun:
         state.ended = time.time()
         state.cost = self.cost
         state.save(self.paths.state)
+
+
+def record_of(config: GenerationConfig, sample: Sample, fields: Row) -> Row:
+    """The row with the output fields `fields`, and no verdict that others gave."""
+    row = sample.row
+    if config.prompt_format == "openai":
+        row = without_parts(row, frozenset(config.drop_content_types))
+    record = {**row, **fields}
+    for name in VERDICT_FIELDS:
+        if name in row and name not in fields:
+            del record[name]
+    if str(row.get("id")) != sample.id:
+        record["id"] = sample.id
+    return record
 
 
 def _count_tokens(state: State, record: Row, prefix: str) -> None:

@@ -10,6 +10,8 @@ from newskills.solve.parts import SolverParts
 
 PREFIX = "judge_"
 """Of the fields about the judge's own generation: those about the answer's stay as they are."""
+ASKED = f"{PREFIX}request"
+"""Field with the hash of what the judge was asked."""
 YES = "The predicted answer is the expected text.\nJudgement: Yes"
 NO = "There is no predicted answer.\nJudgement: No"
 
@@ -37,12 +39,13 @@ class JudgeSolver:
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         if (known := self._unasked(sample.row)) is not None:
-            return Attempt(sample_id=sample.id, key=request.key(), fields=known)
+            asked = {} if _lost(sample.row) else {ASKED: request.key()}
+            return Attempt(sample_id=sample.id, key=request.key(), fields={**known, **asked})
         reply = await ask(kit.models[MAIN], request)
         attempt = await self._chat.attempt(sample, request, reply, self._chat.text(reply))
         fields = {self._key: attempt.fields[self._key], **self._stamp}
         fields |= {f"{PREFIX}{k.lstrip('_')}": v for k, v in attempt.fields.items() if k != self._key}
-        attempt.fields = fields
+        attempt.fields = {**fields, ASKED: request.key()}
         return attempt
 
     def _unasked(self, row: Row) -> Row | None:
