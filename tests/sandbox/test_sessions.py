@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sandbox import children
 
 from newskills.base.errors import ExecutionRefusedError, SandboxError
 from newskills.base.protocols import Execution, ExecutionResult
@@ -113,6 +114,20 @@ def test_a_cell_at_its_deadline_is_a_time_out_and_keeps_its_state() -> None:
     assert stopped.stdout.startswith("on the way\n")
     assert stopped.stderr == "Execution timed out after 1 seconds\n"
     assert (after.stdout, after.new_session_created) == ("5\n", False)
+
+
+def test_a_program_that_wakes_the_worker_costs_the_session_its_state() -> None:
+    async def work() -> tuple[ExecutionResult, ExecutionResult]:
+        async with sandbox(isolation="a") as made:
+            first = await made.execute(Execution(code="import os\nx = 1\nprint(os.getpid())", session_id="s"))
+            code = f"kill -CONT {first.stdout.strip()}"
+            woke = await made.execute(Execution(code=code, language="shell", session_id="s"))
+            return woke, await made.execute(Execution(code="'x' in globals()", session_id="s"))
+
+    children.need("user name space", "pid name space")
+    woke, after = asyncio.run(work())
+    assert (woke.status, woke.stderr) == ("completed", "")
+    assert (after.stdout, after.new_session_created) == ("False\n", True)
 
 
 def test_a_cell_that_ignores_the_interrupt_loses_the_state_and_the_session_says_so() -> None:

@@ -172,7 +172,7 @@ class Canaries:
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         assert "TracerPid:\t0" in status
         assert "State:\tS" in status
-        assert os.getpriority(os.PRIO_PROCESS, self.process.pid) == 0
+        assert os.getpriority(os.PRIO_PROCESS, self.process.pid) == os.getpriority(os.PRIO_PROCESS, 0)
         assert self._look() == self._listing
 
     def close(self) -> None:

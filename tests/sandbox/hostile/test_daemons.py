@@ -250,6 +250,22 @@ CASES = [
         slow=True,
     ),
     case(
+        "a vfork that outlasts its cell",
+        f"""
+        import threading, time
+        {NAME}
+        def stuck():
+            if call(56, 220, 0x4000 | 17, 0, 0, 0, 0) == 0:
+                while True:
+                    pass
+        threading.Thread(target=stuck, daemon=True).start()
+        time.sleep(0.2)
+        print('CONTAINED')
+        """,
+        after="either",
+        slow=True,
+    ),
+    case(
         "hundreds of zombies",
         """
         for _ in range(40):

@@ -6,6 +6,7 @@ Code may replace anything it can reach here; what these functions need is theref
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found] # what `signal` wraps in enumerations, at a price for each cell
 import ast
 import builtins
 import contextlib
@@ -71,8 +72,8 @@ class _Reset:
 
     def __init__(self, on_interrupt: Callable[[int, FrameType | None], None]) -> None:
         self._on_interrupt = on_interrupt
-        self._signal, self._timer = signal.signal, signal.setitimer
-        self._alarm, self._mask, self._trace = signal.alarm, signal.pthread_sigmask, sys.settrace
+        self._signal, self._mask = _signal.signal, _signal.pthread_sigmask
+        self._timer, self._trace = signal.setitimer, sys.settrace
         self._profile, self._recursion = sys.setprofile, sys.setrecursionlimit
         self._raw, self._wrap, self._text = io.FileIO, io.TextIOWrapper, io.StringIO
         self._buffered = io.BufferedWriter
@@ -96,7 +97,6 @@ class _Reset:
         self._recursion(RECURSION_LIMIT)
         self._trace(None)
         self._profile(None)
-        self._alarm(0)
         for which in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
             self._timer(which, 0)
         for stream in (self.out, self.err):

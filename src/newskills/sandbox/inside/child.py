@@ -31,7 +31,6 @@ class Process:
         if talks:
             self.control, far = socket.socketpair()
         self.status: int | None = None
-        self.stopped = False
         self.pid = os.fork()
         if self.pid == 0:
             try:
@@ -46,10 +45,7 @@ class Process:
         self.out, self.err = Capture(out), Capture(err)
 
     def ended(self, status: int) -> None:
-        if os.WIFSTOPPED(status):
-            self.stopped = True
-        elif not os.WIFCONTINUED(status):
-            self.status = os.waitstatus_to_exitcode(status)
+        self.status = os.waitstatus_to_exitcode(status)
 
     def close(self) -> None:
         self.out.close()
@@ -69,6 +65,10 @@ class Watch:
         self.nonce, self.unsent, self.reply = nonce, memoryview(request), b""
         self.excess = ""
         self.idle = self.timed_out = self.interrupted = self.corrupt = self.hung_up = False
+
+    def send(self, control: socket.socket) -> None:
+        """As much of the request as the worker's socket takes now. Raises OSError."""
+        self.unsent = self.unsent[control.send(self.unsent) :]
 
     @property
     def answered(self) -> bool:

@@ -34,6 +34,9 @@ MS_RELATIME = 1 << 21
 MNT_DETACH = 2
 
 _SIGCHLD = 17
+# struct sigaction of libc: a pointer, a set of 128 bytes, the flags, a pointer.
+_SIGACTION_FLAGS, _SIGACTION_SIZE = 136, 152
+_SA_NOCLDSTOP = 1
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
@@ -168,6 +171,17 @@ def drop_capabilities() -> None:
     header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
     nothing = struct.pack("=6I", 0, 0, 0, 0, 0, 0)
     syscall(_NR_CAPSET, header, nothing)
+
+
+def only_ends_of_children() -> None:
+    """No SIGCHLD for children that stop or go on. Its handler must be set before, and not again afterwards."""
+    action = ctypes.create_string_buffer(_SIGACTION_SIZE)
+    if _libc.sigaction(_SIGCHLD, None, action):
+        raise _failed("action of SIGCHLD")
+    flags = struct.unpack_from("=I", action, _SIGACTION_FLAGS)[0] | _SA_NOCLDSTOP
+    struct.pack_into("=I", action, _SIGACTION_FLAGS, flags)
+    if _libc.sigaction(_SIGCHLD, action, None):
+        raise _failed("action of SIGCHLD")
 
 
 def close_descriptors(keep: Collection[int]) -> None:

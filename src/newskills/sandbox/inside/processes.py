@@ -20,10 +20,12 @@ USUAL_DESCRIPTORS = 256
 SOCKET_BUFFER = 212_992  # net.core.wmem_default
 
 
-def in_namespace() -> list[int]:
-    """All processes of this pid name space but its first, zombies left out."""
-    own = os.getpid()
-    return [pid for name in os.listdir("/proc") if name.isdigit() and (pid := int(name)) != own and _alive(pid)]
+def in_namespace(keep: int = 0) -> list[int]:
+    """All processes of this pid name space but its first and `keep`, zombies left out."""
+    known = (str(os.getpid()), str(keep))
+    return [
+        int(name) for name in os.listdir("/proc") if name.isdigit() and name not in known and _alive(int(name))
+    ]
 
 
 def below(skip: Collection[int] = ()) -> list[int]:
@@ -73,13 +75,21 @@ def send(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-def end(listing: Callable[[], list[int]], keep: int = 0) -> bool:
-    """SIGKILL to everything that `listing` finds but `keep`, until nothing is left; False: it breeds too fast.
+def undisturbed(pid: int) -> bool:
+    """Whether child `pid`, which a wait has found stopped, has not gone on since, not even for a moment."""
+    try:
+        return os.waitpid(pid, os.WNOHANG | os.WUNTRACED | os.WCONTINUED) == (0, 0)
+    except ChildProcessError:  # it has even ended
+        return False
+
+
+def end(listing: Callable[[], list[int]]) -> bool:
+    """SIGKILL to everything that `listing` finds, until nothing is left; False: it breeds too fast.
 
     All are stopped before any is killed: what is stopped cannot fork a successor.
     """
     for turn in range(ROUNDS):
-        found = [pid for pid in listing() if pid != keep]
+        found = listing()
         if not found:
             return True
         for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -92,10 +102,10 @@ def end(listing: Callable[[], list[int]], keep: int = 0) -> bool:
 
 
 def reap(on_end: Callable[[int, int], None] | None = None) -> None:
-    """Takes in all children that have ended or stopped; `on_end` gets (pid, status)."""
+    """Takes in all children that have ended; `on_end` gets (pid, status)."""
     while True:
         try:
-            pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED)
+            pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             return
         if pid == 0:

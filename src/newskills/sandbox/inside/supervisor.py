@@ -116,6 +116,9 @@ class Supervisor:
             if number not in (signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, 32, 33):
                 signal.signal(number, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
+        linux.only_ends_of_children()
+        signal.signal(signal.SIGALRM, self._give_up_waiting)
+        self._waiting = False
         signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
         self._worker: Process | None = None
         self._fresh = True
@@ -154,6 +157,8 @@ class Supervisor:
         style = worker.STYLES.index(message["style"])
         head = worker.REQUEST.pack(nonce, style, self._cells, len(stdin), len(code))
         watch = self._run(process, message, nonce, head + stdin + code)
+        if process.status is None:
+            processes.send(process.pid, signal.SIGSTOP)  # it stops while its outputs are read
         result = self._result(watch, fresh=fresh)
         if not watch.answered or watch.corrupt or not self._freeze(process):
             self._drop_worker()
@@ -166,8 +171,6 @@ class Supervisor:
         processes.reap(self._note)
         if process.status is not None or process.control is None:
             return False
-        processes.send(process.pid, signal.SIGCONT)
-        process.stopped = False
         try:
             process.control.recv(1)
         except BlockingIOError:
@@ -221,6 +224,8 @@ class Supervisor:
         os.close(stdin)
         watch = self._run(process, message, b"", b"")
         result = self._result(watch, fresh=False)
+        if self._worker is not None and not processes.undisturbed(self._worker.pid):
+            self._drop_worker()
         self._process = None
         process.close()
         return result
@@ -256,9 +261,11 @@ class Supervisor:
             poll.register(descriptor, select.POLLIN)
         self._close_ended(process, poll)
         if process.control is not None:
-            control = process.control.fileno()
-            readers[control] = lambda: self._talk(watch, poll)
-            poll.register(control, select.POLLIN | select.POLLOUT)
+            readers[process.control.fileno()] = lambda: self._talk(watch, poll)
+            with contextlib.suppress(OSError):  # the worker is gone, as will be seen below
+                watch.send(process.control)
+            poll.register(process.control, select.POLLIN | (select.POLLOUT if watch.unsent else 0))
+            processes.send(process.pid, signal.SIGCONT)  # after the request, so that it wakes only once
         while not watch.over:
             self._keep_limits(watch)
             wait = min(watch.deadline, watch.next_look) - time.monotonic()
@@ -279,7 +286,7 @@ class Supervisor:
         assert control is not None
         try:
             if watch.unsent:
-                watch.unsent = watch.unsent[control.send(watch.unsent) :]
+                watch.send(control)
                 if not watch.unsent:
                     poll.modify(control, select.POLLIN)
                 return
@@ -336,8 +343,11 @@ class Supervisor:
         else:
             processes.send(watch.process.pid, signal.SIGKILL)
 
-    def _listing(self) -> list[int]:
-        return processes.in_namespace() if self._namespaced else processes.below()
+    def _listing(self, keep: int = 0) -> list[int]:
+        """All of the session's processes but `keep`."""
+        if self._namespaced:
+            return processes.in_namespace(keep)
+        return [pid for pid in processes.below() if pid != keep]
 
     def _reap(self) -> None:
         processes.drain(self._wake)
@@ -349,19 +359,33 @@ class Supervisor:
                 process.ended(status)
 
     def _freeze(self, process: Process) -> bool:
-        """Stops the worker and ends everything else; False where that cannot be done and the worker must go."""
-        processes.send(process.pid, signal.SIGSTOP)
-        until = time.monotonic() + processes.STOP_PATIENCE
-        poll = select.poll()
-        poll.register(self._wake, select.POLLIN)
-        processes.reap(self._note)
-        while not process.stopped:
-            left = until - time.monotonic()
-            if left <= 0 or process.status is not None:
-                return False
-            poll.poll(left * 1000)
-            self._reap()
-        return processes.end(self._listing, keep=process.pid)
+        """Waits until the worker is stopped and ends everything else; False where it must go instead."""
+        if process.status is not None or not self._stops(process):
+            return False
+        # Those that end now may have woken it.
+        return processes.end(lambda: self._listing(process.pid)) and processes.undisturbed(process.pid)
+
+    def _stops(self, process: Process) -> bool:
+        """Waits until the worker has stopped; False where it ends instead, or takes too long."""
+        patience = processes.STOP_PATIENCE
+        signal.setitimer(signal.ITIMER_REAL, patience, patience)  # again and again: the first may precede the wait
+        try:
+            self._waiting = True
+            _, status = os.waitpid(process.pid, os.WUNTRACED)
+            self._waiting = False
+        except OSError:  # the time is up, or it ended together with all others
+            self._waiting = False
+            return False
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        if not os.WIFSTOPPED(status):
+            process.ended(status)
+        return process.status is None
+
+    def _give_up_waiting(self, *_: object) -> None:
+        if self._waiting:
+            self._waiting = False
+            raise TimeoutError
 
     def _end_everything(self) -> None:
         if self._namespaced:
@@ -376,7 +400,7 @@ class Supervisor:
         process = watch.process
         seconds = time.monotonic() - watch.began
         if not watch.nonce:
-            processes.end(self._listing, keep=self._worker.pid if self._worker else 0)
+            processes.end(lambda: self._listing(self._worker.pid if self._worker else 0))
         for capture in (process.out, process.err):
             capture.read_all()
         if process.status is None and not watch.answered:
