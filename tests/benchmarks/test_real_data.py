@@ -21,6 +21,7 @@ from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import PreparedData, prepare
 from newskills.benchmarks.fetch import FetchOptions
+from newskills.graders import make_grader
 from newskills.prompts.renderer import load_prompt
 
 pytestmark = pytest.mark.mirror
@@ -48,6 +49,7 @@ COUNTS = {
     ("gsm-hard", "test"): 1319,
     ("imo-answerbench", "test"): 400,
     ("scibench", "test"): 692,
+    ("critpt", "test"): 70,
     ("agieval.aqua-rat", "test"): 254,
     ("agieval.gaokao-biology", "test"): 210,
     ("agieval.gaokao-chemistry", "test"): 207,
@@ -78,6 +80,8 @@ COUNTS = {
     ("arc-agi-2", "evaluation"): 120,
     ("kor-bench", "test"): 1250,
     ("simple-bench-public", "test"): 10,
+    ("livebench", "test"): 482,
+    ("livebench", "all"): 818,
     ("xstest", "test"): 450,
     ("bbq.religion", "test"): 1200,
     ("bbq.sexual_orientation", "test"): 864,
@@ -95,6 +99,7 @@ COUNTS = {
 NOT_RIGHT: dict[str, dict[str, str]] = {}
 """Benchmark → id of a row → why its own answer is not graded correct."""
 DROPPED: dict[tuple[str, str], dict[str, int]] = {
+    ("livebench", "test"): {"removed from the current release": 336},
     ("followbench", "test"): {"level 0 has no constraint to judge": 124},
 }
 """(Benchmark, split) → rows that the mapping leaves out, by reason."""
@@ -284,3 +289,24 @@ def test_simpleqa(mirror: Path, tmp_path: Path) -> None:
     assert len(rows) == 4326
     assert rows[0]["expected_answer"] == "Michio Sugeno"
     assert rows[0]["metadata"]["topic"] == rows[0]["subset_for_metrics"] == "Science and technology"
+
+
+def _livebench_reply(row: Row) -> str:
+    truth = row["ground_truth"]
+    plain = {"math_comp": truth if truth.isdigit() else truth * 5, "AMPS_Hard": f"\\boxed{{{truth}}}"}
+    tagged = f"<solution>{truth}</solution>" if "<solution>" in row["question"] else f"***{truth}***"
+    marked = {"spatial": f"**{truth}**", "web_of_lies_v2": f"**{truth}**", "zebra_puzzle": tagged}
+    return {**plain, **marked, "olympiad": f"Answer: {truth}"}.get(row["task"], truth)
+
+
+def test_livebench(prepared: Path) -> None:
+    """Right replies to all ten tasks but one are right, those to the question before are not."""
+    grader = make_grader("livebench", {})
+    rows = [row for row in _rows(prepared, "livebench", "all") if row["task"] != "paraphrase"]
+    wrong = Counter[str]()
+    for before, row in zip([rows[-1], *rows], rows, strict=False):
+        assert grader.grade({**row, "generation": _livebench_reply(row)}).outcome == "correct", row["id"]
+        if before["task"] == row["task"] and before["ground_truth"] != row["ground_truth"]:
+            wrong[grader.grade({**row, "generation": _livebench_reply(before)}).outcome] += 1
+    assert wrong["correct"] == 0
+    assert wrong["wrong"] > 600

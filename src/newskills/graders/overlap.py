@@ -77,8 +77,8 @@ def anls(answer: str, gold: str) -> float:
     return 1.0 - share if share < 0.5 else 0.0
 
 
-def edit_distance(first: str, second: str) -> int:
-    """Insertions, deletions and substitutions of characters that lead from one to the other."""
+def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
+    """Insertions, deletions and substitutions of characters (or other items) that lead from one to the other."""
     row = list(range(len(second) + 1))
     for i, char in enumerate(first, 1):
         above, row[0] = row[0], i

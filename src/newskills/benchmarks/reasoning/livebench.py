@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions that are renewed against contamination, with answers that rules can check (arXiv:2406.19314).
+
+Ten tasks of data analysis, instruction following, mathematics and reasoning; code is in `livebench-coding`.
+"""
+
+import json
+
+from newskills.base.benchmark import Benchmark, Drop, Source
+from newskills.base.records import Row
+
+_KEPT = ("task", "category", "subtask", "livebench_release_date", "livebench_removal_date")
+
+
+def row(raw: Row, index: int) -> Row | Drop:
+    """The current questions: those that were never removed. The others are in the split `all`."""
+    return Drop("removed from the current release") if raw["livebench_removal_date"] else every(raw, index)
+
+
+def every(raw: Row, index: int) -> Row:
+    if len(raw["turns"]) != 1:
+        raise ValueError(f"{len(raw['turns'])} turns; one is expected")
+    truth = raw.get("ground_truth")
+    instructions: Row = {}
+    if "instruction_id_list" in raw:
+        kwargs = [{key: value for key, value in given.items() if value is not None} for given in raw["kwargs"]]
+        instructions = {"instruction_id_list": raw["instruction_id_list"], "kwargs": kwargs}
+    elif truth is None:
+        raise ValueError("there is neither ground_truth nor instruction_id_list")
+    return {
+        "id": raw["question_id"],
+        "question": raw["turns"][0],
+        **({} if truth is None else {"ground_truth": truth if isinstance(truth, str) else json.dumps(truth)}),
+        **instructions,
+        **{key: raw[key] for key in _KEPT if key in raw},
+        "subset_for_metrics": raw["category"],
+    }
+
+
+def _source(split: str) -> Source:
+    return Source(
+        split=split,
+        github="LiveBench/LiveBench",
+        ref="main",
+        revision="995e86f0cb983054e1e283fbb81a111a25e444d0",
+        members="livebench/data/live_bench/{data_analysis,instruction_following,math,reasoning}/*/question.jsonl",
+        sha256="61f913d967adcd9080c53f15ac94719b06a4d28bb7ac8ce48baf2e2ccb8018bd",
+    )
+
+
+BENCHMARK = Benchmark(
+    name="livebench",
+    category="reasoning",
+    title="LiveBench without code: ten tasks, checked by rules",
+    sources=(_source("test"), _source("all")),
+    row=row,
+    variants={"all": every},
+    prompt="generic/default",
+    grader="livebench",
+    metric="generic",
+    items={"test": 482, "all": 818},
+    requires="newskills[instructions]",
+    licence="Apache-2.0",
+    homepage="https://livebench.ai",
+    citation="arXiv:2406.19314",
+    traps=(
+        "Only questions without a removal date are in `test`; `all` has the removed ones, too.",
+        "Tables, proofs, puzzles and instructions may be worth a part of a point.",
+        "The leaderboard averages tasks, then categories; here every question weighs the same, see the subsets.",
+    ),
+)

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables in the texts of models: JSON, JSON lines, CSV, TSV, HTML. Nothing is executed, whatever a text holds."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from html.parser import HTMLParser
+from typing import Any
+
+Table = list[dict[str, Any]]
+
+_LONGEST = 200_000
+_FENCE = "```"
+_TAG, _END = "<solution>", "</solution>"
+_STRING = r"'(?:[^'\\\n]|\\.)*+'|\"(?:[^\"\\\n]|\\.)*+\""
+_PAIR = re.compile(rf"({_STRING})\s*+:\s*+({_STRING})")
+_ESCAPE = re.compile(r"\\(.)")
+
+
+def tagged(text: str) -> str | None:
+    """What the last `<solution>…</solution>` holds."""
+    end = text.rfind(_END)
+    start = text.rfind(_TAG, 0, max(end, 0))
+    return text[start + len(_TAG) : end].strip() if start >= 0 else None
+
+
+def block(text: str) -> str:
+    """The last code block, without its first line; else the text."""
+    text = tagged(text) or text
+    parts = text.split(_FENCE)
+    if len(parts) < 3:
+        return text.strip()
+    inner = parts[-2]
+    first, newline, rest = inner.partition("\n")
+    return (rest if newline and (first.strip().isalnum() or not first.strip()) else inner).strip()
+
+
+def mapping(text: str) -> dict[str, str] | None:
+    """The last dictionary of texts, in JSON or as Python writes it. None where there is none."""
+    plain = block(text)
+    start, end = plain.rfind("{"), plain.rfind("}")
+    if start < 0 or end < start or end - start > _LONGEST:
+        return None
+    pairs = {_unquoted(key): _unquoted(value) for key, value in _PAIR.findall(plain, start, end)}
+    return pairs if pairs or not plain[start + 1 : end].strip() else None
+
+
+def _unquoted(text: str) -> str:
+    return _ESCAPE.sub(r"\1", text[1:-1])
+
+
+def read(form: str, text: str, columns: Sequence[str] = ()) -> Table | None:
+    """The table in `text`, in the form json, jsonl, csv, tsv or html; None where there is none.
+
+    `columns`: the names that are expected, by which a table is found between other lines.
+    """
+    if len(text) > _LONGEST:
+        return None
+    plain = block(text)
+    table: Table | None
+    if form == "json":
+        table = _json(plain)
+    elif form == "jsonl":
+        table = _json_lines(plain)
+    elif form in ("csv", "tsv"):
+        table = _delimited(plain, "," if form == "csv" else "\t", columns)
+    else:
+        table = _html(plain)
+    return [_named(row) for row in table] if table else None
+
+
+def same(first: Table, second: Table) -> bool:
+    """Whether both have the same rows in order, with the same columns in any order; numbers to 1e-6."""
+    if len(first) != len(second):
+        return False
+    return all(
+        a.keys() == b.keys() and all(_same_cell(a[name], b[name]) for name in a)
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+def _same_cell(first: Any, second: Any) -> bool:
+    a, b = _cell(first), _cell(second)
+    if isinstance(a, float) and isinstance(b, float):
+        return abs(a - b) < 1e-6
+    return a == b
+
+
+def _cell(value: Any) -> float | str:
+    """A number, or a text without blanks around it; empty for what is missing."""
+    if value is None:
+        return ""
+    text = str(value).strip()
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if number == number and abs(number) != float("inf") else ""
+
+
+def _named(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        str(name).strip(): value
+        for name, value in row.items()
+        if name is not None and str(name).strip() != "index"
+    }
+
+
+def _json(text: str) -> Table | None:
+    starts = [at for at in (text.find("{"), text.find("[")) if at >= 0]
+    if not starts:
+        return None
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text, min(starts))
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(value, dict) and value and all(isinstance(row, dict) for row in value.values()):
+        value = list(value.values())
+    if isinstance(value, dict) and len(rows := _json_lines(text) or []) > 1:
+        value = rows
+    if isinstance(value, dict):
+        value = value.get("data", [value])
+    return value if isinstance(value, list) and all(isinstance(row, dict) for row in value) else None
+
+
+def _json_lines(text: str) -> Table | None:
+    rows: Table = []
+    for line in text.splitlines():
+        bare = line.strip().rstrip(",")
+        if not bare.startswith("{") or not bare.endswith("}"):
+            continue
+        try:
+            value = json.loads(bare)
+        except (ValueError, RecursionError):
+            continue
+        rows.append(value)
+    return rows or None
+
+
+def _delimited(text: str, separator: str, columns: Sequence[str]) -> Table | None:
+    lines = text.splitlines()
+    head = separator.join(columns).replace('"', "").strip()
+    starts = [place for place, line in enumerate(lines) if line.replace('"', "").strip() == head]
+    start = starts[0] if starts else 0
+    try:
+        cells = list(csv.reader(io.StringIO("\n".join(lines[start:])), delimiter=separator))
+    except csv.Error:
+        return None
+    if len(cells) < 2:
+        return None
+    names = [name.strip() for name in cells[0]]
+    rows = [line for line in cells[1:] if line]
+    fitting = [line for line in rows if len(line) == len(names)]
+    return [dict(zip(names, line, strict=True)) for line in fitting]
+
+
+class _Cells(HTMLParser):
+    """Rows of cells, in document order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self._inside = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th") and self.rows:
+            self.rows[-1].append("")
+            self._inside = True
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th"):
+            self._inside = False
+
+    def handle_data(self, data: str) -> None:
+        if self._inside and self.rows and self.rows[-1]:
+            self.rows[-1][-1] += data
+
+
+def _html(text: str) -> Table | None:
+    start = text.find("<table")
+    if start < 0:
+        return None
+    parser = _Cells()
+    parser.feed(text[start:])
+    rows = [row for row in parser.rows if row]
+    if len(rows) < 2 or any(len(row) != len(rows[0]) for row in rows):
+        return None
+    return [dict(zip(rows[0], row, strict=True)) for row in rows[1:]]

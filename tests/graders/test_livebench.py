@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LiveBench's tasks: what counts as an answer, and what it is worth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from newskills.base.records import Score
+from newskills.graders import make_grader
+from newskills.graders.livebench_tables import block, mapping, read, same
+
+
+def grade(task: str, gold: str | None, generation: str, **record: Any) -> Score:
+    return make_grader("livebench", {}).grade(
+        {"task": task, "ground_truth": gold, "question": "", "generation": generation, **record}
+    )
+
+
+AMC = r"What? $\textbf{(A) } 12 \qquad\textbf{(B) } 15 \qquad\textbf{(C) } 20$"
+NEW = {"livebench_release_date": "2024-11-25T00:00:00"}
+OLD = {"livebench_release_date": "2024-06-24T00:00:00"}
+
+
+@pytest.mark.parametrize(
+    ("task", "gold", "generation", "worth", "record"),
+    [
+        ("cta", "Country.of.Origin", "The class is `country of origin`", 1.0, {}),
+        ("cta", "year", "month", 0.0, {}),
+        ("tablejoin", '{"a": "x", "b": "y"}', "```python\n{'a': 'x', 'b': 'y'}\n```", 1.0, {}),
+        ("tablejoin", '{"a": "x", "b": "y"}', "{'a': 'x'}", 0.67, {}),
+        ("tablejoin", '{"a": "x", "b": "y"}', "{'a': 'x', 'b': 'z'}", 0.5, {}),
+        ("tablejoin", '{"a": "x"}', "{'b': 'x'}", 0.0, {}),
+        ("math_comp", "025", "so xy is 025", 1.0, {}),
+        ("math_comp", "025", "so xy is 25.", 0.0, {}),
+        ("math_comp", "B", "AAAAA? no: BBBBB", 1.0, {}),
+        ("math_comp", "B", "BBBBB? no: AAAAA", 0.0, {}),
+        ("math_comp", "B", r"\boxed{\textbf{(B)}}", 1.0, {}),
+        ("math_comp", "B", "it is 15", 1.0, {"question": AMC}),
+        ("math_comp", "B", "it is 12", 0.0, {"question": AMC}),
+        ("olympiad", "1,2,3,4", "Answer: 1, 2, 3, 4", 1.0, {}),
+        ("olympiad", "1,2,3,4", "Answer: 2,1,3,4", 0.5, {}),
+        ("olympiad", "1,2,3,4", "Answer: 1,2,3", 0.75, {}),
+        ("spatial", "6", "There are **six**.", 1.0, {}),
+        ("spatial", "6", "**5** or rather **6**", 1.0, {}),
+        ("spatial", "triangle", "an **equilateral triangle**", 1.0, {}),
+        ("spatial", "triangle", "a **square**", 0.0, {}),
+        ("web_of_lies_v2", "no, yes, yes", "So **no, yes, yes**.", 1.0, {}),
+        ("web_of_lies_v2", "no, yes, yes", "**yes**, **no**, **yes**", 0.0, {}),
+        ("web_of_lies_v2", "no, yes, yes", "Thus:\nno, yes, yes", 1.0, {}),
+        ("zebra_puzzle", "1, film-making, cook", "<solution>1, film making, cook</solution>", 1.0, NEW),
+        ("zebra_puzzle", "1, film-making, cook", "<solution>2, film making, cook</solution>", 1 / 3, NEW),
+        ("zebra_puzzle", "1, cook", "<solution>11, cook</solution>", 0.25, NEW),
+        ("zebra_puzzle", "fantasy movies", "It is ***fantasy***", 1.0, OLD),
+        ("zebra_puzzle", "fantasy movies", "It is ***drama***", 0.0, OLD),
+        ("AMPS_Hard", r"\frac{1}{2}", r"\boxed{0.5}", 1.0, {}),
+        ("AMPS_Hard", r"\frac{1}{2}", r"\boxed{0.6}", 0.0, {}),
+    ],
+)
+def test_what_replies_are_worth(
+    task: str, gold: str, generation: str, worth: float, record: dict[str, Any]
+) -> None:
+    score = grade(task, gold, generation, **record)
+    assert score.fields["symbolic_correct"] == pytest.approx(worth)
+    assert (score.outcome == "correct") is (worth == 1.0)
+
+
+@pytest.mark.parametrize("task", ["tablejoin", "olympiad", "spatial", "web_of_lies_v2", "cta", "math_comp"])
+def test_nothing_is_no_answer(task: str) -> None:
+    assert grade(task, "1", "").outcome == "no_answer"
+    assert grade(task, "1", "<think>hm").cause == "truncation"
+
+
+def test_what_cannot_be_graded() -> None:
+    assert grade("unheard", "1", "1").outcome == "unscored"
+    assert grade("cta", None, "1").outcome == "unscored"
+
+
+def test_instructions_count_half_each_and_half_together() -> None:
+    pytest.importorskip("langdetect")
+    record = {
+        "instruction_id_list": ["keywords:existence", "detectable_format:title"],
+        "kwargs": [{"keywords": ["mill"]}, {}],
+    }
+    assert grade("paraphrase", None, "<<Olm>>\nThe mill grinds.", **record).fields["symbolic_correct"] == 1.0
+    half = grade("paraphrase", None, "The mill grinds.", **record)
+    assert (half.outcome, half.fields["symbolic_correct"]) == ("wrong", 0.25)
+    assert grade("paraphrase", None, "", **record).outcome == "no_answer"
+
+
+CSV = "name,size\nmill,12\nbarn,3.5\n"
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("csv", CSV),
+        ("csv", f"Here it is:\n```csv\n{CSV}```\nDone."),
+        ("csv", f"Here it is:\n{CSV}"),
+        ("tsv", CSV.replace(",", "\t")),
+        ("jsonl", '{"name":"mill","size":12}\n{"size":3.50,"name":"barn"}'),
+        ("json", '{"7":{"name":"mill","size":12},"9":{"name":"barn","size":3.5}}'),
+        ("json", '[{"name":"mill","size":"12"},{"name":"barn","size":3.5}]'),
+        ("html", "<table><tr><th>name</th><th>size</th></tr><tr><td>mill</td><td>12</td></tr>"
+         "<tr><td> barn</td><td>3.5</td></tr></table>"),
+    ],
+)  # fmt: skip
+def test_tables_in_all_forms_are_the_same(form: str, text: str) -> None:
+    wanted, found = read("csv", CSV), read(form, text, ["name", "size"])
+    assert wanted is not None
+    assert found is not None
+    assert same(found, wanted)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name,size\nmill,12\n",
+        "name,size\nbarn,3.5\nmill,12\n",
+        "name,width\nmill,12\nbarn,3.5\n",
+        "name,size\nmill,12\nbarn,3.6\n",
+    ],
+)
+def test_other_tables(text: str) -> None:
+    wanted, found = read("csv", CSV), read("csv", text)
+    assert wanted is not None
+    assert found is not None
+    assert not same(found, wanted)
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "json", "jsonl", "html"])
+@pytest.mark.parametrize("text", ["", "no table", "{" * 50_000, "[" * 50_000, "<table>" * 20_000, "<td" * 50_000])
+def test_texts_without_a_table(form: str, text: str) -> None:
+    found = read(form, text)
+    assert found is None or found == [] or form in ("csv", "tsv")
+
+
+def test_blocks_and_mappings() -> None:
+    assert block("a\n```json\n{}\n```\nb") == "{}"
+    assert block("x <solution>y</solution>") == "y"
+    assert mapping("{'a': \"it's\", 'b': None}") == {"a": "it's"}
+    assert mapping('{"a": "x\\"y"}') == {"a": 'x"y'}
+    assert mapping("{}") == {}
+    assert mapping("none") is None
+    assert mapping("{" + "'a': 'b', " * 5000 + "'" * 5000 + "}") is not None
