@@ -198,8 +198,10 @@ def test_where_results_are_found(tmp_path):
     assert summary.notes == [f"{tmp_path / 'notes'} has no output files; skipped."]
     write(tmp_path / "eval-results" / "c", one)
     write(tmp_path / "eval-results" / "group" / "m", one)
-    assert [f.benchmark for f in discover(tmp_path)] == ["c", "group.m"]
+    write(tmp_path / "eval-results" / "ruler" / "4k" / "vt", one)
+    assert [f.benchmark for f in discover(tmp_path)] == ["c", "group.m", "ruler.4k.vt"]
     assert [f.benchmark for f in discover(tmp_path / "eval-results" / "group" / "m")] == ["group.m"]
+    assert [f.benchmark for f in discover(tmp_path / "eval-results/ruler/4k/vt")] == ["ruler.4k.vt"]
     write(tmp_path, one)
     assert [f.benchmark for f in discover(tmp_path)] == [tmp_path.name]
 

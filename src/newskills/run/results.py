@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from newskills.base.errors import DataError
 RESULTS = "eval-results"
 SEEDED = re.compile(r"output-rs(\d+)\.jsonl")
 SEEDLESS = ("output.jsonl", "output-greedy.jsonl")
+_DEEPEST = 4
 NOT_BENCHMARKS = ("tmp-eval-results", "summarized-results", "summarize_robustness")
 
 
@@ -27,24 +29,40 @@ class Found(NamedTuple):
 def discover(results_dir: Path) -> list[Found]:
     """Benchmarks by name: the folder itself, else those in its eval-results, else those in it.
 
-    A folder without output files whose sub-folders have some is a group; its members are `group.member`. Raises
-    DataError for a missing folder, and for a benchmark with both seeded and seedless outputs.
+    A folder without output files whose sub-folders have some (in eval-results at any depth) is a group; its members
+    are `group.member`. Raises DataError for a missing folder, and for a benchmark with both seeded and seedless outputs.
     """
     if not results_dir.is_dir():
         raise DataError(f"There is no folder {results_dir}.")
     here = results_dir.resolve()
     if files := output_files(here):
-        in_group = here.parent.parent.name == RESULTS
-        return [Found(_member(here.parent.name, here.name) if in_group else here.name, results_dir, files)]
+        return [Found(_name_of(here), results_dir, files)]
     root = results_dir / RESULTS
-    found = []
-    for folder in _folders(root if root.is_dir() else results_dir):
-        files = output_files(folder)
-        members = [] if files else [(m, f) for m in _folders(folder) if (f := output_files(m))]
-        found += [Found(_member(folder.name, m.name), m, f) for m, f in members] or [
-            Found(folder.name, folder, files)
-        ]
-    return found
+    tops = _folders(root if root.is_dir() else results_dir)
+    depth = _DEEPEST if root.is_dir() else 1
+    return [
+        found
+        for folder in tops
+        for found in list(_within(folder, folder.name, depth)) or [Found(folder.name, folder, ())]
+    ]
+
+
+def _name_of(folder: Path) -> str:
+    """Of the benchmark whose results lie there: `group.member` below a group's folder."""
+    steps = folder.parts
+    if RESULTS not in steps[:-1]:
+        return folder.name
+    after = len(steps) - steps[::-1].index(RESULTS)
+    return reduce(_member, steps[after:])
+
+
+def _within(folder: Path, name: str, depth: int) -> Iterator[Found]:
+    """The benchmark that lies in `folder`, or those at most `depth` below it."""
+    if files := output_files(folder):
+        yield Found(name, folder, files)
+    elif depth:
+        for member in _folders(folder):
+            yield from _within(member, _member(name, member.name), depth - 1)
 
 
 def output_files(folder: Path) -> tuple[Path, ...]:

@@ -181,7 +181,7 @@ def _write_beside_outputs(
     files = [(folders[benchmark], reports) for benchmark, reports in by_benchmark.items()]
     for group in groups:
         parent = next(folders[name].parent for name in by_benchmark if name.startswith(f"{group.benchmark}."))
-        if parent.name == group.benchmark:
+        if parent.name == group.benchmark.rpartition(".")[2]:
             files.append((parent, [group]))
     notes = []
     for folder, reports in files:
