@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.commands.clusters import BENCHMARK, SERVED, SUMS, Place, answers
 from tests.commands.running import rows_of, write
+from tests.commands.served import reckon
 from tests.server import Script
 
 from newskills import run_cmd
@@ -339,15 +340,6 @@ def test_a_rehearsal_proves_the_pipeline_and_finds_what_is_wrong(place):
         assert text in bad.stdout, bad.stdout
 
 
-def reckon(body):
-    """A program for the sum, and once its output is there, an answer that has it in a box."""
-    text = body.get("prompt") or "\n".join(message["content"] for message in body["messages"])
-    if shown := re.findall(r"```output\n(.*)\n", text):
-        return rf"So \boxed{{{shown[-1]}}}."
-    one, other = re.findall(r"Add (\d+) and (\d+)\.", text)[-1]
-    return f"Let me see.\n```python\nprint({one} + {other})\n```\n"
-
-
 def test_code_of_the_model_runs_in_the_sandbox_of_the_job(place, fake_server):
     server = fake_server(Script(), answer=reckon)
     (place.folder / "sums.py").write_text(BENCHMARK.replace("generic/math", "openmath/tir"))
@@ -426,7 +418,7 @@ def test_python_passes_on_what_earlier_calls_returned(place, monkeypatch):
         cluster=here, expname="last", command="true", _task_dependencies=[one, None, two], _reuse_exp=one
     )
     assert last.id == place.experiments("last")[0].id
-    with pytest.raises(NewskillsError, match="no experiment 'nobody'"):
+    with pytest.raises(NewskillsError, match="to run after 'nobody'"):
         run_cmd(cluster=here, expname="last", command="true", run_after=[one, "nobody"])
 
 

@@ -8,13 +8,13 @@ import asyncio
 
 import msgspec
 
-from tests.server.app import Application
+from tests.server.app import AnswerFunction, Application
 from tests.server.script import Script
 
 
-async def serve(script: Script, port: int, host: str = "127.0.0.1") -> None:
+async def serve(script: Script, port: int, host: str = "127.0.0.1", answer: AnswerFunction | None = None) -> None:
     """Serves until the process is stopped."""
-    application = Application(script)
+    application = Application(script, answer)
     application.address = (host, port)
     await application.listen()
     print(f"http://{host}:{application.address[1]}", flush=True)

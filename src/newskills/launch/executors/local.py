@@ -286,6 +286,6 @@ _CLEAN_UP = """\
 #!/bin/bash
 # Removes what is left of this job's containers, when the job has ended.
 left=$(timeout 60 {engine} ps --all --quiet --filter label={label}) || exit 1
-if [[ -n $left ]]; then timeout 60 {engine} {remove} $left || exit 1; fi
+if [[ -n $left ]]; then timeout 60 {engine} {remove} $left >/dev/null || exit 1; fi
 : >{cleaned}
 """
