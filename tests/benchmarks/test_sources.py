@@ -18,6 +18,7 @@ from newskills.base.benchmark import Asset, Benchmark, Source
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
+from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
 from newskills.benchmarks.fetch import FetchOptions
 from newskills.benchmarks.patterns import braces, select
@@ -274,3 +275,40 @@ def test_shared_data_is_prepared_once(web: Web, tmp_path: Path) -> None:
     other = Benchmark(name="other", category="x", title="x", sources=(source,), data="tiny")
     second = prepare(other, data_dir=tmp_path).splits[0]
     assert (second.path, second.fresh) == (first.path, False)
+
+
+LOCAL = """
+from newskills.base.benchmark import Asset, Benchmark, Source
+
+def row(raw, index):
+    return {"n": raw["n"], "from": raw.get("_file", "")}
+
+def picture(raw, index):
+    return {"image": Asset("a.png")}
+
+ONE = Benchmark(name="one", category="x", title="x", sources=(Source(path="raw/one.jsonl"),), row=row)
+TWO = Benchmark(name="two", category="x", title="x", sources=(Source(path="raw/{two,one}.jsonl"),), row=row)
+TREE = Benchmark(
+    name="tree", category="x", title="x", sources=(Source(path="raw", members="*.jsonl", assets="*.png"),), row=picture
+)
+GONE = Benchmark(name="gone", category="x", title="x", sources=(Source(path="raw/gone.jsonl"),), row=row)
+NONE = Benchmark(name="none", category="x", title="x", sources=(Source(path="raw", members="*.csv"),), row=row)
+"""
+
+
+def test_files_of_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "raw").mkdir()
+    for name, text in {"one.jsonl": '{"n": 1}\n', "two.jsonl": '{"n": 2}\n', "a.png": "PNG"}.items():
+        (tmp_path / "raw" / name).write_text(text)
+    (tmp_path / "mine.py").write_text(LOCAL)
+    here = {name: get_benchmark(f"{tmp_path}/mine.py::{name}") for name in ("ONE", "TWO", "TREE", "GONE", "NONE")}
+    assert rows(here["ONE"], tmp_path) == [{"n": 1, "from": ""}]
+    assert rows(here["TWO"], tmp_path) == [{"n": 2, "from": "two.jsonl"}, {"n": 1, "from": "one.jsonl"}]
+    assert rows(here["TREE"], tmp_path) == [{"image": "assets/test/a.png"}] * 2
+    with pytest.raises(DataError, match=r"There is no file .*gone\.jsonl"):
+        rows(here["GONE"], tmp_path)
+    with pytest.raises(DataError, match=r"has no file like '\*\.csv'"):
+        rows(here["NONE"], tmp_path)
+    assert not prepare(here["ONE"], data_dir=tmp_path).splits[0].fresh
+    (tmp_path / "raw/one.jsonl").write_text('{"n": 11}\n')
+    assert rows(here["ONE"], tmp_path) == [{"n": 11, "from": ""}]

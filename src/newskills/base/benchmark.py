@@ -48,6 +48,7 @@ class Source(Struct, frozen=True, kw_only=True):
     """Where the raw rows of one split come from. Sources of a split are alternatives, tried in order.
 
     url         https address of a file or archive; `{a,b}` in it = several files, read in that order
+    path        the same on this machine, or a folder with `members`; relative to the file in which `row` is defined
     hf          data set on the Hugging Face hub, with `config` and `hf_split` (read as parquet), each of which may
                 hold `{a,b}`; rows of several get `_config` and `_split`
     github      `owner/repository`, of whose files those that match `members` are read, at `ref` (branch or tag)
@@ -66,6 +67,7 @@ class Source(Struct, frozen=True, kw_only=True):
 
     split: str = "test"
     url: str = ""
+    path: str = ""
     hf: str = ""
     config: str = ""
     hf_split: str = ""

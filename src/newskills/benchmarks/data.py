@@ -26,7 +26,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills._version import __version__
-from newskills.base.benchmark import Benchmark, Drop
+from newskills.base.benchmark import Benchmark, Drop, Source
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Row
 from newskills.base.store import waiting_lock, write_json, write_rows
@@ -34,7 +34,7 @@ from newskills.benchmarks.assets import AssetFolder
 from newskills.benchmarks.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.mirror import file_sha256
 from newskills.benchmarks.readers import RawRow
-from newskills.benchmarks.sources import in_mirror, opened
+from newskills.benchmarks.sources import in_mirror, local_files, opened
 
 _MISFITS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
@@ -297,13 +297,29 @@ def _current(path: Path, recipe: str) -> Provenance | None:
     return made
 
 
+def _home(benchmark: Benchmark) -> Path:
+    """The folder of the file in which the mapping is defined; that of the process where there is no mapping."""
+    maker = benchmark.row or next(iter(benchmark.variants.values()), benchmark.join)
+    file = inspect.getsourcefile(inspect.unwrap(getattr(maker, "func", maker))) if maker else None
+    return Path(file).resolve().parent if file else Path()
+
+
+def _local_files(source: Source, folder: Path) -> list[Path]:
+    try:
+        return list(local_files(source, folder).values())
+    except DataError:
+        return []
+
+
 def _recipe(benchmark: Benchmark, split: str) -> str:
     """Changes whenever the prepared rows might: sources, version, the file with the mapping, newskills itself."""
     row = benchmark.variants.get(split, benchmark.row)
     makers = [maker for maker in (row, benchmark.join, benchmark.generate_rows) if maker]
     files = [inspect.getsourcefile(inspect.unwrap(getattr(maker, "func", maker))) for maker in makers]
     sources = [source for source in benchmark.sources if source.split == split]
-    parts = [msgspec.json.encode([benchmark.version, __version__, sources, _generator(benchmark)])]
+    local = [file.stat() for source in sources if source.path for file in _local_files(source, _home(benchmark))]
+    states = [(state.st_size, state.st_mtime_ns) for state in local]
+    parts = [msgspec.json.encode([benchmark.version, __version__, sources, states, _generator(benchmark)])]
     parts += [Path(file).read_bytes() for file in files if file]
     return hashlib.blake2b(b"\0".join(parts), digest_size=8).hexdigest()
 
@@ -323,7 +339,7 @@ def _raw_rows(
     with contextlib.ExitStack() as stack:
         for source in candidates:
             try:
-                files = stack.enter_context(opened(source, fetcher))
+                files = stack.enter_context(opened(source, fetcher, _home(benchmark)))
             except DataError as error:
                 problems.append(error)
                 continue

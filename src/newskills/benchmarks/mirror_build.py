@@ -97,7 +97,7 @@ class _Builder:
         found: dict[str, Original] = {}
         missing: dict[str, str] = {}
         fresh = 0
-        for split in dict.fromkeys(source.split for source in benchmark.sources):
+        for split in dict.fromkeys(source.split for source in benchmark.sources if not source.path):
             try:
                 with self._originals(benchmark, split) as originals:
                     fresh += sum([self._place(original, benchmark) for original in originals])
@@ -115,7 +115,7 @@ class _Builder:
     def _originals(self, benchmark: Benchmark, split: str) -> Iterator[Sequence[Original]]:
         """The files of the first source that can be had; of what is in the folder already, if that is whole."""
         cache = self.folder / _DOWNLOADS
-        sources = [source for source in benchmark.sources if source.split == split]
+        sources = [source for source in benchmark.sources if source.split == split and not source.path]
         tries = [(source, options) for options in (self.here, self.options) for source in sources]
         problems: list[DataError] = []
         with contextlib.ExitStack() as stack:

@@ -22,7 +22,7 @@ from newskills.base.benchmark import Source
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.benchmarks.fetch import Fetched, Fetcher, archives, check_sha256, hub
-from newskills.benchmarks.mirror import RAW, verify
+from newskills.benchmarks.mirror import RAW, file_sha256, verify
 from newskills.benchmarks.patterns import braces, select
 from newskills.benchmarks.readers import RawRow, members, read_source
 
@@ -69,10 +69,15 @@ class Opened(Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def opened(source: Source, fetcher: Fetcher) -> Iterator[Opened]:
-    """The files of `source`, fetched and verified, until the end of the block. Raises DataError."""
+def opened(source: Source, fetcher: Fetcher, folder: Path = Path()) -> Iterator[Opened]:
+    """The files of `source`, fetched and verified, until the end of the block. Raises DataError.
+
+    `folder`: where relative paths begin.
+    """
     with contextlib.ExitStack() as stack:
-        if source.github:
+        if source.path:
+            yield _local(source, folder, stack)
+        elif source.github:
             yield _repository(source, fetcher, stack)
         elif source.hf:
             yield _hub(source, fetcher)
@@ -81,7 +86,9 @@ def opened(source: Source, fetcher: Fetcher) -> Iterator[Opened]:
 
 
 def in_mirror(source: Source, fetcher: Fetcher) -> bool:
-    """Whether the mirror holds all of it (not yet verified)."""
+    """Whether the mirror holds all of it (not yet verified), or it lies on this machine anyway."""
+    if source.path:
+        return True
     if fetcher.mirror is None:
         return False
     if source.github:
@@ -89,6 +96,42 @@ def in_mirror(source: Source, fetcher: Fetcher) -> bool:
     if source.hf:
         return all(fetcher.mirror.files_below(listing) for listing, _ in _listings(source))
     return all(fetcher.has_mirrored(url) for url in braces(source.url))
+
+
+def local_files(source: Source, folder: Path) -> dict[str, Path]:
+    """Name → file of a source on this machine. Raises DataError where there is none."""
+    place = folder / source.path
+    if place.is_dir():
+        tree = {name: place / name for name in _names_below(place)}
+        if not (names := select(tree, source.members or "*")):
+            raise DataError(f"{place} has no file like '{source.members or '*'}'.")
+        return {name: tree[name] for name in names}
+    paths = braces(str(place))
+    for path in paths:
+        if not Path(path).is_file():
+            raise DataError(f"There is no file {path}.")
+    return {name: Path(path) for name, path in zip(_below_common_folder(paths), paths, strict=True)}
+
+
+def _local(source: Source, folder: Path, stack: contextlib.ExitStack) -> Opened:
+    found = local_files(source, folder)
+    tree = (folder / source.path).is_dir()
+    sums = {name: file_sha256(path) for name, path in found.items()}
+    sha256 = _together(sums.items())
+    check_sha256(str(folder / source.path), "this machine", sha256, source)
+    files = [_File(path, str(path), name if tree or len(found) > 1 else "", {}) for name, path in found.items()]
+    if tree:
+        assets = {
+            name: folder / source.path / name for name in _assets(source, _names_below(folder / source.path))
+        }
+    else:
+        assets = _unpacked(list(found.values()), source, stack)
+    origin = {"path": str(folder / source.path), "from": "this machine", "sha256": sha256, "files": len(found)}
+    return Opened(source if not tree else msgspec.structs.replace(source, members=""), files, [origin], assets)
+
+
+def _names_below(folder: Path) -> Iterator[str]:
+    return (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
 def _addresses(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -> Opened:
@@ -101,19 +144,26 @@ def _addresses(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) ->
         check_sha256(
             source.url, fetched[0].origin, _together(zip(names, (f.sha256 for f in fetched), strict=True)), source
         )
-    assets: dict[str, Path] = {}
-    if source.assets:
-        folder = _temporary(stack)
-        for file in fetched:
-            for name, data in members(file.path, source.assets, str(file.path)):
-                with data, _new_file(folder, name).open("wb") as copy:
-                    shutil.copyfileobj(data, copy)
-                assets[name] = folder / name
+    assets = _unpacked([file.path for file in fetched], source, stack)
     files = [_File(file.path, str(file.path), name, {}) for file, name in zip(fetched, names, strict=True)]
     originals = [
         Original(url, file.path, file.sha256, source.revision) for url, file in zip(urls, fetched, strict=True)
     ]
     return Opened(source, files, [_origin(file, source) for file in fetched], assets, originals)
+
+
+def _unpacked(archives: Sequence[Path], source: Source, stack: contextlib.ExitStack) -> dict[str, Path]:
+    """The assets in archives, by name."""
+    if not source.assets:
+        return {}
+    folder = _temporary(stack)
+    found = {}
+    for archive in archives:
+        for name, data in members(archive, source.assets, str(archive)):
+            found[name] = _new_file(folder, name)
+            with data, found[name].open("wb") as copy:
+                shutil.copyfileobj(data, copy)
+    return found
 
 
 def _hub(source: Source, fetcher: Fetcher) -> Opened:

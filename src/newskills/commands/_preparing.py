@@ -181,12 +181,16 @@ def _steps(benchmark: Benchmark, options: Options, fetch: FetchOptions) -> Itera
 
 
 def _address(source: Source) -> str:
-    return source.url or (f"huggingface.co/datasets/{source.hf}" if source.hf else f"github.com/{source.github}")
+    return (
+        source.path
+        or source.url
+        or (f"huggingface.co/datasets/{source.hf}" if source.hf else f"github.com/{source.github}")
+    )
 
 
 def _origin(source: Source, fetcher: Fetcher) -> str:
     if in_mirror(source, fetcher):
-        return "from the mirror"
+        return "on this machine" if source.path else "from the mirror"
     return (
         "is not in the mirror, and the network is not used" if fetcher.options.is_offline() else "from the network"
     )

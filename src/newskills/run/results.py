@@ -30,7 +30,8 @@ def discover(results_dir: Path) -> list[Found]:
     """Benchmarks by name: the folder itself, else those in its eval-results, else those in it.
 
     A folder without output files whose sub-folders have some (in eval-results at any depth) is a group; its members
-    are `group.member`. Raises DataError for a missing folder, and for a benchmark with both seeded and seedless outputs.
+    are `group.member`. Raises DataError for a missing folder, and for a benchmark with both seeded and seedless
+    outputs.
     """
     if not results_dir.is_dir():
         raise DataError(f"There is no folder {results_dir}.")
