@@ -12,6 +12,7 @@ from newskills.base.benchmark import Benchmark
 from newskills.base.records import Row, Score
 from newskills.graders import executes, make_grader
 from newskills.graders.multichoice import choices
+from newskills.prompts.renderer import load_prompt
 
 _FAR = "918273645.546372"
 
@@ -65,6 +66,17 @@ REPLIES = {
     ),
 }
 """Extended by the tests of a grader that is not here, or here by its author."""
+
+
+def check_prompts(benchmark: Benchmark, rows: Iterable[Row]) -> None:
+    """The prompt fits each row, and that of the judge each row with a reply."""
+    asked = load_prompt(benchmark.prompt) if benchmark.prompt else None
+    judged = load_prompt(benchmark.judge.prompt) if benchmark.judge else None
+    for row in rows:
+        assert asked is None or asked.messages(row)[-1].content
+        if judged:
+            answered = {**row, "generation": "the reply", "predicted_answer": "the answer"}
+            assert judged.messages(answered)[-1].content
 
 
 def can_grade(benchmark: Benchmark) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from tests.benchmarks.golds import can_grade, scores
+from tests.benchmarks.golds import can_grade, check_prompts, scores
 
 from newskills.base.benchmark import Benchmark, Format, Source
 from newskills.base.records import Row
@@ -20,7 +20,6 @@ from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
 from newskills.benchmarks.fetch import FetchOptions
 from newskills.benchmarks.generate_catalog import built_in
-from newskills.prompts.renderer import load_prompt
 
 RAW = Path(__file__).with_name("raw")
 FIXTURES = sorted(path.name for path in RAW.iterdir())
@@ -60,9 +59,7 @@ def _prepared(file: str, folder: Path) -> tuple[Benchmark, list[Row]]:
 @pytest.mark.parametrize("file", FIXTURES)
 def test_invented_rows_are_mapped_prompted_and_graded(file: str, tmp_path: Path) -> None:
     benchmark, rows = _prepared(file, tmp_path)
-    if benchmark.prompt:
-        prompt = load_prompt(benchmark.prompt)
-        assert all(prompt.messages(row)[-1].content for row in rows)
+    check_prompts(benchmark, rows)
     if can_grade(benchmark):
         right = scores(benchmark, rows, right=True)
         assert {identity: score.outcome for identity, score in right.items()} == dict.fromkeys(right, "correct")

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.benchmarks.golds import can_grade, scores
+from tests.benchmarks.golds import can_grade, check_prompts, scores
 
 from newskills.base.records import Row
 from newskills.base.store import read_rows
@@ -22,7 +22,6 @@ from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import PreparedData, prepare
 from newskills.benchmarks.fetch import FetchOptions
 from newskills.graders import make_grader
-from newskills.prompts.renderer import load_prompt
 
 pytestmark = pytest.mark.mirror
 
@@ -137,9 +136,7 @@ def test_counts_ids_and_answers(prepared: Path, name: str, split: str) -> None:
     assert len({row["id"] for row in rows}) == len(rows)
     assert all(isinstance(row["id"], str) for row in rows)
     benchmark = get_benchmark(name)
-    if benchmark.prompt:
-        prompt = load_prompt(benchmark.prompt)
-        assert all(prompt.messages(row)[-1].content for row in rows)
+    check_prompts(benchmark, rows)
     if can_grade(benchmark):
         kind = list if benchmark.grader == "grid_match" else str
         assert all(isinstance(row["expected_answer"], kind) and row["expected_answer"] for row in rows)
