@@ -4,7 +4,7 @@
 HellaSwag (arXiv:1905.07830), SWAG (arXiv:1808.05326), PIQA (arXiv:1911.11641), Social IQa (arXiv:1904.09728),
 COPA (Roemmele et al. 2011), WinoGrande (arXiv:1907.10641), the Winograd schemas (Levesque et al. 2012).
 
-`context` and `continuations` are for `++solver=loglikelihood ++eval_type=loglikelihood`.
+`context` and `continuations` are for the solver `loglikelihood`.
 """
 
 import re
@@ -15,6 +15,10 @@ from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
 _MARKUP = re.compile(r"\[[^\[\]]*\]")
+_BY_LIKELIHOOD = (
+    "Base models are better measured by likelihoods: ++solver=loglikelihood ++eval_type=loglikelihood "
+    "++prompt_config=generic/continuation."
+)
 _WHICH_ENDING = "Which ending fits best?"
 
 
@@ -135,7 +139,7 @@ def _benchmark(
         citation=citation,
         chance=1 / options,
         unverified=True,
-        traps=(*traps, "Base models are better measured by likelihoods: ++solver=loglikelihood."),
+        traps=(*traps, _BY_LIKELIHOOD),
     )
 
 

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that can be scored by likelihood: their continuations fit the solver, and the right one is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.benchmarks.test_raw_fixtures import _prepared
+
+from newskills.base.records import Sample
+from newskills.graders import make_grader
+from newskills.prompts.renderer import load_prompt
+from newskills.solve import make_solver
+from newskills.solve.chat import ChatOptions, ChatSolver
+from newskills.solve.parts import SolverParts
+
+
+@pytest.mark.parametrize(
+    "name", ["hellaswag", "swag", "piqa", "social_iqa", "copa", "winogrande", "wsc273", "boolq", "lambada"]
+)
+def test_rows_fit_the_solver(name: str, tmp_path: Path) -> None:
+    _, rows = _prepared(f"{name}.jsonl", tmp_path)
+    parts = SolverParts(chat=ChatSolver(load_prompt("generic/continuation"), ChatOptions()))
+    solver, grader = make_solver("loglikelihood", parts, {}), make_grader("loglikelihood", {})
+    for row in rows:
+        request = solver.request(Sample(id=row["id"], row=row))
+        texts = [
+            prompt + text
+            for prompt, text in zip(request.solver["prompts"], request.solver["continuations"], strict=True)
+        ]
+        assert len(set(texts)) == len(texts)
+        assert not any("  " in text for text in texts)
+        if len(texts) == 1:
+            continue
+        outcomes = []
+        for place in range(len(texts)):
+            values = [-1.0 if place == other else -9.0 for other in range(len(texts))]
+            outcomes.append(grader.grade({**row, "loglikelihoods": values}).outcome)
+        assert sorted(outcomes) == ["correct", *["wrong"] * (len(texts) - 1)]
+        assert "ABCD"[outcomes.index("correct")] == row["expected_answer"]
