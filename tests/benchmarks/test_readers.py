@@ -49,7 +49,8 @@ def test_json_forms(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "source", "message"),
     [
-        ("[1]", {"format": "json"}, "record 1: an object is expected, not int"),
+        ("[1]", {"format": "object"}, "an object is expected, not list"),
+        ("a: [", {"format": "yaml"}, "invalid YAML"),
         ("5", {"format": "json"}, "a list of objects is expected, not int"),
         ("[{", {"format": "json"}, "invalid JSON"),
         ("{}", {"format": "json", "records": ("x",)}, "there is no 'x'"),
@@ -64,6 +65,39 @@ def test_json_forms(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_named(tmp_path: Path, text: str, source: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         rows(write(tmp_path / "file", text), **source)
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "expected"),
+    [
+        ('["x", 2]', {"format": "json"}, [{"value": "x"}, {"value": 2}]),
+        ('{"a": "x", "b": {"n": 1}}', {"format": "json"}, [{"_key": "a", "value": "x"}, {"_key": "b", "n": 1}]),
+        ("- q: x\n  a: 1\n- plain\n", {"format": "yaml"}, [{"q": "x", "a": 1}, {"value": "plain"}]),
+        ("data:\n  k: {q: x}\n", {"format": "yaml", "records": ("data",)}, [{"_key": "k", "q": "x"}]),
+        ('{"n": 1, "list": [2]}', {"format": "object"}, [{"n": 1, "list": [2]}]),
+        ("one\r\n\ntwo", {"format": "lines"}, [{"text": "one"}, {"text": ""}, {"text": "two"}]),
+        ('\ufeff{"n": 1}\n', {}, [{"n": 1}]),
+    ],
+)
+def test_forms_of_files(tmp_path: Path, text: str, source: dict[str, Any], expected: list[dict[str, Any]]) -> None:
+    assert rows(write(tmp_path / "file", text), **source) == expected
+
+
+def test_gzipped_members(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as zipped:
+        zipped.writestr("d/x.jsonl.gz", gzip.compress(b'{"n": 1}\n'))
+    assert rows(tmp_path / "a.zip", members="*.gz") == [{"n": 1, "_file": "d/x.jsonl.gz"}]
+
+
+def test_arrow(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow here: pip install 'newskills[hf]'")
+    table = pyarrow.Table.from_pylist([{"a": 1}, {"a": 2}])
+    for maker, name in ((pyarrow.ipc.new_stream, "s.arrow"), (pyarrow.ipc.new_file, "f.arrow")):
+        with pyarrow.OSFile(str(tmp_path / name), "wb") as sink, maker(sink, table.schema) as writer:
+            writer.write_table(table)
+        assert rows(tmp_path / name, format="arrow") == [{"a": 1}, {"a": 2}]
+    with pytest.raises(DataError, match="invalid Arrow"):
+        rows(write(tmp_path / "bad.arrow", "no arrow at all"), format="arrow")
 
 
 def test_csv_with_and_without_header(tmp_path: Path) -> None:

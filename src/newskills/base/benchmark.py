@@ -11,10 +11,11 @@ from msgspec import Struct
 from newskills.base.records import Row
 
 Format = Literal[
-    "jsonl", "json", "object", "csv", "tsv", "xml", "parquet", "arrow", "lines", "text", "asset", "generated"
+    "jsonl", "json", "yaml", "object", "csv", "tsv", "xml", "parquet", "arrow", "lines", "text", "asset", "generated"
 ]
-"""One row per line (jsonl, lines: `{"text"}`), list item or key (json), record, or file (object: the file is one
-JSON object; text: `{"text"}`; asset: `{"asset": Asset}`, for images and sounds)."""
+"""One row per line (jsonl; lines: `{"text"}`), list item or key (json, yaml; items that are no objects: `{"value"}`),
+record, or file (object: the file is one JSON object; text: `{"text"}`; asset: `{"asset": Asset}`, for images and
+sounds)."""
 
 
 class Drop(Struct, frozen=True):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Raw files → rows: JSON lines, JSON, CSV, TSV, XML, parquet, Arrow, text; alone, gzipped, or in an archive.
+"""Raw files → rows: JSON lines, JSON, YAML, CSV, TSV, XML, parquet, Arrow, text; alone, gzipped, or in an archive.
 
 Nothing is unpickled or executed, whatever a file holds.
 """
@@ -24,6 +24,7 @@ from newskills.base.records import Row
 from newskills.base.store import decode_row
 from newskills.benchmarks.patterns import select
 
+_BYTE_ORDER = b"\xef\xbb\xbf"
 _GZIP_MARK = b"\x1f\x8b"
 _LONGEST_CELL = 1 << 27
 
@@ -44,7 +45,8 @@ def read_source(path: Path, source: Source, *, shown: str = "", name: str = "") 
     shown = shown or str(path)
     if source.members and not source.github:
         for member, file in members(path, source.members, shown):
-            yield from _rows(file, source, f"{shown}, {member}", member)
+            data = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if member.endswith(".gz") else file
+            yield from _rows(data, source, f"{shown}, {member}", member)
     else:
         yield from _rows(_plain(path), source, shown, name)
 
@@ -97,40 +99,55 @@ def _wanted(names: Iterable[str], pattern: str, shown: str) -> list[str]:
 
 def _jsonl(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     for number, line in enumerate(file, 1):
+        line = line.removeprefix(_BYTE_ORDER) if number == 1 else line
         if line.strip():
             yield RawRow(decode_row(line, Path(shown), number), f"{shown}, line {number}")
 
 
-def _decoded(file: IO[bytes], shown: str) -> Any:
+def _json_value(file: IO[bytes], shown: str) -> Any:
     try:
-        return msgspec.json.decode(file.read())
+        return msgspec.json.decode(file.read().removeprefix(_BYTE_ORDER))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{shown}: invalid JSON ({error}).") from error
 
 
-def _json(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
-    value = _decoded(file, shown)
-    for key in source.records:
-        if not isinstance(value, dict) or key not in value:
-            raise DataError(f"{shown}: there is no '{key}' on the way {' → '.join(source.records)}.")
-        value = value[key]
-    if isinstance(value, dict):
-        value = [{"_key": key, **_object(item, f"{shown}, key '{key}'")} for key, item in value.items()]
-    if not isinstance(value, list):
-        raise DataError(f"{shown}: a list of objects is expected, not {type(value).__name__}.")
-    for number, item in enumerate(value, 1):
-        where = f"{shown}, record {number}"
-        yield RawRow(_object(item, where), where)
+def _yaml_value(file: IO[bytes], shown: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(file.read())
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DataError(f"{shown}: invalid YAML ({error}).") from error
+
+
+def _records(decode: Callable[[IO[bytes], str], Any]) -> Callable[[IO[bytes], Source, str], Iterator[RawRow]]:
+    """One row per item of the list at `records`, or per key; items that are no objects become `{"value": item}`."""
+
+    def read(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+        value = decode(file, shown)
+        for key in source.records:
+            if not isinstance(value, dict) or key not in value:
+                raise DataError(f"{shown}: there is no '{key}' on the way {' → '.join(source.records)}.")
+            value = value[key]
+        if isinstance(value, dict):
+            value = [{"_key": key, **_row(item)} for key, item in value.items()]
+        if not isinstance(value, list):
+            raise DataError(f"{shown}: a list of objects is expected, not {type(value).__name__}.")
+        for number, item in enumerate(value, 1):
+            yield RawRow(_row(item), f"{shown}, record {number}")
+
+    return read
+
+
+def _row(value: Any) -> Row:
+    return value if isinstance(value, dict) else {"value": value}
 
 
 def _whole_object(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
-    yield RawRow(_object(_decoded(file, shown), shown), shown)
-
-
-def _object(value: Any, where: str) -> Row:
+    value = _json_value(file, shown)
     if not isinstance(value, dict):
-        raise DataError(f"{where}: an object is expected, not {type(value).__name__}.")
-    return value
+        raise DataError(f"{shown}: an object is expected, not {type(value).__name__}.")
+    yield RawRow(value, shown)
 
 
 def _delimited(delimiter: str) -> Callable[[IO[bytes], Source, str], Iterator[RawRow]]:
@@ -236,7 +253,8 @@ def _pyarrow(shown: str) -> Any:
 
 _READERS: dict[str, Callable[[IO[bytes], Source, str], Iterator[RawRow]]] = {
     "jsonl": _jsonl,
-    "json": _json,
+    "json": _records(_json_value),
+    "yaml": _records(_yaml_value),
     "object": _whole_object,
     "csv": _delimited(","),
     "tsv": _delimited("\t"),
