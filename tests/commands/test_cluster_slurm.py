@@ -12,7 +12,8 @@ import time
 
 import pytest
 from tests.commands.clusters import SERVED, SUMS, Place, answers, reachable_server
-from tests.commands.running import rows_of
+from tests.commands.running import rows_of, write
+from tests.commands.test_several_models import HOSTED, TASK, line
 from tests.launch.slurm_cluster import require_cluster
 
 
@@ -69,6 +70,15 @@ def test_data_is_prepared_where_jobs_find_it(place):
     assert unknown.returncode != 0
     assert "did you mean 'gsm8k'" in unknown.stderr
     assert len(place.experiments("prepare_data")) == 0
+
+
+def test_two_models_on_nodes_of_their_own(place):
+    (place.folder / "task.py").write_text(TASK)
+    write(place.folder / "in.jsonl", SUMS)
+    done = place.ns(f"{line(HOSTED)} --cluster=real --expname=both")
+    assert done.returncode == 0, done.stderr
+    assert place.ended("both") == {"generate": "completed"}, place.logs("both")
+    assert {row["generation"] for row in rows_of(place.folder / "out/output.jsonl")} == {"one and two"}
 
 
 def test_a_server_on_another_node_is_found(place):

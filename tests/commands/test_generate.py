@@ -281,7 +281,7 @@ def test_the_users_command_runs_once_per_merged_seed(here, fake_server):
     assert (here / "after").read_text() == "x\nx\n"
 
 
-@pytest.mark.parametrize("option", ["--generation_module=x.py", "++enable_audio=true"])
+@pytest.mark.parametrize("option", ["++enable_audio=true"])
 def test_what_comes_later_is_said_so(here, fake_server, option):
     server = fake_server(TABLE)
     done = ns(line(server, option), cwd=here)

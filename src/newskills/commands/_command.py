@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 LATER = {
     "judge_generation_module": "own judge modules are",
     "judge_step_fn": "own steps of judges are",
-    "generation_module": "custom generation modules are",
 }
 """Options of the reference system that later versions bring."""
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from newskills.commands import _generating
 from newskills.commands._cluster import paths_of
-from newskills.commands._model import choose_model
+from newskills.commands._model import choose_models
 from newskills.commands._plan_view import settings_of
 from newskills.commands._submitting import Prepared, prepared
 from newskills.commands._unit_checks import check_inputs, check_prompts, fetch_weights
@@ -53,11 +53,12 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
         return None
     if options.wandb_name is not None:
         notice("--wandb_name has no effect on clusters: ns generate writes no metrics there")
-    host = choose_model(options, parsed.overrides, elsewhere=True).host
+    choice = choose_models(options, parsed.overrides, elsewhere=True)
     check_inputs(left, paths, shell, after=options.run_after)
-    check_prompts(left, hosted=host is not None, paths=paths)
+    check_prompts(left, hosted=choice.host is not None, paths=paths)
     if not options.dry_run:
-        fetch_weights(host, paths)
+        for host in (choice.host, *choice.more.values()):
+            fetch_weights(host, paths)
     plan = Plan()
     shared = UnitJobs(
         options=options,
@@ -70,7 +71,8 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
             log_dir=str(folder / "generation-logs"),
             sequential=options.single_node_mode == "sequential",
         ),
-        host=host,
+        host=choice.host,
+        more=choice.more,
         parts=parts_of(options, cluster),
         name="generate",
         preprocess_cmd=options.preprocess_cmd,

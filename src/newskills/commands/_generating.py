@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from newskills.base.errors import ConfigError, NewskillsError
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.commands._cluster import Paths, placed
-from newskills.commands._model import choose_model, hosting_of
+from newskills.commands._model import choose_models, hosting_of
 from newskills.commands._options import tracking_of
 from newskills.commands._sandbox import check_sandbox, sandbox_layer
 from newskills.commands._submitting import Prepared, finished, run_prepared
@@ -33,6 +34,7 @@ from newskills.config.ids import parse_ids
 from newskills.config.layers import Layer
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.experiments import Experiment
+from newskills.run.config import GenerationConfig
 from newskills.run.execute import execute
 from newskills.run.hosting import address_of, check_units, hosted
 from newskills.run.judging import judge_layer
@@ -96,10 +98,11 @@ def plan(
 ) -> list[PlannedUnit]:
     """All units, resolved; `there`: the paths of a cluster. Raises NewskillsError for anything that does not fit."""
     options = parsed.options
-    choice = choose_model(options, parsed.overrides, elsewhere=there is not None)
+    choice = choose_models(options, parsed.overrides, elsewhere=there is not None)
     user = user_layer(parsed.overrides, consumed=BENCHMARK_KEYS)
     judging = [judge_layer(Judge(kind="math_judge"))] if options.generation_type == "math_judge" else []
-    layers = [*judging, choice.layer, *([address] if address else []), sandbox_layer(options), user]
+    module = [_solver_of(options.generation_module, there)] if options.generation_module else []
+    layers = [*judging, *module, choice.layer, *([address] if address else []), sandbox_layer(options), user]
     pieces = Pieces(
         seeds=_seeds(options),
         num_chunks=options.num_chunks,
@@ -116,6 +119,7 @@ def plan(
     else:
         planned = file_units(_input(parsed, there), output_dir=folder, pieces=pieces, layers=layers)
     check_sandbox(options, planned)
+    _check_models(planned[0].unit.config)
     return planned
 
 
@@ -130,7 +134,7 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
     waiting = [file for file in files if options.rerun_done or not done_path(file).exists()]
     output_dir = planned[0].unit.merged.parent
     logs = Path(options.log_dir or output_dir / "generation-logs")
-    hosting = hosting_of(choose_model(options, parsed.overrides), options, logs)
+    hosting = hosting_of(choose_models(options, parsed.overrides), options, logs)
     check_units(planned, hosting)
     with hosted(hosting, planned, rerun_done=options.rerun_done) as server:
         units = tuple(p.unit for p in (plan(parsed, address_of(server)) if server else planned))
@@ -150,6 +154,26 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
     if tracking is not None and done.exit_code == 0:
         log_reports(tracking, [], {"generate": Path(done.units[0].output)})
     return done
+
+
+def _solver_of(module: str, there: Paths | None) -> Layer:
+    """`--generation_module`: a module or a file with `SOLVER`, or what else makes one behind `::`.
+
+    Jobs that see the same disks find the file where it is, others where the packaged code has it.
+    """
+    where, _, maker = module.partition("::")
+    if there is not None and there.here(os.path.abspath(where)) and not there.contained:
+        where = os.path.abspath(where)
+    return Layer("--generation_module", {"solver": f"{where}::{maker or 'SOLVER'}"})
+
+
+def _check_models(config: GenerationConfig) -> None:
+    if config.models and "::" not in config.solver:
+        roles = ", ".join(config.models)
+        raise ConfigError(
+            f"Several models ({roles} besides the first) need a generation module that asks them.",
+            hint="Give --generation_module=FILE.py::MAKER: its solver finds them in kit.models by these names.",
+        )
 
 
 def _output_dir(parsed: Parsed[Options]) -> Path:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which model a command uses: a running endpoint, a server started for it, or an API. For one model at a time."""
+"""Which models a command uses: running endpoints, servers started for it, or APIs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError
 from newskills.base.registry import fold
@@ -22,14 +23,28 @@ from newskills.models.serving.gpus import visible_gpus
 from newskills.run.hosting import Hosting
 
 CPU_SERVERS = frozenset({"llamacpp"})
+LISTS = (
+    "model",
+    "server_type",
+    "server_address",
+    "server_gpus",
+    "server_nodes",
+    "server_entrypoint",
+)
+ARGUMENTS = "server_args"
+"""Options with a value for each model; of the last one, a single model may have several."""
+ROLE = "model"
+"""Of the second model and those that follow, with their numbers from 1."""
+O = TypeVar("O", bound=ModelOptions)  # noqa: E741 - O as in options
 REMOTE = frozenset({"openai", "azureopenai", "gemini", "anthropic", "nim", "litellm", "custom"})
 
 
 class ModelChoice(Struct, frozen=True, kw_only=True):
-    """`layer` configures the client; `host` is the server to start first, if any."""
+    """`layer` configures the client; `host` is the server to start first, if any; `more`: those of further roles."""
 
     layer: Layer
     host: ServeSpec | None = None
+    more: dict[str, ServeSpec] = {}
 
 
 def choose_model(options: ModelOptions, overrides: Mapping[str, Text], *, elsewhere: bool = False) -> ModelChoice:
@@ -59,11 +74,42 @@ def choose_model(options: ModelOptions, overrides: Mapping[str, Text], *, elsewh
     return ModelChoice(layer=Layer("--model, --server_*", values), host=host)
 
 
+def choose_models(options: ModelOptions, overrides: Mapping[str, Text], *, elsewhere: bool = False) -> ModelChoice:
+    """The same for several: the first is the main one, the others have the roles model1, model2, … for the solver.
+
+    A single value of an option counts for all. Raises ConfigError.
+    """
+    count = max(len(getattr(options, name)) for name in LISTS)
+    if count < 2:
+        return choose_model(options, overrides, elsewhere=elsewhere)
+    for name in (*LISTS, ARGUMENTS):
+        if len(getattr(options, name)) not in (0, 1, count):
+            raise ConfigError(f"--{name} has {len(getattr(options, name))} values for {count} models.")
+    first = choose_model(one_of(options, 0), overrides, elsewhere=elsewhere)
+    values = dict(first.layer.values)
+    more: dict[str, ServeSpec] = {}
+    for number in range(1, count):
+        role = f"{ROLE}{number}"
+        choice = choose_model(one_of(options, number), {}, elsewhere=elsewhere)
+        values |= {f"models.{role}.{key.removeprefix('server.')}": v for key, v in choice.layer.values.items()}
+        if choice.host is not None:
+            more[role] = choice.host
+    return ModelChoice(layer=Layer(first.layer.source, values), host=first.host, more=more)
+
+
+def one_of(options: O, number: int) -> O:
+    """`options` with those of one model."""
+    mine = {name: getattr(options, name) for name in (*LISTS, ARGUMENTS, "server_container")}
+    return replace(options, **{name: v if len(v) < 2 else v[number : number + 1] for name, v in mine.items()})
+
+
 def hosting_of(choice: ModelChoice, options: ModelOptions, logs: Path) -> Hosting | None:
     """The server to start for a run, with its log in `logs`; None where none is to be started."""
-    if choice.host is None:
+    if choice.host is None and not choice.more:
         return None
-    return Hosting(spec=choice.host, log=logs / "server.log", timeout=options.server_timeout)
+    return Hosting(
+        spec=choice.host, log=logs / "server.log", timeout=options.server_timeout, more=dict(choice.more)
+    )
 
 
 def serve_spec(options: ModelOptions, *, elsewhere: bool = False) -> ServeSpec:
@@ -81,7 +127,7 @@ def serve_spec(options: ModelOptions, *, elsewhere: bool = False) -> ServeSpec:
 
 
 def _check_single(options: ModelOptions) -> None:
-    for name in ("model", "server_type", "server_address", "server_gpus", "server_nodes", "server_entrypoint"):
+    for name in LISTS:
         if len(getattr(options, name)) > 1:
             raise ConfigError(f"--{name} has several values; this command uses one model.")
 

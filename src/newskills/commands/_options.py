@@ -91,7 +91,9 @@ class PlacementOptions(ClusterOptions, frozen=True, kw_only=True):
 class ModelOptions(PlacementOptions, frozen=True, kw_only=True):
     """Which model, and where it is served."""
 
-    model: Annotated[list[str], doc("name or path of the model", SERVER)] = []
+    model: Annotated[
+        list[str], doc("name or path of the model (ns generate: of several, for a --generation_module)", SERVER)
+    ] = []
     server_type: Annotated[
         list[str],
         doc("openai, vllm, sglang, trtllm, megatron, llamacpp, azureopenai, gemini, anthropic, …", SERVER),

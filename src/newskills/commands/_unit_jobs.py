@@ -7,7 +7,7 @@ import itertools
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Ref, Script, Word
 from newskills.commands._cluster import Paths, hardware
+from newskills.commands._model import ROLE, one_of
 from newskills.commands._options import ModelOptions, PlacementOptions, WorkOptions
 from newskills.launch.clients import around
 from newskills.launch.cluster import ClusterConfig
@@ -51,11 +52,13 @@ class RunScript(JobScript):
     """`python -m newskills.run` over the run.json in the job's folder.
 
     server   of this job, for units that name none; None: all of them name one
+    more     the same for further models, by role
     secrets  names of variables with keys that were given as values
     """
 
     _: KW_ONLY
     server: ServerScript | None = None
+    more: Mapping[str, ServerScript] = field(default_factory=dict)
     sandbox: SandboxScript | None = None
     preprocess_cmd: str | None = None
     secrets: tuple[str, ...] = ()
@@ -64,7 +67,10 @@ class RunScript(JobScript):
         words: list[Word] = [context.python, "-m", "newskills.run", Ref(context.own, "folder")]
         if self.server is not None:
             words += ["--server", context.ref(self.server)]
-        keys = (*self.secrets, *server_secrets(self.server, context))
+        for role, server in self.more.items():
+            words += ["--server", msgspec.structs.replace(context.ref(server), before=f"{role}=")]
+        servers = (self.server, *self.more.values())
+        keys = (*self.secrets, *(name for server in servers for name in server_secrets(server, context)))
         secrets = (*dict.fromkeys(keys), *(sandbox_secrets(context) if self.sandbox else ()))
         env = sandbox_env(self.sandbox, context)
         return self._script(around(words, self.preprocess_cmd, None), context, env=env, secrets=secrets)
@@ -107,6 +113,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
     paths: Paths
     spec: RunSpec
     host: ServeSpec | None = None
+    more: dict[str, ServeSpec] = {}
     parts: int = -1
     name: str = "run"
     preprocess_cmd: str | None = None
@@ -135,7 +142,8 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         spec, secrets = spec.sealed()
         text = msgspec.json.format(msgspec.json.encode(spec), indent=1).decode() + "\n"
         plan.secrets |= secrets
-        named = {unit.config.server.api_key_env_var for unit in units}
+        clients = [one for unit in units for one in (unit.config.server, *unit.config.models.values())]
+        named = {client.api_key_env_var for client in clients}
         keys = (*secrets, *sorted(name for name in named if name and name in os.environ))
         server = server_script(self.host, options) if self.host is not None else None
         own, _ = key_of(units[0].config.server, os.environ)
@@ -143,8 +151,10 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
             plan.secrets[server.key_variable] = own
         needed = any(unit.config.needs_sandbox or grades_by_running(unit.config) for unit in units)
         sandbox = sandbox_script(options) if options.with_sandbox and needed else None
+        more = {role: server_script(host, options) for role, host in self.more.items()}
         client = RunScript(
             server=server,
+            more=more,
             sandbox=sandbox,
             preprocess_cmd=self.preprocess_cmd,
             secrets=keys,
@@ -152,7 +162,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         )
         return plan.add(
             name,
-            groups_of(client, options, server=server, sandbox=sandbox),
+            [*groups_of(client, options, server=server, sandbox=sandbox), *server_groups(more, options)],
             unique([job for path in inputs for job in (self.makers or {}).get(path, ())]),
             files={RUN_FILE: text},
             copies=options.dependent_jobs,
@@ -218,6 +228,17 @@ def groups_of(
         gpus, nodes = max(server.num_gpus, needs.pop("gpus", 0)), max(server.num_nodes, needs.pop("nodes", 1))
         needed = hardware(options, gpus=gpus, nodes=nodes, **needs)
     return [CommandGroup([served, *beside], hardware=needed, name=MAIN)]
+
+
+def server_groups(servers: Mapping[str, ServerScript], options: ModelOptions) -> list[CommandGroup]:
+    """Servers of further models, by role, each on nodes of its own."""
+    groups = []
+    for role, server in servers.items():
+        container = container_of(server, one_of(options, int(role.removeprefix(ROLE))))
+        name = f"{SERVER}-{role}"
+        needed = hardware(options, gpus=server.num_gpus, nodes=server.num_nodes)
+        groups.append(CommandGroup([Command(server, container=container, name=name)], hardware=needed, name=name))
+    return groups
 
 
 def job_group(script: JobScript, options: PlacementOptions, **needs: Any) -> CommandGroup:

@@ -25,6 +25,10 @@ class Options(WorkOptions, frozen=True, kw_only=True):
         Literal["generate", "math_judge"] | None,
         doc("math_judge: ask whether predicted_answer and expected_answer are the same"),
     ] = None
+    generation_module: Annotated[
+        str | None,
+        doc("a task of your own: module::maker or file.py::maker of a solver (without ::, its SOLVER)"),
+    ] = None
     num_random_seeds: Annotated[
         AtLeastOne | None, doc("samples of each row, at temperature 0.7 unless told", SEEDS)
     ] = None

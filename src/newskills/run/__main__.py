@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m newskills.run DIR [--server URL]`: executes `DIR/run.json`.
+"""`python -m newskills.run DIR [--server URL] [--server ROLE=URL …]`: executes `DIR/run.json`.
 
-`--server` is where the server answers that was started beside this run: for units that name no server of their own.
+`--server` is where a server answers that was started beside this run: for units that name no server of their own, or
+none for the model of that role.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +21,7 @@ from msgspec import structs
 from newskills.base.errors import ConfigError, NewskillsError
 
 if TYPE_CHECKING:
+    from newskills.run.config import Server
     from newskills.run.spec import RunSpec
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -26,7 +29,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 def check_servers(spec: RunSpec) -> None:
     """Refuses servers of this machine that are gone: a server that was started for a run ends with it."""
-    for url in dict.fromkeys(unit.config.server.base_url for unit in spec.units):
+    servers = [server for unit in spec.units for server in (unit.config.server, *unit.config.models.values())]
+    for url in dict.fromkeys(server.base_url for server in servers):
         address = urlsplit(url or "")
         if address.hostname not in LOOPBACK or address.port is None:
             continue
@@ -40,35 +44,43 @@ def check_servers(spec: RunSpec) -> None:
             ) from error
 
 
-def with_server(spec: RunSpec, address: str) -> RunSpec:
-    """`spec` with `address` (http://host:port) where no server is named."""
+def with_servers(spec: RunSpec, addresses: Mapping[str, str]) -> RunSpec:
+    """`spec` with addresses (http://host:port) by role, empty for the main model, where no server is named."""
+
+    def placed(server: Server, role: str) -> Server:
+        if server.base_url is not None or role not in addresses:
+            return server
+        return structs.replace(server, base_url=f"{addresses[role].rstrip('/')}/v1")
+
     units = []
     for unit in spec.units:
-        if (server := unit.config.server).base_url is None:
-            server = structs.replace(server, base_url=f"{address.rstrip('/')}/v1")
-        units.append(structs.replace(unit, config=structs.replace(unit.config, server=server)))
+        models = {role: placed(server, role) for role, server in unit.config.models.items()}
+        config = structs.replace(unit.config, server=placed(unit.config.server, ""), models=models)
+        units.append(structs.replace(unit, config=config))
     return structs.replace(spec, units=tuple(units))
 
 
-def _arguments(argv: list[str]) -> tuple[Path, str]:
-    """(folder, address or nothing). Raises ConfigError."""
+def _arguments(argv: list[str]) -> tuple[Path, dict[str, str]]:
+    """(folder, addresses by role). Raises ConfigError."""
     folder, *rest = argv or [""]
-    if not folder or (rest and (rest[0] != "--server" or len(rest) != 2)):
-        raise ConfigError("usage: python -m newskills.run DIR [--server URL]   (DIR holds run.json)")
-    return Path(folder), rest[1] if rest else ""
+    if not folder or len(rest) % 2 or any(word != "--server" for word in rest[::2]):
+        raise ConfigError(
+            "usage: python -m newskills.run DIR [--server URL] [--server ROLE=URL …]   (DIR holds run.json)"
+        )
+    named = [word.partition("=")[::2] if not word.startswith("http") else ("", word) for word in rest[1::2]]
+    return Path(folder), dict(named)
 
 
 def main(argv: list[str]) -> int:
     """Exit code of the run."""
     try:
-        folder, address = _arguments(argv)
+        folder, addresses = _arguments(argv)
         from newskills.run.execute import execute
         from newskills.run.spec import load_spec
 
         spec = load_spec(folder)
         again = structs.replace(spec, rerun_done=False)
-        if address:
-            spec = with_server(spec, address)
+        spec = with_servers(spec, addresses)
         if spec.working_dir and Path(spec.working_dir).is_dir():
             os.chdir(spec.working_dir)
         check_servers(spec)

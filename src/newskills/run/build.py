@@ -91,7 +91,8 @@ class Recipe:
 
     def check_model(self, config: GenerationConfig) -> None:
         """Raises ConfigError (a setting that the backend cannot honour), UnknownNameError, AuthError (no key)."""
-        check_inference(self.model(config.server, 1), config.inference, tools=bool(config.tool_modules))
+        for server in (config.server, *config.models.values()):
+            check_inference(self.model(server, 1), config.inference, tools=bool(config.tool_modules))
 
     def context_strategy(self, config: GenerationConfig) -> ContextStrategy | None:
         """What to do about a request that is too long; None = nothing. Raises ConfigError (no tokenizer)."""

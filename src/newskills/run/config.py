@@ -90,6 +90,10 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = None
     chat_template_kwargs: Annotated[Row, Meta(description="arguments of the chat template")] = {}
     server: Server = Server()
+    models: Annotated[
+        dict[str, Server],
+        Meta(description="further models by role, for a solver that asks several (++models.critic.model=NAME …)"),
+    ] = {}
     inference: Inference = Inference()
     max_samples: Annotated[int, Meta(ge=-1, description="only the first n rows (of the chunk); -1 = all")] = -1
     skip_filled: Annotated[bool, Meta(description="keep finished work of an earlier run")] = False

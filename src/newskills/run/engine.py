@@ -14,6 +14,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from msgspec import structs
+
 from newskills.base.aio import guarded
 from newskills.base.errors import NewskillsError, SandboxError
 from newskills.base.protocols import Kit
@@ -45,11 +47,11 @@ class Lane:
         self.solver = prepared.solver
         self.kit = kit
         self.finish: asyncio.Task[None] | None = None
-        self._endpoint, self._grading = kit.models[MAIN], grading
+        self._endpoints, self._grading = kit.models, grading
 
     def open(self, disk: Disk, on_error: Callable[[NewskillsError], None]) -> None:
         self.run.open(self.solver, disk, on_error, self._grading)
-        self.kit.models = {MAIN: self.run.cached(self._endpoint)}
+        self.kit.models = {**self._endpoints, MAIN: self.run.cached(self._endpoints[MAIN])}
 
 
 class Engine:
@@ -90,9 +92,10 @@ class Engine:
 
     def _lane(self, prepared: Prepared) -> Lane:
         config = prepared.run.config
-        endpoint = self._endpoint(config, prepared.run.kept > 0)
+        servers = {**config.models, MAIN: config.server}
+        models = {role: self._endpoint(config, server, prepared.run.kept > 0) for role, server in servers.items()}
         sandbox = self._sandboxes.get(config.sandbox)
-        kit = Kit(models={MAIN: endpoint}, sandbox=sandbox, tools=self._toolboxes.get(config, sandbox))
+        kit = Kit(models=models, sandbox=sandbox, tools=self._toolboxes.get(config, sandbox))
         return Lane(prepared, kit, self._grading(config))
 
     async def _start_instruments(self) -> None:
@@ -108,8 +111,9 @@ class Engine:
             if (toolbox := self._toolboxes.get(config, sandbox)) is not None:
                 await toolbox.open()
 
-    def _endpoint(self, config: GenerationConfig, proven: bool) -> Endpoint:
-        server = config.server.endpoint()
+    def _endpoint(self, config: GenerationConfig, server: Server, proven: bool) -> Endpoint:
+        config = structs.replace(config, server=server)
+        server = server.endpoint()
         if server not in self._endpoints:
             policy = Policy(
                 concurrency=config.max_concurrent_requests,

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model server for the length of a run."""
+"""Model servers for the length of a run."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,43 +14,70 @@ from msgspec import Struct
 from newskills.config.layers import Layer
 from newskills.models.config import key_of
 from newskills.models.serving import ServeSpec
+from newskills.models.serving.gpus import gpu_shares
 from newskills.run.execute import check
 from newskills.run.plan import PlannedUnit
 from newskills.run.prepare import asks_nothing
 from newskills.run.servers import RunningServer, running_server
+from newskills.solve.chat import MAIN
 
 
 class Hosting(Struct, frozen=True, kw_only=True):
-    """A server to start for the run, and how long it may take."""
+    """Servers to start for the run, and how long each may take.
 
-    spec: ServeSpec
+    spec  for the main model; None: that one is somebody else's
+    more  the same for further models, by role
+    """
+
+    spec: ServeSpec | None
     log: Path
     timeout: float
+    more: dict[str, ServeSpec] = {}
+
+    def specs(self) -> dict[str, ServeSpec]:
+        return {**({MAIN: self.spec} if self.spec is not None else {}), **self.more}
+
+    def log_of(self, role: str) -> Path:
+        return self.log if role == MAIN else self.log.with_name(f"{self.log.stem}-{role}{self.log.suffix}")
 
 
+@contextlib.contextmanager
 def hosted(
     hosting: Hosting | None, planned: Sequence[PlannedUnit], *, rerun_done: bool
-) -> AbstractContextManager[RunningServer | None]:
-    """The server of `hosting`, running inside the `with`; None where it is not needed.
+) -> Iterator[dict[str, RunningServer]]:
+    """The servers of `hosting` by role, running inside the `with`; none where they are not needed.
 
-    It is not needed where the endpoint is somebody else's, or no unit has anything to ask. Nobody else on this
-    machine can use it, where the engine can ask for a key.
+    They are not needed where the endpoints are somebody else's, or no unit has anything to ask. Nobody else on this
+    machine can use them, where the engine can ask for a key. Raises ConfigError where they want more GPUs than there
+    are.
     """
     if hosting is None or (not rerun_done and all(asks_nothing(piece.unit) for piece in planned)):
-        return nullcontext()
-    given, _ = key_of(planned[0].unit.config.server, os.environ)
-    key = given or secrets.token_hex(16)
-    return running_server(hosting.spec, log_path=hosting.log, timeout=hosting.timeout, key=key)
+        yield {}
+        return
+    config = planned[0].unit.config
+    specs = hosting.specs()
+    shares = gpu_shares({role: spec.num_gpus for role, spec in specs.items()})
+    with contextlib.ExitStack() as stack:
+        running = {}
+        for role, spec in specs.items():
+            given, _ = key_of(config.server if role == MAIN else config.models[role], os.environ)
+            key = given or secrets.token_hex(16)
+            server = running_server(spec, hosting.log_of(role), hosting.timeout, key=key, env=shares[role])
+            running[role] = stack.enter_context(server)
+        yield running
 
 
-def address_of(server: RunningServer | None) -> Layer | None:
-    """The layer that points the client at `server`."""
-    if server is None:
+def address_of(servers: Mapping[str, RunningServer]) -> Layer | None:
+    """The layer that points the clients at `servers`."""
+    if not servers:
         return None
-    key = {"server.api_key": server.key} if server.key else {}
-    return Layer(
-        "server started here", {"server.base_url": server.base_url, "server.model": server.model_name, **key}
-    )
+    values: dict[str, str] = {}
+    for role, server in servers.items():
+        where = "server" if role == MAIN else f"models.{role}"
+        values |= {f"{where}.base_url": server.base_url, f"{where}.model": server.model_name}
+        if server.key:
+            values[f"{where}.api_key"] = server.key
+    return Layer("server started here", values)
 
 
 def check_units(planned: Sequence[PlannedUnit], hosting: Hosting | None) -> None:

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -53,13 +53,19 @@ Beside = Callable[[RunningServer], contextlib.AbstractContextManager[object]]
 
 @contextlib.contextmanager
 def running_server(
-    spec: ServeSpec, log_path: Path, timeout: float, *, say: Say | None = None, key: str = ""
+    spec: ServeSpec,
+    log_path: Path,
+    timeout: float,
+    *,
+    say: Say | None = None,
+    key: str = "",
+    env: Mapping[str, str] = {},
 ) -> Iterator[RunningServer]:
     """The server of `spec`, ready inside the `with` and gone after it.
 
     `timeout` is in seconds from the start of the process; fetching weights does not count. `say` gets lines about
     what takes long (default: standard error). `key`: what clients must send, for engines that can ask for one; empty
-    = what the variable of that engine says.
+    = what the variable of that engine says. `env`: further variables of the server.
     Raises ServerStartError with the last lines of the log, ConfigError, DataError, StorageError.
     """
     if spec.num_nodes > 1:
@@ -70,8 +76,8 @@ def running_server(
     prepare(spec, say or _to_stderr)
     spec = _with_port(spec)
     command = serve_argv(spec)
-    if key and command.key_variable:
-        command = msgspec.structs.replace(command, env={**command.env, command.key_variable: key})
+    keys = {command.key_variable: key} if key and command.key_variable else {}
+    command = msgspec.structs.replace(command, env={**command.env, **env, **keys})
     process = _start(command, log_path)
     server = RunningServer(
         base_url=command.base_url,

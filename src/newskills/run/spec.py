@@ -14,7 +14,7 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Cause, Ledger, Outcome
 from newskills.base.store import write_json
 from newskills.models.config import key_of
-from newskills.run.config import GenerationConfig
+from newskills.run.config import GenerationConfig, Server
 from newskills.run.paths import Paths, chunk_path
 
 RUN_FILE = "run.json"
@@ -103,7 +103,13 @@ def masked(text: str) -> str:
 
 
 def _sealed(unit: Unit, secrets: dict[str, str]) -> Unit:
-    server = unit.config.server
+    config = unit.config
+    models = {role: _sealed_server(server, secrets) for role, server in config.models.items()}
+    config = msgspec.structs.replace(config, server=_sealed_server(config.server, secrets), models=models)
+    return msgspec.structs.replace(unit, config=config)
+
+
+def _sealed_server(server: Server, secrets: dict[str, str]) -> Server:
     if server.base_url is not None:
         server = msgspec.structs.replace(server, base_url=masked(server.base_url))
     if server.api_key is not None:
@@ -112,7 +118,7 @@ def _sealed(unit: Unit, secrets: dict[str, str]) -> Unit:
         name = names.get(key or "") or f"{SECRET}_{len(secrets)}"
         secrets[name] = key or ""
         server = msgspec.structs.replace(server, api_key=None, api_key_env_var=name)
-    return msgspec.structs.replace(unit, config=msgspec.structs.replace(unit.config, server=server))
+    return server
 
 
 Status = Literal["done", "failed", "interrupted", "stopped"]
