@@ -20,7 +20,9 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import PreparedData, prepare
-from newskills.benchmarks.fetch import FetchOptions
+from newskills.benchmarks.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.generate_catalog import built_in
+from newskills.benchmarks.sources import in_mirror
 from newskills.graders import make_grader
 
 pytestmark = pytest.mark.mirror
@@ -127,6 +129,14 @@ def _prepared(folder: Path, name: str) -> PreparedData:
 def _rows(folder: Path, name: str, split: str) -> list[Row]:
     places = {made.split: made.path for made in _prepared(folder, name).splits}
     return list(read_rows(places[split]))
+
+
+def test_what_is_called_verified_is_in_the_mirror_and_nothing_else(mirror: Path, tmp_path: Path) -> None:
+    fetcher = Fetcher(tmp_path, FetchOptions(mirror=str(mirror), offline=True))
+    for _, benchmark in built_in():
+        sources = [source for source in benchmark.sources if source.split == benchmark.split]
+        if sources and not benchmark.data:
+            assert any(in_mirror(source, fetcher) for source in sources) != benchmark.unverified, benchmark.name
 
 
 @pytest.mark.parametrize(("name", "split"), COUNTS)

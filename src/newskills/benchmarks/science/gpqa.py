@@ -70,6 +70,7 @@ BENCHMARK = Benchmark(
     homepage="https://huggingface.co/datasets/Idavidrein/gpqa",
     citation="arXiv:2311.12022",
     chance=0.25,
+    unverified=True,
     traps=(
         "Options are shuffled with seed 42 in item order (option_order); another order changes the score.",
         "Gated: accept the terms on its page and set HF_TOKEN.",
