@@ -59,6 +59,8 @@ def test_choices() -> None:
         ("A. in set A B. in set B B) twice", ["in set A", "in set B B) twice"]),
         (r"A) $\left(a, b)\right)$ B) $(a)$", [r"$\left(a, b)\right)$", "$(a)$"]),
         ("A) one\nB) two", ["one", "two"]),
+        ("['a ) 16 %', 'b ) 20 %', 'c ) none']", ["16 %", "20 %", "none"]),
+        ("A) $f'$ B) $f''", ["$f'$", "$f''"]),
     ],
 )  # fmt: skip
 def test_options_of_one_text(text: str, options: list[str]) -> None:
@@ -77,3 +79,5 @@ def test_columns_get_the_names_of_prompts() -> None:
     }  # fmt: skip
     with pytest.raises(KeyError, match="solution"):
         renamed(row, solution="reference_solution")
+    with pytest.raises(ValueError, match="nothing in the column 'answer'"):
+        renamed(row | {"answer": None}, answer="expected_answer")

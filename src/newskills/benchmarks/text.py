@@ -76,22 +76,26 @@ def shuffled(options: Sequence[str], key: str) -> tuple[list[str], list[int]]:
 def renamed(raw: Row, **names: str) -> Row:
     """The row with some columns under the names that prompts and graders use (`question="problem"`), as texts.
 
-    Raises KeyError for a column that is missing.
+    Raises KeyError for a column that is missing, ValueError for one without a value.
     """
+    if without := [column for column in names if raw[column] is None]:
+        raise ValueError(f"there is nothing in the column '{without[0]}'")
     new = {given: str(raw[column]) for column, given in names.items()}
     return {**{column: value for column, value in raw.items() if column not in names}, **new}
 
 
 def split_options(text: str) -> list[str]:
-    """The options of a text such as `A) 12 B) 15 C) 20` or `a ) 12 , b ) 15`, without their letters.
+    """The options of a text such as `A) 12 B) 15 C) 20`, `a ) 12 , b ) 15` or `['a ) 12', 'b ) 15']`, without letters.
 
     Raises ValueError where there are fewer than two.
     """
     text = text.strip()
-    letters = ascii_uppercase if text[:1].isupper() else ascii_lowercase
+    around = " ,\n" + ("'\"" if text.startswith("[") else "")
+    text = text.strip("[]") if text.startswith("[") else text
+    letters = ascii_uppercase if text.strip(around)[:1].isupper() else ascii_lowercase
     starts: list[re.Match[str]] = []
     for letter in letters:
-        mark = re.compile(rf"(?:\A|(?<=[\s,])){letter}\s?[).]\s*")
+        mark = re.compile(rf"(?:\A|(?<=[\s{around}])){letter}\s?[).]\s*")
         found = mark.search(text, starts[-1].end() if starts else 0)
         if found is None:
             break
@@ -99,4 +103,4 @@ def split_options(text: str) -> list[str]:
     if len(starts) < 2:
         raise ValueError(f"{text!r} holds no lettered options")
     ends = [following.start() for following in starts[1:]] + [len(text)]
-    return [text[start.end() : end].rstrip(" ,\n") for start, end in zip(starts, ends, strict=True)]
+    return [text[start.end() : end].rstrip(around) for start, end in zip(starts, ends, strict=True)]
