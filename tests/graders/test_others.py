@@ -51,6 +51,8 @@ def test_mistakes_in_settings_are_told() -> None:
         ("answer: b", "B"),
         ("Answer: A. But no.\nAnswer: B", "B"),
         ("الإجابة: ب", "B"),
+        ("答案是C", "C"),
+        ("Die Antwort ist D.", "D"),
         (r"\boxed{Ｂ}", "B"),
         ("<think>Answer: A</think>Answer: B", "B"),
     ],

@@ -22,9 +22,11 @@ _ALPHABETS = str.maketrans(
     | _FULL_WIDTH
 )
 _ALONE = re.compile(r"(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])")
+_LANGUAGES = "answer antwort réponse respuesta risposta resposta ответ 答案 答え 정답 الإجابة উত্তর"
+_LABELS = _LANGUAGES.split()
 _ANSWER = (
-    r"(?:answer|antwort|réponse|respuesta|risposta|resposta|ответ|答案|答え|정답|الإجابة|উত্তর)"
-    r"[\s*_:：]*+(?:(?:is|ist|est|es|è|é|是|为)(?![A-Za-z])[\s*_:：]*+)?[$(\\{*_\s]*+"
+    rf"(?:{'|'.join(_LABELS)})"
+    r"[\s*_:：]*+(?:(?:(?:is|ist|est|es|è|é)(?![A-Za-z])|是|为)[\s*_:：]*+)?[$(\\{*_\s]*+"
 )
 _ANSWER_LINE = re.compile(
     _ANSWER + r"(?:(?:boxed|text|mathrm)\s*+\{[\s*_$(]*+)*+([A-Za-zＡ-Ｚａ-ｚأبجدهاإঅবডঢকখগঘ])(?![A-Za-z0-9])",
@@ -104,8 +106,7 @@ class MultichoiceGrader:
         relaxed = bool(record.get("relaxed", self.config.relaxed))
         patterns = record.get("extract_regex", self.config.extract_regex)
         from_regex = _by_regex(text, [patterns] if isinstance(patterns, str) else list(patterns))
-        found = extract(text, Policy(extract_from_boxed=True))
-        from_box = (found.answer, "box") if found.answer is not None and found.how in ("box", "boxes") else None
+        from_box = _by_box(text)
         if relaxed:
             chosen = from_regex or from_box
         else:
@@ -167,15 +168,27 @@ def _meant(candidate: str, count: int, names: Mapping[str, str]) -> str | None:
 
 def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | None:
     """What the last "Answer: …" gives: a letter, or the text of an option."""
+    lower = text.lower()
+    places = [at for label in _LABELS if (at := lower.find(label)) >= 0]
+    if not places:
+        return None
+    start = min(places) if len(lower) == len(text) else 0
     lettered = named = None
-    for match in _ANSWER_LINE.finditer(text):
+    for match in _ANSWER_LINE.finditer(text, start):
         lettered = match
     last = lettered.start() if lettered else -1
-    for match in _ANSWER_TEXT.finditer(text) if names else ():
+    for match in _ANSWER_TEXT.finditer(text, start) if names else ():
         said = match[1]
         letter = names.get(_folded(said)) or names.get(_folded(_CLAUSE.split(said, maxsplit=1)[0]))
         named = letter if letter and match.start() >= last else named
     return named or (_letter(lettered[1], count) if lettered else None)
+
+
+def _by_box(text: str) -> tuple[str, str] | None:
+    if "box" not in text:
+        return None
+    found = extract(text, Policy(extract_from_boxed=True))
+    return (found.answer, "box") if found.answer is not None and found.how in ("box", "boxes") else None
 
 
 def _by_regex(text: str, patterns: list[str]) -> tuple[str, str] | None:
