@@ -43,7 +43,7 @@ def here(tmp_path):
 
 
 def test_a_group_is_evaluated_and_scored(here, fake_server):
-    server = fake_server(Script(answer=Answer(kind="fixed", text="The answer is \\boxed{0}.")))
+    server = fake_server(Script(answer=Answer(kind="text", text="The answer is \\boxed{0}.")))
     work = f"--server_type=vllm --model=fake --server_address={server.url} --data_dir data --output_dir out"
     done = ns(f"ns eval --benchmarks ./sums.py {work}", cwd=here)
     assert done.returncode == 0, done.stderr
@@ -64,7 +64,7 @@ def test_a_group_is_evaluated_and_scored(here, fake_server):
 
 
 def test_as_many_samples_as_are_asked_for(here, fake_server):
-    server = fake_server(Script(answer=Answer(kind="fixed", text="\\boxed{0}")))
+    server = fake_server(Script(answer=Answer(kind="text", text="\\boxed{0}")))
     work = f"--server_type=vllm --model=fake --server_address={server.url} --data_dir data --output_dir out"
     done = ns(f"ns eval --benchmarks ./sums.py:3 {work}", cwd=here)
     assert done.returncode == 0, done.stderr
@@ -101,7 +101,7 @@ def test_a_group_of_the_reference_systems_packages(tmp_path, fake_server):
         (tmp_path / "theirs" / name).write_text(text)
     done = ns("ns prepare_data ./theirs", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    server = fake_server(Script(answer=Answer(kind="fixed", text="\\boxed{0}")))
+    server = fake_server(Script(answer=Answer(kind="text", text="\\boxed{0}")))
     work = f"--server_type=vllm --model=fake --server_address={server.url} --output_dir out"
     done = ns("ns eval --benchmarks theirs", *work.split(), cwd=tmp_path, env={"NEMO_SKILLS_EXTRA_DATASETS": "."})
     assert done.returncode == 0, done.stderr
