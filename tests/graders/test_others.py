@@ -270,6 +270,11 @@ def test_options_by_name(generation: str, letter: str | None) -> None:
     assert score.fields == {"predicted_answer": letter, "symbolic_correct": letter == "C"}
 
 
+def test_options_in_a_list_have_names() -> None:
+    record = {"generation": "Answer: maybe", "expected_answer": "maybe", "options": ["yes", "no", "maybe"]}
+    assert make_grader("multichoice", {}).grade(record).fields["predicted_answer"] == "C"
+
+
 def test_names_of_options_do_not_hide_letters() -> None:
     options = {"A": "B", "B": "A man", "C": "A dog"}
     assert choose(r"\boxed{A man}", "B", options).fields["predicted_answer"] == "B"

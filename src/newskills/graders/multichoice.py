@@ -56,7 +56,8 @@ class MultichoiceConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields
 class MultichoiceGrader:
     """Fields written: `predicted_answer` (a letter or null), `symbolic_correct`.
 
-    An option may also be named by its text, in the reply and as the gold answer: `{"A": "Yes", "B": "Maybe"}`.
+    An option may also be named by its text, in the reply and as the gold answer: options are the fields `A`, `B`, …,
+    or else the list `options`.
     """
 
     name = "multichoice"
@@ -146,9 +147,12 @@ def choices(record: Row) -> int:
 
 def _names(record: Row) -> dict[str, str]:
     """Folded text of an option → its letter, for options that differ in more than their dress (Yes, No, Maybe)."""
+    options: list[tuple[str, object]] = [(c, record[c]) for c in takewhile(record.__contains__, ascii_uppercase)]
+    if not options and isinstance(listed := record.get("options"), list):
+        options = list(zip(ascii_uppercase, listed, strict=False))
     letters: dict[str, str] = {}
-    for letter in takewhile(lambda letter: letter in record, ascii_uppercase):
-        name = _folded(str(record[letter]))
+    for letter, option in options:
+        name = _folded(str(option))
         if len(name) > 1:
             letters[name] = "" if name in letters else letter
     return {name: letter for name, letter in letters.items() if letter}
