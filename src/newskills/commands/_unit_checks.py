@@ -57,7 +57,8 @@ def check_inputs(units: Sequence[Unit], paths: Paths, shell: Shell, *, after: Se
 def check_addresses(units: Sequence[Unit], paths: Paths) -> None:
     """Says it where an address means another machine for a job than for the user."""
     if paths.cluster.executor == "slurm":
-        for url in dict.fromkeys(unit.config.server.base_url for unit in units):
+        servers = [one for unit in units for one in (unit.config.server, *unit.config.models.values())]
+        for url in dict.fromkeys(server.base_url for server in servers):
             if url and any(f"//{name}" in url for name in LOOPBACK):
                 notice(f"{url} is, for a job on a node, that node itself")
 
