@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -49,10 +49,10 @@ def dead(node: str) -> Iterator[None]:
     pid = int(pid_file.read_text())
     os.kill(pid, signal.SIGSTOP)
     try:
-        for line in subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout.splitlines():
-            words = line.split()
-            if words[1] == "slurmstepd:" and on_node(int(words[0]), pid):
-                os.kill(int(words[0]), signal.SIGKILL)
+        for other in subprocess.run(["ps", "-eo", "pid="], capture_output=True, text=True).stdout.split():
+            if int(other) != pid and on_node(int(other), pid):
+                with suppress(ProcessLookupError):
+                    os.kill(int(other), signal.SIGKILL)
         scontrol("update", f"nodename={node}", "state=down", "reason=no_answer")
         yield
     finally:
