@@ -228,3 +228,9 @@ def test_a_name_in_two_places_is_an_error(tmp_path: Path, monkeypatch: pytest.Mo
     assert get_benchmark("new", extra={"new": str(new)}).folder == str(new)
     with pytest.raises(ConfigError, match="several benchmarks"):
         get_benchmark("new", extra={"new": str(folder)})
+
+
+def test_a_name_with_a_slash_may_be_an_alias(tmp_path: Path) -> None:
+    assert get_benchmark("openai-evals/jee-math").name == "openai-evals.jee-math"
+    with pytest.raises((ConfigError, DataError, UnknownNameError)):
+        get_benchmark(f"{tmp_path}/openai-evals")

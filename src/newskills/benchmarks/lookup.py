@@ -76,9 +76,10 @@ def _find(name: str, extra: Extra | None) -> Benchmark | Group:
         return _as_benchmark(load_attr(name, "benchmark"), name)
     if name.endswith(".py"):
         return _from_file(name)
-    if "/" in name:
+    places = list(_places(name, extra))
+    if "/" in name and not places:
         return load_folder(Path(name).expanduser())
-    places = list(_places(name, extra)) or list(_member_places(name, extra))
+    places = places or list(_member_places(name, extra))
     if not places:
         known = [known for entry in entries() for known in (entry.name, *entry.aliases)]
         raise UnknownNameError("benchmark", name, known, hint="All of them: ns list benchmarks")

@@ -125,8 +125,8 @@ def _is_number(token: str) -> bool:
 
 def _bag_f1(first: set[str], second: set[str]) -> float:
     """F1 of two bags; 0 where the right one has numbers and none of them is in the other."""
-    numbers = set(filter(_is_number, second))
-    if numbers and not numbers & set(filter(_is_number, first)):
+    numbers = {token for token in second if _is_number(token)}
+    if numbers and not numbers & first:
         return 0.0
     if not first or not second:
         return float(not first and not second)

@@ -44,6 +44,7 @@ def _benchmark(
         name=f"openai-evals.{name}",
         category="reasoning",
         title=title,
+        aliases=(f"openai-evals/{name}",),
         sources=(
             Source(
                 url=f"https://github.com/openai/evals/raw/main/evals/registry/data/{name}/{file}",
