@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.benchmarks.web import Web
 
-from newskills.base.benchmark import Benchmark, Drop, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Source
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
@@ -110,6 +110,14 @@ def test_an_id_used_twice(web: Web, tmp_path: Path) -> None:
     body = lines({"id": 7}, {"id": 8}, {"id": "7"})
     with pytest.raises(DataError, match=r"line 3: the id '7' is used before, at .*line 1"):
         prepare(bench(web, body, row=None), data_dir=tmp_path, options=QUICK)
+
+
+def test_rows_of_other_splits_are_counted_and_not_told_about(web: Web, tmp_path: Path) -> None:
+    def odd(raw: Row, index: int) -> Row | Drop:
+        return OTHER_SPLIT if index % 2 else to_row(raw, index)
+
+    (done,) = prepare(bench(web, row=odd), data_dir=tmp_path, options=QUICK).splits
+    assert (done.provenance.rows, done.provenance.dropped, done.notices) == (1, {OTHER_SPLIT.reason: 1}, [])
 
 
 def test_a_split_may_be_mapped_in_its_own_way(web: Web, tmp_path: Path) -> None:

@@ -24,6 +24,10 @@ class Drop(Struct, frozen=True):
     reason: str
 
 
+OTHER_SPLIT = Drop("they belong to another split")
+"""For a source that holds the rows of several splits: counted, and nothing to tell a person about."""
+
+
 class Asset(Struct, frozen=True):
     """An image or a sound that a row needs; wherever a prepared row holds one, it becomes the path of its copy.
 
@@ -120,7 +124,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     join            raw rows of all files of a split → one raw row per sample, before `row` sees them
     generate_rows   (split) → prepared rows, for benchmarks that are generated instead of downloaded
     generator       distribution whose version decides what is generated (recorded with the rows)
-    prompt          name in the prompt library
+    prompt          name in the prompt library; empty = rows hold `messages` (`prompt_format` openai)
     grader          registered name, with `grader_config` for its constructor; empty = only the judge decides
     metric          registered name
     judge           who decides on the answers beside or instead of the grader; None = no judge is needed

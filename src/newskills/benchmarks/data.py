@@ -26,7 +26,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills._version import __version__
-from newskills.base.benchmark import Benchmark, Drop, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Source
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Row
 from newskills.base.store import waiting_lock, write_json, write_rows
@@ -271,7 +271,8 @@ def _notices(benchmark: Benchmark, made: Provenance) -> list[str]:
     expected = benchmark.items.get(made.split)
     if expected is not None and expected != made.rows:
         notices.append(f"{made.rows} rows, but {expected} are known: scores may not be comparable")
-    notices += [f"{count} rows left out: {reason}" for reason, count in made.dropped.items()]
+    left_out = {reason: count for reason, count in made.dropped.items() if reason != OTHER_SPLIT.reason}
+    notices += [f"{count} rows left out: {reason}" for reason, count in left_out.items()]
     return notices
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The six proofs of the USA Mathematical Olympiad 2025, marked as in MathArena (Petrov et al. 2025, arXiv:2503.21934)."""
+"""Six proofs of the USA Mathematical Olympiad 2025, marked as in MathArena (Petrov et al. 2025, arXiv:2503.21934)."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath

@@ -3,7 +3,7 @@
 
 from functools import partial
 
-from newskills.base.benchmark import Benchmark, Drop, Judge, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Judge, Source
 from newskills.base.records import Row
 
 _SUBJECTS = ("physics", "chemistry", "biology")
@@ -20,7 +20,7 @@ def row(raw: Row, index: int) -> Row:
 
 
 def _of(subject: str, raw: Row, index: int) -> Row | Drop:
-    return row(raw, index) if raw["subject"].lower() == subject else Drop("it belongs to another subject")
+    return row(raw, index) if raw["subject"].lower() == subject else OTHER_SPLIT
 
 
 def _source(split: str) -> Source:

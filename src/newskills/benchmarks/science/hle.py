@@ -6,7 +6,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from newskills.base.benchmark import Benchmark, Drop, Judge, RowMapper, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Judge, RowMapper, Source
 from newskills.base.records import Row
 
 _CATEGORIES = {
@@ -54,7 +54,7 @@ def _only(mapper: RowMapper, field: str, value: str, raw: Row, index: int) -> Ro
     if isinstance(made, Drop):
         return made
     assert isinstance(made, dict)
-    return made if made[field] == value else Drop("it belongs to another split")
+    return made if made[field] == value else OTHER_SPLIT
 
 
 def _by_category(mapper: RowMapper) -> dict[str, RowMapper]:

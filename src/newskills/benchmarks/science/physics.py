@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from newskills.base.benchmark import Benchmark, Drop, Judge, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Judge, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import boxed
 
@@ -31,11 +31,11 @@ def both(raw: Row, index: int) -> Row:
 
 
 def row(raw: Row, index: int) -> Row | Drop:
-    return both(raw, index) if raw["language"] == "en" else Drop("it is in another language")
+    return both(raw, index) if raw["language"] == "en" else OTHER_SPLIT
 
 
 def chinese(raw: Row, index: int) -> Row | Drop:
-    return both(raw, index) if raw["language"] == "zh" else Drop("it is in another language")
+    return both(raw, index) if raw["language"] == "zh" else OTHER_SPLIT
 
 
 BENCHMARK = Benchmark(
