@@ -59,6 +59,12 @@ def test_a_group_that_lacks_members_has_no_score() -> None:
     assert notes == ["g has no score yet: there are no results of g.b."]
 
 
+def test_a_score_that_is_not_known_here_is_not_replaced_by_a_mean() -> None:
+    made, notes = group_reports([report("g.a", 60.0), report("g.b", 1.0)], lookup(), {"g"})
+    assert made == []
+    assert "has a score of its own" in notes[0]
+
+
 def test_the_plain_mean_without_a_score() -> None:
     reports = [report("g.a", 60.0), report("g.b", 30.0), report("h.a", 5.0)]
     plain = Group(name="g", category="x", title="x", members={"a": {}, "g.b": {}})

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from newskills.benchmarks import get_benchmark
+from newskills.base.errors import ConfigError
+from newskills.benchmarks import get_benchmark, get_group
 from newskills.commands._command import Command
 from newskills.commands._dry_run import Step, show_dry_run
 from newskills.commands._options import (
@@ -28,6 +29,7 @@ from newskills.commands._options import (
 from newskills.commands._work import notice, read_json
 from newskills.config.command_line import Parsed
 from newskills.run.evaluate import require_trust
+from newskills.run.groups import GroupFor
 from newskills.run.summarize import (
     METRICS_FILE,
     Summary,
@@ -58,6 +60,9 @@ class Options(ClusterOptions, frozen=True, kw_only=True):
     ] = None
     accept_lost: AcceptLost = 1.0
     verbose: Annotated[bool, doc("print the tables")] = True
+    group: Annotated[
+        str | None, doc("file or folder of a group of your own whose score is wanted; others are known by name")
+    ] = None
     debug: Annotated[bool, doc("also say which files were read, and which metric was used")] = False
     dry_run: DryRun = False
     remote_tar_dir: Annotated[
@@ -72,6 +77,14 @@ def metric_for(name: str) -> tuple[str, dict[str, Any]]:
     """The metric of the benchmark called `name`. Raises UnknownNameError."""
     benchmark = get_benchmark(name)
     return benchmark.metric, benchmark.metric_config
+
+
+def group_for(own: str | None) -> GroupFor:
+    """Name → group; `own`: where one is defined. Raises ConfigError, UnknownNameError for what is no group."""
+    given = get_group(own) if own is not None else None
+    if own is not None and given is None:
+        raise ConfigError(f"--group: {own} is no group of benchmarks.")
+    return lambda name: given if given is not None and name == given.name else get_group(name)
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -111,6 +124,7 @@ def summarized(parsed: Parsed[Options]) -> Summary | None:
         metrics_kwargs=read_json(options.metrics_kwargs, "--metrics_kwargs"),
         accept_lost=options.accept_lost / 100,
         save_metrics_path=Path(options.save_metrics_path) if options.save_metrics_path else None,
+        group_for=group_for(options.group),
     )
     if options.dry_run:
         show_dry_run(_steps(place, how))

@@ -25,13 +25,10 @@ from newskills.run.judging import ANSWERS, LOGS, UNIT, Judging, check_judges, ju
 from newskills.run.plan import RESULTS, BenchmarkRun, Pieces, PlannedUnit, benchmark_units
 from newskills.run.results import SEEDED, SEEDLESS
 from newskills.run.spec import RunResult, RunSpec, Unit
-from newskills.run.summarize import MetricFor, SummaryOptions, lost_share, summarize
+from newskills.run.summarize import BENCHMARK_FILE, MetricFor, SummaryOptions, lost_share, summarize
 from newskills.run.tables import render
 
 Say = Callable[[str], None]
-
-BENCHMARK_FILE = "benchmark.json"
-"""Beside the records of a benchmark: which version of it, prompt, grader and data they were made with."""
 
 
 class EvaluationSpec(Struct, frozen=True, kw_only=True):
@@ -167,6 +164,7 @@ def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> 
         prompt = recipe.prompt(unit.config)
         files[str(unit.merged.parent / BENCHMARK_FILE)] = {
             "benchmark": run.benchmark.name,
+            "group_score": run.group is not None and run.group.score is not None,
             "version": run.benchmark.version,
             "split": str(run.split),
             "prompt": str(prompt.name),

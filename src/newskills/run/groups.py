@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from newskills.base.benchmark import Group
 from newskills.base.errors import ConfigError
@@ -19,10 +19,13 @@ MODE = "score"
 COUNT = "num_benchmarks_in_group"
 
 
-def group_reports(reports: Sequence[Report], group_for: GroupFor) -> tuple[list[Report], list[str]]:
+def group_reports(
+    reports: Sequence[Report], group_for: GroupFor, scored: Collection[str] = ()
+) -> tuple[list[Report], list[str]]:
     """One report for each dotted prefix that several benchmarks share, or that is a group; and notes.
 
-    A group with a score that lacks members has none. Raises ConfigError where the score function fails.
+    A group with a score that lacks members has none, and so has one of `scored`, which have a score of their own, that
+    is not known here. Raises ConfigError where the score function fails.
     """
     families: dict[str, list[Report]] = {}
     for report in reports:
@@ -34,6 +37,11 @@ def group_reports(reports: Sequence[Report], group_for: GroupFor) -> tuple[list[
         if name in taken:
             continue
         group = group_for(name)
+        if group is None and name in scored:
+            notes.append(
+                f"{name} has a score of its own, which its file tells: ns summarize_results --group FILE."
+            )
+            continue
         if group is None or group.score is None:
             found += [_average(name, members)] if len(members) > 1 else []
             continue

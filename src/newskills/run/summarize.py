@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from newskills._version import __version__
@@ -28,6 +29,9 @@ MetricFor = Callable[[str], tuple[str, dict[str, Any]]]
 
 METRICS_FILE = "metrics.json"
 EXTENDED_FILE = "metrics_extended.json"
+BENCHMARK_FILE = "benchmark.json"
+"""Beside the records of a benchmark: which version of it, prompt, grader and data they were made with."""
+
 ALL = "_all_"
 NOT_SCORES = ("num_entries", "num_benchmarks_in_group", "avg_tokens", "gen_seconds", "unscored")
 """What metrics.json still says of a mode whose scores are withheld."""
@@ -36,6 +40,10 @@ OWN_FIELDS: Mapping[str, Any] = {
     "num_generated_tokens": int | float | None,
     "grader": Any,
 }
+
+
+class _Origin(Struct):
+    group_score: bool = False
 
 
 class SummaryOptions(Struct, frozen=True, kw_only=True):
@@ -93,7 +101,8 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
             by_benchmark[benchmark], folders[benchmark] = reports, folder
     if not by_benchmark:
         raise _nothing(results_dir, options, notes)
-    groups, remarks = group_reports([reports[0] for reports in by_benchmark.values()], options.group_for)
+    scored = {name.rpartition(".")[0] for name, folder in folders.items() if _in_scored_group(folder)}
+    groups, remarks = group_reports([made[0] for made in by_benchmark.values()], options.group_for, scored)
     notes += remarks
     everything = groups + [report for reports in by_benchmark.values() for report in reports]
     path = options.save_metrics_path or results_dir / METRICS_FILE
@@ -101,6 +110,14 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
     if not options.partial:
         notes += _write_beside_outputs(by_benchmark, folders, groups, options.accept_lost)
     return Summary(reports=everything, notes=notes, path=path)
+
+
+def _in_scored_group(folder: Path) -> bool:
+    """Whether the benchmark was evaluated as part of a group with a score of its own."""
+    try:
+        return bool(msgspec.json.decode((folder / BENCHMARK_FILE).read_bytes(), type=_Origin).group_score)
+    except (OSError, msgspec.DecodeError):
+        return False
 
 
 def summarize_files(
