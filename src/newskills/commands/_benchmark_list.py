@@ -12,7 +12,10 @@ from newskills.commands._columns import print_table
 
 def show_benchmarks(category: str | None = None) -> None:
     """Built-in ones and groups, then those of installed packages. Raises UnknownNameError for an unknown category."""
-    rows = [(entry.name, entry.category, entry.title) for entry in list_all(category)]
+    rows = [
+        (entry.name, entry.category, entry.title if entry.verified else f"{entry.title} (not verified)")
+        for entry in list_all(category)
+    ]
     if category is None and _some_package_declares(f"[{ENTRY_POINTS}]"):
         from importlib.metadata import entry_points
 
