@@ -55,7 +55,7 @@ def test_every_benchmark_can_be_used(benchmark: Benchmark) -> None:
     assert benchmark.homepage.startswith("https://")
     assert bool(benchmark.sources) != bool(benchmark.generate_rows)
     assert benchmark.items.get(benchmark.split, 0) > 0 or benchmark.unverified
-    assert benchmark.prompt in prompt_names()
+    assert benchmark.prompt in prompt_names() or benchmark.defaults["prompt_format"] == "openai"
     assert make_grader(benchmark.grader, benchmark.grader_config) if benchmark.grader else benchmark.judge
     assert make_metric(benchmark.metric, **benchmark.metric_config)
     for source in benchmark.sources:

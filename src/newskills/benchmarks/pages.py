@@ -127,7 +127,7 @@ def _facts(benchmark: Benchmark, *, family: bool = False) -> Iterator[str]:
     yield f"| home | <{benchmark.homepage}> |"
     if benchmark.citation:
         yield f"| paper | {benchmark.citation} |"
-    yield f"| prompt | `{benchmark.prompt}` |"
+    yield f"| prompt | {f'`{benchmark.prompt}`' if benchmark.prompt else 'the messages of each row'} |"
     if not family:
         if benchmark.grader:
             yield f"| grader | `{benchmark.grader}` |"

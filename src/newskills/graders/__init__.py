@@ -20,6 +20,7 @@ GRADERS = Registry(
         "multichoice": "newskills.graders.multichoice:MultichoiceGrader",
         "reasoning_gym": "newskills.graders.reasoning_gym:ReasoningGymGrader",
         "evalplus": "newskills.graders.code.evalplus:EvalPlusGrader",
+        "bfcl": "newskills.graders.tool_calls.grader:ToolCallGrader",
         "json_schema": "newskills.graders.json_schema:JsonSchemaGrader",
         "if": "newskills.graders.instructions.grader:IFEvalGrader",
         "ifbench": "newskills.graders.instructions.grader:IFBenchGrader",

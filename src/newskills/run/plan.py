@@ -113,7 +113,7 @@ def benchmark_units(
     task = Layer(
         f"benchmark {run.name}",
         {
-            "prompt_config": benchmark.prompt,
+            "prompt_config": benchmark.prompt or None,
             "solver": benchmark.solver,
             "eval_type": benchmark.grader or None,
             "eval_config": benchmark.grader_config,

@@ -23,6 +23,8 @@ SOLVERS = Registry(
         "loglikelihood": "newskills.solve.loglikelihood:LoglikelihoodSolver",
         "sc_tir": "newskills.solve.sc_tir:ScTirSolver",
         "tools": "newskills.solve.parts:tools",
+        "function_calls": "newskills.solve.function_calls:FunctionCallSolver",
+        "conversation_calls": "newskills.solve.function_calls:ConversationCallSolver",
     },
     group="newskills.solvers",
 )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from newskills.base.records import Row
-from newskills.graders.instructions.language import detect_language
+from newskills.graders.instructions.language import detect_language, is_language
 from newskills.graders.instructions.texts import plain_words, punkt_sentences, tokens
 
 Check = Callable[[str, Row], bool]
@@ -67,9 +67,7 @@ def _letters(text: str, args: Row) -> bool:
 
 
 def _language(text: str, args: Row) -> bool:
-    """A text without features counts as right, as in the original."""
-    found = detect_language(text)
-    return found is None or found == args["language"] or found.partition("-")[0] == args["language"]
+    return is_language(text, args["language"])
 
 
 def _sentence_count(text: str, args: Row) -> bool:

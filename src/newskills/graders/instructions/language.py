@@ -14,8 +14,6 @@ from typing import Any
 from newskills.base.errors import ConfigError
 from newskills.graders.instructions.texts import STOP_WORDS
 
-LONGEST = 10_000
-"""Characters that are looked at; the classifier itself reads no further."""
 _OWN_SCRIPTS = (
     ("bn", "\u0980", "\u09ff"),
     ("pa", "\u0a00", "\u0a7f"),
@@ -29,19 +27,58 @@ _OWN_SCRIPTS = (
 )
 _SCRIPTS = tuple((code, re.compile(f"[{first}-{last}]")) for code, first, last in _OWN_SCRIPTS)
 _BEYOND_LATIN = re.compile(r"[\u0300-\u1dff\u2c00-\ud7ff\uf900-\uffdc]")
-_ASCII_WORD = re.compile(r"[a-z]+")
-_LATIN_WORD = re.compile(r"[^\W\d_]+")
+_NOT_LATIN = frozenset(
+    (
+        *(code for code, _, _ in _OWN_SCRIPTS),
+        "hi",
+        "mr",
+        "ne",
+        "ar",
+        "fa",
+        "ur",
+        "ru",
+        "uk",
+        "bg",
+        "mk",
+        "el",
+        "he",
+        "ja",
+        "zh",
+    )
+)
+_LATIN = re.compile(r"[a-z]")
+_GAP = re.compile(r"[\W\d_]+")
+_MARK = re.compile(r"https?://\S+|\S+@\S+")
 _ENGLISH = frozenset(word for word in STOP_WORDS if len(word) > 2) - {"per", "has", "most", "all", "was", "will"}
-_ENOUGH_WORDS, _ENGLISH_SHARE = 20, 0.2
+_ENOUGH_WORDS, _ENGLISH_SHARE = 20, 0.15
+_WINDOW = 500
 
 
-@lru_cache(maxsize=1024)
+def is_language(text: str, code: str) -> bool:
+    """Whether the whole `text` is in the language; a text without features counts as right."""
+    if code in _NOT_LATIN:
+        latin = len(_LATIN.findall(text))
+        if latin > 20 * (len(_BEYOND_LATIN.findall(text)) + 1):
+            return False
+    found = detect_language(text)
+    return found is None or found == code or found.partition("-")[0] == code
+
+
 def detect_language(text: str) -> str | None:
     """ISO 639-1 code (`zh-cn`, `zh-tw` for Chinese); None for a text without features (numbers, only capitals).
 
-    Raises ConfigError where langdetect is not installed.
+    A long text is looked at in its beginning, middle and end. Raises ConfigError where langdetect is not installed.
     """
-    text = text[:LONGEST]
+    text = _GAP.sub(" ", _MARK.sub(" ", text)) if text.isascii() else _MARK.sub(" ", text).replace("*", " ")
+    text = " ".join(text.split())
+    if len(text) > 4 * _WINDOW:
+        middle = len(text) // 2
+        text = " ".join((text[:_WINDOW], text[middle : middle + _WINDOW], text[-_WINDOW:]))
+    return _detected(text)
+
+
+@lru_cache(maxsize=4096)
+def _detected(text: str) -> str | None:
     return _by_script(text) or (_english(text) and "en") or _classified(text)
 
 
@@ -51,20 +88,16 @@ def language_support() -> None:
 
 
 def _by_script(text: str) -> str:
-    beyond = _BEYOND_LATIN.findall(text)
-    if len(beyond) < 20 or 2 * len(beyond) < len(_ASCII_WORD.sub("", text.lower())) // 2:
+    beyond, latin = len(_BEYOND_LATIN.findall(text)), len(_LATIN.findall(text.lower()))
+    if beyond < 20 or 2 * latin > beyond:
         return ""
-    for code, letters in _SCRIPTS:
-        if len(letters.findall(text)) > 0.95 * len(beyond):
-            return code if len("".join(_ASCII_WORD.findall(text.lower()))) * 2 < len(beyond) else ""
-    return ""
+    return next((code for code, letters in _SCRIPTS if len(letters.findall(text)) > 0.95 * beyond), "")
 
 
 def _english(text: str) -> bool:
-    if text.isupper():
-        return False
-    words = _LATIN_WORD.findall(text.lower())
-    return len(words) >= _ENOUGH_WORDS and sum(map(_ENGLISH.__contains__, words)) >= _ENGLISH_SHARE * len(words)
+    words = _GAP.sub(" ", text.lower()).split()
+    few = len(words) < _ENOUGH_WORDS or text.isupper()
+    return not few and sum(map(_ENGLISH.__contains__, words)) >= _ENGLISH_SHARE * len(words)
 
 
 def _classified(text: str) -> str | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Iterator
 from functools import lru_cache
 
 PUNCTUATION = string.punctuation
@@ -108,17 +109,19 @@ _AFTER_NUMBERS = listed(
     notable review who"""
 )
 _NUMBER = re.compile(r"-?[.,]?\d[\d,.-]*$")
-_PIECE = re.compile(r"\S+")
+_BLANK = re.compile(r"\s")
 _AFTER = re.compile(r"[^\w\s]{0,8}\s*[^\w\s]{0,8}(\w*)")
 _CLOSING = re.compile(r"[)\"'\]}]+(?=\s|--|$)")
 
 
 def punkt_sentences(text: str) -> list[str]:
-    """Sentences by Punkt, without the blanks around them."""
+    """Sentences by Punkt, without the blanks around them.
+
+    Of the marks between two blanks the last ends the sentence where any of them does.
+    """
     found, start = [], 0
-    for piece in _PIECE.finditer(text):
-        marks = [mark.start() for mark in _CANDIDATE.finditer(text, piece.start(), piece.end() + 1)]
-        if any(_breaks(text, piece.start(), mark) for mark in marks):
+    for marks in _marks(text):
+        if any(_breaks(text, mark) for mark in marks):
             closing = _CLOSING.match(text, marks[-1] + 1)
             end = closing.end() if closing else marks[-1] + 1
             found.append(text[start:end].strip())
@@ -127,11 +130,24 @@ def punkt_sentences(text: str) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
-def _breaks(text: str, begin: int, at: int) -> bool:
-    """Whether a sentence ends at the mark at `at`, which is not the last character, of the piece from `begin`."""
+def _marks(text: str) -> Iterator[list[int]]:
+    """Places of the marks that may end a sentence, those without a blank between them together."""
+    together: list[int] = []
+    for mark in _CANDIDATE.finditer(text):
+        if together and _BLANK.search(text, together[-1], mark.start()):
+            yield together
+            together = []
+        together.append(mark.start())
+    if together:
+        yield together
+
+
+def _breaks(text: str, at: int) -> bool:
+    """Whether a sentence ends at the mark at `at`, which is not the last character."""
     if text[at] != ".":
         return True
-    word = text[max(begin, at - 64) : at].lstrip("([{\"'*“‘`")
+    before = text[max(0, at - 64) : at]
+    word = "" if not before or before[-1].isspace() else before.split()[-1].lstrip("([{\"'*“‘`")
     after = _AFTER.match(text, at + 1, at + 80)
     following = after.group(1) if after else ""
     starts = following[:1].isupper() and following.lower() in _NOT_NAMES

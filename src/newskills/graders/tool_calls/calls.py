@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calls in an answer: those that the server reported, else those written in the text. Nothing is evaluated."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from newskills.base.records import Row
+
+LONGEST = 50_000
+"""Characters of a text that may be read as calls."""
+_TAG = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+_FENCE = re.compile(r"^```\w*\n|\n?```$")
+_UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class Called(Struct, frozen=True):
+    """One call; `positional` only where it was written as source text."""
+
+    name: str
+    arguments: Row
+    positional: tuple[Any, ...] = ()
+
+
+def api_name(name: str) -> str:
+    """A function's name in the characters that all APIs allow."""
+    return _UNSAFE.sub("_", name)[:64]
+
+
+def answered_calls(record: Row) -> tuple[list[Called], bool]:
+    """The calls of a record, and whether all could be read.
+
+    `tool_calls` holds them as `{"name", "arguments"}`; where it is missing or empty, the text may be a list of calls
+    in Python's form, or have `<tool_call>` tags around JSON.
+    """
+    reported = record.get("tool_calls")
+    if isinstance(reported, list) and reported:
+        return read_calls(reported)
+    text = str(record.get("generation") or "")
+    _, end, after = text.rpartition("</think>")
+    text = (after if end else text).strip()
+    if tagged := _TAG.findall(text):
+        return read_calls([_json(part) for part in tagged])
+    written = written_calls(text)
+    return written or [], True
+
+
+def read_calls(items: list[Any]) -> tuple[list[Called], bool]:
+    """`{"name", "arguments"}` → calls, and whether all could be read; arguments may be JSON text."""
+    found: list[Called] = []
+    for item in items:
+        name = item.get("name") if isinstance(item, dict) else None
+        arguments = item.get("arguments", {}) if isinstance(item, dict) else None
+        if isinstance(arguments, str):
+            arguments = _json(arguments) if arguments.strip() else {}
+        if not isinstance(name, str) or not isinstance(arguments, dict):
+            return found, False
+        found.append(Called(name, arguments))
+    return found, True
+
+
+def written_calls(text: str) -> list[Called] | None:
+    """`[f(a=1), g(b="x")]` → calls; None for a text that is not made of calls with literal arguments."""
+    text = _FENCE.sub("", text.strip()).strip().strip("`")
+    if not text or len(text) > LONGEST or "(" not in text:
+        return None
+    try:
+        tree = ast.parse(text if text.startswith("[") else f"[{text}]", mode="eval").body
+        return list(_calls(tree)) if isinstance(tree, ast.List) else None
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+def _calls(tree: ast.List) -> Iterator[Called]:
+    """Raises ValueError for what is no call with literal arguments."""
+    for node in tree.elts:
+        if not isinstance(node, ast.Call) or any(keyword.arg is None for keyword in node.keywords):
+            raise ValueError("no call")
+        arguments = {str(keyword.arg): _literal(keyword.value) for keyword in node.keywords}
+        yield Called(ast.unparse(node.func), arguments, tuple(map(_literal, node.args)))
+
+
+def _literal(node: ast.expr) -> Any:
+    """Names stand for themselves, as variables do in the data."""
+    if isinstance(node, ast.Name):
+        return {"true": True, "false": False, "null": None}.get(node.id, node.id)
+    return ast.literal_eval(node)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

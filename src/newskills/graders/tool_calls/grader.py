@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Function calling: one turn against accepted calls, conversations against the state they lead to."""
+
+from __future__ import annotations
+
+import re
+
+from newskills.base.records import Cause, Outcome, Row, Score
+from newskills.graders.tool_calls.calls import answered_calls
+from newskills.graders.tool_calls.conversation import conversation_problem
+from newskills.graders.tool_calls.match import difference
+
+_SHOWN = 300
+_LOOSE = re.compile(r"[,./\-_*^()]")
+_MISFITS = (KeyError, ValueError, TypeError, AttributeError, StopIteration)
+
+
+class ToolCallGrader:
+    """The record's `check` says what counts. Field written: `is_correct`.
+
+    calls         the calls of the answer are those of `ground_truth`, in any order, in the record's `language`
+    irrelevance   no call that can be read
+    relevance     at least one
+    conversation  `tool_call_turns`: services in the wanted state after each turn, all wanted answers seen
+    answer        one of `ground_truth` stands in the text
+    """
+
+    name = "bfcl"
+    version = "1"
+
+    def grade(self, record: Row) -> Score:
+        try:
+            return self._grade(record)
+        except _MISFITS as error:
+            why = f"the record does not fit: {type(error).__name__}: {str(error)[:_SHOWN]}"
+            return self._score("unscored", why, "data")
+
+    def _grade(self, record: Row) -> Score:
+        check = record["check"]
+        if check == "conversation":
+            return self._verdict(record, conversation_problem(record.get("tool_call_turns") or (), record))
+        if check == "answer":
+            return self._verdict(record, _missing_answer(record), nothing=True)
+        calls, readable = answered_calls(record)
+        if check == "calls" and readable:
+            return self._verdict(
+                record,
+                difference(calls, record["ground_truth"], record["function"], record["language"]),
+                nothing=not calls,
+            )
+        if check == "calls":
+            return self._verdict(record, "a call cannot be read")
+        called = bool(calls) and readable
+        if check == "relevance":
+            return self._verdict(record, "" if called else "no call", nothing=not calls)
+        if check != "irrelevance":
+            raise ValueError(f"check is '{check}'")
+        if not calls and not str(record.get("generation") or "").strip() and _cut(record):
+            return self._score("no_answer", "cut off before the answer", "truncation")
+        return self._verdict(record, "a call where none helps" if called else "")
+
+    def _verdict(self, record: Row, problem: str, *, nothing: bool = False) -> Score:
+        """`nothing`: no call was made; then an empty text is no answer, nor is one that was cut off."""
+        if not problem:
+            return self._score("correct", "as wanted", None)
+        if nothing and (_cut(record) or not str(record.get("generation") or "").strip()):
+            return self._score("no_answer", problem, "truncation" if _cut(record) else "model")
+        return self._score("wrong", problem[:_SHOWN], "truncation" if _cut(record) else "model")
+
+    def _score(self, outcome: Outcome, why: str, cause: Cause | None) -> Score:
+        fields: Row = {"is_correct": None if outcome == "unscored" else outcome == "correct"}
+        return Score(outcome=outcome, fields=fields, grader=f"{self.name}@{self.version}", why=why, cause=cause)
+
+
+def _cut(record: Row) -> bool:
+    return record.get("finish_reason") == "length"
+
+
+def _missing_answer(record: Row) -> str:
+    text = str(record.get("generation") or "")
+    _, end, after = text.rpartition("</think>")
+    text = _plain(after if end else text)
+    found = any(re.search(rf"\b{re.escape(_plain(answer))}\b", text) for answer in record["ground_truth"])
+    return "" if found else "none of the answers stands in the text"
+
+
+def _plain(text: str) -> str:
+    return _LOOSE.sub("", text).lower().replace("'", '"')

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values written as Java or JavaScript source, which is how models are asked to give them. Linear in their length.
+
+A text that is no literal of the wanted type stays the text that it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+JAVA_TYPES: dict[str, type] = {
+    **dict.fromkeys(("byte", "short", "integer", "long"), int),
+    **dict.fromkeys(("float", "double"), float),
+    **dict.fromkeys(("Array", "ArrayList", "Queue", "Stack"), list),
+    **dict.fromkeys(("HashMap", "Hashtable"), dict),
+    **dict.fromkeys(("char", "String", "any"), str),
+    "boolean": bool,
+}
+JAVASCRIPT_TYPES: dict[str, type] = {
+    **dict.fromkeys(("integer", "Bigint"), int),
+    **dict.fromkeys(("String", "any"), str),
+    "float": float,
+    "Boolean": bool,
+    "dict": dict,
+    "array": list,
+}
+_DIGITS = 400
+_WHOLE, _REAL = r"-?\d+", r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+_NUMBERS = {
+    "java": {
+        **dict.fromkeys(("byte", "short", "integer"), (re.compile(_WHOLE), int)),
+        "long": (re.compile(rf"({_WHOLE})[lL]"), int),
+        "float": (re.compile(rf"({_REAL})[fF]"), float),
+        "double": (re.compile(_REAL), float),
+    },
+    "javascript": {
+        "integer": (re.compile(_WHOLE), int),
+        "float": (re.compile(r"-?\d+(?:\.\d+)?"), float),
+        "Bigint": (re.compile(rf"({_WHOLE})n"), int),
+    },
+}
+_ANY_NUMBER = re.compile(rf"({_REAL})([lLfFn]?)")
+_LIST_HEADS = re.compile(
+    r"new\s+\w+\s*\[\s*\]\s*\{|new\s+ArrayList\s*<[^>]{0,200}>\s*\(\s*Arrays\.asList\(|new\s+Array\(|\["
+)
+_LIST_ADDS = re.compile(r"new\s+ArrayList\s*<[^>]{0,200}>\s*\(\s*\)")
+_MAP_HEAD = re.compile(r"new\s+HashMap\s*<[^>]{0,200}>\s*\(\s*\)")
+_ADD, _PUT = re.compile(r"\badd\("), re.compile(r"\bput\(")
+_OPENING, _CLOSING = "([{", ")]}"
+_MOST_BRACKETS = 300
+
+
+def value_of(text: str, kind: str, item: str | None, language: str) -> Any:
+    """The value of `text` as the type `kind`; `item` is the type of a list's members."""
+    text = text.strip()
+    if kind in _NUMBERS[language]:
+        return _number(text, kind, language)
+    if kind in ("boolean", "Boolean"):
+        return {"true": True, "false": False}.get(text, text)
+    if kind == "String" and language == "javascript":
+        return _unquoted(text)
+    if sum(map(text.count, _OPENING)) > _MOST_BRACKETS:
+        return text
+    if kind in ("Array", "ArrayList", "array"):
+        return _list(text, item, language)
+    if kind in ("HashMap", "dict"):
+        return _map(text, language)
+    return text
+
+
+def _number(text: str, kind: str, language: str) -> Any:
+    pattern, make = _NUMBERS[language][kind]
+    found = pattern.fullmatch(text) if len(text) <= _DIGITS else None
+    return make(found[found.lastindex or 0]) if found else text
+
+
+def _general(text: str, language: str) -> Any:
+    """Where no type is known."""
+    if text in ("true", "false"):
+        return text == "true"
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
+    if len(text) <= _DIGITS and (found := _ANY_NUMBER.fullmatch(text)):
+        return float(found[1]) if found[2] in ("f", "F") or not re.fullmatch(_WHOLE, found[1]) else int(found[1])
+    if language == "javascript" and text[:1] in ("[", "{"):
+        return _list(text, None, language) if text[0] == "[" else _map(text, language)
+    return text
+
+
+def _list(text: str, item: str | None, language: str) -> Any:
+    if head := _LIST_HEADS.match(text):
+        inner = _inside(text, head.end() - 1)
+        return text if inner is None else [_item(part, item, language) for part in _split(inner)]
+    if head := _LIST_ADDS.match(text):
+        return [_item(part, item, language) for part in _arguments(text, _ADD)]
+    return text
+
+
+def _item(text: str, item: str | None, language: str) -> Any:
+    if item is None or item in ("any", "array", "dict"):
+        return _general(text, language)
+    if item in ("String", "char"):
+        return _unquoted(text)
+    return value_of(text, item, None, language)
+
+
+def _map(text: str, language: str) -> Any:
+    if language == "java":
+        if not _MAP_HEAD.match(text):
+            return text
+        pairs = [_split(part) for part in _arguments(text, _PUT)]
+        return {_unquoted(pair[0]): _general(pair[1], language) for pair in pairs if len(pair) == 2}
+    inner = _inside(text, 0) if text.startswith("{") else None
+    if inner is None:
+        return text
+    pairs = [_split(part, ":") for part in _split(inner)]
+    return {_unquoted(pair[0]): _general(pair[1], language) for pair in pairs if len(pair) == 2}
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
+def _inside(text: str, at: int) -> str | None:
+    """What stands between the bracket at `at` and its partner; None without one."""
+    end = next((place for place, depth, char in _bare(text, at) if depth == 0 and char in _CLOSING), None)
+    return None if end is None else text[at + 1 : end]
+
+
+def _arguments(text: str, call: re.Pattern[str]) -> list[str]:
+    found: list[str] = []
+    at = 0
+    while match := call.search(text, at):
+        inner = _inside(text, match.end() - 1)
+        if inner is None:
+            break
+        found.append(inner.strip())
+        at = match.end() + len(inner)
+    return found
+
+
+def _split(text: str, separator: str = ",") -> list[str]:
+    """The parts between separators that stand in no bracket and no quotation marks; `:` splits once."""
+    places = [place for place, depth, char in _bare(text, 0) if depth == 0 and char == separator]
+    places = places[:1] if separator == ":" else places
+    ends = [*places, len(text)]
+    begins = [0, *(place + 1 for place in places)]
+    parts = [text[begin:end].strip() for begin, end in zip(begins, ends, strict=True)]
+    return [part for part in parts if part]
+
+
+def _bare(text: str, at: int) -> Iterator[tuple[int, int, str]]:
+    """(place, depth of brackets behind it, character) of all outside quotation marks, from `at`."""
+    depth, quote, escaped = 0, "", False
+    for place in range(at, len(text)):
+        char = text[place]
+        if quote:
+            quote = "" if char == quote and not escaped else quote
+            escaped = char == "\\" and not escaped
+            continue
+        if char in "\"'":
+            quote = char
+        elif char in _OPENING:
+            depth += 1
+        elif char in _CLOSING:
+            depth -= 1
+        yield place, depth, char

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The simulated services of BFCL's conversations (files, travel, trading, …), from the distribution `bfcl-eval`.
+
+Only their code runs; what a model says is a method's name and plain values. Methods are those that the benchmark
+documents. Values that would make them work for minutes are refused.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from newskills.base.errors import ConfigError
+from newskills.base.records import Row
+from newskills.graders.tool_calls.calls import Called
+
+_MODULES = {
+    "GorillaFileSystem": "gorilla_file_system",
+    "MathAPI": "math_api",
+    "MessageAPI": "message_api",
+    "TwitterAPI": "posting_api",
+    "TicketAPI": "ticket_api",
+    "TradingBot": "trading_bot",
+    "TravelAPI": "travel_booking",
+    "VehicleControlAPI": "vehicle_control",
+}
+_STATELESS = frozenset(("MathAPI",))
+_PLACE = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
+_LARGEST, _LONGEST, _HIGHEST = 1e15, 100_000, 1000
+INSTALL = "pip install --no-deps bfcl-eval==2026.3.23"
+
+
+class Services:
+    """The services of one conversation, with their state."""
+
+    def __init__(self, names: Sequence[str], config: Row, *, long_context: bool = False) -> None:
+        """`config`: state at the beginning, by service. Raises ConfigError without bfcl-eval, KeyError for an unknown
+        service."""
+        self._services: dict[str, Any] = {}
+        self._methods: dict[str, Any] = {}
+        for name in names:
+            service = _class(name)()
+            if name not in _STATELESS:
+                service._load_scenario(copy.deepcopy(config.get(name, {})), long_context=long_context)
+            self._services[name] = service
+            for method, bound in inspect.getmembers(service, predicate=inspect.ismethod):
+                if not method.startswith("_"):
+                    self._methods[method] = bound
+
+    def call(self, called: Called) -> str:
+        """What the service answers, or its refusal, as text. Whatever the arguments are, nothing is raised."""
+        method = self._methods.get(called.name)
+        if method is None:
+            return f"Error during execution: there is no function {called.name}"
+        if not _bearable([*called.positional, *called.arguments.values()]) or _steep(called.arguments):
+            return "Error during execution: an argument is too large"
+        try:
+            result = method(*called.positional, **called.arguments)
+        except Exception as error:  # noqa: BLE001 - the services raise anything; the leaderboard shows it to the model
+            return f"Error during execution: {error}"
+        if isinstance(result, dict):
+            try:
+                return json.dumps(result)
+            except (TypeError, ValueError):
+                return str(result)
+        return str(result)
+
+    def state(self) -> dict[str, Mapping[str, Any]]:
+        """Public attributes, by service."""
+        return {
+            name: {key: value for key, value in vars(service).items() if not key.startswith("_")}
+            for name, service in self._services.items()
+        }
+
+
+def _class(name: str) -> Any:
+    try:
+        return getattr(import_module(f"{_PLACE}.{_MODULES[name]}"), name)
+    except ImportError as error:
+        raise ConfigError(
+            "The simulated services of BFCL come with bfcl-eval, which is not installed.",
+            hint=f"{INSTALL} (its own dependencies are not needed)",
+        ) from error
+
+
+def _bearable(values: Sequence[Any]) -> bool:
+    for value in values:
+        if isinstance(value, list | tuple):
+            if len(value) > _LONGEST or not _bearable(value):
+                return False
+        elif isinstance(value, dict):
+            if not _bearable([*value, *value.values()]):
+                return False
+        elif isinstance(value, str):
+            if len(value) > _LONGEST:
+                return False
+        elif isinstance(value, int | float) and not abs(value) <= _LARGEST:
+            return False
+    return True
+
+
+def _steep(arguments: Row) -> bool:
+    """Arguments by which work grows faster than their length."""
+    steep = [arguments.get(name) for name in ("exponent", "precision", "decimal_places")]
+    return any(isinstance(value, int | float) and abs(value) > _HIGHEST for value in steep)

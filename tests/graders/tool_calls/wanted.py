@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calls that a prepared row of BFCL wants, as an API would report them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from newskills.base.records import Row
+from newskills.graders.tool_calls.calls import api_name, written_calls
+from newskills.graders.tool_calls.simulated import Services
+
+
+def wanted_calls(row: Row) -> list[Row]:
+    """Arguments that may be left out are left out; of several accepted values the first is taken."""
+    return [_wanted(goal, row) for goal in row["ground_truth"]]
+
+
+def _wanted(goal: Row, row: Row) -> Row:
+    name, accepted = next(iter(goal.items()))
+    parameters = next(one for one in row["function"] if one["name"] == name)["parameters"]
+    arguments = {}
+    for argument, values in accepted.items():
+        if "" in values and argument not in parameters.get("required", ()):
+            continue
+        spec = parameters["properties"].get(argument, {"type": "any"})
+        empty: Any = [] if spec["type"] == "array" else ""
+        value = _plain(next((one for one in values if one != ""), empty))
+        if row["language"] != "python":
+            value = _source(value, spec, row["language"])
+        arguments[argument] = value
+    return {"name": api_name(name), "arguments": arguments}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(_first(one)) for key, one in value.items() if not _optional(one)}
+    return [_plain(one) for one in value] if isinstance(value, list) else value
+
+
+def _first(accepted: Any) -> Any:
+    return next((one for one in accepted if one != ""), "") if isinstance(accepted, list) else accepted
+
+
+def _optional(accepted: Any) -> bool:
+    return isinstance(accepted, list) and "" in accepted
+
+
+def _source(value: Any, spec: Row, language: str) -> str:
+    """A literal of the language; texts and things of any type stand for themselves."""
+    kind = spec["type"]
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | int | float):
+        suffix = {"long": "L", "float": "f" if language == "java" else "", "Bigint": "n"}
+        return str(value).lower() + suffix.get(kind, "")
+    if isinstance(value, list):
+        item = {"type": spec.get("items", {}).get("type", "any")}
+        inner = ", ".join(f'"{one}"' if isinstance(one, str) else _source(one, item, language) for one in value)
+        if language == "javascript":
+            return f"[{inner}]"
+        return f"new X[]{{{inner}}}" if kind == "Array" else f"new ArrayList<>(Arrays.asList({inner}))"
+    pairs = [
+        (key, f'"{one}"' if isinstance(one, str) else _source(one, {"type": "any"}, language))
+        for key, one in value.items()
+    ]
+    if language == "javascript":
+        return "{" + ", ".join(f'"{key}": {one}' for key, one in pairs) + "}"
+    return "new HashMap<>() {{ " + " ".join(f'put("{key}", {one});' for key, one in pairs) + " }}"
+
+
+def wanted_turns(row: Row) -> list[list[list[Row]]]:
+    """Each wanted call of a conversation as a step of its own, its arguments by name."""
+    services = Services(row["involved_classes"], row["initial_config"])
+    return [[[_named(goal, services)] for goal in goals] for goals in row["ground_truth"]]
+
+
+def _named(goal: str, services: Services) -> Row:
+    found = written_calls(goal)
+    assert found is not None
+    names = list(inspect.signature(services._methods[found[0].name]).parameters)
+    positional = dict(zip(names, found[0].positional, strict=False))
+    return {"name": found[0].name, "arguments": {**positional, **found[0].arguments}}
