@@ -12,7 +12,7 @@ from newskills.base.benchmark import Benchmark
 from newskills.base.records import Row, Score
 from newskills.graders import executes, make_grader
 from newskills.graders.multichoice import choices
-from newskills.prompts.renderer import load_prompt
+from newskills.prompts.renderer import PromptOverrides, load_prompt
 
 _FAR = "918273645.546372"
 
@@ -70,10 +70,11 @@ REPLIES = {
 
 def check_prompts(benchmark: Benchmark, rows: Iterable[Row]) -> None:
     """The prompt fits each row, and that of the judge each row with a reply."""
-    asked = load_prompt(benchmark.prompt) if benchmark.prompt else None
+    through = PromptOverrides(prompt_format="openai")
+    asked = load_prompt(benchmark.prompt) if benchmark.prompt else load_prompt(None, through)
     judged = load_prompt(benchmark.judge.prompt) if benchmark.judge else None
     for row in rows:
-        assert asked is None or asked.messages(row)[-1].content
+        assert asked.messages(row)[-1].content
         if judged:
             answered = {**row, "generation": "the reply", "predicted_answer": "the answer"}
             assert judged.messages(answered)[-1].content
