@@ -43,6 +43,7 @@ NS_RUN, NS = "newskills.run", "newskills"
 READ = ("--mirror", "--extra_benchmark_map")
 """Options of our own commands with paths of what is not a result."""
 
+REHEARSED = ("generate", "eval", "run_cmd")
 REACHED = ("ssh", "sbatch")
 """Without these checks of a cluster nobody can be asked anything."""
 PARTITIONS = "partitions"
@@ -61,7 +62,7 @@ class Check(Struct, frozen=True):
 def rehearse(name: str, words: Sequence[str]) -> int:
     """Prints the checks; 1 where one is wrong. Raises NewskillsError for words that make no sense."""
     command = load(name)
-    if command.prepare is None or command.name == "start_server":
+    if command.prepare is None or command.name not in REHEARSED:
         raise ConfigError(f"ns {name} cannot be rehearsed; generate, eval and run_cmd can.")
     parsed = _small(command.parsed(words))
     cluster = cluster_of(parsed.options)
