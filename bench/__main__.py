@@ -17,7 +17,7 @@ import msgspec
 
 from bench.measure import RESULTS, ROOT, BenchError, Line, Options
 
-USUAL = ("bare_client", "end_to_end", "startup", "prepare", "grading", "summarize", "sandbox")
+USUAL = ("bare_client", "end_to_end", "startup", "prepare", "grading", "instructions", "summarize", "sandbox")
 LONG = ("memory", "launch")
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"

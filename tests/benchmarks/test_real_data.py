@@ -96,6 +96,7 @@ COUNTS = {
     ("ifeval", "test"): 541,
     ("ifbench", "test"): 300,
     ("followbench", "test"): 820,
+    ("api-bank", "test"): 389,
 }
 NOT_RIGHT: dict[str, dict[str, str]] = {}
 """Benchmark → id of a row → why its own answer is not graded correct."""

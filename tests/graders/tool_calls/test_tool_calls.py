@@ -337,3 +337,35 @@ def test_conversations(turns: list[Any], why: str) -> None:
     score = GRADER.grade({**FILES, "tool_call_turns": turns})
     assert score.outcome == ("wrong" if why else "correct")
     assert why in score.why
+
+
+def verdicts(rows: list[Row]) -> tuple[Counter[str], Counter[str]]:
+    """Outcomes of the wanted calls, and of the wanted calls with one more."""
+    right = Counter(GRADER.grade({**row, "tool_calls": wanted_calls(row)}).outcome for row in rows)
+    more = [{"name": "more", "arguments": {}}]
+    wrong = Counter(GRADER.grade({**row, "tool_calls": wanted_calls(row) + more}).outcome for row in rows)
+    return right, wrong
+
+
+@pytest.mark.mirror
+def test_api_bank(mirror: Path, tmp_path: Path) -> None:
+    benchmark = get_benchmark("api-bank")
+    done = prepare(benchmark, data_dir=tmp_path, options=FetchOptions(mirror=str(mirror), offline=True))
+    rows = list(read_rows(done.splits[0].path))
+    assert verdicts(rows) == ({"correct": 389}, {"wrong": 389})
+    assert all(set(row["ground_truth"][0]) <= {one["name"] for one in row["function"]} for row in rows)
+    shown = [message for row in rows for message in row["messages"]]
+    assert {message["role"] for message in shown} == {"system", "user", "assistant", "tool"}
+
+
+def test_complexfuncbench() -> None:
+    raw = next(iter(read_rows(Path(__file__).parents[2] / "benchmarks" / "raw" / "complexfuncbench.jsonl")))
+    mapping = get_benchmark("complexfuncbench").row
+    assert mapping is not None
+    rows = list(mapping(raw, 0))  # type: ignore[arg-type]
+    assert [row["id"] for row in rows] == ["Flights-0-1", "Flights-0-3"]
+    assert [len(row["messages"]) for row in rows] == [1, 4]
+    assert [message["role"] for message in rows[1]["messages"]] == ["user", "assistant", "tool", "tool"]
+    assert verdicts(rows) == ({"correct": 2}, {"wrong": 2})
+    swapped = list(reversed(wanted_calls(rows[0])))
+    assert GRADER.grade({**rows[0], "tool_calls": swapped}).outcome == "correct"
