@@ -21,12 +21,13 @@ ray.init(log_to_driver=False, logging_level="ERROR")
 
 @ray.remote(num_cpus=0, scheduling_strategy="SPREAD")
 def where():
-    return socket.gethostname()
+    return socket.gethostname(), ray._private.worker._global_node.get_temp_dir_path()
 
 nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
 strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
 seen = ray.get([where.options(scheduling_strategy=strategy(node, soft=False)).remote() for node in nodes])
-print("ran on", len(set(seen)), "hosts", sys.argv[1], flush=True)
+hosts, folders = zip(*seen)
+print("ran on", len(set(hosts)), "hosts", sys.argv[1], "with", len(set(folders)), "folders", flush=True)
 """
 
 
@@ -45,4 +46,4 @@ def test_a_client_inside_ray_on_three_nodes(tmp_path: Path, monkeypatch: pytest.
     states = ended(executor, list(experiment.handles), 180)
     told = story(Path(experiment.jobs[0].folder))
     assert set(states.values()) == {"completed"}, told
-    assert "ran on 3 hosts it's all" in told
+    assert "ran on 3 hosts it's all with 3 folders" in told
