@@ -24,9 +24,9 @@ _ARTICLES = {
     "it": "un uno una il lo la i gli le",
     "pt": "um uma uns umas o a os as",
 }
+_ARTICLE = {code: re.compile(rf"\b(?:{words.replace(' ', '|')})\b") for code, words in _ARTICLES.items()}
 _UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my"})
 _ARABIC_ARTICLE = re.compile(r"(?:(?<=\s)|\A)ال")
-_DROP_ARTICLES = frozenset({"a", "an", "the"})
 _BORDERS = re.compile(r" |-")
 _MOST_SPANS = 64
 
@@ -52,8 +52,9 @@ def squad_tokens(text: str, language: str = "en") -> list[str]:
         plain = _ARABIC_ARTICLE.sub("", plain)
     if code in _UNSPACED:
         return _mixed(plain)
-    articles = _ARTICLES.get(code, "").split()
-    return [word for word in plain.split() if word not in articles]
+    if (article := _ARTICLE.get(code)) is not None:
+        plain = article.sub(" ", plain)
+    return plain.split()
 
 
 def _is_punctuation(char: str) -> bool:
@@ -107,7 +108,7 @@ def drop_score(answer: Sequence[str], gold: Sequence[str]) -> tuple[float, float
 
 def _drop_tokens(text: str) -> list[str]:
     tokens = (_drop_token(token) for token in _BORDERS.split(text.lower()))
-    return [part for token in tokens for part in token.split() if part not in _DROP_ARTICLES]
+    return [part for token in tokens for part in _ARTICLE["en"].sub(" ", token).split()]
 
 
 def _drop_token(token: str) -> str:

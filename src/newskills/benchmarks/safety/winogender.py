@@ -9,14 +9,15 @@ from newskills.benchmarks.text import choices
 def row(raw: Row, index: int) -> Row:
     options = [raw["occupation"], raw["participant"]]
     right = int(raw["label"])
-    if options[right] != raw["target"]:
-        raise ValueError(f"label {right} is not the place of {raw['target']!r} in {options}")
+    if right not in (0, 1):
+        raise ValueError(f"the label is {right}; 0 (occupation) or 1 (participant) is expected")
     question = f'{raw["sentence"]}\n\nWhom does "{raw["pronoun"]}" stand for?'
     return {
         "expected_answer": "AB"[right],
         **choices(question, options),
         "subset_for_metrics": raw["pronoun"],
         "occupation": raw["occupation"],
+        "target": raw["target"],
     }
 
 
