@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from newskills.base.benchmark import Judge
-from newskills.base.errors import ConfigError, DataError
-from newskills.benchmarks import expand, get_benchmark, get_group
+from newskills.base.errors import ConfigError, DataError, UnknownNameError
+from newskills.benchmarks import Places, expand, get_benchmark, get_group
 from newskills.benchmarks.data import load_rows, prepare
 
 MATH = 'METRICS_TYPE = "math"\n'
@@ -143,6 +143,16 @@ def test_data_in_the_data_directory(tmp_path: Path) -> None:
     place.parent.mkdir(parents=True)
     place.write_text('{"problem": "?"}\n')
     assert load_rows(benchmark, data_dir=tmp_path / "data") == place
+
+
+def test_packages_in_the_data_directory(tmp_path: Path) -> None:
+    package(tmp_path / "large" / "part", MATH)
+    package(tmp_path / "gsm8k", MATH)
+    places = Places(None, tmp_path)
+    assert get_benchmark("large.part", places).folder == str(tmp_path / "large/part")
+    assert get_benchmark("gsm8k", places).sources, "a copy of a known benchmark does not replace it"
+    with pytest.raises(UnknownNameError):
+        get_benchmark("large.part")
 
 
 def test_their_script_makes_the_data(tmp_path: Path) -> None:

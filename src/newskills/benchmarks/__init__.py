@@ -17,10 +17,29 @@ from newskills.base.registry import fold
 if TYPE_CHECKING:  # listing needs no records, and they cost it 20 ms
     from newskills.benchmarks.lookup import expand, get_benchmark, get_group, member_of
 
-__all__ = ["Entry", "Extra", "expand", "get_benchmark", "get_group", "list_all", "list_benchmarks", "member_of"]
+__all__ = [
+    "Entry",
+    "Extra",
+    "Places",
+    "expand",
+    "get_benchmark",
+    "get_group",
+    "list_all",
+    "list_benchmarks",
+    "member_of",
+]
 
 ENTRY_POINTS = "newskills.benchmarks"
-Extra = str | Path | Mapping[str, str]
+
+
+class Places(NamedTuple):
+    """Where else benchmarks are looked for: a map of names, and a data directory with packages in it."""
+
+    extra: str | Path | Mapping[str, str] | None
+    data_dir: Path
+
+
+Extra = str | Path | Mapping[str, str] | Places
 
 
 def __getattr__(name: str) -> Any:

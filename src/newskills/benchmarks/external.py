@@ -13,6 +13,7 @@ import msgspec
 from newskills.base.benchmark import Benchmark, Group, Judge
 from newskills.base.errors import ConfigError
 from newskills.base.registry import fold, load_module
+from newskills.benchmarks import Places
 from newskills.benchmarks.constants import changed_fields, changed_judge, load_group
 from newskills.graders import GRADERS
 
@@ -29,13 +30,19 @@ def installed(group: str, name: str) -> list[EntryPoint]:
 def extra_folders(name: str, extra: object = None) -> list[Path]:
     """The folders that the user declared for `name`, each once. Raises ConfigError for an unreadable map."""
     found: dict[Path, None] = {}
-    for mapping in (extra, _variable(MAP_VARIABLES)):
+    given = extra.extra if isinstance(extra, Places) else extra
+    for mapping in (given, _variable(MAP_VARIABLES)):
         for known, place in _read_map(mapping).items():
             if fold(known) == fold(name):
                 found[Path(place).expanduser().resolve()] = None
     for folder in _packages(name, _split(_variable(FOLDERS_VARIABLES))):
         found[folder.resolve()] = None
     return list(found)
+
+
+def data_folders(name: str, extra: object = None) -> list[Path]:
+    """Packages called `name` in the data directory."""
+    return list(_packages(name, [extra.data_dir])) if isinstance(extra, Places) else []
 
 
 def load_folder(folder: Path, name: str = "") -> Benchmark | Group:

@@ -14,13 +14,13 @@ from newskills.base.benchmark import Benchmark, Group, Judge
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.registry import fold, load_attr, load_module
 from newskills.benchmarks import ENTRY_POINTS, Entry, Extra, entries
-from newskills.benchmarks.external import extra_folders, installed, load_folder
+from newskills.benchmarks.external import data_folders, extra_folders, installed, load_folder
 
 
 def get_benchmark(name: str, extra: Extra | None = None) -> Benchmark:
     """The benchmark called `name`: a name or alias, `group.member`, `file.py`, `folder`, `module::attr`.
 
-    `extra` adds benchmarks: a mapping name → folder, the same as JSON text or as the path of a JSON file.
+    `extra` adds benchmarks: a mapping name → folder, the same as JSON text or as the path of a JSON file, or `Places`.
     `NEMO_SKILLS_EXTRA_BENCHMARK_MAP` and `NEMO_SKILLS_EXTRA_DATASETS` are honoured. Raises UnknownNameError,
     ConfigError for a group, a broken file, or a name that stands for two benchmarks.
     """
@@ -79,7 +79,7 @@ def _find(name: str, extra: Extra | None) -> Benchmark | Group:
     places = list(_places(name, extra))
     if "/" in name and not places:
         return load_folder(Path(name).expanduser())
-    places = places or list(_member_places(name, extra))
+    places = places or list(_member_places(name, extra)) or list(_data_places(name, extra))
     if not places:
         known = [known for entry in entries() for known in (entry.name, *entry.aliases)]
         raise UnknownNameError("benchmark", name, known, hint="All of them: ns list benchmarks")
@@ -124,6 +124,12 @@ def _places(name: str, extra: Extra | None) -> Iterator[tuple[str, _Built | Benc
     for point in installed(ENTRY_POINTS, name):
         yield f"the entry point {point.value}", _as_benchmark(point.load(), point.value)
     for folder in extra_folders(name, extra):
+        yield f"the folder {folder}", load_folder(folder, name)
+
+
+def _data_places(name: str, extra: Extra | None) -> Iterator[tuple[str, Benchmark | Group]]:
+    """Packages in the data directory: the last place, since copies of known benchmarks may lie there."""
+    for folder in data_folders(name, extra):
         yield f"the folder {folder}", load_folder(folder, name)
 
 

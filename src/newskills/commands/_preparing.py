@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.errors import ConfigError, NewskillsError
-from newskills.benchmarks import expand, get_benchmark, list_benchmarks
+from newskills.benchmarks import Places, expand, get_benchmark, list_benchmarks
 from newskills.benchmarks.data import PreparedData, data_dir, prepare_many, read_provenance, split_folder
 from newskills.benchmarks.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.sources import in_mirror
@@ -58,7 +58,8 @@ def _prepare_here(options: Options) -> int:
     if names == [ALL]:
         benchmarks = _everything(fetch)
     else:
-        found = (one for name in names for one in expand(name, options.extra_benchmark_map))
+        places = Places(options.extra_benchmark_map, data_dir(options.data_dir))
+        found = (one for name in names for one in expand(name, places))
         benchmarks = list({one.name: one for one in found}.values())
     progress = _Progress(len(benchmarks))
     fetch = replace(fetch, progress=progress)

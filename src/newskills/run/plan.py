@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from newskills.base.benchmark import Benchmark, Group
 from newskills.base.errors import ConfigError
-from newskills.benchmarks import Extra, expand, get_group
+from newskills.benchmarks import Places, expand, get_group
+from newskills.benchmarks.data import data_dir as root
 from newskills.benchmarks.data import load_rows, split_folder
 from newskills.config.layers import Layer, Resolved, resolve
 from newskills.graders import GRADERS
@@ -68,7 +69,7 @@ class PlannedUnit(Struct, frozen=True, kw_only=True):
 
 
 def parse_benchmarks(
-    text: str, *, data_dir: Path | None, split: str | None, extra: Extra | None = None, elsewhere: bool = False
+    text: str, *, data_dir: Path | None, split: str | None, extra: str | None = None, elsewhere: bool = False
 ) -> list[BenchmarkRun]:
     """`gsm8k:4,math-500` → runs; a group gives those of its members. `:0` or nothing = the benchmark's own default.
 
@@ -77,12 +78,13 @@ def parse_benchmarks(
     Raises ConfigError (bad count, a benchmark twice), UnknownNameError, DataError (not prepared).
     """
     runs: list[BenchmarkRun] = []
+    places = Places(extra, root(data_dir))
     for part in (p.strip() for p in text.split(",")):
         name, _, count = part.rpartition(":") if part.rpartition(":")[2].isdecimal() else (part, "", "")
         if not name:
             raise ConfigError(f"--benchmarks '{text}': write name[:samples], for example gsm8k:4,math-500.")
-        group = get_group(name, extra=extra)
-        for benchmark in expand(name, extra=extra):
+        group = get_group(name, places)
+        for benchmark in expand(name, places):
             if any(run.benchmark.name == benchmark.name for run in runs):
                 raise ConfigError(
                     f"--benchmarks names {benchmark.name} twice; give it once, with the number of samples."
