@@ -71,12 +71,12 @@ def candidates(words: list[str]) -> list[str]:
 
 
 def _benchmarks(last: str, option: str) -> list[str]:
-    from newskills.benchmarks import list_benchmarks
+    from newskills.benchmarks import list_all
 
     typed = last.partition("=")[2] if option else last
     done, comma, part = typed.rpartition(",")
     head = f"{option}=" if option else ""
-    return [f"{head}{done}{comma}{entry.name}" for entry in list_benchmarks() if entry.name.startswith(part)]
+    return [f"{head}{done}{comma}{entry.name}" for entry in list_all() if entry.name.startswith(part)]
 
 
 def _starting(names: list[str], prefix: str) -> list[str]:
