@@ -35,13 +35,12 @@ from newskills.launch.ssh import shell_of
 from newskills.launch.submit import SubmitOptions, site_of, submit, unmet
 from newskills.launch.trial import try_cluster
 from newskills.launch.validate import problems
+from newskills.launch.variables import missing_variables
 from newskills.run.spec import RUN_FILE, RunSpec
 
 ROWS, JOBS = 2, 3
 """Of each input, and for the units of a run."""
 NS_RUN, NS = "newskills.run", "newskills"
-READ = ("--mirror", "--extra_benchmark_map")
-"""Options of our own commands with paths of what is not a result."""
 
 REHEARSED = ("generate", "eval", "run_cmd")
 REACHED = ("ssh", "sbatch")
@@ -109,6 +108,8 @@ def _place(cluster: ClusterConfig) -> list[Check]:
 def _foreseen(ready: Prepared, cluster: ClusterConfig) -> list[Check]:
     """What the scheduler says to the jobs, where it can tell without having them."""
     jobs, environ = ready.submission.pipeline.jobs, ready.submission.environ
+    if missing_variables(cluster, environ):  # a problem of the plan, which tells it
+        return []
     name = ready.submission.pipeline.name
     folder = f"{job_root(cluster, environ)}/{name}"
     executor = make_executor(site_of(cluster, environ, name=name, folder=folder, code="", log_dir=None))
@@ -268,15 +269,13 @@ class _Stage:
         return f"{self.folder}/results{os.path.normpath(folder)}"
 
     def moved(self, word: Word) -> Word:
-        """Absolute paths of results in words of our own commands; what is only read stays."""
+        """Absolute paths of results in words of our own commands."""
         if isinstance(word, Ref):
             return word
         option, equals, value = word.partition("=")
         if equals and value.startswith("/"):
-            return f"{option}={self.paths.host(value) if option in READ else self.result(value)}"
-        if word.startswith("/"):
-            return self.paths.host(word) if word.endswith(".py") else self.result(word)
-        return word
+            return f"{option}={self.result(value)}"
+        return self.result(word) if word.startswith("/") else word
 
     def note(self, what: str, text: str) -> None:
         if (check := Check(what, "note", text)) not in self.notes:
