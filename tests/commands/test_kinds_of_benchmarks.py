@@ -1,19 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
 """Benchmarks of a newcomer, each one short file, from raw data to the table: options by name, likelihoods, short
-answers, verdicts of a judge. The files are those of the documentation, or close to them."""
+answers, verdicts of a judge."""
 
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 from tests.commands.running import ns, rows_of, write
 from tests.server import Answer, Script
 
-DOCS = Path(__file__).parents[2] / "docs" / "extend.md"
+DECIDED = """
+from newskills.base.benchmark import Benchmark, Source
+from newskills.benchmarks.text import choices
 
+def row(raw, index):
+    question = f"{raw['context']}\\n\\n{raw['question']}"
+    return {"id": raw["pubid"], **choices(question, ("yes", "no", "maybe")), "expected_answer": raw["decision"]}
+
+BENCHMARK = Benchmark(
+    name="yes-no-maybe", category="reasoning", title="Decisions", row=row,
+    sources=(Source(url="https://example.org/decisions.csv", format="csv"),),
+    prompt="eval/aai/mcq-10choices", grader="multichoice", metric="multichoice",
+)
+"""
+ENDINGS = """
+from newskills.base.benchmark import Benchmark, Source
+
+def row(raw, index):
+    return {
+        "context": raw["start"],
+        "continuations": [f" {ending}" for ending in raw["endings"]],
+        "expected_answer": int(raw["label"]),
+    }
+
+BENCHMARK = Benchmark(
+    name="endings", category="reasoning", title="Endings", row=row,
+    sources=(Source(url="https://example.org/endings.jsonl"),),
+    prompt="generic/continuation", solver="loglikelihood", grader="loglikelihood", metric="loglikelihood",
+)
+"""
 SHORT = """
 from newskills.base.benchmark import Benchmark, Source
 
@@ -45,15 +72,6 @@ FACTS = [
 ]
 
 
-def from_docs(name: str) -> str:
-    """The example of the documentation that defines the benchmark `name`."""
-    (found,) = [
-        code for code in re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL) if f'"{name}"' in code
-    ]
-    assert len(found.splitlines()) < 40
-    return found
-
-
 def prepared(folder: Path, code: str, file: str, content: str) -> None:
     (folder / "own.py").write_text(code)
     raw = folder / "mirror" / "example.org" / file
@@ -73,7 +91,7 @@ def evaluated(folder: Path, url: str, *options: str) -> dict[str, float]:
 
 def test_yes_no_maybe(tmp_path, fake_server):
     content = "pubid,context,question,decision\n1,It rains.,Wet?,yes\n2,Fog.,Sun?,no\n3,Clouds.,Rain?,maybe\n"
-    prepared(tmp_path, from_docs("yes-no-maybe"), "decisions.csv", content)
+    prepared(tmp_path, DECIDED, "decisions.csv", content)
     table = {"Wet?": "Answer: Yes", "Sun?": "Answer: B", "Rain?": "**Answer: no**"}
     numbers = evaluated(tmp_path, fake_server(Script(answer=Answer(kind="table", table=table, template="%s"))).url)
     assert numbers["symbolic_correct"] == pytest.approx(200 / 3)
@@ -87,7 +105,7 @@ def test_likelihoods(tmp_path, fake_server):
         {"start": "He drank a cup of", "endings": ["sand", "tea"], "label": 1},
     ]
     content = "".join(json.dumps(row) + "\n" for row in rows)
-    prepared(tmp_path, from_docs("endings"), "endings.jsonl", content)
+    prepared(tmp_path, ENDINGS, "endings.jsonl", content)
     server = fake_server(Script(likely={" mat": -1.0, " moon": -2.0, " sand": -0.5, " tea": -3.0}))
     numbers = evaluated(tmp_path, server.url)
     assert numbers["acc"] == 50.0
