@@ -9,6 +9,9 @@ import subprocess
 import pytest
 from tests.commands.clusters import Place
 from tests.launch.slurm_cluster import require_cluster
+from tests.launch.sshd import HOST, Sshd, sshd
+
+__all__ = ["sshd"]
 
 
 @pytest.fixture
@@ -93,3 +96,14 @@ def test_a_scheduler_that_gives_no_answer(place, tmp_path):
     place.env["PATH"] = f"{programs}:{os.environ['PATH']}"
     code, [wrong] = findings(place, "ns rehearse run_cmd --cluster=real true")
     assert (code, "no reason given" in wrong) == (1, True)
+
+
+def test_a_cluster_behind_ssh_is_asked_there(place: Place, sshd: Sshd) -> None:
+    place.env["NEWSKILLS_SSH_CONFIG"] = str(sshd.config)
+    before = f"export SLURM_CONF='{os.environ['SLURM_CONF']}'" if os.environ.get("SLURM_CONF") else ""
+    place.config("far", f'executor: slurm\nssh_tunnel:\n  host: {HOST}\n  pre_command: "{before}"')
+    line = "ns rehearse run_cmd --cluster=far --num_gpus=9"
+    env = {name: value for name, value in place.env.items() if name != "SLURM_CONF"}
+    place.env = {**env, "SLURM_CONF": "/nonexistent"}
+    code, [wrong] = findings(place, line, "true")
+    assert (code, "9 GPUs per node are too many" in wrong) == (1, True), wrong
