@@ -227,6 +227,9 @@ def test_samples_spread_over_files_are_joined(tmp_path: Path) -> None:
     source = Source(github="o/r", ref="main", members="data/a/*", format="text")
     benchmark = bench(source, join=join, row=lambda raw, index: {"n": raw["note"]})
     assert rows(benchmark, tmp_path / "d", mirror) == [{"n": "about a"}]
+    unfit = bench(source, join=lambda raw: list(raw)[:1], row=lambda raw, index: {"n": raw["note"]})
+    with pytest.raises(DataError, match=r"tiny, joined row 1 \(data/a/note\.txt\): the field 'note' is missing"):
+        rows(unfit, tmp_path / "d1", mirror)
     both = bench(Source(github="o/r", ref="main", members="data/*", format="text"), join=join)
     with pytest.raises(DataError, match=r"do not fit together: the field 'note\.txt' is missing"):
         rows(both, tmp_path / "d2", mirror)

@@ -357,7 +357,8 @@ def _joined(benchmark: Benchmark, raw: Iterable[RawRow]) -> Iterator[RawRow]:
     assert benchmark.join is not None, "called for benchmarks that join"
     try:
         for number, row in enumerate(benchmark.join(row for row, _ in raw), 1):
-            yield RawRow(row, f"joined row {number}")
+            file = row.get("_file")
+            yield RawRow(row, f"{benchmark.name}, joined row {number}" + (f" ({file})" if file else ""))
     except _MISFITS as error:
         what = f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
         raise DataError(f"{benchmark.name}: its files do not fit together: {what}.") from error
