@@ -26,6 +26,7 @@ _LABEL = re.compile(
     r"^[\s*_#>]*+(?:the\s++)?(?:final\s++)?answer[\s*_]*+[:：]([^\n]+)", re.IGNORECASE | re.MULTILINE
 )
 _MARKED = ("box", "boxes", "unclosed", "tag")
+_FORMULA = re.compile(r"[=+*/&|~⇒→<>^\\;{}()]")
 _LAYERS = 6
 
 
@@ -152,6 +153,8 @@ def _alike(answer: str, gold: str) -> bool:
     first, second = _number(answer), _number(gold)
     if first is not None and second is not None:
         return first == second
+    if _FORMULA.search(gold) and answer.replace(" ", "") == gold.replace(" ", ""):
+        return True
     return _pieces(answer) == _pieces(gold)
 
 
