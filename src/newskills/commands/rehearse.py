@@ -40,8 +40,8 @@ COMMAND = RehearseCommand(
     summary="Run the whole pipeline of a command on this machine, with two rows of each input, without scheduler and "
     "containers, and with a stand-in for models that the job would serve: so are jobs, ports, waiting, merging and "
     "summaries proved. The cluster is only asked whether what the jobs need is there (variables, mounts, images), "
-    "what its scheduler says to them (sbatch --test-only: partitions, GPUs, limits), and whether what they run after is "
-    "known. Results go to a temporary folder; commands of your own are not run.",
+    "what its scheduler says to them (sbatch --test-only: partitions, GPUs, limits), and whether what they run after "
+    "is known. Results go to a temporary folder; commands of your own are not run.",
     options=Options,
     run=run,
     examples=(
