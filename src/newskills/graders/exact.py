@@ -86,7 +86,8 @@ class ExactGrader:
             return extract(text, Policy()).answer if "\\boxed" in text else _tail(text, len(gold.split("\n")))
         if self.config.extract == "brackets" and (inner := _double_brackets(text)) is not None:
             return inner
-        return final_answer(text)
+        braces = "{" in gold or "}" in gold or not re.search(r"\w", gold)
+        return (_whole_box(text) if braces else None) or final_answer(text)
 
     def _same(self, answer: str, gold: str) -> bool:
         case = self.config.ignore_case
@@ -103,10 +104,26 @@ def final_answer(text: str) -> str | None:
     if found.how in _MARKED:
         return found.answer
     if labels := _LABEL.findall(text):
-        return str(labels[-1]).strip(" \t*_`") or None
+        return _undressed(str(labels[-1])) or None
     if found.how == "phrase":
         return found.answer
     return text if text and "\n" not in text else None
+
+
+def _undressed(text: str) -> str:
+    """Without the marks of bold and code around it."""
+    text = text.strip()
+    for mark in ("**", "__", "`"):
+        text = text.removeprefix(mark).removesuffix(mark).strip()
+    return text
+
+
+def _whole_box(text: str) -> str | None:
+    """The last box up to the last brace of its line: for answers that hold unpaired braces themselves."""
+    start = text.rfind("\\boxed{")
+    line = text[start + len("\\boxed{") :].split("\n", 1)[0]
+    end = line.rfind("}")
+    return line[:end].replace("\\{", "{").replace("\\}", "}").strip() or None if start >= 0 <= end else None
 
 
 def _double_brackets(text: str) -> str | None:
@@ -165,5 +182,6 @@ def _number(text: str) -> Fraction | None:
 
 def _pieces(text: str) -> Sequence[str]:
     """The elements of a list, however they are separated; without any word, the characters."""
-    text = text.removeprefix("[").removesuffix("]") if re.search(r"\w", text) else text
-    return text.replace(",", " ").replace("'", "").split() if re.search(r"\w", text) else text.replace(" ", "")
+    if not re.search(r"\w", text):
+        return text.replace(" ", "").removesuffix("." if len(text) > 1 else "")
+    return text.removeprefix("[").removesuffix("]").replace(",", " ").replace("'", "").split()
