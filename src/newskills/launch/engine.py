@@ -98,9 +98,7 @@ class Engine:
 
     def check(self) -> None:
         """Raises ConfigError where it does not answer."""
-        done = self.run("ps", "--quiet", "--last=1")
-        if "not known" in done.stderr:  # a container that somebody removed while podman counted them
-            done = self.run("ps", "--quiet", "--last=1")
+        done = self.run("version")  # not `ps`: one broken container of anybody's makes that fail
         if done.returncode != 0:
             mend = "Is its service running, and may you use it?" if not self.is_podman else ""
             raise ConfigError(f"{self.name} does not work here: {_last(done.stderr)}", hint=mend)
@@ -225,7 +223,7 @@ def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> Engine | 
     here = [Engine(name, environ) for name in names if shutil.which(name, path=environ.get("PATH"))]
     if len(here) < 2:
         return here[0] if here else None
-    return next((engine for engine in here if engine.run("ps", "--quiet", "--last=1").returncode == 0), here[0])
+    return next((engine for engine in here if engine.run("version").returncode == 0), here[0])
 
 
 def no_engine(cluster: ClusterConfig) -> ConfigError:
