@@ -107,7 +107,8 @@ def tree(pid: int) -> list[int]:
     found = [pid]
     for parent in found:
         try:
-            found += map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
+            for thread in Path(f"/proc/{parent}/task").iterdir():
+                found += map(int, (thread / "children").read_text().split())
         except OSError:
             continue
     return found

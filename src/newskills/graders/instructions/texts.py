@@ -103,7 +103,7 @@ _SENTENCE_STARTERS = listed(
     under when while yet nor both"""
 )
 _NOT_NAMES = STOP_WORDS | _SENTENCE_STARTERS
-_CANDIDATE = re.compile(r"[.?!](?=\s|[)\";}\]*:@'({\[!?])")
+_CANDIDATE = re.compile(r"[.?!](?=\s|[)\";}\]*:@'({\[!?”’»])")
 _AFTER_NUMBERS = listed(
     """abreast business commodities cooper credit corrections dividend financing insider international leisure letters
     notable review who"""
@@ -111,7 +111,7 @@ _AFTER_NUMBERS = listed(
 _NUMBER = re.compile(r"-?[.,]?\d[\d,.-]*$")
 _BLANK = re.compile(r"\s")
 _AFTER = re.compile(r"[^\w\s]{0,8}\s*[^\w\s]{0,8}(\w*)")
-_CLOSING = re.compile(r"[)\"'\]}]+(?=\s|--|$)")
+_CLOSING = re.compile(r"[)\"'\]}”’»]+(?=\s|--|$)")
 
 
 def punkt_sentences(text: str) -> list[str]:
