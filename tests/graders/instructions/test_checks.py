@@ -260,3 +260,23 @@ def test_tokens() -> None:
     text = "I can't go, \"he\" said (to the U.S. team). It's $5.50--cheap."
     wanted = "I ca n't go , `` he '' said ( to the U.S. team ) . It 's $ 5.50 -- cheap ."
     assert " ".join(tokens(text)) == wanted
+
+
+RECORDED = Path(__file__).with_name("recorded.jsonl")
+"""Verdicts of the published checks (lm-eval 0.4.13's for IFEval, IFBench of 2026) on generated replies. Left out are
+`words:start_verb`, which they decide with a tagger's data, replies on which they raise, and two on which keywords with
+signs (`c+`) are read as patterns."""
+
+
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, kind in KINDS if kind != "words:start_verb"])
+def test_verdicts_of_the_published_checks(name: str, kind: str) -> None:
+    cases = [case for case in map(json.loads, _recorded()) if (case["grader"], case["kind"]) == (name, kind)]
+    assert len(cases) >= 8
+    assert {case["strict"] for case in cases} == {True, False}
+    for case in cases:
+        assert verdict(name, kind, case["args"], case["text"]) == (case["strict"], case["loose"]), case["text"]
+
+
+@cache
+def _recorded() -> list[str]:
+    return RECORDED.read_text(encoding="utf-8").splitlines()

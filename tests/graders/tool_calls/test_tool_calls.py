@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -369,3 +370,19 @@ def test_complexfuncbench() -> None:
     assert verdicts(rows) == ({"correct": 2}, {"wrong": 2})
     swapped = list(reversed(wanted_calls(rows[0])))
     assert GRADER.grade({**rows[0], "tool_calls": swapped}).outcome == "correct"
+
+
+@pytest.mark.parametrize("language", ["python", "java", "javascript"])
+def test_verdicts_of_the_leaderboards_own_check(language: str) -> None:
+    """`recorded.json`: what bfcl-eval 2026.3.23 says of generated calls."""
+    recorded = json.loads(Path(__file__).with_name("recorded.json").read_text(encoding="utf-8"))
+    cases = [case for case in recorded["cases"] if case[0] == language]
+    assert {case[3] for case in cases} == {True, False}
+    for _, name, arguments, valid in cases:
+        score = grade(
+            language=language,
+            function=[recorded["functions"][language]],
+            ground_truth=[{"shop.find": recorded["accepted"][language]}],
+            tool_calls=called(name, **arguments),
+        )
+        assert (score.outcome == "correct") is valid, (arguments, score.why)
