@@ -8,10 +8,12 @@ import re
 from typing import Any
 
 from newskills.base.errors import ConfigError
-from newskills.base.records import Cause, Outcome, Row, Score
+from newskills.base.records import Row, Score
+from newskills.graders.replies import decided, unanswered, unscored, visible
 
 _FENCE = re.compile(r"^```[^\n`]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _SHOWN = 200
+_STAMP = "json_schema@1"
 
 
 class JsonSchemaGrader:
@@ -38,17 +40,13 @@ class JsonSchemaGrader:
         self._referencing: Any = referencing
 
     def grade(self, record: Row) -> Score:
-        text = str(record.get("generation") or "")
-        _, end, after = text.rpartition("</think>")
-        if not end and "<think>" in text:
-            return self._score("no_answer", False, "thinking never ended", "truncation")
-        document = _document(after if end else text)
+        document = _document(visible(str(record.get("generation") or "")) or "")
         if not document:
-            return self._score("no_answer", False, "no answer", "model")
+            return unanswered(_STAMP, record, _fields(False, False))
         try:
             found = json.loads(document)
         except (ValueError, RecursionError) as error:
-            return self._score("wrong", False, f"no JSON: {str(error)[:_SHOWN]}", "model")
+            return decided(_STAMP, False, _fields(False, False), f"no JSON: {str(error)[:_SHOWN]}")
         return self._validated(record, found)
 
     def _validated(self, record: Row, found: object) -> Score:
@@ -60,23 +58,19 @@ class JsonSchemaGrader:
             validator = kind(schema, registry=self._referencing.jsonschema.EMPTY_REGISTRY)
             problem = next(validator.iter_errors(found), None)
         except (KeyError, ValueError, TypeError, self._jsonschema.SchemaError) as error:
-            return self._unscored(f"the schema is invalid: {str(error)[:_SHOWN]}")
+            return unscored(_STAMP, f"the schema is invalid: {str(error)[:_SHOWN]}", _fields(None, True))
         except self._referencing.exceptions.Unresolvable as error:
-            return self._unscored(f"the schema refers to something outside: {str(error)[:_SHOWN]}")
+            return unscored(
+                _STAMP, f"the schema refers to something outside: {error}"[:_SHOWN], _fields(None, True)
+            )
         except (re.error, RecursionError) as error:
-            return self._unscored(f"the schema cannot be applied: {type(error).__name__}")
-        if problem is not None:
-            return self._score("wrong", True, f"not valid: {str(problem.message)[:_SHOWN]}", "model")
-        return self._score("correct", True, "valid", None)
+            return unscored(_STAMP, f"the schema cannot be applied: {type(error).__name__}", _fields(None, True))
+        why = "valid" if problem is None else f"not valid: {str(problem.message)[:_SHOWN]}"
+        return decided(_STAMP, problem is None, _fields(problem is None, True), why)
 
-    def _score(self, outcome: Outcome, parsed: bool, why: str, cause: Cause | None) -> Score:
-        fields: Row = {"is_correct": outcome == "correct", "valid_json": parsed}
-        return Score(outcome=outcome, fields=fields, grader=f"{self.name}@{self.version}", why=why, cause=cause)
 
-    def _unscored(self, why: str) -> Score:
-        fields: Row = {"is_correct": None, "valid_json": True}
-        stamp = f"{self.name}@{self.version}"
-        return Score(outcome="unscored", fields=fields, grader=stamp, why=why, cause="data")
+def _fields(correct: bool | None, parsed: bool) -> Row:
+    return {"is_correct": correct, "valid_json": parsed}
 
 
 def _document(text: str) -> str:

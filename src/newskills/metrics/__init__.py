@@ -27,6 +27,7 @@ METRICS = Registry(
         "hle": "newskills.metrics.judged:JudgedMetric",
         "frontierscience-olympiad": "newskills.metrics.judged:JudgedMetric",
         "generic": "newskills.metrics.generic:GenericMetric",
+        "bfcl": "newskills.metrics.generic:GenericMetric",
         "simpleqa": "newskills.metrics.verdicts:SimpleQAMetric",
         "omniscience": "newskills.metrics.verdicts:OmniscienceMetric",
         "refusal": "newskills.metrics.kinds:RefusalMetric",

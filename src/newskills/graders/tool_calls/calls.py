@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from newskills.base.records import Row
+from newskills.graders.replies import visible
 
 LONGEST = 50_000
 """Characters of a text that may be read as calls."""
@@ -42,9 +43,7 @@ def answered_calls(record: Row) -> tuple[list[Called], bool]:
     reported = record.get("tool_calls")
     if isinstance(reported, list) and reported:
         return read_calls(reported)
-    text = str(record.get("generation") or "")
-    _, end, after = text.rpartition("</think>")
-    text = (after if end else text).strip()
+    text = visible(str(record.get("generation") or "")) or ""
     if tagged := _TAG.findall(text):
         return read_calls([_json(part) for part in tagged])
     written = written_calls(text)

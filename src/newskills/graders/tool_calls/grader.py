@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from newskills.base.records import Cause, Outcome, Row, Score
+from newskills.graders.replies import visible
 from newskills.graders.tool_calls.calls import answered_calls
 from newskills.graders.tool_calls.conversation import conversation_problem
 from newskills.graders.tool_calls.match import difference
@@ -77,9 +78,7 @@ def _cut(record: Row) -> bool:
 
 
 def _missing_answer(record: Row) -> str:
-    text = str(record.get("generation") or "")
-    _, end, after = text.rpartition("</think>")
-    text = _plain(after if end else text)
+    text = _plain(visible(str(record.get("generation") or "")) or "")
     found = any(re.search(rf"\b{re.escape(_plain(answer))}\b", text) for answer in record["ground_truth"])
     return "" if found else "none of the answers stands in the text"
 
