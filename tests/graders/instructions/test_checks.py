@@ -211,9 +211,26 @@ def test_nulls_and_floats_in_arguments() -> None:
     assert verdict("ifbench", "count:numbers", args, "1 and 2") == (True, True)
 
 
-def test_korean_names_may_carry_a_prefix() -> None:
-    record = {"instruction_id_list": ["ko:punctuation:no_comma"], "kwargs": [{}], "generation": "네"}
-    assert grader("koifeval").grade(record).outcome == "correct"
+@pytest.mark.parametrize(
+    ("kind", "args", "text", "followed"),
+    [
+        ("punctuation:no_comma", {}, "네", True),
+        ("detectable_format:constrained_response", {}, "제 답변은 예입니다.", True),
+        ("detectable_format:constrained_response", {}, "My answer is yes.", False),
+        ("length_constraints:number_words", {"num_words": 3, "relation": "less than"}, "가-나 다.라", True),
+        ("length_constraints:number_words", {"num_words": 3, "relation": "at least"}, "가 나 다", True),
+        (
+            "length_constraints:nth_paragraph_first_word",
+            {"num_paragraphs": 1, "nth_paragraph": 1, "first_word": "기업"},
+            "기업은 바쁩니다.",
+            True,
+        ),
+        ("keywords:existence", {"keywords": ["\u1112\u1161\u11ab"]}, "한국", True),
+        ("keywords:existence", {"keywords": ["일본"]}, "한국", False),
+    ],
+)
+def test_korean(kind: str, args: Row, text: str, followed: bool) -> None:
+    assert verdict("koifeval", kind, args, text)[0] is followed
 
 
 @pytest.mark.parametrize("code", SAMPLES)

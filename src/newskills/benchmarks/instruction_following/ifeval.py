@@ -57,6 +57,10 @@ BENCHMARKS = (
         licence="Apache-2.0",
         homepage="https://huggingface.co/datasets/allganize/IFEval-Ko",
         citation="arXiv:2311.07911",
-        traps=(_LOOSE, "Instructions about upper and lower case are left out of this set: Korean has none."),
+        traps=(
+            _LOOSE,
+            "In about 27 of the 342 prompts the translation changed the instruction: a faithful answer can fail.",
+            "A forbidden word with a particle behind it is not noticed.",
+        ),
     ),
 )

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Cause, Outcome, Row, Score
-from newskills.graders.instructions import ifbench_layout, ifbench_words, ifeval
+from newskills.graders.instructions import ifbench_layout, ifbench_words, ifeval, korean
 
 _MISFITS = (KeyError, TypeError, ValueError, AttributeError)
 _SHOWN = 3
@@ -28,7 +28,6 @@ class InstructionGrader:
     version: ClassVar[str] = "1"
     checks: ClassVar[Mapping[str, ifeval.Check]]
     needs: ClassVar[tuple[str, ...]]
-    prefix: ClassVar[str] = ""
 
     def __init__(self) -> None:
         """Raises ConfigError where a package is missing."""
@@ -43,7 +42,7 @@ class InstructionGrader:
         names, kwargs = record.get("instruction_id_list"), record.get("kwargs")
         if not isinstance(names, list) or not isinstance(kwargs, list) or len(names) != len(kwargs) or not names:
             return self._unscored("instruction_id_list and kwargs must be lists of the same length, not empty")
-        unknown = [name for name in names if str(name).removeprefix(self.prefix) not in self.checks]
+        unknown = [name for name in names if str(name) not in self.checks]
         if unknown:
             return self._unscored(f"unknown instructions: {', '.join(map(str, unknown[:_SHOWN]))}")
         text, thinking = _answer(record)
@@ -69,7 +68,7 @@ class InstructionGrader:
         strict, loose = [], []
         variants: list[str] | None = None
         for name, given in zip(names, kwargs, strict=True):
-            check, args = self.checks[name.removeprefix(self.prefix)], _arguments(given)
+            check, args = self.checks[name], _arguments(given)
             kept = check(text, args)
             strict.append(kept)
             if not kept:
@@ -104,10 +103,10 @@ class IFEvalGrader(InstructionGrader):
 
 
 class KoIFEvalGrader(IFEvalGrader):
-    """The kinds of IFEval for Korean prompts; names may carry the prefix `ko:`."""
+    """The kinds of IFEval as they are meant in Korean."""
 
     name = "koifeval"
-    prefix = "ko:"
+    checks = korean.CHECKS
 
 
 class IFBenchGrader(InstructionGrader):

@@ -28,7 +28,8 @@ _ANSWERS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 _FENCES = ("```json", "```Json", "```JSON", "```")
 
 
-def _related(number: int, relation: str, threshold: int) -> bool:
+def related(number: int, relation: str, threshold: int) -> bool:
+    """Whether `number` is `less than` or `at least` the threshold. Raises ValueError for another relation."""
     if relation == "less than":
         return number < threshold
     if relation == "at least":
@@ -52,7 +53,7 @@ def _existence(text: str, args: Row) -> bool:
 
 def _frequency(text: str, args: Row) -> bool:
     found = len(_anywhere(args["keyword"].strip()).findall(text))
-    return _related(found, args["relation"], args["frequency"])
+    return related(found, args["relation"], args["frequency"])
 
 
 def _forbidden(text: str, args: Row) -> bool:
@@ -63,7 +64,7 @@ def _letters(text: str, args: Row) -> bool:
     letter = args["letter"].lower()
     if len(letter) != 1:
         raise ValueError(f"'{letter}' is not one letter")
-    return _related(text.lower().count(letter), args["let_relation"], args["let_frequency"])
+    return related(text.lower().count(letter), args["let_relation"], args["let_frequency"])
 
 
 def _language(text: str, args: Row) -> bool:
@@ -71,11 +72,11 @@ def _language(text: str, args: Row) -> bool:
 
 
 def _sentence_count(text: str, args: Row) -> bool:
-    return _related(len(punkt_sentences(text)), args["relation"], args["num_sentences"])
+    return related(len(punkt_sentences(text)), args["relation"], args["num_sentences"])
 
 
 def _word_count(text: str, args: Row) -> bool:
-    return _related(len(plain_words(text)), args["relation"], args["num_words"])
+    return related(len(plain_words(text)), args["relation"], args["num_words"])
 
 
 def _marked_paragraphs(text: str, args: Row) -> bool:
@@ -86,6 +87,10 @@ def _marked_paragraphs(text: str, args: Row) -> bool:
 
 
 def _first_word(text: str, args: Row) -> bool:
+    return begins(text, args, str.__eq__)
+
+
+def begins(text: str, args: Row, same: Callable[[str, str], bool]) -> bool:
     """Paragraphs are between blank lines; the n-th is counted with empty ones, their number without."""
     nth, wanted = args["nth_paragraph"], args["first_word"].lower()
     paragraphs = [paragraph.strip() for paragraph in text.split("\n\n")]
@@ -94,7 +99,7 @@ def _first_word(text: str, args: Row) -> bool:
         return False
     word = paragraphs[nth - 1].split()[0].lstrip("'").lstrip('"').lower()
     found = re.match(r"[^.,?!'\"]*", word)
-    return count == args["num_paragraphs"] and found is not None and found.group() == wanted
+    return count == args["num_paragraphs"] and found is not None and same(found.group(), wanted)
 
 
 def _placeholders(text: str, args: Row) -> bool:
@@ -168,7 +173,7 @@ def _end_phrase(text: str, args: Row) -> bool:
 
 def _capital_words(text: str, args: Row) -> bool:
     count = sum(token.isupper() for token in tokens(text))
-    return _related(count, args["capital_relation"], args["capital_frequency"])
+    return related(count, args["capital_relation"], args["capital_frequency"])
 
 
 def _english_capital(text: str, args: Row) -> bool:

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where instructions of IFEval mean something else in Korean (IFEval-Ko).
+
+Words are what stands between blanks, a first word may carry a particle behind it, answers to choose from are Korean
+sentences, and both forms of a syllable in Unicode are one.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from newskills.base.records import Row
+from newskills.graders.instructions import ifeval
+
+_ANSWERS = ("제 답변은 예입니다.", "제 답변은 아니요입니다.", "제 답변은 아마도입니다.")
+
+
+def _words(text: str, args: Row) -> bool:
+    return ifeval.related(len(text.split()), args["relation"], args["num_words"])
+
+
+def _first_word(text: str, args: Row) -> bool:
+    return ifeval.begins(text, args, lambda found, wanted: found.startswith(wanted))
+
+
+def _constrained(text: str, args: Row) -> bool:
+    return any(answer in text for answer in _ANSWERS)
+
+
+def _composed(check: ifeval.Check, text: str, args: Row) -> bool:
+    return check(unicodedata.normalize("NFC", text), _normal(args))
+
+
+def _normal(value: Any) -> Any:
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value)
+    if isinstance(value, list):
+        return [_normal(item) for item in value]
+    return {key: _normal(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+_OWN: Mapping[str, ifeval.Check] = {
+    "length_constraints:number_words": _words,
+    "length_constraints:nth_paragraph_first_word": _first_word,
+    "detectable_format:constrained_response": _constrained,
+}
+CHECKS: Mapping[str, ifeval.Check] = {
+    kind: partial(_composed, _OWN.get(kind, check)) for kind, check in ifeval.CHECKS.items()
+}
