@@ -40,7 +40,7 @@ def _spans(row: Row) -> str:
     return ", ".join(answer) if isinstance(answer, list) else str(answer)
 
 
-REPLIES = {
+REPLIES: dict[str, Replies] = {
     "math": Replies(lambda row: f"\\boxed{{{row['expected_answer']}}}", lambda row: f"\\boxed{{{_FAR}}}"),
     "multichoice": Replies(
         lambda row: f"Answer: {row['expected_answer']}", lambda row: f"Answer: {_other_letter(row)}"
@@ -65,6 +65,7 @@ REPLIES = {
         lambda row: json.dumps([[[9]], *row["expected_answer"][1:]]),
     ),
 }
+REPLIES |= {f"{name}_multilingual": REPLIES[name] for name in ("math", "multichoice")}
 """Extended by the tests of a grader that is not here, or here by its author."""
 
 

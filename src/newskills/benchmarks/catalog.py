@@ -343,5 +343,6 @@ CATALOG: tuple[tuple[object, ...], ...] = (
     ('bfcl_v4.simple_java', (), 'tool-calling', 'newskills.benchmarks.tool_calling.bfcl_v4', 'BFCL v4: simple java', 'test', 100, '', 'bfcl', 'bfcl', 'Apache-2.0', '', False, (), True),
     ('bfcl_v4.simple_javascript', (), 'tool-calling', 'newskills.benchmarks.tool_calling.bfcl_v4', 'BFCL v4: simple javascript', 'test', 50, '', 'bfcl', 'bfcl', 'Apache-2.0', '', False, (), True),
     ('bfcl_v4.simple_python', (), 'tool-calling', 'newskills.benchmarks.tool_calling.bfcl_v4', 'BFCL v4: simple python', 'test', 400, '', 'bfcl', 'bfcl', 'Apache-2.0', '', False, (), True),
+    ('bfcl_v4.web_search_base', (), 'tool-calling', 'newskills.benchmarks.tool_calling.bfcl_v4', 'BFCL v4: web search', 'test', 100, '', 'bfcl', 'bfcl', 'Apache-2.0', '', False, (), True),
     ('complexfuncbench', (), 'tool-calling', 'newskills.benchmarks.tool_calling.complexfuncbench', 'ComplexFuncBench: calls in several steps under constraints', 'test', 0, '', 'bfcl', 'bfcl', 'Apache-2.0', '', False, (), False),
 )

@@ -18,6 +18,8 @@ GRADERS = Registry(
     {
         "math": "newskills.graders.math.grader:MathGrader",
         "multichoice": "newskills.graders.multichoice:MultichoiceGrader",
+        "math_multilingual": "newskills.graders.multilingual:MultilingualMathGrader",
+        "multichoice_multilingual": "newskills.graders.multilingual:MultilingualMultichoiceGrader",
         "reasoning_gym": "newskills.graders.reasoning_gym:ReasoningGymGrader",
         "evalplus": "newskills.graders.code.evalplus:EvalPlusGrader",
         "bfcl": "newskills.graders.tool_calls.grader:ToolCallGrader",

@@ -20,6 +20,9 @@ METRICS = Registry(
     {
         "math": "newskills.metrics.math:MathMetric",
         "multichoice": "newskills.metrics.math:MathMetric",
+        "math_multilingual": "newskills.metrics.multilingual:MultilingualMetric",
+        "multichoice_multilingual": "newskills.metrics.multilingual:MultilingualMetric",
+        "weighted-math": "newskills.metrics.multilingual:WeightedMathMetric",
         "evalplus": "newskills.metrics.evalplus:EvalPlusMetric",
         "if": "newskills.metrics.instructions:InstructionMetric",
         "physics": "newskills.metrics.math:MathMetric",

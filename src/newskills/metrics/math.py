@@ -21,7 +21,14 @@ class MathMetric(ScoreMetric):
 
     score_fields: ClassVar[Mapping[str, Any]] = {"symbolic_correct": bool | int | float | None, "judgement": Any}
     headline = ("judge_correct", "symbolic_correct")
-    columns = ("num_entries", "avg_tokens", "gen_seconds", "judge_correct", "symbolic_correct", NO_ANSWER)
+    columns: tuple[str, ...] = (
+        "num_entries",
+        "avg_tokens",
+        "gen_seconds",
+        "judge_correct",
+        "symbolic_correct",
+        NO_ANSWER,
+    )
 
     def __init__(self, *, compute_no_answer: bool = True, answer_key: str = "predicted_answer") -> None:
         super().__init__(compute_no_answer=compute_no_answer, answer_key=answer_key)

@@ -7,7 +7,7 @@ from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import choices
 
-_THREE = (
+THREE = (
     "Entailment: the hypothesis must be true",
     "Neutral: the hypothesis may be true or false",
     "Contradiction: the hypothesis must be false",
@@ -29,7 +29,7 @@ def related(premise: str, hypothesis: str, relations: Sequence[str], label: int)
 def anli(raw: Row, index: int) -> Row:
     return {
         "id": f"anli-{raw['uid']}",
-        **related(raw["premise"], raw["hypothesis"], _THREE, int(raw["label"])),
+        **related(raw["premise"], raw["hypothesis"], THREE, int(raw["label"])),
         "reason": raw["reason"],
         "subset_for_metrics": str(raw.get("_split", "")).removeprefix("test_") or "all",
     }

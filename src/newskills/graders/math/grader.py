@@ -11,6 +11,7 @@ from newskills.graders.math.config import MathConfig
 from newskills.graders.math.exact import plain
 from newskills.graders.math.extract import Extracted, Policy, extract
 from newskills.graders.math.normalise import tidy
+from newskills.graders.math.spellings import spellings
 from newskills.graders.math.tolerance import near
 from newskills.graders.math.values import Options
 from newskills.graders.math.verdict import equal
@@ -19,7 +20,7 @@ VERSION = "3"
 
 
 class MathGrader:
-    """Compares the final answer of `generation` with `expected_answer`.
+    """Compares the final answer of `generation` with `expected_answer`, and with each of `accepted_answers`, if any.
 
     Fields written: `predicted_answer` (text or null), `symbolic_correct` (true, false, or null where undecided).
     Runs in a worker with a deadline, since the symbolic step and a user's regular expression may not end.
@@ -39,6 +40,21 @@ class MathGrader:
         """Imports what undecided answers need; called once before workers are forked."""
         symbolic.preload()
 
+    def gold_reply(self, record: Row) -> str | None:
+        return self._said(as_text(record.get("expected_answer")))
+
+    def same_replies(self, record: Row) -> list[str]:
+        """The gold answer spelt otherwise."""
+        gold = as_text(record.get("expected_answer"))
+        said = [self._said(spelling) for spelling in spellings(gold)] if gold else []
+        return [text for text in said if text]
+
+    def _said(self, answer: str | None) -> str | None:
+        """None where a pattern of the user's own says what an answer looks like."""
+        if answer is None or self._policy.extract_from_boxed:
+            return None if answer is None else f"\\boxed{{{answer}}}"
+        return f"The final answer is {answer}" if self.config.extract_regex == MathConfig().extract_regex else None
+
     def grade(self, record: Row) -> Score:
         found = self._answer(record)
         gold = as_text(record.get("expected_answer"))
@@ -46,16 +62,24 @@ class MathGrader:
             return self._score("unscored", found, None, "the record has no expected_answer", "data")
         if found.answer is None or not found.answer.strip():
             return self._no_answer(found, record)
-        if self.config.take_modulo is not None:
-            correct: bool | None = self._same_remainder(found.answer, gold, self.config.take_modulo)
-            step = "modulo"
-        else:
-            correct, step = equal(found.answer, gold, self._options)
-            if not correct and self._near(found.answer, gold):
-                correct, step = True, "within the tolerance"
+        correct, step = self._compared(found.answer, gold)
+        for other in [] if correct else record.get("accepted_answers") or ():
+            also, how = self._compared(found.answer, str(other))
+            if also or (also is None and correct is not None):
+                correct, step = also, how
+            if also:
+                break
         if correct is None:
             return self._score("unscored", found, None, step, "grader")
         return self._score("correct" if correct else "wrong", found, correct, step, None if correct else "model")
+
+    def _compared(self, answer: str, gold: str) -> tuple[bool | None, str]:
+        if self.config.take_modulo is not None:
+            return self._same_remainder(answer, gold, self.config.take_modulo), "modulo"
+        correct, step = equal(answer, gold, self._options)
+        if not correct and self._near(answer, gold):
+            return True, "within the tolerance"
+        return correct, step
 
     def _answer(self, record: Row) -> Extracted:
         if self.config.use_predicted_answer_key or "generation" not in record:

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chinese school mathematics: CMATH (Wei et al. 2023, arXiv:2306.16636) and examinations (arXiv:2409.12122)."""
+
+from newskills.base.benchmark import Benchmark, RowMapper, Source
+from newskills.base.records import Row
+from newskills.benchmarks.text import choices, renamed
+
+_URL = "https://raw.githubusercontent.com/QwenLM/Qwen2.5-Math/refs/heads/main/evaluation/data/"
+_COMMIT = "a45202bd16f1ec06f433442dc1152d0074773465"
+
+
+def cmath(raw: Row, index: int) -> Row:
+    made = renamed(raw, question="problem", answer="expected_answer")
+    return {**made, "subset_for_metrics": f"grade {raw['grade']}"}
+
+
+def examination(raw: Row, index: int) -> Row:
+    """The letter of a choice counts as well as its value."""
+    letter = raw["choice_answer"]
+    kind = "choice" if letter else "free"
+    answer = raw["answer"].removeprefix(f"{letter}. ") if letter else raw["answer"]
+    accepted = {"accepted_answers": [letter]} if letter else {}
+    return {"problem": raw["question"], "expected_answer": answer, **accepted, "subset_for_metrics": kind}
+
+
+def choice(raw: Row, index: int) -> Row:
+    return {
+        **choices(raw["question"], [raw["options"][letter] for letter in "ABCD"]),
+        "expected_answer": "".join(sorted(raw["label"].replace(" ", ""))),
+        "source": raw["other"]["source"],
+    }
+
+
+def cloze(raw: Row, index: int) -> Row:
+    return {
+        "problem": raw["question"],
+        "expected_answer": raw["answer"].replace(";", ", "),
+        "source": raw["other"]["source"],
+    }
+
+
+def _benchmark(name: str, title: str, row: RowMapper, items: int, sha256: str, *traps: str) -> Benchmark:
+    by_letter = row is choice
+    return Benchmark(
+        name=name,
+        category="multilingual",
+        title=title,
+        sources=(Source(url=f"{_URL}{name}/test.jsonl", revision=_COMMIT, sha256=sha256),),
+        row=row,
+        prompt="generic/general-boxed" if by_letter else "generic/math",
+        grader="option_set" if by_letter else "math",
+        metric="multichoice" if by_letter else "math",
+        items={"test": items},
+        licence="unstated (examination problems)",
+        homepage="https://github.com/QwenLM/Qwen2.5-Math",
+        citation="arXiv:2306.16636" if row is cmath else "arXiv:2409.12122",
+        chance=0.25 if by_letter else 0.0,
+        traps=("The problems are Chinese, the instruction is English.", *traps),
+    )
+
+
+_LETTER_OR_VALUE = "Of questions with options, the letter counts as well as the value."
+BENCHMARKS = (
+    _benchmark(
+        "cmath",
+        "CMATH: Chinese elementary school mathematics",
+        cmath,
+        600,
+        "e2ceabf05d10b37f207eaebbe8db24dbfc961e1a4f07337d2fc4db42a7f44fdb",
+    ),
+    _benchmark(
+        "cn_middle_school",
+        "Chinese middle school examinations of 2024",
+        examination,
+        101,
+        "d768b866b72ecd1ddcaa84acb56d7bd70d759fbb2cdb0c2bc63f1e5befdb58d6",
+        _LETTER_OR_VALUE,
+    ),
+    _benchmark(
+        "gaokao2024_mix",
+        "Gaokao 2024: choices and free answers",
+        examination,
+        91,
+        "d00cf32da2252408cb7abd49e8e13adcb801dc08e74a9bd57d1df92c0416935c",
+        _LETTER_OR_VALUE,
+        "One question refers to a figure.",
+    ),
+    _benchmark(
+        "gaokao_math_qa",
+        "Gaokao mathematics: choices",
+        choice,
+        351,
+        "4717f8ab70130e277da9056261e3d63f1f6b062049b97b2d204299917da656fb",
+        "Some questions have several right options: all must be named, and no other.",
+    ),
+    _benchmark(
+        "gaokao_math_cloze",
+        "Gaokao mathematics: blanks to fill",
+        cloze,
+        118,
+        "088675c147794970a3ed25c7147a3bbc59715d6813837d5f483f46dcb1b5008d",
+        "Answers to several blanks must be in their order.",
+        "The same file as agieval.gaokao-mathcloze.",
+    ),
+)

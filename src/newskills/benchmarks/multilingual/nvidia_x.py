@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""AIME and GPQA Diamond in German, Spanish, French and Japanese, as NVIDIA translated them."""
+
+from newskills.base.benchmark import Benchmark, Source
+from newskills.base.records import Row
+from newskills.benchmarks.text import choices, split_options
+
+_LANGUAGES = "{de,es,fr,ja}"
+_HUB = "nvidia/Nemotron-Multilinugual-Eval-"
+
+
+def _language(raw: Row) -> Row:
+    language = raw.get("target_language") or raw["_split"]
+    return {"subset_for_metrics": language, "target_language": language}
+
+
+def aime(raw: Row, index: int) -> Row:
+    return {
+        "question": raw["question"],
+        "problem": raw["problem"],
+        "expected_answer": str(raw["expected_answer"]),
+        **_language(raw),
+    }
+
+
+def gpqa(raw: Row, index: int) -> Row:
+    if raw["expected_answer"] not in ("A", "B", "C", "D"):
+        raise ValueError(f"the answer is {raw['expected_answer']!r}, A to D is expected")
+    options = raw["options"] if isinstance(raw["options"], list) else split_options(raw["options"])
+    return {
+        "question": raw["question"],
+        **choices(raw["question"], options),
+        "expected_answer": raw["expected_answer"],
+        **_language(raw),
+    }
+
+
+def _aime(year: int) -> Benchmark:
+    return Benchmark(
+        name=f"aime{year}-x",
+        category="multilingual",
+        title=f"AIME 20{year} in four languages",
+        sources=(Source(hf=f"{_HUB}AIME{year}", hf_split=_LANGUAGES),),
+        row=aime,
+        prompt="generic/default",
+        grader="math_multilingual",
+        metric="math_multilingual",
+        items={"test": 120},
+        licence="unstated",
+        homepage=f"https://huggingface.co/datasets/{_HUB}AIME{year}",
+        unverified=True,
+        traps=("symbolic_and_language_correct also asks for the language of the problem.",),
+    )
+
+
+BENCHMARKS = (
+    _aime(24),
+    _aime(25),
+    Benchmark(
+        name="gpqa-x",
+        category="multilingual",
+        title="GPQA Diamond in four languages",
+        sources=(Source(split="diamond", hf=f"{_HUB}GPQA", hf_split=_LANGUAGES),),
+        row=gpqa,
+        prompt="eval/aai/mcq-4choices",
+        grader="multichoice_multilingual",
+        metric="multichoice_multilingual",
+        split="diamond",
+        items={"diamond": 792},
+        licence="unstated",
+        homepage=f"https://huggingface.co/datasets/{_HUB}GPQA",
+        citation="arXiv:2311.12022",
+        chance=0.25,
+        unverified=True,
+        traps=(
+            "The authors of GPQA ask not to publish questions in plain text.",
+            "symbolic_and_language_correct also asks for the language of the question.",
+        ),
+    ),
+)
