@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.launch.places import TwoGroups, job, processes, python
+from tests.launch.places import TwoGroups, job, processes, python, server
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Ready, Ref, Script
@@ -33,7 +33,11 @@ TWO_GROUPS = Job(
                     container="vllm",
                     script=Script(
                         argv=("vllm", "serve", "/models/a b", Ref("judge-server", "port", "--port=")),
-                        env={"MASTER_ADDR": Ref("judge-server", "node"), "VLLM_LOGGING": "it's $HOME"},
+                        env={
+                            "MASTER_ADDR": Ref("judge-server", "node"),
+                            "MEETING": Ref("judge-server", "meeting"),
+                            "VLLM_LOGGING": "it's $HOME",
+                        },
                         secrets=("HF_TOKEN",),
                         port=0,
                         ready=Ready(patience=600.0),
@@ -164,12 +168,20 @@ def test_an_old_bash_and_another_shell_are_told_apart(tmp_path: Path) -> None:
         (Command(name="a", script=Script(argv=("x\0y",))), "NUL"),
         (Command(name="a", script=Script(argv=("x",), env={"A-B": "1"})), "no name of a variable"),
         (Command(name="a", script=Script(argv=("x", Ref("a", "port")))), "has no port"),
+        (Command(name="a", script=Script(argv=("x", Ref("a", "meeting")))), "has no port"),
         (Command(name="job", script=Script(argv=("x",))), "job.sh, which is taken"),
     ],
 )
 def test_what_cannot_be_written_down(tmp_path: Path, command: Command, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
         render(job("j", command), _here(tmp_path), processes(tmp_path))
+
+
+@pytest.mark.parametrize("attribute", ["rank", "meeting", "meeting_port"])
+def test_where_a_command_meets_is_its_own_affair(tmp_path: Path, attribute: str) -> None:
+    two = job("j", server(), Command(name="it", script=Script(argv=("x", Ref("server", attribute)))))
+    with pytest.raises(ConfigError, match=f"refers to the {attribute} of 'server', which is its own affair"):
+        render(two, _here(tmp_path), processes(tmp_path))
 
 
 def test_the_bash_of_the_room_travels_with_the_package() -> None:

@@ -65,19 +65,27 @@ def test_a_port_of_ones_own():
 
 @given(
     st.lists(
-        st.sampled_from(["65432", "8000000", "--port=65432", "node-8000000.invalid", "6543", "x"]), max_size=6
+        st.sampled_from(["65432", "65431", "8000000", "--port=65432", "node-8000000.invalid:65430", "6543", "x"]),
+        max_size=6,
     )
 )
 def test_numbers_of_the_users_are_never_taken_for_the_port(args):
     made = ServerScript("sglang", "/m", num_gpus=1, num_nodes=2, server_args=args).build(context("s"))
     assert list(made.argv[len(made.argv) - len(args) :]) == args
     refs = [word for word in made.argv if isinstance(word, Ref)]
-    assert sorted(ref.attribute for ref in refs) == ["node", "port", "rank"]
+    assert sorted(ref.attribute for ref in refs) == ["meeting", "port", "rank"]
 
 
 def test_sglang_on_two_nodes():
     made = ServerScript("sglang", "/m", num_gpus=8, num_nodes=2).build(context("s"))
-    assert "--nnodes 2 --node-rank <s.rank> --dist-init-addr <s.node>:20000" in line(made)
+    assert "--nnodes 2 --node-rank <s.rank> --dist-init-addr <s.meeting>" in line(made)
+    assert made.all_nodes
+
+
+def test_megatron_on_two_nodes():
+    made = ServerScript("megatron", "/m", num_gpus=8, num_nodes=2).build(context("s"))
+    meeting = "--node-rank <s.rank> --master-addr <s.node> --master-port <s.meeting_port>"
+    assert f"--nproc-per-node 8 --nnodes 2 {meeting}" in line(made)
     assert made.all_nodes
 
 

@@ -19,12 +19,14 @@ class Ref(Struct, frozen=True):
     """`attribute` of another command of the same job (or of the own one: its port), with text around it.
 
     address  http://host:port; host; port; node: the first host name of the group that the component runs in;
-             rank: number of the node that this process runs on, 0 for that first one (of the own command only);
+             rank: number of the node that this process runs on, 0 for that first one;
+             meeting: host:port of rank 0, free when the job starts, for processes of one command that find each other
+             there; meeting_port: the port alone; rank and both of these: of the own command only;
              folder: the job's own folder, with its `files`
     """
 
     component: str
-    attribute: Literal["address", "host", "port", "node", "rank", "folder"] = "address"
+    attribute: Literal["address", "host", "port", "node", "rank", "meeting", "meeting_port", "folder"] = "address"
     before: str = ""
     after: str = ""
 

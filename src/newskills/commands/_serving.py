@@ -102,7 +102,7 @@ def _announce(experiment: Experiment, options: Options, server: ServerScript, ov
         while not over.wait(LOOK_EVERY):
             found = shell.read([f"{job.folder}/ports/{name}" for name in waiting]) if waiting else []
             for name, text in zip(list(waiting), found, strict=True):
-                host, _, port = (text or "").strip().partition(" ")
+                host, _, port = (text or "").partition("\n")[0].partition(" ")
                 if not port.isdigit():
                     continue
                 waiting.remove(name)

@@ -27,6 +27,7 @@ TIME_CODE = 75
 
 LOCAL = ("node", "rank", "folder")
 """Attributes that nobody has to wait for."""
+MEETING = ("meeting", "meeting_port")
 
 _OLD_BASH = """\
 case ${BASH_VERSION:-none} in
@@ -103,6 +104,10 @@ def _check(scene: _Scene) -> None:
     for ref in scene.refs():
         if ref.attribute not in LOCAL and known[ref.component].script.port is None:
             raise ConfigError(f"{here} refers to the {ref.attribute} of '{ref.component}', which has no port.")
+        if ref.attribute in ("rank", *MEETING) and ref.component != command.name:
+            raise ConfigError(
+                f"{here} refers to the {ref.attribute} of '{ref.component}', which is its own affair."
+            )
 
 
 def _job_text(job: Job, scenes: Sequence[_Scene], folder: JobFolder, place: Place) -> str:
@@ -196,7 +201,8 @@ def _head(scene: _Scene) -> str:
 
 def _port(scene: _Scene) -> str:
     script, name = scene.command.script, scene.command.name
-    choose = f"choose_port {script.port} {_word(scene.place.host(scene.job, scene.group))}"
+    meets = any(ref.attribute in MEETING for ref in scene.refs())
+    choose = f"choose_port {script.port} {_word(scene.place.host(scene.job, scene.group))}" + " meet" * meets
     text = _resource("port") + "\n"
     if script.all_nodes or script.tasks_per_node > 1:
         text += (
@@ -206,7 +212,7 @@ def _port(scene: _Scene) -> str:
         )
     else:
         text += choose + "\n"
-    return text + _remember(scene, name)
+    return text + _remember(scene, name, meets=meets)
 
 
 def _waits(scene: _Scene) -> list[str]:
@@ -238,9 +244,12 @@ def _await(scene: _Scene, component: str) -> str:
     return f"await {component} {ready.patience:.0f} {quote(ready.path)} {status}\n"
 
 
-def _remember(scene: _Scene, component: str) -> str:
+def _remember(scene: _Scene, component: str, *, meets: bool = False) -> str:
     name = scene.variables[component]
-    return f'{name}_host=$job_host\n{name}_port=$job_port\n{name}_address="http://$job_host:$job_port"\n'
+    text = f'{name}_host=$job_host\n{name}_port=$job_port\n{name}_address="http://$job_host:$job_port"\n'
+    if meets:
+        text += f'{name}_meeting="$job_host:$job_meeting"\n{name}_meeting_port=$job_meeting\n'
+    return text
 
 
 def _variables(job: Job) -> dict[str, str]:

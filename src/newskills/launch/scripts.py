@@ -322,13 +322,20 @@ def _port_of(port: int | str | None, allocate: bool, serial: int, what: str) -> 
 
 
 def _serve_words(spec: ServeSpec, own: str) -> tuple[tuple[Word, ...], ServeCommand]:
-    """The engine's argv with references for what is known on the node only: port, first node, rank."""
+    """The engine's argv with references for what is known on the node only: ports, first node, rank."""
     texts = [spec.model, spec.entrypoint or "", spec.served_name or "", spec.python, *spec.extra_args]
-    port = next(number for number in range(65432, 0, -1) if not any(str(number) in text for text in texts))
+    unused = (number for number in range(65432, 0, -1) if not any(str(number) in text for text in texts))
+    port, meeting = next(unused), next(unused)
     rank = next(number for number in itertools.count(8_000_000) if not any(str(number) in text for text in texts))
     master = f"node-{rank}.invalid"
-    made = serve_argv(_replaced(spec, port=port, node_rank=rank, master=master))
-    marks = {master: Ref(own, "node"), str(rank): Ref(own, "rank"), str(port): Ref(own, "port")}
+    made = serve_argv(_replaced(spec, port=port, node_rank=rank, master=master, master_port=meeting))
+    marks = {
+        f"{master}:{meeting}": Ref(own, "meeting"),
+        str(meeting): Ref(own, "meeting_port"),
+        master: Ref(own, "node"),
+        str(rank): Ref(own, "rank"),
+        str(port): Ref(own, "port"),
+    }
     return tuple(_marked(word, marks) for word in made.argv), made
 
 

@@ -35,14 +35,17 @@ give_up() {
 }
 
 # await NAME SECONDS [PATH STATUS]: waits until NAME has a port and, if there is a PATH, answers there with a STATUS
-# (a pattern); sets `job_host` and `job_port`. Ends the command when NAME has ended or the time is up.
+# (a pattern); sets `job_host`, `job_port` and, where it has one, `job_meeting`. Ends the command when NAME has ended or
+# the time is up.
 await() {
     local began=$SECONDS said=$SECONDS what
-    job_host="" job_port=""
+    job_host="" job_port="" job_meeting=""
     while true; do
         : "$job_folder"/ports/* # opening the folder makes NFS look for new files now
         what="a port of '$1'"
-        if [[ -z $job_port && -e $job_folder/ports/$1 ]]; then read -r job_host job_port <"$job_folder/ports/$1"; fi
+        if [[ -z $job_port && -e $job_folder/ports/$1 ]]; then
+            { read -r job_host job_port && read -r job_meeting; } <"$job_folder/ports/$1"
+        fi
         if [[ -n $job_port ]]; then
             [[ -n ${3:-} ]] || return 0
             what="http://$job_host:$job_port$3 of '$1'"

@@ -62,29 +62,37 @@ claim() {
     return 1
 }
 
-# choose_port PORT HOST: sets `job_port` (0: one that is free here, below those the kernel hands out itself) and
-# `job_host`, and tells the other commands by ports/NAME.
-choose_port() {
+# free_port: sets `job_free`: a port that is free here, below those that the kernel hands out itself.
+free_port() {
     local try
-    job_host=$2 job_port=$1
-    if [[ $job_port -ne 0 ]]; then
-        if ! is_free "$job_port" || ! claim "$job_port"; then
-            echo "Port $job_port of $HOSTNAME is in use: '$job_command' cannot listen there." \
-                "Choose another one, or 0 for any." >&2
-            exit 1
-        fi
-    else
-        for ((try = 0; try < 1000; try++)); do
-            job_port=$((20000 + RANDOM % 12000))
-            if is_free "$job_port" && claim "$job_port"; then break; fi
-        done
-        if [[ $try -eq 1000 ]]; then
-            echo "No free port found on $HOSTNAME between 20000 and 32000." >&2
-            exit 1
-        fi
+    for ((try = 0; try < 1000; try++)); do
+        job_free=$((20000 + RANDOM % 12000))
+        if is_free "$job_free" && claim "$job_free"; then return; fi
+    done
+    echo "No free port found on $HOSTNAME between 20000 and 32000." >&2
+    exit 1
+}
+
+# choose_port PORT HOST [meet]: sets `job_host`, `job_port` (0: a free one) and, to meet, `job_meeting` (another free
+# one), and tells the other commands by ports/NAME.
+choose_port() {
+    local told new=$job_folder/ports/.$job_command.$$
+    job_host=$2 job_port=$1 job_meeting=""
+    if [[ $job_port -eq 0 ]]; then
+        free_port
+        job_port=$job_free
+    elif ! is_free "$job_port" || ! claim "$job_port"; then
+        echo "Port $job_port of $HOSTNAME is in use: '$job_command' cannot listen there." \
+            "Choose another one, or 0 for any." >&2
+        exit 1
     fi
-    local new=$job_folder/ports/.$job_command.$$
-    printf '%s %s\n' "$job_host" "$job_port" >"$new" && mv -f -- "$new" "$job_folder/ports/$job_command"
+    told="$job_host $job_port"
+    if [[ ${3:-} == meet ]]; then
+        free_port
+        job_meeting=$job_free
+        told+=$'\n'$job_meeting
+    fi
+    printf '%s\n' "$told" >"$new" && mv -f -- "$new" "$job_folder/ports/$job_command"
 }
 
 # answers HOST PORT PATH STATUS: an HTTP GET gives such a status. No curl needed; a node that drops packets costs
@@ -109,14 +117,17 @@ give_up() {
 }
 
 # await NAME SECONDS [PATH STATUS]: waits until NAME has a port and, if there is a PATH, answers there with a STATUS
-# (a pattern); sets `job_host` and `job_port`. Ends the command when NAME has ended or the time is up.
+# (a pattern); sets `job_host`, `job_port` and, where it has one, `job_meeting`. Ends the command when NAME has ended or
+# the time is up.
 await() {
     local began=$SECONDS said=$SECONDS what
-    job_host="" job_port=""
+    job_host="" job_port="" job_meeting=""
     while true; do
         : "$job_folder"/ports/* # opening the folder makes NFS look for new files now
         what="a port of '$1'"
-        if [[ -z $job_port && -e $job_folder/ports/$1 ]]; then read -r job_host job_port <"$job_folder/ports/$1"; fi
+        if [[ -z $job_port && -e $job_folder/ports/$1 ]]; then
+            { read -r job_host job_port && read -r job_meeting; } <"$job_folder/ports/$1"
+        fi
         if [[ -n $job_port ]]; then
             [[ -n ${3:-} ]] || return 0
             what="http://$job_host:$job_port$3 of '$1'"
@@ -137,14 +148,17 @@ await() {
 }
 
 # The first process chooses for all of them.
-if [[ ${SLURM_PROCID:-0} -eq 0 ]]; then choose_port 0 "$SLURMD_NODENAME"; else await judge-server 1800; fi
+if [[ ${SLURM_PROCID:-0} -eq 0 ]]; then choose_port 0 "$SLURMD_NODENAME" meet; else await judge-server 1800; fi
 ref_judge_server_host=$job_host
 ref_judge_server_port=$job_port
 ref_judge_server_address="http://$job_host:$job_port"
+ref_judge_server_meeting="$job_host:$job_meeting"
+ref_judge_server_meeting_port=$job_meeting
 
 ref_judge_server_node="$NODE_0"
 
 export MASTER_ADDR="$ref_judge_server_node"
+export MEETING="$ref_judge_server_meeting"
 
 job_argv=(
     vllm

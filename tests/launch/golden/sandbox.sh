@@ -40,29 +40,37 @@ claim() {
     return 1
 }
 
-# choose_port PORT HOST: sets `job_port` (0: one that is free here, below those the kernel hands out itself) and
-# `job_host`, and tells the other commands by ports/NAME.
-choose_port() {
+# free_port: sets `job_free`: a port that is free here, below those that the kernel hands out itself.
+free_port() {
     local try
-    job_host=$2 job_port=$1
-    if [[ $job_port -ne 0 ]]; then
-        if ! is_free "$job_port" || ! claim "$job_port"; then
-            echo "Port $job_port of $HOSTNAME is in use: '$job_command' cannot listen there." \
-                "Choose another one, or 0 for any." >&2
-            exit 1
-        fi
-    else
-        for ((try = 0; try < 1000; try++)); do
-            job_port=$((20000 + RANDOM % 12000))
-            if is_free "$job_port" && claim "$job_port"; then break; fi
-        done
-        if [[ $try -eq 1000 ]]; then
-            echo "No free port found on $HOSTNAME between 20000 and 32000." >&2
-            exit 1
-        fi
+    for ((try = 0; try < 1000; try++)); do
+        job_free=$((20000 + RANDOM % 12000))
+        if is_free "$job_free" && claim "$job_free"; then return; fi
+    done
+    echo "No free port found on $HOSTNAME between 20000 and 32000." >&2
+    exit 1
+}
+
+# choose_port PORT HOST [meet]: sets `job_host`, `job_port` (0: a free one) and, to meet, `job_meeting` (another free
+# one), and tells the other commands by ports/NAME.
+choose_port() {
+    local told new=$job_folder/ports/.$job_command.$$
+    job_host=$2 job_port=$1 job_meeting=""
+    if [[ $job_port -eq 0 ]]; then
+        free_port
+        job_port=$job_free
+    elif ! is_free "$job_port" || ! claim "$job_port"; then
+        echo "Port $job_port of $HOSTNAME is in use: '$job_command' cannot listen there." \
+            "Choose another one, or 0 for any." >&2
+        exit 1
     fi
-    local new=$job_folder/ports/.$job_command.$$
-    printf '%s %s\n' "$job_host" "$job_port" >"$new" && mv -f -- "$new" "$job_folder/ports/$job_command"
+    told="$job_host $job_port"
+    if [[ ${3:-} == meet ]]; then
+        free_port
+        job_meeting=$job_free
+        told+=$'\n'$job_meeting
+    fi
+    printf '%s\n' "$told" >"$new" && mv -f -- "$new" "$job_folder/ports/$job_command"
 }
 
 choose_port 6000 "$SLURMD_NODENAME"

@@ -64,13 +64,13 @@ GOLDEN: list[tuple[str, dict[str, Any], str]] = [
     ("sglang", {"num_gpus": 4}, f"{SGLANG} {AT} --tp-size 4"),
     (
         "sglang",
-        {"num_gpus": 8, "num_nodes": 2, "node_rank": 1, "master": "n0"},
-        f"{SGLANG} {AT} --tp-size 8 --pp-size 2 --nnodes 2 --node-rank 1 --dist-init-addr n0:20000",
+        {"num_gpus": 8, "num_nodes": 2, "node_rank": 1, "master": "n0", "master_port": 7000},
+        f"{SGLANG} {AT} --tp-size 8 --pp-size 2 --nnodes 2 --node-rank 1 --dist-init-addr n0:7000",
     ),
     (
         "sglang",
-        {"num_gpus": 8, "num_nodes": 2, "extra_args": ["--tp", "16"]},
-        f"{SGLANG} {AT} --nnodes 2 --node-rank 0 --dist-init-addr 127.0.0.1:20000 --tp 16",
+        {"num_gpus": 8, "num_nodes": 2, "master_port": 7000, "extra_args": ["--tp", "16"]},
+        f"{SGLANG} {AT} --nnodes 2 --node-rank 0 --dist-init-addr 127.0.0.1:7000 --tp 16",
     ),
     ("trtllm", {"num_gpus": 8}, f"{MPIRUN} {TRTLLM} --tp_size 8"),
     ("trtllm", {"num_gpus": 8, "num_nodes": 2}, f"trtllm-llmapi-launch {TRTLLM} --tp_size 8 --pp_size 2"),
@@ -86,8 +86,8 @@ GOLDEN: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "megatron",
-        {"num_gpus": 8, "num_nodes": 2, "node_rank": 1, "master": "n0"},
-        f"{TORCHRUN} --nnodes 2 --node-rank 1 --master-addr n0 --master-port 20000 {MEGATRON} "
+        {"num_gpus": 8, "num_nodes": 2, "node_rank": 1, "master": "n0", "master_port": 7000},
+        f"{TORCHRUN} --nnodes 2 --node-rank 1 --master-addr n0 --master-port 7000 {MEGATRON} "
         f"--tensor-model-parallel-size 8 --pipeline-model-parallel-size 2 {MEGATRON_REST}",
     ),
     (

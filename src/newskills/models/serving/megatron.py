@@ -9,7 +9,6 @@ from newskills.models.serving.spec import ServeCommand, ServeSpec, command, told
 
 DEFAULT_PATH = "/opt/Megatron-LM"
 SCRIPT = "tools/run_text_generation_server.py"
-RENDEZVOUS_PORT = 20000
 
 
 def make(spec: ServeSpec) -> ServeCommand:
@@ -21,7 +20,7 @@ def make(spec: ServeSpec) -> ServeCommand:
     ranks = ["--nproc-per-node", str(max(1, spec.num_gpus))]
     if spec.num_nodes > 1:
         ranks += ["--nnodes", str(spec.num_nodes), "--node-rank", str(spec.node_rank)]
-        ranks += ["--master-addr", spec.master, "--master-port", str(RENDEZVOUS_PORT)]
+        ranks += ["--master-addr", spec.master, "--master-port", str(spec.master_port)]
     layout: list[str] = []
     if told(spec, "--tensor-model-parallel-size", "--pipeline-model-parallel-size") is None:
         layout += ["--tensor-model-parallel-size", str(max(1, spec.num_gpus))]

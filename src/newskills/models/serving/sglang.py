@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""argv of SGLang's server: one process per node, which find each other at the master's port 20000."""
+"""argv of SGLang's server: one process per node, which find each other at a port of the first."""
 
 from __future__ import annotations
 
 from newskills.models.serving.spec import ANY_INTERFACE, ServeCommand, ServeSpec, command, start_words, told
 
-RENDEZVOUS_PORT = 20000
 LAYOUT = (
     *("--tp-size", "--tp", "--tensor-parallel-size"),
     *("--pp-size", "--pp", "--pipeline-parallel-size"),
@@ -23,7 +22,7 @@ def make(spec: ServeSpec) -> ServeCommand:
             layout += ["--pp-size", str(spec.num_nodes)]
     if spec.num_nodes > 1:
         layout += ["--nnodes", str(spec.num_nodes), "--node-rank", str(spec.node_rank)]
-        layout += ["--dist-init-addr", f"{spec.master}:{RENDEZVOUS_PORT}"]
+        layout += ["--dist-init-addr", f"{spec.master}:{spec.master_port}"]
     return command(
         spec,
         [

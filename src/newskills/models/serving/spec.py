@@ -27,6 +27,7 @@ class ServeSpec(Struct, frozen=True, kw_only=True):
     slots        requests that llamacpp serves at once
     node_rank    0-based, for engines that run one process per node
     master       host of rank 0, for these engines
+    master_port  port there at which all ranks meet; several nodes need one
     python       interpreter in whose environment the engine is installed
     """
 
@@ -42,6 +43,7 @@ class ServeSpec(Struct, frozen=True, kw_only=True):
     slots: int = DEFAULT_SLOTS
     node_rank: int = 0
     master: str = "127.0.0.1"
+    master_port: int = 0
     python: str = sys.executable
 
     @property
