@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
+from msgspec import structs
+
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
@@ -89,6 +91,40 @@ def benchmark(version: str, category: str, traps: tuple[str, ...] = ()) -> Bench
     )
 
 
+def web_search() -> Benchmark:
+    """`bfcl_v4.web_search_base`: questions of several hops, answered with the tool `tavily`."""
+    usual = benchmark("v4", "simple_python")
+    return structs.replace(
+        usual,
+        name="bfcl_v4.web_search_base",
+        title="BFCL v4: web search",
+        sources=(_source("web_search"),),
+        row=_searched,
+        solver="tools",
+        defaults={"prompt_format": "openai", "tool_modules": ["tavily"]},
+        items={"test": 100},
+        traps=(
+            "Our own search tool is used (TAVILY_API_KEY), the leaderboard's is another: scores are not comparable.",
+            "Answers are of April 2025; what the web says today may differ.",
+        ),
+    )
+
+
+def _searched(raw: Row, index: int) -> Row:
+    system = {"role": "system", "content": _SEARCH}
+    return {
+        "id": raw["id"],
+        "question": raw["question"],
+        "messages": [system, *raw["question"][0]],
+        "check": "answer",
+        "ground_truth": raw["ground_truth"],
+    }
+
+
+_SEARCH = (
+    "Answer the question with the help of web searches. End with one line: Answer: followed by the answer alone, or "
+    "by 'unknown' if you could not find it."
+)
 _CONVERSATION_TRAPS = ("The simulated services come with bfcl-eval: pip install --no-deps bfcl-eval==2026.3.23",)
 
 
