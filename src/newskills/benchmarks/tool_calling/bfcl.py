@@ -153,7 +153,7 @@ def _join(rows: Iterable[Row]) -> Iterable[Row]:
             questions.append(raw)
     for raw in questions:
         gold = answers.get(raw["id"], {}).get("ground_truth")
-        found = [doc for name in raw.get("involved_classes", ()) for doc in docs.get(_DOCS[name], ())]
+        found = [doc for name in raw.get("involved_classes", ()) for doc in docs[_DOCS[name]]] if docs else []
         yield {**raw, **({"ground_truth": gold} if answers else {}), **({"docs": found} if docs else {})}
 
 
