@@ -13,8 +13,10 @@ import time
 import pytest
 from tests.commands.clusters import SERVED, SUMS, Place, answers, reachable_server
 from tests.commands.running import rows_of, write
+from tests.commands.test_groups import GROUP
 from tests.commands.test_several_models import HOSTED, TASK, line
 from tests.launch.slurm_cluster import require_cluster
+from tests.server import Answer, Script
 
 
 @pytest.fixture
@@ -70,6 +72,24 @@ def test_data_is_prepared_where_jobs_find_it(place):
     assert unknown.returncode != 0
     assert "did you mean 'gsm8k'" in unknown.stderr
     assert len(place.experiments("prepare_data")) == 0
+
+
+def test_the_last_job_scores_a_group_of_ones_own(place):
+    (place.folder / "sums.py").write_text(GROUP)
+    assert place.ns("ns prepare_data ./sums.py").returncode == 0
+    with reachable_server(Script(answer=Answer(kind="text", text="\\boxed{0}"))) as server:
+        done = place.ns(
+            "ns eval --cluster=real --benchmarks=./sums.py --server_type=vllm --model=fake "
+            f"--server_address={server.url} --output_dir=out --expname=group"
+        )
+        assert done.returncode == 0, done.stderr
+        states = place.ended("group")
+    assert list(states)[-1] == "summarize"
+    assert len(states) == 3 + 2 + 1
+    assert set(states.values()) == {"completed"}, (states, place.logs("group"))
+    score = json.loads((place.folder / "out/eval-results/both/metrics.json").read_text())["both"]["score"]
+    assert score == {"num_benchmarks_in_group": 2, "overall": (3 * 50.0 + 25.0) / 4}
+    assert set(json.loads((place.folder / "out/metrics.json").read_text())) == {"both", "both.SUMS", "both.MORE"}
 
 
 def test_two_models_on_nodes_of_their_own(place):

@@ -64,7 +64,8 @@ def test_a_group_is_evaluated_and_scored(here, fake_server):
     later = ns("ns summarize_results out", cwd=here)
     assert "both has a score of its own" in later.stderr
     assert "both" not in json.loads((here / "out/metrics.json").read_text())
-    again = ns("ns summarize_results out --group ./sums.py", cwd=here)
+    (here / "other.py").write_text(GROUP.replace('name="both"', 'name="other"').replace("./sums.py", "./other.py"))
+    again = ns("ns summarize_results --group ./other.py,./sums.py out", cwd=here)
     assert again.returncode == 0, again.stderr
     assert json.loads((here / "out/metrics.json").read_text())["both"]["score"] == score
     wrong = ns("ns summarize_results out --group gsm8k", cwd=here)

@@ -15,7 +15,7 @@ from newskills.base.errors import UnknownNameError
 from newskills.base.registry import fold
 
 if TYPE_CHECKING:  # listing needs no records, and they cost it 20 ms
-    from newskills.benchmarks.lookup import expand, get_benchmark, get_group, member_of
+    from newskills.benchmarks.lookup import expand, get_benchmark, get_group, member_of, place_of
 
 __all__ = [
     "Entry",
@@ -27,6 +27,7 @@ __all__ = [
     "list_all",
     "list_benchmarks",
     "member_of",
+    "place_of",
 ]
 
 ENTRY_POINTS = "newskills.benchmarks"

@@ -46,6 +46,16 @@ def expand(name: str, extra: Extra | None = None) -> list[Benchmark]:
     return [member_of(found, member, extra) for member in found.members] if isinstance(found, Group) else [found]
 
 
+def place_of(name: str, extra: Extra | None = None) -> str:
+    """Path (with `::attr`, where one is needed) of what the user defines as `name`; empty: newskills knows it."""
+    if "::" in name or name.endswith(".py"):
+        return name
+    folders = extra_folders(name, extra)
+    if not folders and not list(_places(name, extra)):
+        folders = data_folders(name, extra)
+    return str(folders[0]) if folders else name if "/" in name else ""
+
+
 def member_of(group: Group, member: str, extra: Extra | None = None) -> Benchmark:
     """`member` as it is evaluated in `group`: under the name `group.member`, with what the group says differently.
 

@@ -92,6 +92,14 @@ class Paths(Struct, frozen=True, kw_only=True):
             hint="Add a mount to the cluster config, or give --mount_paths=SRC:DST.",
         )
 
+    def code(self, place: str) -> str:
+        """A file of code (`file.py::name`) as jobs find it: where it is, if they see this machine's disks, else in the
+        packaged code."""
+        file, colons, name = place.partition("::")
+        if not self.contained and self.here(os.path.abspath(file)):
+            file = os.path.abspath(file)
+        return f"{file}{colons}{name}"
+
     def host(self, seen: str) -> str:
         """What the machine that submits calls the file that clients know as `seen`."""
         if not self.contained:

@@ -218,6 +218,7 @@ def _summaries(
             summaries += needs
     if summaries or not all_done:
         words = _metric_words(options, None if several else spec.runs[0])
+        words += _group_words(spec, looks.paths)
         words += _tracking_words(options)
         job = _summary("summarize", options, spec, list(folders), words, _merged(units))
         plan.add(*job, unique(summaries), outputs=(str(spec.output_dir),))
@@ -264,6 +265,13 @@ def _metric_words(options: Options, run: BenchmarkRun | None) -> list[str]:
     if metric is not None:
         words.append(f"--metric_type={metric}")
     return [*words, f"--metrics_kwargs={kwargs}"] if kwargs else words
+
+
+def _group_words(spec: EvaluationSpec, paths: Paths) -> list[str]:
+    """Where the job finds the formulas of the user's own groups."""
+    places = dict.fromkeys(run.group_at for run in spec.runs if run.group is not None and run.group.score)
+    found = [paths.code(place) for place in places if place]
+    return [f"--group={','.join(found)}"] if found else []
 
 
 def _tracking_words(options: Options) -> list[str]:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -157,13 +156,8 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
 
 
 def _solver_of(module: str, there: Paths | None) -> Layer:
-    """`--generation_module`: a module or a file with `SOLVER`, or what else makes one behind `::`.
-
-    Jobs that see the same disks find the file where it is, others where the packaged code has it.
-    """
-    where, _, maker = module.partition("::")
-    if there is not None and there.here(os.path.abspath(where)) and not there.contained:
-        where = os.path.abspath(where)
+    """`--generation_module`: a module or a file with `SOLVER`, or what else makes one behind `::`."""
+    where, _, maker = (module if there is None else there.code(module)).partition("::")
     return Layer("--generation_module", {"solver": f"{where}::{maker or 'SOLVER'}"})
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,7 +61,10 @@ class Options(ClusterOptions, frozen=True, kw_only=True):
     accept_lost: AcceptLost = 1.0
     verbose: Annotated[bool, doc("print the tables")] = True
     group: Annotated[
-        str | None, doc("file or folder of a group of your own whose score is wanted; others are known by name")
+        str | None,
+        doc(
+            "files or folders of groups of your own whose scores are wanted, comma separated; others are known by name"
+        ),
     ] = None
     debug: Annotated[bool, doc("also say which files were read, and which metric was used")] = False
     dry_run: DryRun = False
@@ -79,12 +82,14 @@ def metric_for(name: str) -> tuple[str, dict[str, Any]]:
     return benchmark.metric, benchmark.metric_config
 
 
-def group_for(own: str | None) -> GroupFor:
-    """Name → group; `own`: where one is defined. Raises ConfigError, UnknownNameError for what is no group."""
-    given = get_group(own) if own is not None else None
-    if own is not None and given is None:
-        raise ConfigError(f"--group: {own} is no group of benchmarks.")
-    return lambda name: given if given is not None and name == given.name else get_group(name)
+def group_for(own: Sequence[str]) -> GroupFor:
+    """Name → group; `own`: where some are defined. Raises ConfigError for what is no group."""
+    given = {}
+    for place in own:
+        if (group := get_group(place)) is None:
+            raise ConfigError(f"--group: {place} is no group of benchmarks.")
+        given[group.name] = group
+    return lambda name: given.get(name) or get_group(name)
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -124,7 +129,7 @@ def summarized(parsed: Parsed[Options]) -> Summary | None:
         metrics_kwargs=read_json(options.metrics_kwargs, "--metrics_kwargs"),
         accept_lost=options.accept_lost / 100,
         save_metrics_path=Path(options.save_metrics_path) if options.save_metrics_path else None,
-        group_for=group_for(options.group),
+        group_for=group_for(options.group.split(",") if options.group else ()),
     )
     if options.dry_run:
         show_dry_run(_steps(place, how))

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from newskills.base.benchmark import Benchmark, Group
 from newskills.base.errors import ConfigError
-from newskills.benchmarks import Places, expand, get_group
+from newskills.benchmarks import Places, expand, get_group, place_of
 from newskills.benchmarks.data import data_dir as root
 from newskills.benchmarks.data import load_rows, split_folder
 from newskills.config.layers import Layer, Resolved, resolve
@@ -32,7 +32,11 @@ VOTED = "use_predicted_answer_key"
 
 
 class BenchmarkRun(Struct, frozen=True, kw_only=True):
-    """A benchmark as the user named it, and how often: `samples` 0 = one greedy run; `group`: that brought it."""
+    """A benchmark as the user named it, and how often: `samples` 0 = one greedy run.
+
+    group     that brought it
+    group_at  where that is defined, if it is one of the user's own
+    """
 
     name: str
     benchmark: Benchmark
@@ -40,6 +44,7 @@ class BenchmarkRun(Struct, frozen=True, kw_only=True):
     split: str
     input_file: Path
     group: Group | None = None
+    group_at: str = ""
 
 
 class Pieces(Struct, frozen=True, kw_only=True):
@@ -102,6 +107,7 @@ def parse_benchmarks(
                         else load_rows(benchmark, chosen, data_dir)
                     ),
                     group=group,
+                    group_at=place_of(name, places) if group else "",
                 )
             )
     return runs
