@@ -65,6 +65,7 @@ REPLIES: dict[str, Replies] = {
         lambda row: json.dumps([[[9]], *row["expected_answer"][1:]]),
     ),
 }
+REPLIES["translation"] = Replies(lambda row: str(row["reference"]), lambda row: _FAR)
 REPLIES |= {f"{name}_multilingual": REPLIES[name] for name in ("math", "multichoice")}
 """Extended by the tests of a grader that is not here, or here by its author."""
 

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What BLEU and chrF count in one translated segment, so that corpus scores are sums over segments.
+
+BLEU (Papineni et al. 2002) as sacrebleu counts it (Post 2018, arXiv:1804.08771); chrF2 (Popović 2015).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.records import Row, Score
+from newskills.graders.replies import decided, unanswered, unscored, visible
+
+_TOKENIZERS = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+_CHRF_ORDER = 6
+_LONGEST = 100_000
+_HALF = 0.5
+
+
+class TranslationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=translation`."""
+
+    tokenizer: Annotated[
+        str,
+        Meta(description="of sacrebleu, for BLEU; empty: zh, ja-mecab or ko-mecab by target language, else 13a"),
+    ] = ""
+    reference_key: Annotated[str, Meta(description="field with the right translation")] = "reference"
+
+
+class TranslationGrader:
+    """Fields written: `predicted_answer`, `bleu_counts`, `chrf_counts`, `sentence_chrf` (0–1), `bleu_tokenizer`.
+
+    bleu_counts   [tokens of the translation, of the reference, matches of 1 to 4 tokens, n-grams of 1 to 4 tokens]
+    chrf_counts   [n-grams of the translation, of the reference, matches] for 1 to 6 characters
+
+    A segment is called correct from half of the points of chrF on; nothing but filters should rely on that. Raises
+    ConfigError when made where sacrebleu is missing.
+    """
+
+    name = "translation"
+    version = "1"
+    Config = TranslationConfig
+
+    def __init__(self, config: TranslationConfig = TranslationConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+        bleu(config.tokenizer or "13a")
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        names = ("bleu_counts", "chrf_counts", "sentence_chrf", "bleu_tokenizer")
+        reference = record.get(self.config.reference_key)
+        if not reference:
+            nothing: Row = {"predicted_answer": None, **dict.fromkeys(names)}
+            return unscored(stamp, f"the record has no {self.config.reference_key}", nothing)
+        language = str(record.get("target_language") or "").replace("-", "_").partition("_")[0].lower()
+        tokenizer = self.config.tokenizer or _TOKENIZERS.get(language, "13a")
+        text = " ".join((visible(str(record.get("generation") or "")) or "").split())[:_LONGEST]
+        counts = bleu_counts(text, str(reference), tokenizer)
+        characters = chrf_counts(text, str(reference))
+        value = _sentence_chrf(characters)
+        fields: Row = dict(zip(names, (counts, characters, value, tokenizer), strict=True))
+        if not text:
+            return unanswered(stamp, record, {"predicted_answer": None, **fields})
+        return decided(stamp, value >= _HALF, {"predicted_answer": text, **fields}, f"chrF {value:.2f}", value)
+
+
+@lru_cache(maxsize=8)
+def bleu(tokenizer: str) -> Any:
+    """The counter of sacrebleu. Raises ConfigError: it, or what it needs for a language, is not installed."""
+    hint = "pip install 'newskills[translation]'"
+    try:
+        from sacrebleu.metrics.bleu import BLEU
+    except ImportError as error:
+        raise ConfigError("Translations are scored with sacrebleu, which is not installed.", hint=hint) from error
+    if tokenizer not in BLEU.TOKENIZERS:
+        raise ConfigError(f"sacrebleu has no tokenizer '{tokenizer}'; there are {', '.join(BLEU.TOKENIZERS)}.")
+    try:
+        return BLEU(tokenize=tokenizer, effective_order=True)
+    except (ImportError, RuntimeError) as error:
+        raise ConfigError(
+            f"The tokenizer '{tokenizer}' of sacrebleu cannot be used: {error}", hint=hint
+        ) from error
+
+
+def bleu_counts(text: str, reference: str, tokenizer: str) -> list[int]:
+    """See `TranslationGrader`."""
+    found = bleu(tokenizer).sentence_score(text, [reference])
+    return [found.sys_len, found.ref_len, *found.counts, *found.totals]
+
+
+def chrf_counts(text: str, reference: str) -> list[int]:
+    """See `TranslationGrader`."""
+    first, second = "".join(text.split()), "".join(reference.split())
+    counts = []
+    for order in range(1, _CHRF_ORDER + 1):
+        ours, theirs = _grams(first, order), _grams(second, order)
+        counts += [ours.total() if theirs else 0, theirs.total(), (ours & theirs).total()]
+    return counts
+
+
+def _grams(text: str, order: int) -> Counter[str]:
+    return Counter(text[at : at + order] for at in range(len(text) - order + 1))
+
+
+def _sentence_chrf(counts: list[int]) -> float:
+    """F2 of the mean precision and recall over the orders that both texts have, 0–1."""
+    known = [counts[at : at + 3] for at in range(0, len(counts), 3) if counts[at] and counts[at + 1]]
+    precision = sum(same / ours for ours, _, same in known)
+    recall = sum(same / theirs for _, theirs, same in known)
+    return 5 * precision * recall / (4 * precision + recall) / len(known) if precision + recall else 0.0

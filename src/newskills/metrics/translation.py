@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Corpus BLEU and chrF by pair of languages, and their means over pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from newskills.base.records import Ledger, Number, Row
+from newskills.base.stats import Z95
+from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores, is_lost
+
+ANY = "xx"
+_ORDERS = 4
+_CHRF_BETA = 4
+_COUNTS = {"bleu": "bleu_counts", "chrf": "chrf_counts"}
+Pair = tuple[str, str]
+
+
+class SegmentMetric(ScoreMetric):
+    """`sentence_chrf`: the mean over segments; its tokens, time and ledger are those of a pair of languages."""
+
+    score_fields: ClassVar[Mapping[str, Any]] = {"sentence_chrf": int | float | None}
+    headline = ("sentence_chrf",)
+
+    def scores(self, record: Row) -> Scores:
+        return {"sentence_chrf": record.get("sentence_chrf")}
+
+    def common(self) -> Row:
+        """Entries, tokens and seconds."""
+        return self._common()
+
+    def incorrect(self, prediction: Row) -> Row:
+        """An empty translation: its counts keep the length of the reference."""
+        wrong: Row = {"sentence_chrf": 0.0, self.answer_key: None, "outcome": NO_ANSWER}
+        if counts := prediction.get("bleu_counts"):
+            wrong["bleu_counts"] = [0, counts[1], *[0] * (2 * _ORDERS)]
+        if counts := prediction.get("chrf_counts"):
+            wrong["chrf_counts"] = [count if at % 3 == 1 else 0 for at, count in enumerate(counts)]
+        return prediction | wrong | {"outcome_cause": "truncation"}
+
+
+class TranslationMetric:
+    """Modes: `xx->xx`, `en->xx`, `xx->de`, `en->de`, …, each with `bleu` and `chrf` (0–100).
+
+    The corpus score of each seed counts, `bleu` is their mean and `bleu_std` their deviation (ddof 0). Modes with xx
+    are means over pairs. Intervals are by the jackknife over segments; of a mean over pairs, whose segments are
+    translations of the same texts, the mean of theirs, which is never too narrow.
+    """
+
+    columns = ("num_entries", "avg_tokens", "gen_seconds", "bleu", "chrf")
+
+    def __init__(self) -> None:
+        own = {"source_language": str, "target_language": str, **dict.fromkeys(_COUNTS.values(), Any)}
+        self._all = SegmentMetric(compute_no_answer=False)
+        self.fields: Mapping[str, Any] = {**self._all.fields, **own}
+        self._parts: dict[Pair, SegmentMetric] = {}
+        self._segments: dict[Pair, list[list[Row]]] = {}
+
+    def update(self, predictions: Sequence[Row]) -> None:
+        """Raises DataError where segments have different numbers of samples."""
+        self._all.update(predictions)
+        source, target = predictions[0]["source_language"], predictions[0]["target_language"]
+        for pair in dict.fromkeys(((source, target), (source, ANY), (ANY, target), (ANY, ANY))):
+            if pair not in self._parts:
+                self._parts[pair] = SegmentMetric(compute_no_answer=False)
+            self._parts[pair].update(predictions)
+        kept = [
+            {} if is_lost(record) else {name: record.get(field) for name, field in _COUNTS.items()}
+            for record in predictions
+        ]
+        self._segments.setdefault((source, target), []).append(kept)
+
+    def incorrect(self, prediction: Row) -> Row:
+        return self._all.incorrect(prediction)
+
+    def metrics(self) -> dict[str, Row]:
+        modes = {}
+        for mode, found in self.numbers().items():
+            source, _, target = mode.partition("->")
+            row = self._parts[source, target].common()
+            for name, number in found.items():
+                row |= {name: number.value, f"{name}_interval": [number.low, number.high]}
+                deviation = self._deviation(source, target, name)
+                row |= {} if deviation is None else {f"{name}_std": deviation}
+            modes[mode] = row
+        return modes
+
+    def numbers(self) -> dict[str, dict[str, Number]]:
+        by_pair = {pair: _pair_numbers(segments) for pair, segments in self._segments.items()}
+        return {
+            f"{source}->{target}": _together([by_pair[pair] for pair in self._members(source, target)])
+            for source, target in sorted(self._parts, key=_general_first)
+        }
+
+    def ledger(self) -> Ledger:
+        return self._all.ledger()
+
+    def shown(self) -> tuple[str, ...]:
+        return ()
+
+    def _members(self, source: str, target: str) -> list[Pair]:
+        return [pair for pair in self._segments if source in (ANY, pair[0]) and target in (ANY, pair[1])]
+
+    def _deviation(self, source: str, target: str, name: str) -> float | None:
+        """Over seeds; None for a single one."""
+        by_pair = [_seed_scores(self._segments[pair], name) for pair in self._members(source, target)]
+        seeds = [math.fsum(scores) / len(scores) for scores in zip(*by_pair, strict=False)]
+        if len(seeds) < 2:
+            return None
+        mean = math.fsum(seeds) / len(seeds)
+        return math.sqrt(math.fsum((score - mean) ** 2 for score in seeds) / len(seeds))
+
+
+def _general_first(pair: Pair) -> tuple[int, Pair]:
+    return 2 - pair.count(ANY), pair
+
+
+def _pair_numbers(segments: Sequence[Sequence[Row]]) -> dict[str, Number]:
+    numbers = {}
+    for name in _COUNTS:
+        seeds = range(len(segments[0]))
+        found = [_jackknife([segment[seed].get(name) for segment in segments], SCORES[name]) for seed in seeds]
+        known = [one for one in found if one is not None]
+        if known:
+            numbers[name] = _mean(known)
+    return numbers
+
+
+def _seed_scores(segments: Sequence[Sequence[Row]], name: str) -> list[float]:
+    """The corpus score of each seed."""
+    scores = []
+    for seed in range(len(segments[0])):
+        rows = [counts for segment in segments if (counts := segment[seed].get(name))]
+        if rows:
+            scores.append(SCORES[name]([sum(column) for column in zip(*rows, strict=True)]))
+    return scores
+
+
+def _jackknife(counts: Sequence[Sequence[int] | None], score: Callable[[Sequence[int]], float]) -> Number | None:
+    """The score of the sums, and its interval from leaving out each segment in turn."""
+    rows = [row for row in counts if row]
+    if not rows:
+        return None
+    totals = [sum(column) for column in zip(*rows, strict=True)]
+    value, n = score(totals), len(rows)
+    half = math.inf
+    if n > 1:
+        others = [score([total - own for total, own in zip(totals, row, strict=True)]) for row in rows]
+        mean = math.fsum(others) / n
+        half = Z95 * math.sqrt((n - 1) / n * math.fsum((other - mean) ** 2 for other in others))
+    return Number(
+        value=value, low=value - half, high=value + half, n=n, unscored=len(counts) - n, method="jackknife"
+    )
+
+
+def _mean(numbers: Sequence[Number]) -> Number:
+    """Of seeds or pairs that share their texts."""
+    count = len(numbers)
+    value, low, high = (
+        math.fsum(getattr(number, bound) for number in numbers) / count for bound in ("value", "low", "high")
+    )
+    return Number(
+        value=value,
+        low=low,
+        high=high,
+        n=max(number.n for number in numbers),
+        unscored=sum(number.unscored for number in numbers),
+        method="jackknife",
+    )
+
+
+def _together(pairs: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
+    return {name: _mean([pair[name] for pair in pairs]) for name in _COUNTS if all(name in pair for pair in pairs)}
+
+
+def bleu(counts: Sequence[int]) -> float:
+    """Corpus BLEU, 0–100: geometric mean of four precisions, none of them 0 (halved for each), times brevity."""
+    ours, theirs, *grams = counts
+    matches, totals = grams[:_ORDERS], grams[_ORDERS:]
+    if not any(matches) or not all(totals):
+        return 0.0
+    halving, logarithms = 1.0, 0.0
+    for same, total in zip(matches, totals, strict=True):
+        if not same:
+            halving *= 2
+        logarithms += math.log(same / total if same else 1 / (halving * total))
+    brevity = math.exp(1 - theirs / ours) if ours < theirs else 1.0
+    return 100 * brevity * math.exp(logarithms / _ORDERS)
+
+
+def chrf(counts: Sequence[int]) -> float:
+    """Corpus chrF2, 0–100: F2 of precision and recall of characters, averaged over the lengths both sides have."""
+    known = [counts[at : at + 3] for at in range(0, len(counts), 3) if counts[at] and counts[at + 1]]
+    if not known:
+        return 0.0
+    precision = math.fsum(same / ours for ours, _, same in known) / len(known)
+    recall = math.fsum(same / theirs for _, theirs, same in known) / len(known)
+    if not precision + recall:
+        return 0.0
+    return 100 * (1 + _CHRF_BETA) * precision * recall / (_CHRF_BETA * precision + recall)
+
+
+SCORES: Mapping[str, Callable[[Sequence[int]], float]] = {"bleu": bleu, "chrf": chrf}
