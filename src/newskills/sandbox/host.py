@@ -157,7 +157,7 @@ class LocalSandbox:
             channel.on_idle = rest
             try:
                 outcome = await self._ask(launched, channel, execution, request)
-                return self._result(launched, channel, execution, outcome)
+                return self._result(launched, execution, outcome)
             finally:
                 self._keep(asyncio.create_task(self._end(channel, launched)))
 
@@ -179,14 +179,12 @@ class LocalSandbox:
         finally:
             if session.channel.closed and self._sessions.get(name) is session:
                 await self.delete_session(name)
-        result = self._result(session.launched, session.channel, execution, outcome)
+        result = self._result(session.launched, execution, outcome)
         result.session_id = name
-        result.new_session_created = made or bool(outcome and outcome["fresh"])
+        result.new_session_created = made or bool(outcome.get("fresh"))
         return result
 
-    async def _locked(
-        self, session: _Session, execution: Execution, request: dict[str, Any]
-    ) -> dict[str, Any] | None:
+    async def _locked(self, session: _Session, execution: Execution, request: dict[str, Any]) -> dict[str, Any]:
         """Goes on when its caller is cancelled: the answer must be read before the next question."""
         try:
             async with self._turns.turn() as rest:
@@ -236,28 +234,28 @@ class LocalSandbox:
 
     async def _ask(
         self, launched: Launched, channel: Channel, execution: Execution, request: dict[str, Any]
-    ) -> dict[str, Any] | None:
+    ) -> dict[str, Any]:
+        launched.settle(channel.number)
         try:
             async with asyncio.timeout(execution.timeout + SLACK):
-                return await channel.ask(request)
+                outcome = await channel.ask(request)
         except TimeoutError:
             channel.close()
             await launched.zygote.kill(channel.number)
             raise SandboxError("The sandbox did not keep a deadline; the session was ended.") from None
-
-    def _result(
-        self, launched: Launched, channel: Channel, execution: Execution, outcome: dict[str, Any] | None
-    ) -> ExecutionResult:
-        self.executions += 1
-        if outcome and outcome.get("failed"):
-            raise SandboxError(f"{execution.language} could not begin: {outcome['failed']}.")
         if outcome is None:
             if launched.zygote.closed:
                 raise SandboxError("The sandbox ended while code was running in it.")
             outcome = {"status": "crashed", "exit": None, "out": "", "err": "", "seconds": 0.0, "excess": ""}
-        status = language(execution.language).status(outcome)
-        if launched.out_of_memory(channel.number):
-            status = "out_of_memory"
+        # Now, and not when somebody reads the result: the session's next request may have begun by then.
+        outcome["killed"] = launched.out_of_memory(channel.number)
+        return outcome
+
+    def _result(self, launched: Launched, execution: Execution, outcome: dict[str, Any]) -> ExecutionResult:
+        self.executions += 1
+        if outcome.get("failed"):
+            raise SandboxError(f"{execution.language} could not begin: {outcome['failed']}.")
+        status = "out_of_memory" if outcome["killed"] else language(execution.language).status(outcome)
         self.timeouts += status == "timeout"
         return ExecutionResult(
             status=status,

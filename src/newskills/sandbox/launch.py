@@ -54,6 +54,7 @@ class Launched:
         self._config, self._cgroups = config, cgroups
         self._groups: dict[int, Group] = {}
         self._kills: dict[int, int] = {}
+        self._unsettled: set[int] = set()
         self._folders: dict[int, str] = {}
         self._count = 0
         self.missing: tuple[str, ...] = ()
@@ -99,6 +100,7 @@ class Launched:
     def forget(self, number: int) -> None:
         """Removes what session `number`, which has ended, left in files and control groups."""
         self._kills.pop(number, None)
+        self._unsettled.discard(number)
         group = self._groups.pop(number, None)
         if group is not None:
             group.remove()
@@ -112,7 +114,15 @@ class Launched:
         if group is None:
             return False
         before, self._kills[number] = self._kills.get(number, 0), group.oom_kills()
-        return self._kills[number] > before
+        if more := self._kills[number] > before:
+            self._unsettled.add(number)
+        return more
+
+    def settle(self, number: int) -> None:
+        """Before a request: what the kernel still ended after the last one's excess is not this one's doing."""
+        if number in self._unsettled:
+            self._unsettled.discard(number)
+            self._kills[number] = self._groups[number].oom_kills()
 
     async def close(self) -> None:
         await self.zygote.close()
