@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -11,7 +12,19 @@ from msgspec import Struct
 from newskills.base.records import Row
 
 Format = Literal[
-    "jsonl", "json", "yaml", "object", "csv", "tsv", "xml", "parquet", "arrow", "lines", "text", "asset", "generated"
+    "jsonl",
+    "json",
+    "yaml",
+    "object",
+    "csv",
+    "tsv",
+    "xml",
+    "parquet",
+    "arrow",
+    "lines",
+    "text",
+    "asset",
+    "generated",
 ]
 """One row per line (jsonl; lines: `{"text"}`), list item or key (json, yaml; items that are no objects: `{"value"}`),
 record, or file (object: the file is one JSON object; text: `{"text"}`; asset: `{"asset": Asset}`, for images and
@@ -123,6 +136,8 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     variants        split → mapper in place of `row`: another language, a subject, other instructions
     join            raw rows of all files of a split → one raw row per sample, before `row` sees them
     generate_rows   (split) → prepared rows, for benchmarks that are generated instead of downloaded
+    build           (folder, options of `ns prepare_data`, how to fetch) → names of the benchmarks written below the
+                    folder, for those that are made for a tokenizer or a length (`--setup`)
     generator       distribution whose version decides what is generated (recorded with the rows)
     prompt          name in the prompt library; empty = rows hold `messages` (`prompt_format` openai)
     grader          registered name, with `grader_config` for its constructor; empty = only the judge decides
@@ -148,6 +163,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     variants: dict[str, RowMapper] = {}
     join: Joiner | None = None
     generate_rows: Callable[[str], Iterable[Row]] | None = None
+    build: Callable[[Path, Row, Any], list[str]] | None = None
     generator: str = ""
     prompt: str = "generic/default"
     grader: str = "math"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -29,6 +30,18 @@ from newskills.launch.experiments import Experiment
 from newskills.launch.variables import job_variables
 
 ALL = "all"
+BUILDING = (
+    "setup",
+    "tokenizer_path",
+    "max_seq_length",
+    "template_tokens",
+    "num_samples",
+    "random_seed",
+    "tasks",
+    "data_format",
+    "haystack_file",
+)
+"""Options for benchmarks that are made for a tokenizer and a length."""
 DATA_VARIABLES = ("NEWSKILLS_DATA_DIR", "NEMO_SKILLS_DATA_DIR")
 
 
@@ -66,12 +79,30 @@ def _prepare_here(options: Options) -> int:
     if options.dry_run:
         show_dry_run(step for benchmark in benchmarks for step in _steps(benchmark, options, fetch))
         return 0
+    built = [benchmark for benchmark in benchmarks if benchmark.build is not None and options.setup]
+    for benchmark in built:
+        _build(benchmark, options, fetch)
+    benchmarks = [benchmark for benchmark in benchmarks if benchmark not in built]
+    if built and not benchmarks:
+        return 0
     results = prepare_many(
         benchmarks, data_dir=options.data_dir, splits=options.split, options=fetch, report=progress.report
     )
     failed = [result for result in results if isinstance(result, NewskillsError)]
     sys.stdout.write(f"{len(results) - len(failed)} of {len(results)} prepared in {data_dir(options.data_dir)}\n")
     return 1 if failed else 0
+
+
+def _building(options: Options) -> dict[str, object]:
+    return {name: value for name in BUILDING if (value := getattr(options, name)) not in (None, [])}
+
+
+def _build(benchmark: Benchmark, options: Options, fetch: FetchOptions) -> None:
+    """Raises ConfigError, DataError."""
+    assert benchmark.build is not None, "called for benchmarks that are built"
+    home = data_dir(options.data_dir)
+    for name in benchmark.build(home / benchmark.name, _building(options), fetch):
+        sys.stdout.write(f"{name} is in {home / Path(*name.split('.'))}\n")
 
 
 def _everything(fetch: FetchOptions) -> list[Benchmark]:
@@ -108,6 +139,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
         "offline": options.offline,
         "parallelism": options.parallelism,
         "retries": options.retries,
+        **_building(options),
     }
     script = PrepareDataScript(
         [_name_there(name, options, paths) for name in names],

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta
 
@@ -34,6 +34,22 @@ class Options(PlacementOptions, frozen=True, kw_only=True):
     skip_data_dir_check: Annotated[
         bool, doc("accepted as in the reference system; no set is too large for the user's cache")
     ] = False
+    setup: Annotated[str | None, doc("ruler: name for a tokenizer and a length, of which the others are told")] = (
+        None
+    )
+    tokenizer_path: Annotated[str | None, doc("ruler: folder, tokenizer.json or name on the hub")] = None
+    max_seq_length: Annotated[AtLeastOne | None, doc("ruler: tokens of prompt and answer")] = None
+    template_tokens: Annotated[int | None, doc("ruler: tokens kept for the chat template (50)")] = None
+    num_samples: Annotated[AtLeastOne | None, doc("ruler: samples of each task (100)")] = None
+    random_seed: Annotated[int | None, doc("ruler: other samples of the same kind (42)")] = None
+    tasks: Annotated[list[str], doc("ruler: only these tasks")] = []  # noqa: RUF012 - copied
+    data_format: Annotated[
+        Literal["default", "base", "chat"] | None,
+        doc("ruler: default = the answer is begun; base = one text to go on with; chat = neither"),
+    ] = None
+    haystack_file: Annotated[str | None, doc("ruler: text to hide needles in (default: generated sentences)")] = (
+        None
+    )
     num_gpus: Annotated[int | None, doc("GPUs of the job", JOB)] = None
     num_nodes: Annotated[AtLeastOne, doc("nodes of the job; the first one prepares", JOB)] = 1
 

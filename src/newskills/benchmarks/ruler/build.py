@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks fitted to a length, written as benchmarks `ruler.<setup>.<task>` below the data directory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from newskills.base.benchmark import Source
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Row
+from newskills.base.store import atomic_write, write_json, write_rows
+from newskills.benchmarks.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.ruler.tasks import TASKS, Article, Made, Material, Task, build
+from newskills.benchmarks.sources import opened
+from newskills.config.settings import read_config
+
+VERSION = "1"
+"""Of the generator: raised whenever the same options give other rows."""
+_SQUAD = (
+    Source(
+        url="https://rajpurkar.github.io/SQuAD-explorer/dataset/dev-v2.0.json", format="json", records=("data",)
+    ),
+    Source(
+        url="https://raw.githubusercontent.com/google-deepmind/xquad/master/xquad.en.json",
+        format="json",
+        records=("data",),
+        revision="7d30520c717524000f0d9d2f9c10a069acd9d285",
+        sha256="e4c57d1c9143aaa1c5d265ba5987a65f4e69528d2a98f29d6e75019b10344f29",
+    ),
+)
+_HOTPOT = (Source(hf="hotpotqa/hotpot_qa", config="distractor", hf_split="validation"),)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_NAME = re.compile(r"\w[\w-]*")
+_MOST_SHRINKING = 200
+
+
+class RulerOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Options of `ns prepare_data ruler`."""
+
+    setup: Annotated[str, Meta(description="name for this tokenizer and length")]
+    tokenizer_path: Annotated[str, Meta(description="folder, tokenizer.json or name on the hub")]
+    max_seq_length: Annotated[int, Meta(ge=512, description="tokens of prompt and answer together")]
+    template_tokens: Annotated[int, Meta(ge=0, description="tokens kept free for the chat template")] = 50
+    num_samples: Annotated[int, Meta(ge=1, description="samples of each task")] = 100
+    random_seed: int = 42
+    tasks: list[str] = []
+    data_format: Annotated[
+        Literal["default", "base", "chat"],
+        Meta(description="default: the answer is begun; base: as one text to go on with; chat: neither"),
+    ] = "default"
+    haystack_file: Annotated[str, Meta(description="text for the tasks that hide in essays")] = ""
+
+
+def make(folder: Path, given: Row, fetch: FetchOptions) -> list[str]:
+    """Writes the benchmarks of a setup to `folder/<setup>`; returns the group's name.
+
+    Raises ConfigError for options; DataError at the end, where documents for a task cannot be had: the others are
+    there, and the group is of those.
+    """
+    options = read_config(RulerOptions, given, "options of ruler")
+    names = _checked(options)
+    from newskills.models.tokenizer import HFTokenizer
+
+    tokenizer = HFTokenizer(options.tokenizer_path)
+    home = folder / options.setup
+    fetcher = Fetcher(folder.parent / ".downloads", fetch)
+    done, problems = [], []
+    for name in names:
+        try:
+            material, origin = _material(TASKS[name], options, fetcher)
+            rows = list(_rows(name, options, material, lambda text: len(tokenizer.encode(text))))
+        except DataError as error:
+            problems.append(f"{name}: {error.message}")
+            continue
+        _write_task(home, name, options, rows, origin)
+        done.append(name)
+    _write_group(home, options.setup, done)
+    if problems:
+        raise DataError(
+            f"{len(problems)} of {len(names)} tasks are not there. {' '.join(problems)}",
+            hint=f"The others are: ns eval --benchmarks=ruler.{options.setup}",
+        )
+    return [f"ruler.{options.setup}"]
+
+
+def _checked(options: RulerOptions) -> list[str]:
+    if not _NAME.fullmatch(options.setup):
+        raise ConfigError(f"--setup is '{options.setup}'; letters, digits, _ and - are expected.")
+    wanted = [name.strip() for listed in options.tasks for name in listed.split(",")]
+    unknown = [name for name in wanted if name not in TASKS]
+    if unknown:
+        raise ConfigError(f"There is no task {', '.join(unknown)}; there are {', '.join(TASKS)}.")
+    return wanted or list(TASKS)
+
+
+def _material(task: Task, options: RulerOptions, fetcher: Fetcher) -> tuple[Material, Row]:
+    """(what the task is made of, where it came from)."""
+    if task.documents:
+        articles, url = _articles(task.documents, fetcher)
+        return Material(articles=articles), {"documents": url}
+    if task.haystack == "essay" and options.haystack_file:
+        try:
+            text = Path(options.haystack_file).expanduser().read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"--haystack_file {options.haystack_file} cannot be read: {error}.") from error
+        if not (sentences := [" ".join(part.split()) for part in _SENTENCE.split(text) if part.strip()]):
+            raise ConfigError(f"--haystack_file {options.haystack_file} is empty.")
+        return Material(sentences=sentences), {"haystack": options.haystack_file}
+    return Material(), {"haystack": "generated sentences" if task.haystack == "essay" else task.haystack}
+
+
+def _articles(documents: str, fetcher: Fetcher) -> tuple[list[Article], str]:
+    problems = []
+    for source in _SQUAD if documents == "squad" else _HOTPOT:
+        try:
+            with opened(source, fetcher) as files:
+                rows = [raw.row for raw in files.rows()]
+        except DataError as error:
+            problems.append(error.message)
+            continue
+        read = _squad if documents == "squad" else _hotpot
+        return list(read(rows)), source.url or source.hf
+    raise DataError(" ".join(problems))
+
+
+def _squad(rows: list[Row]) -> Iterator[Article]:
+    for article in rows:
+        for paragraph in article["paragraphs"]:
+            for asked in paragraph["qas"]:
+                if golds := [answer["text"] for answer in asked["answers"]]:
+                    yield Article(asked["question"], golds, [paragraph["context"]])
+
+
+def _hotpot(rows: list[Row]) -> Iterator[Article]:
+    for row in rows:
+        context = row["context"]
+        texts = zip(context["title"], context["sentences"], strict=True)
+        yield Article(row["question"], [row["answer"]], [f"{title}\n{''.join(parts)}" for title, parts in texts])
+
+
+def _rows(name: str, options: RulerOptions, material: Material, count: Callable[[str], int]) -> Iterator[Row]:
+    """Each row has as much haystack as fits; the first one finds out how much that is."""
+    task = TASKS[name]
+    room = options.max_seq_length - options.template_tokens - task.tokens
+
+    def sample(index: int, units: int) -> tuple[Made, int]:
+        random = Random(f"{VERSION}-{options.random_seed}-{name}-{index}")  # noqa: S311 - the same everywhere
+        made = build(task, units, random, material, index)
+        return made, count(f"{made.prompt}\n{made.prefix}")
+
+    units = _most_units(lambda units: sample(0, units)[1], room)
+    for index in range(options.num_samples):
+        fitting = units
+        made, length = sample(index, fitting)
+        for _ in range(_MOST_SHRINKING):
+            if length <= room:
+                break
+            fitting = min(fitting - 1, fitting * room // length)
+            made, length = sample(index, max(fitting, 0))
+        if length > room:
+            raise DataError(f"{options.max_seq_length} tokens are too few for this task.")
+        yield {
+            "id": f"{name}-{index}",
+            "index": index,
+            "question": made.prompt if options.data_format != "base" else f"{made.prompt}\n{made.prefix}",
+            "expected_answer": made.answers,
+            "length": length + task.tokens,
+            **({"generation": made.prefix} if options.data_format == "default" else {}),
+        }
+
+
+def _most_units(length: Callable[[int], int], room: int) -> int:
+    """The largest number of units whose sample fits into `room` tokens, or that there are documents for."""
+
+    def fits(units: int) -> bool:
+        try:
+            return length(units) <= room
+        except DataError:
+            if units == 0:
+                raise
+            return False
+
+    if not fits(0):
+        raise DataError(f"{room} tokens are too few for this task.")
+    low, high = 0, 1
+    while fits(high):
+        low, high = high, 2 * high
+    while high - low > max(1, low // 200):
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _write_task(home: Path, name: str, options: RulerOptions, rows: list[Row], origin: Row) -> None:
+    task, folder = TASKS[name], home / name
+    words = [f"++inference.tokens_to_generate={task.tokens}", f"++eval_config.match_type={task.match}"]
+    words.append("++prompt_config=generic/default")
+    if options.data_format == "default":
+        words.append("++start_assistant_response_key=generation")
+    elif options.data_format == "base":
+        words.append("++inference.endpoint_type=text")
+    else:
+        del words[0]
+    _write(
+        folder / "__init__.py",
+        f"METRICS_TYPE = 'ruler'\nDATASET_GROUP = 'long-context'\nGENERATION_ARGS = {' '.join(words)!r}\n",
+    )
+    write_rows(folder / "test.jsonl", rows)
+    lengths = sorted(row["length"] for row in rows)
+    record = {"generator": f"newskills ruler {VERSION}", "options": options, **origin}
+    write_json(folder / "test.provenance.json", {**record, "shortest": lengths[0], "longest": lengths[-1]})
+
+
+def _write_group(home: Path, setup: str, names: list[str]) -> None:
+    members: Row = {f"ruler.{setup}.{name}": {} for name in names}
+    _write(home / "__init__.py", f"IS_BENCHMARK_GROUP = True\nBENCHMARKS = {members!r}\n")
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_write(path) as file:
+        file.write(text.encode())

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts that must occur in a reply (RULER), be repeated in it (MRCR), or be listed at its end (Graphwalks)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from newskills.base.records import Row, Score
+from newskills.graders.overlap import edit_distance
+from newskills.graders.replies import decided, unanswered, unscored, visible
+
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_FINAL = re.compile(r"final answer\s{0,4}:\s{0,4}\[([^\[\]]*)\]\W{0,8}\Z", re.IGNORECASE)
+_LONGEST = 200_000
+_MOST_WORDS = 2_000
+
+
+def _texts(gold: object) -> list[str]:
+    golds = gold if isinstance(gold, list) else [gold]
+    return [str(text) for text in golds if text is not None and str(text)]
+
+
+def _said(record: Row) -> str:
+    """The reply as one folded text; what a server was given to begin with counts as well as what follows."""
+    return _CONTROL.sub("\n", visible(str(record.get("generation") or "")) or "").strip().lower()
+
+
+class RulerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=ruler`."""
+
+    match_type: Annotated[
+        Literal["all", "part"],
+        Meta(description="all: the share of right texts that occur; part: whether any does"),
+    ] = "all"
+    parse_func: Annotated[Literal["default"], Meta(description="how replies are read; there is one way")] = (
+        "default"
+    )
+
+
+class RulerGrader:
+    """Fields written: `predicted_answer`, `is_correct` (0–1). A record may override `match_type`."""
+
+    name = "ruler"
+    version = "1"
+    Config = RulerConfig
+
+    def __init__(self, config: RulerConfig = RulerConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+
+    def grade(self, record: Row) -> Score:
+        stamp, golds = f"{self.name}@{self.version}", _texts(record.get("expected_answer"))
+        if not golds:
+            return unscored(
+                stamp, "the record has no expected_answer", {"predicted_answer": None, "is_correct": None}
+            )
+        said = _said(record)
+        if not said:
+            return unanswered(stamp, record, {"predicted_answer": None, "is_correct": 0.0})
+        share = _share(said, golds, str(record.get("match_type", self.config.match_type)))
+        fields: Row = {"predicted_answer": said, "is_correct": share}
+        return decided(stamp, share == 1, fields, f"{share:.0%} of the texts occur", share)
+
+
+def _share(said: str, golds: Sequence[str], match: str) -> float:
+    found = [gold.lower() in said for gold in golds]
+    return float(any(found)) if match == "part" else sum(found) / len(found)
+
+
+class Ruler2Grader:
+    """As `ruler`, with the least word error rate beside it. Fields: also `soft_score`, 1 − WER, at least 0."""
+
+    name = "ruler2"
+    version = "1"
+    Config = RulerConfig
+
+    def __init__(self, config: RulerConfig = RulerConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+        self._exact = RulerGrader(config)
+
+    def grade(self, record: Row) -> Score:
+        score = self._exact.grade(record)
+        if score.outcome == "unscored":
+            return unscored(f"{self.name}@{self.version}", score.why or "", {**score.fields, "soft_score": None})
+        said = _said(record).split()[:_MOST_WORDS]
+        softs = [_soft(said, gold.lower().split()) for gold in _texts(record["expected_answer"])]
+        part = record.get("match_type", self.config.match_type) == "part"
+        fields = {**score.fields, "soft_score": max(softs) if part else sum(softs) / len(softs)}
+        if score.outcome == "no_answer":
+            return unanswered(f"{self.name}@{self.version}", record, fields)
+        return decided(
+            f"{self.name}@{self.version}", score.outcome == "correct", fields, score.why or "", score.value
+        )
+
+
+def _soft(said: Sequence[str], gold: Sequence[str]) -> float:
+    """1 − word errors / words, of the stretch of the reply that has as many words and is nearest."""
+    if not gold:
+        return 0.0
+    bag = set(gold)
+    starts = [at for at, word in enumerate(said) if word in bag] or [0]
+    windows = {max(0, start - shift) for start in starts[:64] for shift in (0, len(gold) - 1)}
+    return max(0.0, *(1 - edit_distance(said[at : at + len(gold)], gold) / len(gold) for at in windows))
+
+
+class MrcrGrader:
+    """The reply must begin with the random text and then be the right one; its likeness counts (difflib's ratio).
+
+    Fields written: `seq_match_ratio` (0–1), `predicted_answer`. Source: openai/mrcr on the Hugging Face hub.
+    """
+
+    name = "mrcr"
+    version = "1"
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        prefix, gold = record.get("random_string_to_prepend"), record.get("expected_answer")
+        if not prefix or gold is None:
+            why = "the record has no random_string_to_prepend or no expected_answer"
+            return unscored(stamp, why, {"predicted_answer": None, "seq_match_ratio": None})
+        said = (visible(str(record.get("generation") or "")) or "")[:_LONGEST]
+        if not said:
+            return unanswered(stamp, record, {"predicted_answer": None, "seq_match_ratio": 0.0})
+        if not said.startswith(prefix):
+            fields: Row = {"predicted_answer": said, "seq_match_ratio": 0.0}
+            return decided(stamp, False, fields, "the random text is not at the beginning", 0.0)
+        answer, right = said.removeprefix(prefix), str(gold).removeprefix(prefix)
+        ratio = float(SequenceMatcher(None, answer, right).ratio())
+        return decided(
+            stamp, ratio == 1, {"predicted_answer": answer, "seq_match_ratio": ratio}, f"ratio {ratio:.2f}", ratio
+        )
+
+
+class GraphwalksGrader:
+    """`Final Answer: [a, b]` at the end, as a set of nodes. Fields written: `f1`, `parse_failed`, `predicted_answer`.
+
+    Source: openai/graphwalks on the Hugging Face hub.
+    """
+
+    name = "graphwalks"
+    version = "1"
+
+    def grade(self, record: Row) -> Score:
+        stamp, gold = f"{self.name}@{self.version}", record.get("expected_answer")
+        if not isinstance(gold, list):
+            nothing: Row = {"predicted_answer": None, "f1": None, "parse_failed": None}
+            return unscored(stamp, "the record has no list as expected_answer", nothing)
+        last = (visible(str(record.get("generation") or "")) or "").rstrip().rpartition("\n")[2]
+        found = _FINAL.search(last[-_LONGEST:])
+        if found is None:
+            return unanswered(stamp, record, {"predicted_answer": None, "f1": 0.0, "parse_failed": True})
+        said = {node for part in found[1].split(",") if (node := part.strip(" \t'\"`"))}
+        right = {str(node) for node in gold}
+        f1 = 2 * len(said & right) / (len(said) + len(right)) if said or right else 1.0
+        fields: Row = {"predicted_answer": ", ".join(sorted(said)), "f1": f1, "parse_failed": False}
+        return decided(stamp, f1 == 1, fields, f"F1 {f1:.2f}", f1)
