@@ -65,6 +65,13 @@ REPLIES: dict[str, Replies] = {
         lambda row: json.dumps([[[9]], *row["expected_answer"][1:]]),
     ),
 }
+REPLIES["long_text"] = Replies(
+    lambda row: ", ".join(row["answers"][:1]), lambda row: f"{_FAR} nothing of the kind"
+)
+REPLIES["mrcr"] = Replies(lambda row: str(row["expected_answer"]), lambda row: f"{_FAR} {row['expected_answer']}")
+REPLIES["graphwalks"] = Replies(
+    lambda row: f"Final Answer: [{', '.join(row['expected_answer'])}]", lambda row: f"Final Answer: [{_FAR}]"
+)
 REPLIES["translation"] = Replies(lambda row: str(row["reference"]), lambda row: _FAR)
 REPLIES |= {f"{name}_multilingual": REPLIES[name] for name in ("math", "multichoice")}
 """Extended by the tests of a grader that is not here, or here by its author."""

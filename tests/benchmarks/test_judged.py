@@ -54,6 +54,9 @@ def test_marking_schemes(prepared: dict[str, list[Row]]) -> None:
     assert first["problem"].startswith("Let $k$ and $d$ be positive integers.")
     assert first["rubric"].startswith("- Initial closed form expression for each digit (1 of 7): Uses")
     assert first["reference_solution"].startswith("We claim one such $N$")
-    assert Counter(row["subset_for_metrics"] for row in prepared["imo-proofbench"]) == {"basic": 30, "advanced": 30}
+    assert Counter(row["subset_for_metrics"] for row in prepared["imo-proofbench"]) == {
+        "basic": 30,
+        "advanced": 30,
+    }
     assert all(row["rubric"] and row["reference_solution"] for name in COUNTS if name != "truthfulqa"
                for row in prepared[name])  # fmt: skip

@@ -23,7 +23,14 @@ from newskills.benchmarks.generate_catalog import built_in
 
 RAW = Path(__file__).with_name("raw")
 FIXTURES = sorted(path.name for path in RAW.iterdir())
-FORMATS: dict[str, Format] = {".jsonl": "jsonl", ".json": "json", ".csv": "csv", ".tsv": "tsv", ".xml": "xml"}
+FORMATS: dict[str, Format] = {
+    ".zip": "asset",
+    ".jsonl": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".xml": "xml",
+}
 HOST = "fixtures.invalid"
 
 

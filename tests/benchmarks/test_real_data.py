@@ -116,6 +116,10 @@ COUNTS = {
     ("polymath.ja", "test"): 500,
     ("polymath.zh", "test"): 500,
     ("wmt24-general", "test"): 7031,
+    ("kv-retrieval", "test"): 500,
+    ("kv-retrieval", "at_0"): 500,
+    ("kv-retrieval", "at_4"): 500,
+    ("loogle", "test"): 123,
 }
 NOT_RIGHT: dict[str, dict[str, str]] = {
     f"polymath.{language}": {f"medium-{language}-111": "a brace is missing in the source"}
@@ -340,3 +344,12 @@ def test_livebench(prepared: Path) -> None:
             wrong[grader.grade({**row, "generation": _livebench_reply(before)}).outcome] += 1
     assert wrong["correct"] == 0
     assert wrong["wrong"] > 600
+
+
+def test_the_asked_pair_is_moved(prepared: Path) -> None:
+    for split, place in (("at_0", 0.0), ("at_4", 1.0)):
+        rows = _rows(prepared, "kv-retrieval", split)
+        assert {row["depth"] for row in rows} == {place}
+    first = _rows(prepared, "kv-retrieval", "at_0")[0]
+    assert first["problem"].split("{", 1)[1].split(": ")[1].startswith(f'"{first["expected_answer"]}"')
+    assert {row["subset_for_metrics"] for row in _rows(prepared, "kv-retrieval", "test")} > {"fifth 1", "fifth 5"}

@@ -29,6 +29,7 @@ METRICS = Registry(
         "mrcr": "newskills.metrics.long_context:MrcrMetric",
         "graphwalks": "newskills.metrics.long_context:GraphwalksMetric",
         "aalcr": "newskills.metrics.long_context:AalcrMetric",
+        "long_text": "newskills.metrics.long_context:LongTextMetric",
         "evalplus": "newskills.metrics.evalplus:EvalPlusMetric",
         "code_tests": "newskills.metrics.code:CodeMetric",
         "livecodebench": "newskills.metrics.code:CodeMetric",
@@ -36,6 +37,7 @@ METRICS = Registry(
         "livebench_coding": "newskills.metrics.code:CodeMetric",
         "bigcodebench": "newskills.metrics.code:CodeMetric",
         "human_eval_infilling": "newskills.metrics.code:CodeMetric",
+        "compute-eval": "newskills.metrics.code:CodeMetric",
         "bird": "newskills.metrics.code:BirdMetric",
         "if": "newskills.metrics.instructions:InstructionMetric",
         "physics": "newskills.metrics.math:MathMetric",
@@ -51,6 +53,13 @@ METRICS = Registry(
         "hotpotqa": "newskills.metrics.hotpotqa:HotpotMetric",
         "hotpotqa_closedbook": "newskills.metrics.hotpotqa:HotpotMetric",
         "short_answer": "newskills.metrics.short_answer:ShortAnswerMetric",
+        **dict.fromkeys(
+            ("audio", "contextasr", "contextual_earnings22"), "newskills.metrics.audio:AudioMetric"
+        ),
+        **dict.fromkeys(
+            ("mmau_pro_closed_form", "mmau_pro_instruction_following"), "newskills.metrics.audio:SuccessMetric"
+        ),
+        "mmau_pro_open_ended": "newskills.metrics.audio:CriteriaMetric",
         "loglikelihood": "newskills.metrics.loglikelihood:LoglikelihoodMetric",
     },
     group="newskills.metrics",

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions and tasks over long texts, each task with its own measure.
+
+LooGLE (arXiv:2311.04939), BABILong (arXiv:2406.10149), LongBench (arXiv:2308.14508), InfiniteBench (arXiv:2402.13718).
+"""
+
+import ast
+from collections.abc import Iterator
+
+from newskills.base.benchmark import Benchmark, RowMapper, Source
+from newskills.base.records import Row
+from newskills.benchmarks.text import choices
+
+_LOOGLE = "https://raw.githubusercontent.com/bigai-nlco/LooGLE/main/LooGLE-testdata/{longdep_qa,shortdep_qa}.jsonl"
+_BRIEF = "Answer in as few words as possible, on a last line that begins with 'Answer: '."
+# LongBench: task → (measure, what to do).
+_LONGBENCH = {
+    **dict.fromkeys(
+        (
+            "narrativeqa",
+            "qasper",
+            "multifieldqa_en",
+            "multifieldqa_zh",
+            "hotpotqa",
+            "2wikimqa",
+            "musique",
+            "triviaqa",
+        ),
+        ("f1", f"Answer the question about the text. {_BRIEF}"),
+    ),
+    **dict.fromkeys(("dureader",), ("rouge_l", "Answer the question about the text.")),
+    **dict.fromkeys(("gov_report", "multi_news", "vcsum"), ("rouge_l", "Summarise the text.")),
+    "qmsum": ("rouge_l", "Answer the request about the meeting in the text."),
+    "samsum": ("rouge_l", "Summarise the last dialogue as those before it are."),
+    **dict.fromkeys(("trec", "lsht"), ("class", "Give the class of the last item, as in the text's examples.")),
+    "passage_count": (
+        "count",
+        "How many different paragraphs are there, without repetitions? Give the number only.",
+    ),
+    **dict.fromkeys(
+        ("passage_retrieval_en", "passage_retrieval_zh"),
+        ("retrieval", "Which paragraph is the summary of? Give its number only."),
+    ),
+    **dict.fromkeys(("lcc", "repobench-p"), ("code", "Write the next line of the code, and nothing else.")),
+}
+# InfiniteBench: task → (measure, what to do).
+_INFINITE = {
+    "passkey": ("contains", "Give the pass key that the text hides."),
+    "number_string": ("contains", "Give the sequence of digits that the text hides."),
+    "kv_retrieval": ("contains", "Give the value that is asked for."),
+    "longbook_qa_eng": ("f1", f"Answer the question about the book. {_BRIEF}"),
+    "longbook_qa_chn": ("f1", f"Answer the question about the book. {_BRIEF}"),
+    "longbook_sum_eng": ("rouge_l", "Summarise the book."),
+    "longbook_choice_eng": ("contains", "Choose the right option, and repeat its text, alone."),
+    "longdialogue_qa_eng": ("contains", "Who is $$MASK$$ in the script? Give the name only."),
+    "code_debug": ("contains", "Which function has an error? Repeat its name, alone."),
+    "code_run": ("contains", "What does the last function return? Give the number only."),
+    "math_find": ("contains", "Do what is asked with the list of numbers. Give the number only."),
+    "math_calc": (
+        "sequence",
+        "Give the value after each step of the calculation, as numbers with commas between.",
+    ),
+}
+
+
+def loogle(raw: Row, index: int) -> Iterator[Row]:
+    """One text → its questions."""
+    for number, pair in enumerate(ast.literal_eval(raw["qa_pairs"])):
+        yield {
+            "id": f"{raw['_file'].partition('.')[0]}-{index}-{number}",
+            "question": f"{raw['input']}\n\n{pair['Q']}",
+            "expected_answer": " ".join(str(pair["A"]).split()),
+            "title": raw["title"],
+            "subset_for_metrics": raw["_file"].partition(".")[0],
+        }
+
+
+def babilong(raw: Row, index: int) -> Row:
+    return {
+        "question": f"{raw['input']}\n\n{raw['question']}",
+        "expected_answer": raw["target"],
+        "subset_for_metrics": raw["_split"],
+    }
+
+
+def longbench(raw: Row, index: int) -> Row:
+    measure, request = _LONGBENCH[raw["dataset"].removesuffix("_e")]
+    asked = f"\n\n{raw['input']}" if raw["input"] else ""
+    return {
+        "id": f"{raw['dataset']}-{raw['_id']}",
+        "question": f"{request}\n\n{raw['context']}\n\n{request}{asked}",
+        "expected_answer": raw["answers"][0],
+        "answers": raw["answers"],
+        "all_classes": raw["all_classes"] or [],
+        "measure": measure,
+        "language": raw["language"] if raw["language"] in ("en", "zh") else "en",
+        "subset_for_metrics": raw["dataset"],
+    }
+
+
+def infinitebench(raw: Row, index: int) -> Row:
+    task = raw["_split"]
+    measure, request = _INFINITE[task]
+    golds = raw["answer"] if isinstance(raw["answer"], list) else [raw["answer"]]
+    options = f"\n\n{choices('', raw['options'])['options']}" if raw.get("options") else ""
+    return {
+        "id": f"{task}-{raw['id']}",
+        "question": f"{request}\n\n{raw['context']}\n\n{raw['input']}{options}\n\n{request}",
+        "expected_answer": str(golds[0]),
+        "answers": [", ".join(map(str, golds))] if measure == "sequence" else [str(gold) for gold in golds],
+        "measure": measure,
+        "language": "zh" if task.endswith("chn") else "en",
+        "subset_for_metrics": task,
+    }
+
+
+def _benchmark(
+    name: str, title: str, source: Source, row: RowMapper, items: int, paper: str, *traps: str
+) -> Benchmark:
+    short = row is babilong or row is loogle
+    return Benchmark(
+        name=name,
+        category="long-context",
+        title=title,
+        sources=(source,),
+        row=row,
+        prompt="generic/short-answer" if short else "generic/default",
+        grader="short_answer" if short else "long_text",
+        metric="short_answer" if short else "long_text",
+        items={"test": items} if items else {},
+        licence="Apache-2.0" if row is babilong else "MIT",
+        homepage=f"https://huggingface.co/datasets/{source.hf}"
+        if source.hf
+        else "https://github.com/bigai-nlco/LooGLE",
+        citation=paper,
+        unverified=row is not loogle,
+        traps=traps,
+    )
+
+
+BENCHMARKS = (
+    _benchmark(
+        "loogle",
+        "LooGLE: questions about texts newer than models, the public samples",
+        Source(url=_LOOGLE, revision="6734382215bea3a63f055ffd7873b2967b6a2477"),
+        loogle,
+        123,
+        "arXiv:2311.04939",
+        "The repository's samples: ten texts, of which five belong to each kind of question.",
+        "Some right answers are sentences: f1 says more than em.",
+    ),
+    _benchmark(
+        "babilong",
+        "BABILong: facts scattered in books, up to 128,000 tokens",
+        Source(
+            hf="RMT-team/babilong-1k-samples",
+            config="{0k,1k,2k,4k,8k,16k,32k,64k,128k}",
+            hf_split="{qa1,qa2,qa3,qa4,qa5}",
+        ),
+        babilong,
+        0,
+        "arXiv:2406.10149",
+        "Tasks qa1 to qa5 of twenty, at all lengths from 0k to 128k; lengths are not told apart in the table.",
+    ),
+    _benchmark(
+        "longbench",
+        "LongBench: 21 tasks in English and Chinese",
+        Source(hf="Xnhyacinth/LongBench", config=f"{{{','.join(_LONGBENCH)}}}"),
+        longbench,
+        4750,
+        "arXiv:2308.14508",
+        "Each task has its own measure; Chinese is compared by characters, not by words as in the paper.",
+        "Texts are given whole, and requests are ours.",
+    ),
+    _benchmark(
+        "infinitebench",
+        "InfiniteBench: 12 tasks over 100,000 tokens",
+        Source(hf="xinrongzhang2022/InfiniteBench", hf_split=f"{{{','.join(_INFINITE)}}}"),
+        infinitebench,
+        3946,
+        "arXiv:2402.13718",
+        "Each task has its own measure, and requests are ours; choices are given by their text.",
+    ),
+)

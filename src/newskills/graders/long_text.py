@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers about long texts, where each task has a measure of its own (LongBench, InfiniteBench, LooGLE)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Literal, get_args
+
+from newskills.base.records import Row, Score
+from newskills.graders.overlap import edit_distance, squad_score, squad_tokens
+from newskills.graders.replies import decided, unanswered, unscored, visible
+from newskills.graders.short_answer import short_answer
+
+Measure = Literal["f1", "rouge_l", "class", "count", "retrieval", "code", "contains", "sequence"]
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_INTEGER = re.compile(r"\d+")
+_MOST_TOKENS, _LONGEST_LINE = 4_000, 2_000
+
+
+class LongTextGrader:
+    """Field written: `score` (0–1, by the record's `measure`; the best of all right answers), `predicted_answer`.
+
+    f1          words of the final answer (characters of Chinese and Japanese)
+    rouge_l     longest common subsequence of words in the whole reply
+    class       the right class among `all_classes` that the reply names, shared by as many as it names
+    count       the share of numbers in the reply that are the right one
+    retrieval   the same of numbers of paragraphs
+    code        likeness of the first line of code, 1 − edit distance / length
+    contains    the right text occurs in the reply
+    sequence    the share of leading numbers that are right
+    """
+
+    name = "long_text"
+    version = "1"
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        golds = [
+            str(gold) for gold in record.get("answers") or [record.get("expected_answer")] if gold is not None
+        ]
+        measure = str(record.get("measure"))
+        if not golds or measure not in get_args(Measure):
+            why = "the record has no expected_answer" if not golds else f"there is no measure '{measure}'"
+            return unscored(stamp, why, {"predicted_answer": None, "score": None})
+        text = visible(str(record.get("generation") or ""))
+        if not text:
+            return unanswered(stamp, record, {"predicted_answer": None, "score": 0.0})
+        said = (short_answer(text) if measure == "f1" else text) or text
+        value = max(_MEASURES[measure](said, gold, record) for gold in golds)
+        fields: Row = {"predicted_answer": said, "score": value}
+        return decided(stamp, value == 1, fields, f"{measure} {value:.2f}", value)
+
+
+def _f1(said: str, gold: str, record: Row) -> float:
+    return squad_score(said, gold, str(record.get("language", "en")))[1]
+
+
+def _rouge_l(said: str, gold: str, record: Row) -> float:
+    language = str(record.get("language", "en"))
+    first, second = squad_tokens(said, language)[:_MOST_TOKENS], squad_tokens(gold, language)[:_MOST_TOKENS]
+    common = longest_common(first, second)
+    return 2 * common / (len(first) + len(second)) if common else 0.0
+
+
+def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
+    """Length of the longest common subsequence, by sets of bits (Hyyrö 2004): O(len(first) · len(second) / 64)."""
+    places: dict[str, int] = {}
+    for at, token in enumerate(first):
+        places[token] = places.get(token, 0) | 1 << at
+    full = (1 << len(first)) - 1
+    row = full
+    for token in second:
+        met = row & places.get(token, 0)
+        row = ((row + met) | (row - met)) & full
+    return len(first) - row.bit_count()
+
+
+def _class(said: str, gold: str, record: Row) -> float:
+    named = {name for name in record.get("all_classes") or [gold] if name in said}
+    named -= {name for name in named if any(name != other and name in other for other in named) and name != gold}
+    return 1 / len(named) if gold in named else 0.0
+
+
+def _count(said: str, gold: str, record: Row) -> float:
+    numbers = Counter(_INTEGER.findall(said))
+    wanted = _INTEGER.findall(gold)
+    return numbers[wanted[0]] / numbers.total() if wanted and numbers else 0.0
+
+
+def _code(said: str, gold: str, record: Row) -> float:
+    lines = (line for line in said.lstrip("\n").split("\n") if not line.lstrip().startswith(("`", "#", "//")))
+    first, right = next(lines, "").strip()[:_LONGEST_LINE], gold.strip()[:_LONGEST_LINE]
+    longest = max(len(first), len(right))
+    return 1 - edit_distance(first, right) / longest if longest else 0.0
+
+
+def _contains(said: str, gold: str, record: Row) -> float:
+    pattern = re.escape(" ".join(gold.split()).casefold())
+    text = " ".join(said.split()).casefold()
+    whole = rf"(?<![\w.]){pattern}(?![\w])" if gold[:1].isalnum() and gold.isascii() else pattern
+    return float(re.search(whole, text) is not None)
+
+
+def _sequence(said: str, gold: str, record: Row) -> float:
+    ours, theirs = _NUMBER.findall(said), _NUMBER.findall(gold)
+    right = 0
+    while right < min(len(ours), len(theirs)) and ours[right] == theirs[right]:
+        right += 1
+    return right / len(theirs) if theirs else 0.0
+
+
+_MEASURES: dict[str, Callable[[str, str, Row], float]] = {
+    "f1": _f1,
+    "rouge_l": _rouge_l,
+    "class": _class,
+    "count": _count,
+    "retrieval": _count,
+    "code": _code,
+    "contains": _contains,
+    "sequence": _sequence,
+}

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from newskills.graders import make_grader
+from newskills.graders.long_text import longest_common
+from newskills.metrics import make_metric
+
+
+def _score(measure: str, said: str, *golds: str, **more: object) -> float:
+    row = {"measure": measure, "generation": said, "answers": list(golds), "expected_answer": golds[0], **more}
+    return float(make_grader("long_text", {}).grade(row).fields["score"])
+
+
+@pytest.mark.parametrize(
+    ("measure", "said", "gold", "expected"),
+    [
+        ("f1", "So.\nAnswer: the red house", "red house", 1.0),
+        ("f1", "Answer: red", "red house", 2 / 3),
+        ("rouge_l", "the cat sat on the mat", "a cat sat on a mat", 1.0),
+        ("rouge_l", "cat mat sat", "cat sat mat", 2 / 3),
+        ("count", "There are 3 of 10.", "3", 0.5),
+        ("count", "Three.", "3", 0.0),
+        ("retrieval", "Paragraph 12", "Paragraph 12", 1.0),
+        ("code", "```python\n    return x + 1\n```", "return x + 1", 1.0),
+        ("code", "return y", "return x", 7 / 8),
+        ("contains", "The key is 71432.", "71432", 1.0),
+        ("contains", "The key is 714321.", "71432", 0.0),
+        ("contains", "It is 3.5", "5", 0.0),
+        ("contains", "ANN   LEE came", "Ann Lee", 1.0),
+        ("sequence", "1, 3, 7, 10", "1, 3, 6, 10", 0.5),
+        ("sequence", "none", "1, 2", 0.0),
+    ],
+)
+def test_measures(measure: str, said: str, gold: str, expected: float) -> None:
+    assert _score(measure, said, gold) == pytest.approx(expected)
+
+
+def test_classes() -> None:
+    classes = ["Animal", "Animal group", "City"]
+    assert _score("class", "It is an Animal group.", "Animal group", all_classes=classes) == 1
+    assert _score("class", "Animal or City", "City", all_classes=classes) == 0.5
+    assert _score("class", "Animal", "City", all_classes=classes) == 0
+
+
+def test_chinese_is_compared_by_characters() -> None:
+    assert _score("rouge_l", "安娜在罗马", "安娜罗马", language="zh") == pytest.approx(8 / 9)
+
+
+def test_the_best_answer_counts() -> None:
+    assert _score("f1", "Answer: in Rome", "Paris", "in Rome") == 1
+
+
+@given(st.text("abc", max_size=12), st.text("abc", max_size=12))
+def test_longest_common_subsequence(first: str, second: str) -> None:
+    row = [0] * (len(second) + 1)
+    for char in first:
+        before = list(row)
+        for at, other in enumerate(second, 1):
+            row[at] = before[at - 1] + 1 if char == other else max(before[at], row[at - 1])
+    assert longest_common(first, second) == row[-1]
+
+
+def test_what_cannot_be_graded() -> None:
+    grader = make_grader("long_text", {})
+    assert grader.grade({"generation": "x", "measure": "f1"}).outcome == "unscored"
+    assert grader.grade({"generation": "x", "measure": "bleu", "expected_answer": "x"}).outcome == "unscored"
+    assert grader.grade({"generation": "<think>x", "measure": "f1", "expected_answer": "x"}).cause == "truncation"
+
+
+def test_metric() -> None:
+    metric = make_metric("long_text")
+    metric.update([{"score": 0.5}])
+    metric.update([metric.incorrect({"score": 0.5})])
+    assert metric.metrics()["pass@1"]["score"] == 25
