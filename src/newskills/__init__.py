@@ -15,9 +15,11 @@ if TYPE_CHECKING:
         generate,
         grade,
         prepare_data,
+        robust_eval,
         run_cmd,
         start_server,
         summarize_results,
+        summarize_robustness,
         wrap_arguments,
     )
     from newskills.launch.clients import EvalScript, GenerationClientScript, SummarizeScript
@@ -62,9 +64,11 @@ __all__ = [
     "generate",
     "grade",
     "prepare_data",
+    "robust_eval",
     "run_cmd",
     "start_server",
     "summarize_results",
+    "summarize_robustness",
     "wrap_arguments",
 ]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import HardwareConfig, Script
@@ -38,7 +39,7 @@ from newskills.commands._unit_jobs import (
     unfinished,
     unique,
 )
-from newskills.commands._work import command_line, dry_run, notice, read_json, show_explained
+from newskills.commands._work import dry_run, notice, read_json, show_explained
 from newskills.commands.evaluate import Options
 from newskills.config.command_line import Parsed
 from newskills.launch.clients import SummarizeScript
@@ -55,7 +56,7 @@ from newskills.run.evaluate import (
     plan_judges,
 )
 from newskills.run.judging import LOGS, UNIT, check_judges
-from newskills.run.plan import RESULTS, BenchmarkRun
+from newskills.run.plan import RESULTS, BenchmarkRun, PlannedUnit
 from newskills.run.spec import RunSpec, Unit
 
 MAPS_VARIABLE = "NEMO_SKILLS_EXTRA_BENCHMARK_MAP"
@@ -74,27 +75,58 @@ exec "$@"
 """$1 files, then a command."""
 
 
+class Part(Struct, frozen=True, kw_only=True):
+    """What one evaluation adds to a pipeline.
+
+    last     jobs after all others of it; none where nothing is left to do
+    outputs  files that they leave, as users see them
+    shown    title → value, for `--dry_run`
+    """
+
+    last: Sequence[JobDict]
+    outputs: Sequence[Path]
+    shown: Mapping[str, Any]
+
+
 def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
     """Everything resolved and checked; None: nothing is left to do. Raises NewskillsError."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options))
     spec, judges = _evaluating.specified(parsed, paths)
+    planned = checked(options, spec)
+    if parsed.explain:
+        show_explained(planned)
+        return None
+    if dry_run(options, planned):
+        parsed = msgspec.structs.replace(parsed, options=msgspec.structs.replace(options, dry_run=True))
+    plan = Plan()
+    part = add_evaluation(parsed, spec, judges, paths, plan)
+    if not plan.jobs:
+        notice(f"nothing is left to do: all results are in {spec.output_dir}")
+        return None
+    return prepared(options.expname or "eval", plan, cluster, parsed.options, part.shown)
+
+
+def checked(options: Options, spec: EvaluationSpec) -> list[PlannedUnit]:
+    """All units, those of judges last. Raises NewskillsError for what can be refused without a look at the cluster."""
     planned, judged = plan_evaluation(spec), plan_judges(spec)
     check_sandbox(options, planned)
     check_judges(judged, rerun_done=spec.rerun_done)
-    if parsed.explain:
-        show_explained([*planned, *judged])
-        return None
-    if dry_run(options, planned):
-        options = msgspec.structs.replace(options, dry_run=True)
+    return [*planned, *judged]
+
+
+def add_evaluation(
+    parsed: Parsed[Options], spec: EvaluationSpec, judges: Mapping[str, JudgePlan], paths: Paths, plan: Plan
+) -> Part:
+    """Adds the jobs for what is left of `spec` to `plan`. Raises NewskillsError."""
+    options, cluster = parsed.options, paths.cluster
+    planned, judging = plan_evaluation(spec), [piece.unit for piece in plan_judges(spec)]
     units = with_inputs([piece.unit for piece in planned], paths)
     shell = shell_of(cluster, os.environ)
-    judging = [piece.unit for piece in judged]
     left, unjudged = (
         (some if options.rerun_done else unfinished(some, paths, shell)) for some in (units, judging)
     )
     host = choose_model(options, parsed.overrides, elsewhere=True).host
-    plan = Plan()
     if left:
         check_inputs(left, paths, shell)
         check_prompts(left, hosted=host is not None, paths=paths)
@@ -113,20 +145,17 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
         beside = describe_judges(spec.runs, units, unjudged)
         theirs = _run_spec(spec, options, beside, logs=LOGS)
         jobs |= _judges(unjudged, judges, msgspec.structs.replace(shared, spec=theirs, makers=jobs), plan)
+    counted = [unit for unit in units if unit.name not in judges] + judging
+    last = unique([job for made in jobs.values() for job in made])
     if spec.summarize and not spec.chunk_ids:
-        counted = [unit for unit in units if unit.name not in judges] + judging
-        _summaries(parsed, spec, counted, jobs, plan, _Looks(paths, shell))
-    if not plan.jobs:
-        notice(f"nothing is left to do: all results are in {spec.output_dir}")
-        return None
-    name = options.expname or "eval"
+        last = _summaries(parsed, spec, counted, jobs, plan, _Looks(paths, shell))
     shown = {
         "units": f"{len(left)} to do of {len(units)}",
         **({"judged": f"{len(unjudged)} to do of {len(judging)}, by {_models(judging)}"} if judging else {}),
         "output": str(spec.output_dir),
         **settings_of(planned[0].resolved),
     }
-    return prepared(name, plan, cluster, options, shown)
+    return Part(last=last, outputs=_merged(counted), shown=shown)
 
 
 def _judges(
@@ -161,7 +190,7 @@ def _run_spec(spec: EvaluationSpec, options: Options, beside: Mapping[str, Any],
         units=(),
         output_dir="",
         rerun_done=spec.rerun_done,
-        resume_with=command_line("eval"),
+        resume_with=spec.resume_with,
         log_dir=str(spec.output_dir / "eval-logs" / logs),
         sequential=options.single_node_mode == "sequential",
         beside=dict(beside),
@@ -199,8 +228,11 @@ def _summaries(
     jobs: Mapping[Path, Sequence[JobDict]],
     plan: Plan,
     looks: _Looks,
-) -> None:
-    """After its units, each benchmark's; after these, the one of all. What is there and up to date is left out."""
+) -> list[JobDict]:
+    """After its units, each benchmark's; after these, the one of all, which is returned.
+
+    What is there and up to date is left out.
+    """
     options = parsed.options
     summaries: list[JobDict] = []
     folders = {run.name: spec.output_dir / RESULTS / Path(*run.name.split(".")) for run in spec.runs}
@@ -221,7 +253,8 @@ def _summaries(
         words += _group_words(spec, looks.paths)
         words += _tracking_words(options)
         job = _summary("summarize", options, spec, list(folders), words, _merged(units))
-        plan.add(*job, unique(summaries), outputs=(str(spec.output_dir),))
+        return [plan.add(*job, unique(summaries), outputs=(str(spec.output_dir),))]
+    return []
 
 
 def _summary(
@@ -244,10 +277,11 @@ def _summary(
         name=_evaluating.SUMMARY,
         environment={MAPS_VARIABLE: extra} if extra else None,
     )
-    return name, [CommandGroup([command], hardware=_summary_hardware(options), name="main")]
+    return name, [CommandGroup([command], hardware=summary_hardware(options), name="main")]
 
 
-def _summary_hardware(options: Options) -> HardwareConfig:
+def summary_hardware(options: Options) -> HardwareConfig:
+    """What jobs that only make tables need."""
     if not options.summarize_sbatch_kwargs:
         return hardware(options)
     return hardware(options, sbatch_kwargs=read_json(options.summarize_sbatch_kwargs, "--summarize_sbatch_kwargs"))

@@ -21,6 +21,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "mirror": "make or check a folder of benchmark data for machines without a network",
         "generate": "run a model over a JSONL file",
         "eval": "evaluate a model on benchmarks",
+        "robust_eval": "evaluate a model with many wordings of the prompts",
         "grade": "verdicts for any JSONL file of answers",
         "run_cmd": "run a command of your own, here or on a cluster",
         "plan": "show what a command would submit: jobs, scripts, settings",
@@ -35,6 +36,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "look at results": {
         "summarize_results": "tables and metrics.json of a results folder",
+        "summarize_robustness": "how much the wording of prompts changes the scores",
         "compute_metrics": "metrics of single output files",
     },
     "serve": {
@@ -81,6 +83,6 @@ def overview() -> str:
     """The page of `ns --help`."""
     lines = ["usage: ns COMMAND [--options] [++key=value …]", ""]
     for title, commands in GROUPS.items():
-        lines += [f"{title}:", *(f"  {name:<20}{summary}" for name, summary in commands.items()), ""]
+        lines += [f"{title}:", *(f"  {name:<21}{summary}" for name, summary in commands.items()), ""]
     lines += ["ns COMMAND --help shows its options and all ++ keys; --explain shows where each value comes from."]
     return "\n".join(lines) + "\n"

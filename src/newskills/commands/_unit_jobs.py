@@ -81,17 +81,20 @@ class Plan(Struct, kw_only=True):
 
     extras   job name → further fields of `base.plan.Job`
     secrets  variables that the jobs need besides the shell's own
+    prefix   of the names of jobs that are added from now on
     """
 
     jobs: list[JobDict] = []
     extras: dict[str, dict[str, Any]] = {}
     secrets: dict[str, str] = {}
+    prefix: str = ""
 
     def add(
         self, name: str, groups: Sequence[CommandGroup], needs: Sequence[JobDict] = (), **extra: Any
     ) -> JobDict:
         """`name` with a number behind it where it is taken."""
         names = {job["name"] for job in self.jobs}
+        name = f"{self.prefix}{name}"
         wanted, number = name, 2
         while name in names:
             name, number = f"{wanted}-{number}", number + 1

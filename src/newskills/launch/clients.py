@@ -156,10 +156,11 @@ class EvalScript(ModelClientScript):
 
 @dataclass(eq=False)
 class SummarizeScript(JobScript):
-    """`ns summarize_results`: tables and metrics.json of a results folder."""
+    """`ns summarize_results`, or another command over a results folder: tables and metrics.json."""
 
     results_dir: str
     _: KW_ONLY
+    command: str = "summarize_results"
     benchmarks: str | None = None
     extra_arguments: str | Sequence[str] = ""
     wandb_parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -170,7 +171,7 @@ class SummarizeScript(JobScript):
 
     def build(self, context: Context) -> Script:
         options = [*_options({"benchmarks": self.benchmarks}), *_options(self.wandb_parameters, "wandb_")]
-        words = (*ns_words(context, "summarize_results"), *options, *_split(self.extra_arguments))
+        words = (*ns_words(context, self.command), *options, *_split(self.extra_arguments))
         return self._script((*words, "--", self.results_dir), context)
 
 

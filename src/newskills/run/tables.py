@@ -38,7 +38,7 @@ def table(report: Report, accept_lost: float = ACCEPT_LOST) -> str:
         if hidden:
             cells[columns.index(hidden[0])] = f"— {reason}"
         rows.append([mode, *cells])
-    return _title(report.benchmark, _aligned(rows))
+    return titled(report.benchmark, aligned(rows))
 
 
 def details(report: Report, accept_lost: float = ACCEPT_LOST) -> str:
@@ -55,7 +55,7 @@ def _intervals(report: Report) -> list[str]:
         return []
     rows = [["95% intervals", *names]]
     rows += [[mode, *(_interval(report.numbers[mode].get(name)) for name in names)] for mode in modes]
-    return _aligned(rows)
+    return aligned(rows)
 
 
 def _left_out(report: Report) -> list[str]:
@@ -118,10 +118,12 @@ def _interval(number: Number | None) -> str:
     return "" if number is None else f"[{number.low:.2f}%, {number.high:.2f}%]"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines with the cells of all rows below each other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 
 
-def _title(name: str, lines: Sequence[str]) -> str:
+def titled(name: str, lines: Sequence[str]) -> str:
+    """A table under its name, in dashes as wide as its first line."""
     return "".join(f"{line}\n" for line in [f" {name} ".center(len(lines[0]), "-"), *lines])
