@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 
 import pytest
 from tests.commands.clusters import SERVED, SUMS, Place, answers, reachable_server
@@ -149,24 +149,31 @@ def test_the_exit_code_of_a_command_is_the_jobs(place):
     assert "client 'main' ended with exit code 3" in place.ns("ns status mine").stdout
 
 
-def test_a_server_runs_until_ctrl_c(place):
+@pytest.mark.parametrize("awaited", [("experiment serve",), ("serves on n", "listens at http://n")])
+def test_a_server_runs_until_somebody_types_ctrl_c(place, awaited):
     words = (
         "ns start_server --cluster=real --server_type=generic --model=fake --server_gpus=0 --expname=serve "
         f"--server_entrypoint={SERVED}"
     ).split()[1:]
+    screen, end = os.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "newskills", *words],
+        ["setsid", "--ctty", sys.executable, "-m", "newskills", *words],  # the terminal sends the signal
         cwd=place.folder,
         env={**os.environ, **place.env},
-        stdout=subprocess.PIPE,
-        text=True,
+        stdin=end,
+        stdout=end,
+        stderr=end,
     ) as process:
-        assert process.stdout is not None
-        seen = ""
-        while "listens at http://n" not in seen or "serves on n" not in seen:
-            line = process.stdout.readline()
-            assert line, seen
-            seen += line
-        process.send_signal(signal.SIGINT)
+        os.close(end)
+        read_until(screen, awaited)
+        os.write(screen, b"\x03")
+        read_until(screen, ["Stopped."])
         assert process.wait(60) == 0
+    os.close(screen)
     assert place.ended("serve") == {"serve": "cancelled"}
+
+
+def read_until(screen: int, texts: Sequence[str]) -> None:
+    seen = ""
+    while not all(text in seen for text in texts):
+        seen += os.read(screen, 4096).decode()

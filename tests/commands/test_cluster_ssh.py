@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -56,6 +57,18 @@ def test_an_evaluation_from_a_laptop(place):
         assert "nothing is left to do" in place.ns(line, *words).stderr
         assert len(server.records) == 20
         summarised_here(place)
+
+
+def test_the_python_of_jobs_without_containers_is_looked_at(place, tmp_path):
+    fine = place.ns("ns doctor --cluster=far")
+    assert f"[ok]    python         python3 on {HOST}, 3." in fine.stdout
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+    config = place.folder / "cluster_configs/far.yaml"
+    config.write_text(config.read_text().replace(str(Path(sys.executable).parent), str(tmp_path / "bare/bin")))
+    bare = place.ns("ns doctor --cluster=far")
+    assert bare.returncode == 1
+    wrong = next(line for line in bare.stdout.splitlines() if line.startswith("[wrong]"))
+    assert re.search(r"python .*, lacks .*msgspec.*: pip install newskills there", wrong)
 
 
 def summarised_here(place):

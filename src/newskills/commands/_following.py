@@ -56,28 +56,44 @@ def ended_like_ctrl_c() -> Iterator[None]:
             signal.signal(one, handler)
 
 
-def follow(experiment: Experiment, *, show: Sequence[str] = ()) -> int:
-    """Until all jobs have ended; returns 0, or the exit code of the first one that did not end well.
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, and the jobs have ended."""
 
-    `show` names commands whose logs are printed as they are written. Ctrl-C cancels the jobs, waits for their ends, and
-    is raised then; a second one lets jobs give up what they are waiting for.
+
+@contextlib.contextmanager
+def stopped_by_ctrl_c(experiment: Experiment) -> Iterator[None]:
+    """Ctrl-C in the body cancels the jobs, waits for their ends, and is raised then as Stopped.
+
+    A second one lets jobs give up what they are waiting for.
     """
-    about = ask_about(experiment)
-    files = [("", f"{job.logs}/{name}.log") for job in experiment.jobs for name in job.commands if name in show]
-    watch = Watch(experiment.jobs, about.executor, about.shell)
-    interrupt: KeyboardInterrupt | None = None
     try:
-        for line in follow_logs(about.shell, files, watch.over):
-            _show(line)
+        yield
+    except Stopped:
+        raise
     except KeyboardInterrupt as error:
-        interrupt = error
         with contextlib.suppress(OSError):
             sys.stderr.write("stopping the jobs …\n")
+        about = ask_about(experiment)
+        watch = Watch(experiment.jobs, about.executor, about.shell)
         about.executor.cancel(experiment.handles)
         while not _over(watch):
             about.executor.cancel(experiment.handles)
-    if interrupt is not None:
-        raise interrupt
+        raise Stopped from error
+
+
+def follow(experiment: Experiment, *, show: Sequence[str] = ()) -> int:
+    """Until all jobs have ended; returns 0, or the exit code of the first one that did not end well.
+
+    `show` names commands whose logs are printed as they are written. Ctrl-C: as `stopped_by_ctrl_c`.
+    """
+    with stopped_by_ctrl_c(experiment):
+        about = ask_about(experiment)
+        files = [
+            ("", f"{job.logs}/{name}.log") for job in experiment.jobs for name in job.commands if name in show
+        ]
+        watch = Watch(experiment.jobs, about.executor, about.shell)
+        for line in follow_logs(about.shell, files, watch.over):
+            _show(line)
     states = about.states()
     for state in states:
         if state.code:

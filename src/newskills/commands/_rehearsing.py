@@ -46,6 +46,7 @@ REHEARSED = ("generate", "eval", "run_cmd")
 REACHED = ("ssh", "sbatch")
 """Without these checks of a cluster nobody can be asked anything."""
 PARTITIONS = "partitions"
+PYTHON = "python"
 
 State = Literal["ok", "note", "wrong"]
 
@@ -73,6 +74,8 @@ def rehearse(name: str, words: Sequence[str]) -> int:
         return _report([*checks, *place, Check("plan", "wrong", str(error))])
     assert ready is not None  # with rerun_done there is always something to do
     submission = ready.submission
+    if not _runs_newskills(submission.pipeline):
+        place = [check for check in place if check.what != PYTHON]
     found = problems(
         submission.pipeline, cluster, submission.environ, skip_hf_home_check=submission.skip_hf_home_check
     )
@@ -103,6 +106,11 @@ def _small(parsed: Parsed[Any]) -> Parsed[Any]:
 
 def _place(cluster: ClusterConfig) -> list[Check]:
     return [Check(one.what, "ok" if one.ok else "wrong", one.text) for one in try_cluster(cluster, os.environ)]
+
+
+def _runs_newskills(pipeline: Pipeline) -> bool:
+    words = [word for job in pipeline.jobs for command in job.commands() for word in command.script.argv]
+    return any(isinstance(word, str) and word.partition(".")[0] == "newskills" for word in words)
 
 
 def _foreseen(ready: Prepared, cluster: ClusterConfig) -> list[Check]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError, RemoteError, ServerStartError
 from newskills.commands._chat import chat_options, chat_with
-from newskills.commands._following import ended_like_ctrl_c, follow
+from newskills.commands._following import Stopped, ended_like_ctrl_c, follow, stopped_by_ctrl_c
 from newskills.commands._model import serve_spec
 from newskills.commands._submitting import Prepared, prepared, say_submitted, submitted
 from newskills.commands._unit_jobs import (
@@ -54,8 +54,13 @@ def run(parsed: Parsed[Options], cluster: ClusterConfig) -> int:
         experiment = submitted(prepare(parsed, cluster))
         if experiment is None:
             return 0
-        say_submitted(experiment)
-        return _watched(experiment, options, cluster)
+        try:
+            with stopped_by_ctrl_c(experiment):
+                say_submitted(experiment)
+                return _watched(experiment, options, cluster)
+        except Stopped:
+            sys.stdout.write("Stopped.\n")
+            return 0
 
 
 def _watched(experiment: Experiment, options: Options, cluster: ClusterConfig) -> int:
@@ -66,9 +71,6 @@ def _watched(experiment: Experiment, options: Options, cluster: ClusterConfig) -
     watcher.start()
     try:
         return follow(experiment, show=(SERVER, SANDBOX))
-    except KeyboardInterrupt:
-        sys.stdout.write("Stopped.\n")
-        return 0
     finally:
         over.set()
         watcher.join()

@@ -105,15 +105,16 @@ def submitted(ready: Prepared) -> Experiment | None:
 
 def run_prepared(ready: Prepared, *, show: Sequence[str] = ()) -> int:
     """For the command line. On this machine the jobs are waited for; `show` names commands whose logs are printed."""
+    if ready.submission.cluster.executor not in ONE_MACHINE:
+        if (experiment := submitted(ready)) is not None:
+            say_submitted(experiment)
+        return 0
+    from newskills.commands._following import follow  # now: there is nothing yet that Ctrl-C must stop
+
     experiment = submitted(ready)
     if experiment is None:
         return 0
-    if experiment.cluster.executor not in ONE_MACHINE:
-        say_submitted(experiment)
-        return 0
     sys.stderr.write(f"experiment {experiment.id}: {len(experiment.jobs)} jobs in {experiment.folder}\n")
-    from newskills.commands._following import follow
-
     return follow(experiment, show=show)
 
 

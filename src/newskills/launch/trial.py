@@ -5,17 +5,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 
 from msgspec import Struct
 
 from newskills.base.errors import RemoteError
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.cluster import ClusterConfig, python_of
 from newskills.launch.mounts import parse_mounts
 from newskills.launch.shell import Call, Ran, Shell
 from newskills.launch.ssh import shell_of
 
 ENGINES = ("podman", "docker")
 BASH = (5, 1)
+PYTHON = (3, 11)
+LOOK_FOR = """\
+import sys
+from importlib import metadata
+print(*sys.version_info[:3])
+for name in sys.argv[1:]:
+    try:
+        metadata.version(name)
+    except metadata.PackageNotFoundError:
+        print(name)
+"""
 
 
 class Trial(Struct, frozen=True):
@@ -35,6 +47,8 @@ def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[Tria
             shell.run(["true"])
             found.append(Trial("ssh", True, f"{shell.name} answers"))
         found.append(_bash(shell))
+        if cluster.ssh_tunnel is not None and not cluster.containers:
+            found.append(_python(shell, python_of(cluster, None)))
         found += {"slurm": _slurm, "local": _engine}.get(cluster.executor, _nothing)(shell, cluster)
         found += _folders(shell, cluster)
     except RemoteError as error:
@@ -62,6 +76,28 @@ def _bash(shell: Shell) -> Trial:
     return Trial(
         "bash", False, f"version {least} or later is needed; found {'.'.join(map(str, numbers)) or 'none'}"
     )
+
+
+def _python(shell: Shell, python: str) -> Trial:
+    """The interpreter of jobs without containers: it needs the packages that newskills needs, not newskills."""
+    done = shell.run([python, "-c", LOOK_FOR, *_needs()])
+    if done.code != 0:
+        return Trial("python", False, f"there is no {python} on {shell.name}: {_first_line(done)}")
+    version, *missing = done.out.splitlines()
+    numbers, where = version.split(), f"{python} on {shell.name}, {version.replace(' ', '.')}"
+    remedy = "a virtual environment there, which ssh_tunnel's pre_command activates"
+    if tuple(map(int, numbers)) < PYTHON:
+        return Trial("python", False, f"{where}: jobs need {'.'.join(map(str, PYTHON))} or later; make {remedy}")
+    if missing:
+        lacks = f"{where}, lacks {', '.join(missing)}"
+        return Trial("python", False, f"{lacks}: pip install newskills there, or into {remedy}")
+    return Trial("python", True, where)
+
+
+def _needs() -> list[str]:
+    """Distributions that every installation of newskills has."""
+    found = (re.match(r"[\w.-]+", need) for need in metadata.requires("newskills") or () if "extra ==" not in need)
+    return [match[0] for match in found if match]
 
 
 def _slurm(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
