@@ -27,6 +27,7 @@ _LABEL = re.compile(
 )
 _MARKED = ("box", "boxes", "unclosed", "tag")
 _FORMULA = re.compile(r"[=+*/&|~⇒→<>^\\;{}()]")
+_WORDS = re.compile(r"\w+(?: \w+)*")
 _LAYERS = 6
 
 
@@ -64,6 +65,27 @@ class ExactGrader:
 
     def __init__(self, config: ExactConfig = ExactConfig()) -> None:  # noqa: B008 - frozen
         self.config = config
+
+    def gold_reply(self, record: Row) -> Row | None:
+        gold = record.get(self.config.gold_key)
+        return None if gold is None else {self.config.answer_key: self._said(str(gold))}
+
+    def same_replies(self, record: Row) -> list[Row]:
+        """Words in other letters and blanks, and dressed up where that may be."""
+        gold = str(record.get(self.config.gold_key))
+        if not _WORDS.fullmatch(gold):
+            return []
+        forms = [
+            f"  {gold.replace(' ', '  ')}\n",
+            *([gold.upper(), gold.lower()] if self.config.ignore_case else []),
+        ]
+        forms += [f"**{gold}**", f"{gold}.", f'"{gold}"'] if self.config.loose else []
+        said = [self._said(form) for form in forms]
+        said += [f"\\boxed{{{gold}}}", f"**Answer:** {gold}"] if self.config.extract == "answer" else []
+        return [{self.config.answer_key: text} for text in said]
+
+    def _said(self, answer: str) -> str:
+        return f"[[{answer}]]" if self.config.extract == "brackets" else answer
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections.abc import Iterator
 
@@ -29,6 +30,16 @@ class GridGrader:
 
     name = "grid_match"
     version = "1"
+
+    def gold_reply(self, record: Row) -> str:
+        return json.dumps(record.get("expected_answer"))
+
+    def same_replies(self, record: Row) -> list[str]:
+        """The grids one by one, as lists, and drawn in lines."""
+        golds = _golds(record.get("expected_answer"))
+        listed = "\n\n".join(f"Output:\n```\n{json.dumps(grid)}\n```" for grid in golds)
+        drawn = "\n\n".join("\n".join(" ".join(map(str, line)) for line in grid) for grid in golds)
+        return [listed, f"The grids are:\n\n{drawn}\n"]
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

@@ -70,6 +70,14 @@ class HotpotGrader:
     def __init__(self, config: HotpotConfig = HotpotConfig()) -> None:  # noqa: B008 - frozen
         self.config = config
 
+    def gold_reply(self, record: Row) -> str:
+        said = {"answer": record.get("expected_answer"), "supporting_facts": record.get("supporting_facts") or []}
+        return json.dumps(said)
+
+    def same_replies(self, record: Row) -> list[str]:
+        """After some thinking, and as a marked answer."""
+        return [f"So it is:\n```json\n{self.gold_reply(record)}\n```", f"Answer: {record.get('expected_answer')}"]
+
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
         gold, facts = record.get("expected_answer"), record.get("supporting_facts")

@@ -39,6 +39,18 @@ class JsonSchemaGrader:
         self._jsonschema: Any = jsonschema
         self._referencing: Any = referencing
 
+    def gold_reply(self, record: Row) -> str | None:
+        """The first example of the schema, where it has one."""
+        schema = record["expected_answer"]
+        schema = json.loads(schema) if isinstance(schema, str) else schema
+        examples = schema.get("examples") if isinstance(schema, dict) else None
+        return json.dumps(examples[0]) if isinstance(examples, list) and examples else None
+
+    def same_replies(self, record: Row) -> list[str]:
+        """The document in a fence."""
+        document = self.gold_reply(record)
+        return [] if document is None else [f"Here it is:\n```json\n{document}\n```"]
+
     def grade(self, record: Row) -> Score:
         document = _document(visible(str(record.get("generation") or "")) or "")
         if not document:

@@ -10,6 +10,7 @@ from typing import Any
 from newskills.base.records import Row, Score
 from newskills.graders.replies import decided, unscored
 
+_UNLIKELY = -1e6
 _FIELDS = ("acc", "acc_norm", "loglikelihood")
 
 
@@ -23,6 +24,15 @@ class LoglikelihoodGrader:
 
     name = "loglikelihood"
     version = "1"
+
+    def gold_reply(self, record: Row) -> Row | None:
+        """What the solver would record where the right continuation is by far the likeliest."""
+        texts = record.get("continuations") or []
+        right = 0 if len(texts) == 1 else _place(record.get("expected_answer"), texts)
+        if right is None:
+            return None
+        likely = [-1.0 if place == right else _UNLIKELY for place in range(len(texts))]
+        return {"loglikelihoods": likely, "greedy": [place == right for place in range(len(texts))]}
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

@@ -37,6 +37,7 @@ _DRESS = " .,;:!?()[]{}*_`'\"$"
 _WRAPPED = re.compile(r"\\(?:boxed|text|textbf|mathrm)\s?\{([^{}]*)\}")
 _CLAUSE = re.compile(r"[.,;(]")
 _LONGEST_NAME = 2_000
+_NAMEABLE = 200
 _OPTION_LINE = re.compile(r"^\s*\(?([A-Z])[).:]", re.MULTILINE)
 
 
@@ -66,6 +67,26 @@ class MultichoiceGrader:
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen
         self.config = config
+
+    def gold_reply(self, record: Row) -> str | None:
+        gold = record.get("expected_answer")
+        return None if gold is None else f"Answer: {gold}"
+
+    def same_replies(self, record: Row) -> list[str]:
+        """The letter in other dress, and the text of the option."""
+        names, gold = _names(record), str(record.get("expected_answer") or "").strip()
+        letter = names.get(_folded(gold)) or _letter(gold, 26)
+        if letter is None:
+            return []
+        forms = ["Answer: ({})", "Answer: {}.", "**Answer:** {}", "answer:  {} ", "The answer is ({})."]
+        if record.get("relaxed", self.config.relaxed) or record.get(
+            "extract_from_boxed", self.config.extract_from_boxed
+        ):
+            forms += ["\\boxed{{{}}}", "\\boxed{{({})}}", "\\boxed{{\\text{{{}}}}}"]
+        said = [form.format(letter) for form in forms]
+        text = str(record.get(letter, ""))
+        named = len(text) < _NAMEABLE and "\n" not in text and letter == names.get(_folded(text))
+        return [*said, f"Answer: {letter.lower()}", *([f"Answer: {text}"] if named else [])]
 
     def grade(self, record: Row) -> Score:
         gold = record.get("expected_answer")

@@ -45,6 +45,15 @@ class OptionSetGrader:
         self.config = config
         self._stamp = f"{self.name}@{self.version}"
 
+    def gold_reply(self, record: Row) -> str:
+        return f"\\boxed{{{record.get('expected_answer')}}}"
+
+    def same_replies(self, record: Row) -> list[str]:
+        """The letters in another order, and with words between them."""
+        chosen = letters(str(record.get("expected_answer") or ""), 26)
+        forms = (f"\\boxed{{{', '.join(reversed(chosen))}}}", f"\\boxed{{\\text{{{chosen}}}}}")
+        return [*forms, f"Answer: {' and '.join(chosen)}", f"**Answer: ({'), ('.join(chosen)})**"]
+
     def grade(self, record: Row) -> Score:
         expected = letters(str(record.get("expected_answer") or ""), 26)
         if not expected:
@@ -84,6 +93,9 @@ class JEEBenchGrader:
             "Integer": number,
             "Numeric": number,
         }
+
+    def gold_reply(self, record: Row) -> str:
+        return f"\\boxed{{{record.get('expected_answer')}}}"
 
     def grade(self, record: Row) -> Score:
         grader = self._graders.get(str(record.get("answer_type")))

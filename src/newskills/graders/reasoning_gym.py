@@ -25,6 +25,7 @@ _PARSED = frozenset(
 )
 _RAISES_ON_BAD_ANSWER = {"prime_factorization": "ValueError"}
 _QUOTES = frozenset({"''", '""', "“”", "‘’"})
+_INTEGER = re.compile(r"\d{1,9}")
 _ARITHMETIC = re.compile(
     r"(?:\d+(?:\.\d+)?|\.\d+|(?:asin|acos|atan|sinh|cosh|tanh|sin|cos|tan|sec|csc|cot|exp|log|ln|sqrt|pi|Abs|[a-zA-Z])(?![a-zA-Z_])"
     r"|\*\*|[-+*/^()=]|\s)*"
@@ -50,7 +51,7 @@ class ReasoningGymGrader:
     """
 
     name = "reasoning_gym"
-    version = "2"
+    version = "3"
     Config = ReasoningGymConfig
 
     def __init__(self, config: ReasoningGymConfig = ReasoningGymConfig()) -> None:  # noqa: B008 - frozen
@@ -59,6 +60,15 @@ class ReasoningGymGrader:
 
     def preload(self) -> None:
         guard(_library)
+
+    def gold_reply(self, record: Row) -> str | None:
+        gold = record["answer"] if "answer" in record else record.get("expected_answer")
+        return None if gold is None else f"<answer>{gold}</answer>"
+
+    def same_replies(self, record: Row) -> list[str]:
+        """The same after some thinking."""
+        gold = self.gold_reply(record)
+        return [] if gold is None else [f"<think>Let me see.</think>\nSo it is\n{gold}\n"]
 
     def grade(self, record: Row) -> Score:
         metadata = record.get("metadata")
@@ -116,6 +126,8 @@ class ReasoningGymGrader:
             return float(answer in accepted)
         if task in _PARSED and _ARITHMETIC.fullmatch(answer) is None:
             return 0.0
+        if task == "puzzle24" and sorted(map(int, _INTEGER.findall(answer))) != sorted(entry["metadata"]["numbers"]):
+            return 0.0  # its verifier takes any four numbers
         verifier = guard(lambda: _verifier(task))
         if isinstance(verifier, Failure):
             return verifier

@@ -48,6 +48,15 @@ class ShortAnswerGrader:
     def __init__(self, config: ShortAnswerConfig = ShortAnswerConfig()) -> None:  # noqa: B008 - frozen
         self.config = config
 
+    def gold_reply(self, record: Row) -> str | None:
+        gold = next(self._golds(record), None)
+        return None if gold is None else f"Answer: {_joined(gold)}"
+
+    def same_replies(self, record: Row) -> list[str]:
+        """Each accepted answer, and the first in other dress."""
+        golds = [_joined(gold) for gold in self._golds(record)]
+        return [*(f"Answer: {gold}" for gold in golds[1:]), *(f"**Answer:**  {gold}" for gold in golds[:1])]
+
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
         names = ("anls",) if self.config.measure == "anls" else ("em", "f1")

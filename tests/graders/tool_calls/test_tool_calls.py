@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.graders.tool_calls.wanted import wanted_calls, wanted_turns
 
 from newskills.base.records import Row, Score
 from newskills.base.store import read_rows
@@ -22,6 +21,7 @@ from newskills.benchmarks.tool_calling.bfcl import CATEGORIES
 from newskills.graders import make_grader
 from newskills.graders.tool_calls.calls import Called, answered_calls, read_calls, written_calls
 from newskills.graders.tool_calls.literals import value_of
+from newskills.graders.tool_calls.wanted import wanted_calls, wanted_turns
 
 GRADER = make_grader("bfcl", {})
 FUNCTION: Row = {

@@ -42,6 +42,16 @@ class EvalPlusGrader:
         self.config = config
         self._stamp = f"{self.name}@{self.version}"
 
+    def gold_reply(self, record: Row) -> str | None:
+        """The row's `canonical_solution`, behind the head that the prompt gives."""
+        solution = record.get("canonical_solution")
+        return None if solution is None else f"```python\n{record.get('prompt', '')}{solution}\n```"
+
+    def same_replies(self, record: Row) -> list[str]:
+        """The same with words around it."""
+        gold = self.gold_reply(record)
+        return [] if gold is None else [f"Here is the function.\n\n{gold}\n\nIt passes `assert 1 < 2`."]
+
     async def grade(self, record: Row, kit: Kit) -> Score:
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run the tests in.")

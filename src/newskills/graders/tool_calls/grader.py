@@ -10,6 +10,7 @@ from newskills.graders.replies import visible
 from newskills.graders.tool_calls.calls import answered_calls
 from newskills.graders.tool_calls.conversation import conversation_problem
 from newskills.graders.tool_calls.match import difference
+from newskills.graders.tool_calls.wanted import wanted_calls, wanted_turns
 
 _SHOWN = 300
 _LOOSE = re.compile(r"[,./\-_*^()]")
@@ -28,6 +29,17 @@ class ToolCallGrader:
 
     name = "bfcl"
     version = "1"
+
+    def gold_reply(self, record: Row) -> str | Row | None:
+        """The wanted calls, as an API reports them; silence where no function helps."""
+        check = record["check"]
+        if check == "calls":
+            return {"tool_calls": wanted_calls(record)}
+        if check == "conversation":
+            return {"tool_call_turns": wanted_turns(record)}
+        if check == "relevance":
+            return {"tool_calls": [{"name": record["function"][0]["name"], "arguments": {}}]}
+        return str(record["ground_truth"][0]) if check == "answer" else ""
 
     def grade(self, record: Row) -> Score:
         try:

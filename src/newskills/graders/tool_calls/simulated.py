@@ -69,6 +69,10 @@ class Services:
                 return str(result)
         return str(result)
 
+    def parameters(self, method: str) -> list[str]:
+        """Raises KeyError."""
+        return list(inspect.signature(self._methods[method]).parameters)
+
     def state(self) -> dict[str, Mapping[str, Any]]:
         """Public attributes, by service."""
         return {

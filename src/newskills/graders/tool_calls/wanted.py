@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from newskills.base.records import Row
@@ -70,14 +69,14 @@ def _source(value: Any, spec: Row, language: str) -> str:
 
 
 def wanted_turns(row: Row) -> list[list[list[Row]]]:
-    """Each wanted call of a conversation as a step of its own, its arguments by name."""
+    """Each wanted call of a conversation as a step of its own, its arguments by name. Raises KeyError, ValueError."""
     services = Services(row["involved_classes"], row["initial_config"])
     return [[[_named(goal, services)] for goal in goals] for goals in row["ground_truth"]]
 
 
 def _named(goal: str, services: Services) -> Row:
     found = written_calls(goal)
-    assert found is not None
-    names = list(inspect.signature(services._methods[found[0].name]).parameters)
-    positional = dict(zip(names, found[0].positional, strict=False))
+    if not found:
+        raise ValueError(f"'{goal}' is no call")
+    positional = dict(zip(services.parameters(found[0].name), found[0].positional, strict=False))
     return {"name": found[0].name, "arguments": {**positional, **found[0].arguments}}

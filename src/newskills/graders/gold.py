@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a grader says a right reply to a record looks like, and the grading of records of several graders in one worker.
+
+`WorkerPool("newskills.graders.gold:make", {})`; each item is `{"grader": name, "config": {…}, "record": {…}}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+
+from newskills.base.protocols import ExecutingGrader, Grader
+from newskills.base.records import Row, Score
+from newskills.graders import make_grader
+
+
+def gold_reply(grader: Grader | ExecutingGrader, record: Row) -> Row | None:
+    """The fields that a right answer adds to `record`; None where the grader (or the record) does not tell.
+
+    A grader tells it by a method `gold_reply(record)` that returns the text of the reply, or all fields that its
+    solver writes, or None.
+    """
+    told: Any = getattr(grader, "gold_reply", None)
+    said = None if told is None else told(record)
+    return None if said is None else _fields(said)
+
+
+def same_replies(grader: Grader | ExecutingGrader, record: Row) -> list[Row]:
+    """The same in other forms, each as right: the grader's method `same_replies(record)`, where it has one."""
+    told: Any = getattr(grader, "same_replies", None)
+    return [] if told is None else [_fields(said) for said in told(record)]
+
+
+def _fields(said: str | Row) -> Row:
+    return {"generation": said} if isinstance(said, str) else {"generation": "", **said}
+
+
+def make(config: Row) -> Callable[[Row], Score]:
+    """The function that grades such an item."""
+    made: dict[bytes, Grader] = {}
+
+    def grade(item: Row) -> Score:
+        key = msgspec.json.encode([item["grader"], item["config"]])
+        if key not in made:
+            made[key] = cast(Grader, make_grader(item["grader"], item["config"]))
+        return made[key].grade(item["record"])
+
+    return grade
