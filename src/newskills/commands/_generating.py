@@ -31,9 +31,11 @@ from newskills.commands.generate import Options
 from newskills.config.command_line import Parsed
 from newskills.config.ids import parse_ids
 from newskills.config.layers import Layer
+from newskills.config.values import Text
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.experiments import Experiment
 from newskills.run.config import GenerationConfig
+from newskills.run.contamination import contamination_line
 from newskills.run.execute import execute
 from newskills.run.hosting import address_of, check_units, hosted
 from newskills.run.judging import judge_layer
@@ -43,6 +45,8 @@ from newskills.run.spec import RunResult, RunSpec
 from newskills.run.tracking import log_reports
 
 BENCHMARK_KEYS = ("dataset", "split")
+CONTAMINATION, CONTAMINATION_PROMPT = "check_contamination", "judge/check-contamination"
+CONTAMINATION_KEYS = ("retrieve_key", "check_both_ways", "top_k")
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -60,6 +64,8 @@ def run(parsed: Parsed[Options]) -> int:
     result = work(parsed, planned)
     for unit in result.units:
         counts = f"; {ledger_line(unit.ledger)}" if unit.ledger.total else ""
+        if options.generation_type == CONTAMINATION and unit.status == "done":
+            counts = f"; {contamination_line(Path(unit.output))}"
         note = f" ({unit.note})" if unit.note and not result.message else ""
         sys.stdout.write(f"{unit.output}: {unit.status}, {unit.rows} rows{counts}{note}\n")
     if result.message:
@@ -98,10 +104,16 @@ def plan(
     """All units, resolved; `there`: the paths of a cluster. Raises NewskillsError for anything that does not fit."""
     options = parsed.options
     choice = choose_models(options, parsed.overrides, elsewhere=there is not None)
-    user = user_layer(parsed.overrides, consumed=BENCHMARK_KEYS)
-    judging = [judge_layer(Judge(kind="math_judge"))] if options.generation_type == "math_judge" else []
+    user = user_layer(_overrides(parsed), consumed=BENCHMARK_KEYS)
     module = [_solver_of(options.generation_module, there)] if options.generation_module else []
-    layers = [*judging, *module, choice.layer, *([address] if address else []), sandbox_layer(options), user]
+    layers = [
+        *_kind(options),
+        *module,
+        choice.layer,
+        *([address] if address else []),
+        sandbox_layer(options),
+        user,
+    ]
     pieces = Pieces(
         seeds=_seeds(options),
         num_chunks=options.num_chunks,
@@ -153,6 +165,21 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
     if tracking is not None and done.exit_code == 0:
         log_reports(tracking, [], {"generate": Path(done.units[0].output)})
     return done
+
+
+def _kind(options: Options) -> list[Layer]:
+    """The settings that `--generation_type` stands for."""
+    if options.generation_type == "math_judge":
+        return [judge_layer(Judge(kind="math_judge"))]
+    if options.generation_type == CONTAMINATION:
+        return [Layer("--generation_type", {"prompt_config": CONTAMINATION_PROMPT, "solver": CONTAMINATION})]
+    return []
+
+
+def _overrides(parsed: Parsed[Options]) -> dict[str, Text]:
+    """The `++` keys; those of a kind of generation are settings of its solver."""
+    own = CONTAMINATION_KEYS if parsed.options.generation_type == CONTAMINATION else ()
+    return {f"solver_config.{key}" if key in own else key: text for key, text in parsed.overrides.items()}
 
 
 def _solver_of(module: str, there: Paths | None) -> Layer:

@@ -22,6 +22,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "generate": "run a model over a JSONL file",
         "eval": "evaluate a model on benchmarks",
         "robust_eval": "evaluate a model with many wordings of the prompts",
+        "retrieve_similar": "find similar problems, before a check for contamination",
         "grade": "verdicts for any JSONL file of answers",
         "run_cmd": "run a command of your own, here or on a cluster",
         "plan": "show what a command would submit: jobs, scripts, settings",

@@ -17,9 +17,13 @@ SOLVERS = Registry(
     "solver",
     {
         "chat": "newskills.solve.parts:chat",
+        "check_contamination": "newskills.solve.contamination:ContaminationSolver",
         "code_execution": "newskills.solve.parts:code_execution",
         "llm_judge": "newskills.solve.judge:JudgeSolver",
         "math_judge": "newskills.solve.judge:MathJudgeSolver",
+        "arena_judge": "newskills.solve.several_judgements:ArenaJudgeSolver",
+        "turns_judge": "newskills.solve.several_judgements:TurnsJudgeSolver",
+        "turns": "newskills.solve.turns:TurnsSolver",
         "loglikelihood": "newskills.solve.loglikelihood:LoglikelihoodSolver",
         "sc_tir": "newskills.solve.sc_tir:ScTirSolver",
         "tools": "newskills.solve.parts:tools",

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a contamination check has found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from newskills.base.store import read_rows
+
+
+def contamination_line(output: Path) -> str:
+    """Counts and share of contaminated problems; those without a verdict are in neither. Raises DataError."""
+    counts = Counter(str(row.get("contaminated")) for row in read_rows(output))
+    known = counts["True"] + counts["False"]
+    share = f" ({100 * counts['True'] / known:.2f}%)" if known else ""
+    unknown = counts.total() - known
+    return f"{counts['True']} of {known} contaminated{share}" + (
+        f", {unknown} without a verdict" if unknown else ""
+    )

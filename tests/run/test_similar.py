@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.commands.running import write
+
+from newskills.base.errors import DataError
+from newskills.run.similar import SimilarTexts, retrieve_similar
+
+PROBLEMS = [
+    "A train leaves the station at 5 pm and travels 60 km per hour. How far is it at 8 pm?",
+    "Find the sum of the first ten odd numbers.",
+    "How many ways are there to seat five people around a round table?",
+    "求前十个奇数的和。",
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "position"),
+    [
+        ("The train LEAVES at 6 pm; it travels 60 km per hour. How far is it at 9 pm?", 0),
+        ("Ten odd numbers come first: find the sum!", 1),
+        ("In how many ways can five people sit around a table?", 2),
+        ("前二十个奇数的和是多少？", 3),
+        *((problem, at) for at, problem in enumerate(PROBLEMS)),
+    ],
+)
+def test_reworded_problems_are_found(query, position):
+    (text, score), *rest = SimilarTexts(PROBLEMS).best(query, 3)
+    assert text == PROBLEMS[position]
+    assert score == (1.0 if query == text else pytest.approx(0.5, abs=0.45))
+    assert all(other <= score for _, other in rest)
+
+
+def test_what_shares_no_word_is_not_similar():
+    assert SimilarTexts(PROBLEMS).best("Quelle heure?", 3) == []
+    assert SimilarTexts([]).best("x", 1) == []
+
+
+def test_a_copy_of_common_words_only_is_found():
+    texts = [f"add {n % 20} to {n % 20}" for n in range(4000)] + ["add to add to"]
+    assert SimilarTexts(texts).best("Add to: add to!", 1) == [("add to add to", 1.0)]
+
+
+@given(st.lists(st.text("ab c.", max_size=12), max_size=20), st.text("ab c.", max_size=12))
+def test_similarities_are_sorted_shares_and_a_text_is_most_similar_to_itself(texts, query):
+    index = SimilarTexts([*texts, query])
+    best = index.best(query, 50)
+    scores = [score for _, score in best]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+    assert (query, 1.0) in best
+
+
+def test_each_problem_is_looked_up_once(tmp_path):
+    first = write(tmp_path / "a.jsonl", [{"problem": text} for text in PROBLEMS])
+    second = write(tmp_path / "b.jsonl", [{"problem": PROBLEMS[1]}, {"problem": PROBLEMS[1], "id": 2}])
+    rows = list(retrieve_similar([first, first], [second, second], key="problem", top_k=1))
+    assert rows == [{"problem": PROBLEMS[1], "similar_items": [PROBLEMS[1]], "similarities": [1.0]}]
+    with pytest.raises(DataError, match=r"a.jsonl, line 1: the field 'question' is missing"):
+        list(retrieve_similar([first], [second], key="question", top_k=1))
+    empty = write(tmp_path / "c.jsonl", [])
+    with pytest.raises(DataError, match="no rows to retrieve from"):
+        list(retrieve_similar([empty], [second], key="problem", top_k=1))
