@@ -62,6 +62,6 @@ COMMAND = Command(
     examples=(
         "ns retrieve_similar --retrieve_from=train.jsonl --compare_to=test.jsonl --output_file=similar.jsonl --top_k=5",
         "ns generate --generation_type=check_contamination --input_file=similar.jsonl --output_dir=contamination "
-        "--server_type=openai --model=gpt-4o-mini ++check_both_ways=true",
+        "--server_type=openai --model=gpt-4o-mini",
     ),
 )
