@@ -1,51 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ray over several nodes of one real Slurm job."""
+"""Ray on three nodes of a real cluster, inside one job."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import sys
 from pathlib import Path
 
 import pytest
-from tests.launch.slurm_cluster import finished, grouped, require_cluster, slurm, story
+from tests.launch.slurm_cluster import ended, require_cluster, story
 
-from newskills.base.plan import Command, CommandGroup, HardwareConfig, Ref, Script
+from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, Pipeline
+from newskills.launch.scripts import BaseJobScript
+from newskills.launch.submit import executor_of
 
-NODES = 3
-WORK = """
-import os, socket, sys, time, ray
+COUNT = """\
+import ray, socket, sys
 ray.init(log_to_driver=False, logging_level="ERROR")
 
-@ray.remote(num_cpus=1, scheduling_strategy="SPREAD")
+@ray.remote(num_cpus=0, scheduling_strategy="SPREAD")
 def where():
-    time.sleep(0.2)
-    return os.uname().nodename
+    return socket.gethostname(), ray._private.worker._global_node.get_temp_dir_path()
 
-until = time.monotonic() + 60
-seen = set()
-while len(seen) < 3 and time.monotonic() < until:
-    seen |= set(ray.get([where.remote() for _ in range(6)]))
-print(*sorted(seen))
-sys.exit(0 if len(seen) == 3 else 4)
+nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+strategy = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+seen = ray.get([where.options(scheduling_strategy=strategy(node, soft=False)).remote() for node in nodes])
+hosts, folders = zip(*seen)
+print("ran on", len(set(hosts)), "hosts", sys.argv[1], "with", len(set(folders)), "folders", flush=True)
 """
 
 
-@pytest.mark.slow
-def test_ray_spans_the_nodes_of_a_job(tmp_path: Path) -> None:
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray: pip install ray")
+def test_a_client_inside_ray_on_three_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require_cluster()
-    pytest.importorskip("ray", reason="no ray here: pip install 'newskills[dev]'")
-    ray = (sys.executable, "-m", "newskills.launch.ray_node", f"--nodes={NODES}")
-    where = (Ref("main", "rank", "--rank="), Ref("main", "node", "--host="), Ref("main", "port", "--port="))
-    script = Script(
-        argv=(*ray, *where, "--", sys.executable, "-c", WORK),
-        port=0,
-        all_nodes=True,
-    )
-    group = CommandGroup(
-        name="all", commands=(Command(name="main", script=script),), hardware=HardwareConfig(num_nodes=NODES)
-    )
-    state, folder = finished(slurm(tmp_path), grouped("ray", group), patience=150)
-    assert state == "completed", story(folder)
-    said = (folder / "logs" / "main.log").read_text()
-    names = next(line for line in said.splitlines() if len(line.split()) == NODES and "ray" not in line)
-    assert len(set(names.split())) == NODES, said
+    monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(tmp_path / "experiments"))
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    client = BaseJobScript([sys.executable, "-c", "import ray.util.scheduling_strategies\n" + COUNT, "it's all"])
+    group = CommandGroup([Command(client, name="main")], hardware=HardwareConfig(num_nodes=3))
+    cluster = {"executor": "slurm", "job_dir": str(tmp_path / "jobs"), "default_timeout": "00:10:00"}
+    experiment = Pipeline("ray", cluster, [{"name": "count", "group": group}], with_ray=True).run()
+    executor = executor_of(experiment, os.environ)
+    states = ended(executor, list(experiment.handles), 180)
+    told = story(Path(experiment.jobs[0].folder))
+    assert set(states.values()) == {"completed"}, told
+    assert "ran on 3 hosts it's all with 3 folders" in told
