@@ -34,13 +34,15 @@ class AssetFolder:
         return sum(path.is_file() and path.suffix != ".tmp" for path in self._root.rglob("*"))
 
     def stored(self, row: Row, where: str) -> Row:
-        """`row` with each `Asset` (as a value, or in a list) stored, and replaced by its path beside the rows."""
+        """`row` with each `Asset`, however deep in it, stored, and replaced by its path beside the rows."""
         found = {key: self._value(value, where) for key, value in row.items() if _holds_assets(value)}
         return {**row, **found} if found else row
 
     def _value(self, value: Any, where: str) -> Any:
         if isinstance(value, list | tuple):
             return [self._value(item, where) for item in value]
+        if isinstance(value, dict):
+            return {key: self._value(item, where) for key, item in value.items()}
         return self._store(value, where) if isinstance(value, Asset) else value
 
     def _store(self, asset: Asset, where: str) -> str:
@@ -65,9 +67,9 @@ class AssetFolder:
 
 
 def _holds_assets(value: Any) -> bool:
-    return isinstance(value, Asset) or (
-        isinstance(value, list | tuple) and any(isinstance(item, Asset) for item in value)
-    )
+    if isinstance(value, dict):
+        return any(map(_holds_assets, value.values()))
+    return isinstance(value, Asset) or (isinstance(value, list | tuple) and any(map(_holds_assets, value)))
 
 
 def _write(path: Path, data: bytes) -> None:

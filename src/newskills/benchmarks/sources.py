@@ -179,12 +179,14 @@ def _hub(source: Source, fetcher: Fetcher) -> Opened:
 
 
 def _listings(source: Source) -> list[tuple[str, Row]]:
-    """(address of the list of files, `_config` and `_split`) of each configuration and split."""
-    pairs = itertools.product(braces(source.config or "default"), braces(source.hf_split or source.split))
-    return [
-        (f"{hub()}/api/datasets/{source.hf}/parquet/{config}/{split}", {"_config": config, "_split": split})
-        for config, split in pairs
-    ]
+    """(address of the list of files; `_hf`, `_config` and `_split`) of each data set, configuration and split."""
+    found = []
+    for name, config in itertools.product(braces(source.hf), braces(source.config or "default")):
+        config, _, own = config.partition("/")
+        for split in [own] if own else braces(source.hf_split or source.split):
+            fields = {"_hf": name, "_config": config, "_split": split}
+            found.append((f"{hub()}/api/datasets/{name}/parquet/{config}/{split}", fields))
+    return found
 
 
 def _shards(listing: str, source: Source, fetcher: Fetcher) -> list[str]:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Ledger, Number, Row
-from newskills.base.stats import Z95
 from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores, is_lost
+from newskills.metrics.corpus import jackknife, mean_number
 
 ANY = "xx"
 _ORDERS = 4
@@ -121,10 +121,10 @@ def _pair_numbers(segments: Sequence[Sequence[Row]]) -> dict[str, Number]:
     numbers = {}
     for name in _COUNTS:
         seeds = range(len(segments[0]))
-        found = [_jackknife([segment[seed].get(name) for segment in segments], SCORES[name]) for seed in seeds]
+        found = [jackknife([segment[seed].get(name) for segment in segments], SCORES[name]) for seed in seeds]
         known = [one for one in found if one is not None]
         if known:
-            numbers[name] = _mean(known)
+            numbers[name] = mean_number(known)
     return numbers
 
 
@@ -138,44 +138,15 @@ def _seed_scores(segments: Sequence[Sequence[Row]], name: str) -> list[float]:
     return scores
 
 
-def _jackknife(counts: Sequence[Sequence[int] | None], score: Callable[[Sequence[int]], float]) -> Number | None:
-    """The score of the sums, and its interval from leaving out each segment in turn."""
-    rows = [row for row in counts if row]
-    if not rows:
-        return None
-    totals = [sum(column) for column in zip(*rows, strict=True)]
-    value, n = score(totals), len(rows)
-    half = math.inf
-    if n > 1:
-        others = [score([total - own for total, own in zip(totals, row, strict=True)]) for row in rows]
-        mean = math.fsum(others) / n
-        half = Z95 * math.sqrt((n - 1) / n * math.fsum((other - mean) ** 2 for other in others))
-    return Number(
-        value=value, low=value - half, high=value + half, n=n, unscored=len(counts) - n, method="jackknife"
-    )
-
-
-def _mean(numbers: Sequence[Number]) -> Number:
-    """Of seeds or pairs that share their texts."""
-    count = len(numbers)
-    value, low, high = (
-        math.fsum(getattr(number, bound) for number in numbers) / count for bound in ("value", "low", "high")
-    )
-    return Number(
-        value=value,
-        low=low,
-        high=high,
-        n=max(number.n for number in numbers),
-        unscored=sum(number.unscored for number in numbers),
-        method="jackknife",
-    )
-
-
 def _together(pairs: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
-    return {name: _mean([pair[name] for pair in pairs]) for name in _COUNTS if all(name in pair for pair in pairs)}
+    return {
+        name: mean_number([pair[name] for pair in pairs])
+        for name in _COUNTS
+        if all(name in pair for pair in pairs)
+    }
 
 
-def bleu(counts: Sequence[int]) -> float:
+def bleu(counts: Sequence[float]) -> float:
     """Corpus BLEU, 0–100: geometric mean of four precisions, none of them 0 (halved for each), times brevity."""
     ours, theirs, *grams = counts
     matches, totals = grams[:_ORDERS], grams[_ORDERS:]
@@ -190,7 +161,7 @@ def bleu(counts: Sequence[int]) -> float:
     return 100 * brevity * math.exp(logarithms / _ORDERS)
 
 
-def chrf(counts: Sequence[int]) -> float:
+def chrf(counts: Sequence[float]) -> float:
     """Corpus chrF2, 0–100: F2 of precision and recall of characters, averaged over the lengths both sides have."""
     known = [counts[at : at + 3] for at in range(0, len(counts), 3) if counts[at] and counts[at + 1]]
     if not known:
@@ -202,4 +173,4 @@ def chrf(counts: Sequence[int]) -> float:
     return 100 * (1 + _CHRF_BETA) * precision * recall / (_CHRF_BETA * precision + recall)
 
 
-SCORES: Mapping[str, Callable[[Sequence[int]], float]] = {"bleu": bleu, "chrf": chrf}
+SCORES: Mapping[str, Callable[[Sequence[float]], float]] = {"bleu": bleu, "chrf": chrf}

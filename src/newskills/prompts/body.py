@@ -118,7 +118,8 @@ class Rendered:
     def _parts(self, text: str, row: Row) -> list[Row]:
         parts: list[Row] = [{"type": "text", "text": text}]
         if self._image is not None:
-            parts.insert(0 if self._image_first else 1, image_part(str(value_of(row, self._image)), self._folder))
+            images = [image_part(source, self._folder) for source in _sources(value_of(row, self._image))]
+            parts = images + parts if self._image_first else parts + images
         if self._audio is not None:
             parts.insert(0, audio_part(str(value_of(row, self._audio)), self._folder))
         return parts
@@ -146,6 +147,12 @@ class Merged:
             own = messages[-1].content
             messages[-1].content = media + (own if isinstance(own, list) else [{"type": "text", "text": own}])
         return messages
+
+
+def _sources(value: object) -> list[str]:
+    """One path, several, or null: a row without an image."""
+    several = value if isinstance(value, list) else [value]
+    return [str(source) for source in several if source is not None and source != ""]
 
 
 def _media(messages: list[Message]) -> list[Row]:

@@ -1,56 +1,176 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images and sound as content parts: local files become data URLs, remote addresses stay."""
+"""Images and sound as content parts: local files are checked and become base64 text; remote addresses stay.
+
+A file is read when the request is made, never earlier, and nothing but "this file is whole" is remembered of it.
+Images go as they are, unless they are larger than hosted models take; those are scaled down.
+"""
 
 from __future__ import annotations
 
 import base64
-import mimetypes
+import io
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
-from newskills.base.errors import DataError
+from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 
 MAX_BYTES = 64 << 20
-"""Largest file that is put into a request."""
+"""Largest file that is read."""
+MAX_PIXELS = 100_000_000
+"""Images beyond are refused before they are decoded: a few bytes can hold billions of pixels."""
+MAX_SENT = 15 << 20
+"""Bytes of one image or sound in a request; as base64 a third more. Larger images are scaled down."""
+MAX_SIDE = 8000
+"""Pixels of the longer side of an image in a request; larger ones are scaled down."""
 
 _REMOTE = ("http://", "https://", "data:")
+_IMAGES = {"PNG": "png", "JPEG": "jpeg", "WEBP": "webp", "GIF": "gif", "BMP": "bmp"}
+_SOUNDS = ("wav", "flac", "mp3", "ogg")
+_SCALED_SIDES = (4096, 2048, 1024)
+_BLOCK = 1 << 16
+_UNKNOWN_SIZES = (0, 0xFFFFFFFF)
+
+
+class MediaError(DataError):
+    """An image or a sound that cannot be sent; who knows the record adds its name."""
 
 
 def image_part(source: str, folder: Path) -> Row:
-    """An `image_url` part; `source` is an address or a path relative to `folder`. Raises DataError."""
+    """An `image_url` part; `source` is an address or a path relative to `folder`. Raises MediaError, ConfigError."""
     return {"type": "image_url", "image_url": {"url": image_url(source, folder)}}
 
 
 def image_url(source: str, folder: Path) -> str:
-    """`source` itself if it is an address, else the file as a data URL. Raises DataError."""
+    """`source` itself if it is an address, else the file as a data URL. Raises MediaError, ConfigError."""
     if source.startswith(_REMOTE):
         return source
     path = folder / Path(source.removeprefix("file://")).expanduser()
-    return f"data:{_kind(path, 'image')};base64,{_encoded(path)}"
+    data = _read(path)
+    kind, width, height = _checked(_image_size, path, data)
+    if len(data) > MAX_SENT or max(width, height) > MAX_SIDE:
+        kind, data = _scaled(path, data)
+    return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def audio_part(source: str, folder: Path) -> Row:
-    """An `input_audio` part of a local file. Raises DataError."""
+    """An `input_audio` part of a local file. Raises MediaError, ConfigError."""
     path = folder / Path(source).expanduser()
-    _kind(path, "audio")
-    return {"type": "input_audio", "input_audio": {"data": _encoded(path), "format": path.suffix.lower()[1:]}}
+    data = _read(path)
+    kind = _checked(_sound_kind, path, data)
+    if len(data) > MAX_SENT:
+        raise MediaError(f"{path} has {len(data):,} bytes of sound; at most {MAX_SENT:,} fit into a request.")
+    return {"type": "input_audio", "input_audio": {"data": base64.b64encode(data).decode("ascii"), "format": kind}}
 
 
-def _kind(path: Path, wanted: Literal["image", "audio"]) -> str:
-    kind = mimetypes.guess_type(path.name)[0] or ("audio/flac" if path.suffix.lower() == ".flac" else "")
-    if not kind.startswith(f"{wanted}/"):
-        raise DataError(
-            f"{path} does not look like a file of the kind {wanted} (its name ends in '{path.suffix}')."
-        )
-    return kind
-
-
-def _encoded(path: Path) -> str:
+def _read(path: Path) -> bytes:
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
-            raise DataError(f"{path} has {size:,} bytes; at most {MAX_BYTES:,} fit into a request.")
-        return base64.b64encode(path.read_bytes()).decode("ascii")
+            raise MediaError(f"{path} has {size:,} bytes; at most {MAX_BYTES:,} are read.")
+        return path.read_bytes()
     except OSError as error:
-        raise DataError(f"Cannot read {path}: {error.strerror}.") from error
+        raise MediaError(f"Cannot read {path}: {error.strerror}.") from error
+
+
+def _checked(check: Callable[[Path, bytes], Any], path: Path, data: bytes) -> Any:
+    """What `check` says about the file; a file of the same place, size and time is not decoded again."""
+    status = path.stat()
+    known = _remembered(check.__name__, str(path), status.st_size, status.st_mtime_ns)
+    if not known:
+        known.append(check(path, data))
+    return known[0]
+
+
+@lru_cache(maxsize=100_000)
+def _remembered(check: str, path: str, size: int, changed: int) -> list[Any]:
+    """A place for one result; exceptions leave it empty."""
+    return []
+
+
+def _image_size(path: Path, data: bytes) -> tuple[str, int, int]:
+    """(kind, width, height) of an image that can be decoded to its end."""
+    image = _opened_image(path, data)
+    try:
+        image.load()
+    except (OSError, SyntaxError, ValueError, EOFError) as error:
+        raise MediaError(f"{path} is a broken image: {error}.") from error
+    return _IMAGES[image.format], image.width, image.height
+
+
+def _opened_image(path: Path, data: bytes) -> Any:
+    pillow = _pillow()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            image = pillow.open(io.BytesIO(data), formats=tuple(_IMAGES))
+        except pillow.DecompressionBombError as error:
+            raise MediaError(f"{path} is refused: {error}") from error
+        except (OSError, SyntaxError, ValueError) as error:
+            kinds = ", ".join(_IMAGES)
+            raise MediaError(f"{path} is no image that can be read ({kinds}).") from error
+    if image.width * image.height > MAX_PIXELS:
+        raise MediaError(f"{path} is refused: {image.width} × {image.height} pixels are more than {MAX_PIXELS:,}.")
+    return image
+
+
+def _scaled(path: Path, data: bytes) -> tuple[str, bytes]:
+    """(kind, bytes) of a copy that fits. Raises MediaError where none does."""
+    image = _opened_image(path, data)
+    clear = image.mode in ("RGBA", "LA", "P")
+    for side in _SCALED_SIDES:
+        copy = image.convert("RGBA" if clear else "RGB")
+        copy.thumbnail((side, side))
+        file = io.BytesIO()
+        copy.save(file, "PNG" if clear else "JPEG", **({} if clear else {"quality": 95}))
+        if file.tell() <= MAX_SENT:
+            return ("png" if clear else "jpeg"), file.getvalue()
+    raise MediaError(f"{path} does not fit into a request, not even scaled down.")
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ConfigError("Images are read with Pillow, which is not installed.", hint=_INSTALL) from error
+    return Image
+
+
+def _sound_kind(path: Path, data: bytes) -> str:
+    """Format of a sound that can be decoded to its end."""
+    try:
+        import soundfile
+    except (ImportError, OSError) as error:
+        raise ConfigError("Sound is read with soundfile, which is not installed.", hint=_INSTALL) from error
+    try:
+        with soundfile.SoundFile(io.BytesIO(data)) as sound:
+            kind = str(sound.format).lower().removesuffix("ex").replace("mpeg", "mp3")
+            promised, found = sound.frames, 0
+            while kind != "wav" and (block := len(sound.read(_BLOCK, dtype="float32", always_2d=True))):
+                found += block
+    except (soundfile.LibsndfileError, RuntimeError) as error:
+        raise MediaError(f"{path} is a broken sound, or none: {error}") from error
+    if kind not in _SOUNDS:
+        raise MediaError(f"{path} is sound of the format {kind}; there are {', '.join(_SOUNDS)}.")
+    if (kind == "wav" and _cut_wave(data)) or (kind == "flac" and found < promised):
+        raise MediaError(f"{path} is a broken sound: it ends before the length that it states.")
+    if not promised:
+        raise MediaError(f"{path} is a broken sound: there is nothing in it.")
+    return kind
+
+
+def _cut_wave(data: bytes) -> bool:
+    """Whether a RIFF file ends before its samples do (streams may not know their length)."""
+    at = 12
+    while at + 8 <= len(data):
+        size = int.from_bytes(data[at + 4 : at + 8], "little")
+        if data[at : at + 4] == b"data":
+            return size not in _UNKNOWN_SIZES and at + 8 + size > len(data)
+        at += 8 + size + size % 2
+    return True
+
+
+_INSTALL = "pip install 'newskills[media]'"

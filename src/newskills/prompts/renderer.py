@@ -17,6 +17,7 @@ from newskills.prompts.body import Merged, Rendered, Shots
 from newskills.prompts.code_tags import DEFAULT_CODE_TAGS, code_tags
 from newskills.prompts.conversation import Passthrough
 from newskills.prompts.examples import ExampleProvider
+from newskills.prompts.media import MediaError
 from newskills.prompts.names import find_prompt
 from newskills.prompts.schema import Source, read_source, replace_few_shots, to_config
 from newskills.prompts.template import MissingField, Place, value_of
@@ -77,6 +78,8 @@ class Prompt:
                 messages.append(Message(role="assistant", content=str(value_of(row, self._start))))
         except MissingField as error:
             raise self._missing(row, error) from error
+        except MediaError as error:
+            raise DataError(f"Record {row['id']}: {error.message}" if "id" in row else error.message) from error
         return messages
 
     def text(self, row: Row, tokenizer: Tokenizer | None) -> str:

@@ -35,7 +35,8 @@ ALIASES: dict[str, str] = {
 """Other spellings of keys (older documents) → where they live now."""
 
 DEPRECATED: dict[str, str] = {
-    **dict.fromkeys(("enable_audio", "enable_audio_chunking"), "audio is not part of this version."),
+    "enable_audio": "sound that a row names is always sent; leave the key out.",
+    "enable_audio_chunking": "sound is always sent whole; leave the key out.",
     "parallel_thinking": "selecting among several solutions is not part of this version.",
     "use_completions_api": "write ++inference.endpoint_type=text instead.",
     "prompt_template": "the tokenizer's own chat template is used; leave the key out, or set ++tokenizer=NAME.",
@@ -46,7 +47,7 @@ DEPRECATED: dict[str, str] = {
 
 Executions = Annotated[int, Meta(ge=0)]
 CHAT, CODE_EXECUTION, SC_TIR, TOOLS = "chat", "code_execution", "sc_tir", "tools"
-JUDGES = {"llm": "llm_judge", "math_judge": "math_judge"}
+JUDGES = {"llm": "llm_judge", "math_judge": "math_judge", "arena": "arena_judge", "turns": "turns_judge"}
 """Kind of a judge → its solver."""
 
 

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Images and sounds of raw rows → assets, and the messages that carry sound."""
+
+from __future__ import annotations
+
+import io
+import re
+import wave
+from collections.abc import Mapping
+from typing import Any
+
+from newskills.base.benchmark import Asset
+from newskills.base.records import Row
+
+_MARKS = (
+    (b"\x89PNG", ".png"),
+    (b"\xff\xd8\xff", ".jpg"),
+    (b"GIF8", ".gif"),
+    (b"fLaC", ".flac"),
+    (b"OggS", ".ogg"),
+    (b"ID3", ".mp3"),
+)
+_UNSAFE = re.compile(r"[^\w.-]+")
+
+
+def embedded(value: Any, name: str) -> Asset:
+    """An image or sound as parquet files of the hub hold it: `{bytes, path}`. Raises KeyError, ValueError."""
+    data = value["bytes"]
+    if not isinstance(data, bytes) or not data:
+        raise ValueError(f"there are no bytes of {name} in the row")
+    return Asset(_UNSAFE.sub("_", name) + _suffix(data), data)
+
+
+def _suffix(data: bytes) -> str:
+    for mark, suffix in _MARKS:
+        if data.startswith(mark):
+            return suffix
+    if data[:4] == b"RIFF":
+        return ".webp" if data[8:12] == b"WEBP" else ".wav"
+    return ".mp3" if data[:1] == b"\xff" else ".bin"
+
+
+def heard(instruction: str, *sounds: Asset | str, seconds: float | None = None) -> list[Row]:
+    """A user message with sound, before the text; an `Asset`, or a path beside the prepared file."""
+    entries = [{"path": sound, **({} if seconds is None else {"duration": seconds})} for sound in sounds]
+    media: Row = {"audio": entries[0]} if len(entries) == 1 else {"audios": entries}
+    return [{"role": "user", "content": instruction, **media}]
+
+
+def seconds_of(data: bytes) -> float | None:
+    """Length of a WAV file; None for other sound."""
+    try:
+        with wave.open(io.BytesIO(data)) as sound:
+            return round(sound.getnframes() / sound.getframerate(), 3)
+    except (wave.Error, EOFError, ZeroDivisionError):
+        return None
+
+
+def spoken(raw: Mapping[str, Any], name: str, instruction: str) -> Row:
+    """`messages` and `duration` of a row with an embedded sound in the column `audio`."""
+    sound = embedded(raw["audio"], name)
+    assert sound.data is not None, "an embedded sound has bytes"
+    seconds = seconds_of(sound.data)
+    return {"messages": heard(instruction, sound, seconds=seconds), "duration": seconds}
+
+
+TRANSCRIBE = "Transcribe the speech. Reply with the words that are said, and nothing else."

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data sets of speech and sound, some judged by a model (Wang et al. 2024, arXiv:2406.16020)."""
+
+import re
+from collections.abc import Mapping
+
+from newskills.base.benchmark import Benchmark, Group, Judge, Source
+from newskills.base.records import Row
+from newskills.benchmarks.media import embedded, heard
+from newskills.benchmarks.scores import entries, headline
+
+_COUNTED = (
+    "librispeech_test_clean,librispeech_test_other,common_voice_15_en_test,peoples_speech_test,gigaspeech_test,"
+    "earnings21_test,earnings22_test,tedlium3_test,tedlium3_long_form_test,aishell_asr_zh_test,covost2_en_id_test,"
+    "covost2_en_zh_test,covost2_en_ta_test,covost2_id_en_test,covost2_zh_en_test,covost2_ta_en_test"
+)
+_JUDGED = (
+    "cn_college_listen_mcq_test,slue_p2_sqa5_test,dream_tts_mcq_test,public_sg_speech_qa_test,openhermes_audio_test,"
+    "alpaca_audio_test,audiocaps_qa_test,wavcaps_qa_test,clotho_aqa_test,iemocap_emotion_test,meld_sentiment_test,"
+    "meld_emotion_test,voxceleb_accent_test,voxceleb_gender_test,iemocap_gender_test,muchomusic_test"
+)
+_PAIR = re.compile(r"covost2_([a-z]{2})_([a-z]{2})_test")
+
+
+def row(raw: Row, index: int) -> Row:
+    name = raw["_hf"].partition("/")[2]
+    pair = _PAIR.fullmatch(name)
+    sound = embedded(raw["context"], f"{name}-{index}")
+    languages: Row = {"language": "zh" if "_zh_" in name else "en"}
+    if pair is not None:
+        languages = {"source_language": pair[1], "target_language": pair[2]}
+    counted = name in _COUNTED.split(",")
+    return {
+        "id": f"{name}-{index}",
+        "messages": heard(raw["instruction"], sound),
+        "question": raw["instruction"],
+        "expected_answer": raw["answer"],
+        "task_type": "QA" if not counted else "ASR" if pair is None else "AST",
+        **languages,
+        "dataset": name,
+        "sample_id": str(index),
+        "subset_for_metrics": name,
+    }
+
+
+def _benchmark(part: str, title: str, names: str, judge: Judge | None) -> Benchmark:
+    return Benchmark(
+        name=f"audiobench.{part}",
+        category="speech-audio",
+        title=title,
+        sources=(Source(hf=f"AudioLLMs/{{{names}}}"),),
+        row=row,
+        prompt="",
+        grader="audio" if judge is None else "",
+        grader_config={} if judge else {"normalization_mode": "audiobench", "strip_helpful_prefixes": True},
+        judge=judge,
+        metric="audio",
+        licence="mixed, by data set",
+        homepage="https://github.com/AudioLLMs/AudioBench",
+        citation="arXiv:2406.16020",
+        requires="newskills[media,translation]",
+        unverified=True,
+        traps=("The tables by data set say more than their mean: tasks and scales differ.",),
+    )
+
+
+BENCHMARKS = (
+    _benchmark("nonjudge", "AudioBench: recognition and translation", _COUNTED, None),
+    _benchmark(
+        "judge",
+        "AudioBench: questions about speech and sound",
+        _JUDGED,
+        Judge(
+            prompt="judge/audiobench",
+            grader="audio_rating",
+            model="meta-llama/Meta-Llama-3.1-70B-Instruct",
+            server_type="vllm",
+        ),
+    ),
+)
+
+
+def score(members: Mapping[str, Mapping[str, Row]]) -> Row:
+    """Means over the members that have a metric, each counted by its problems."""
+    found: dict[str, float] = {}
+    for metric in ("success_rate", "wer", "bleu", "judge_score"):
+        having = [modes for modes in members.values() if metric in modes["pass@1"]]
+        if total := sum(map(entries, having)):
+            found[metric] = sum(entries(modes) * headline(modes, metric) for modes in having) / total
+    return found
+
+
+GROUP = Group(
+    name="audiobench",
+    category="speech-audio",
+    title="AudioBench: speech and sound in 32 data sets",
+    members={benchmark.name: {} for benchmark in BENCHMARKS},
+    score=score,
+    columns=("success_rate", "wer", "bleu", "judge_score"),
+    homepage="https://github.com/AudioLLMs/AudioBench",
+    citation="arXiv:2406.16020",
+)

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Speech in many languages, written down or translated: FLEURS (arXiv:2205.12446), CoVoST 2 (arXiv:2007.10310)."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from newskills.base.benchmark import Benchmark, Drop, Group, RowMapper, Source
+from newskills.base.records import Row
+from newskills.benchmarks.media import TRANSCRIBE, heard, spoken
+from newskills.benchmarks.scores import entries, headline
+
+_LOCALES = {
+    "en_us": "English",
+    "ar_eg": "Arabic",
+    "cmn_hans_cn": "Chinese",
+    "de_de": "German",
+    "es_419": "Spanish",
+    "fr_fr": "French",
+    "hi_in": "Hindi",
+    "it_it": "Italian",
+    "ja_jp": "Japanese",
+    "ko_kr": "Korean",
+    "pt_br": "Portuguese",
+    "ru_ru": "Russian",
+}
+_CODES = {"cmn": "zh"}
+_FROM = "fr de es ca it ru zh-CN pt fa et mn nl tr ar sv-SE lv sl ta ja id cy"
+_INTO = "de tr fa sv-SE mn zh-CN cy ca sl et id ar ta lv ja"
+_NAMES = {
+    "ar": "Arabic", "ca": "Catalan", "cy": "Welsh", "de": "German", "en": "English", "es": "Spanish", "et": "Estonian",
+    "fa": "Persian", "fr": "French", "id": "Indonesian", "it": "Italian", "ja": "Japanese", "lv": "Latvian",
+    "mn": "Mongolian", "nl": "Dutch", "pt": "Portuguese", "ru": "Russian", "sl": "Slovenian", "sv": "Swedish",
+    "ta": "Tamil", "tr": "Turkish", "zh": "Chinese",
+}  # fmt: skip
+_PAIRS = [f"{code}_en" for code in _FROM.split()] + [f"en_{code}" for code in _INTO.split()]
+_COVOST = f"https://dl.fbaipublicfiles.com/covost/covost_v2.{{{','.join(_PAIRS)}}}.tsv.tar.gz"
+
+
+def translate(language: str) -> str:
+    """The instruction."""
+    return f"Translate the speech into {language}. Reply with the translation, and nothing else."
+
+
+def code_of(locale: str) -> str:
+    """`cmn_hans_cn` → zh, `zh-CN` → zh."""
+    first = locale.replace("-", "_").partition("_")[0]
+    return _CODES.get(first, first)
+
+
+def fleurs_asr(raw: Row, index: int) -> Row:
+    locale = raw["_config"]
+    name = f"{locale}-{index}"
+    return {
+        "id": name,
+        **spoken(raw, name, TRANSCRIBE),
+        "expected_answer": raw["raw_transcription"],
+        "language": code_of(locale),
+        "task_type": "ASR",
+        "subset_for_metrics": locale,
+    }
+
+
+def with_english(raw: Iterable[Row]) -> Iterator[Row]:
+    """Sentences of other languages with their English text; English comes first, and only its texts are kept."""
+    english: dict[int, str] = {}
+    for row in raw:
+        if row["_config"] == "en_us":
+            english[row["id"]] = row["raw_transcription"]
+        elif row["id"] in english:
+            yield {**row, "english": english[row["id"]]}
+
+
+def fleurs_st(raw: Row, index: int) -> Row:
+    locale = raw["_config"]
+    name = f"{locale}-en-{index}"
+    return {
+        "id": name,
+        **spoken(raw, name, translate("English")),
+        "expected_answer": raw["english"],
+        "source_language": code_of(locale),
+        "target_language": "en",
+        "task_type": "AST",
+        "subset_for_metrics": f"{locale}->en_us",
+    }
+
+
+def covost2(task: str, raw: Row, index: int) -> Row | Drop:
+    source, _, target = raw["_file"].rpartition("/")[2].split(".")[1].partition("_")
+    asr = task == "ASR"
+    if asr and source == "en" and target != "de":
+        return Drop("English speech is the same for all targets")
+    clip = f"clips/{source}/{raw['path']}"
+    ours, theirs = code_of(source), code_of(target)
+    return {
+        "id": f"{source}-{raw['path']}" if asr else f"{source}-{target}-{raw['path']}",
+        "messages": heard(TRANSCRIBE if asr else translate(_NAMES[theirs]), clip),
+        "expected_answer": raw["sentence"] if asr else raw["translation"],
+        "audio_path": clip,
+        "source": raw["sentence"],
+        "reference": raw["translation"],
+        **({"language": ours} if asr else {"source_language": ours, "target_language": theirs}),
+        "task_type": task,
+        "subset_for_metrics": source if asr else f"{source}->{target}",
+    }
+
+
+def score(members: Mapping[str, Mapping[str, Row]]) -> Row:
+    """Each metric over the members that have it, counted by their problems; counts of errors are added up."""
+    found: dict[str, float] = {}
+    for metric in ("wer", "wer_macro", "bleu", "comet"):
+        having = [modes for modes in members.values() if metric in modes["pass@1"]]
+        total = sum(map(entries, having))
+        if total:
+            found[metric] = sum(entries(modes) * headline(modes, metric) for modes in having) / total
+    for metric in ("substitutions", "insertions", "deletions", "ref_words"):
+        counts = [modes["pass@1"][metric] for modes in members.values() if metric in modes["pass@1"]]
+        if counts:
+            found[metric] = float(sum(counts))
+    return found
+
+
+_CLIPS = (
+    "The sound comes apart: put the clips of Common Voice 4 into <data_dir>/covost2/<asr or st>/clips/<language>."
+)
+_BLEU = "BLEU is compared within a pair of languages only."
+
+
+def _benchmark(name: str, title: str, source: Source, row: RowMapper, **more: Any) -> Benchmark:
+    family, _, task = name.partition(".")
+    fleurs, asr = family == "fleurs", task == "asr"
+    home = "huggingface.co/datasets/google/fleurs" if fleurs else "github.com/facebookresearch/covost"
+    return Benchmark(
+        name=name,
+        category="speech-audio",
+        title=title,
+        sources=(source,),
+        row=row,
+        prompt="",
+        grader="audio",
+        grader_config={"normalization_mode": "multilingual"} if asr else {},
+        metric="audio",
+        licence="CC-BY-4.0" if fleurs else "CC-BY-NC-4.0",
+        homepage=f"https://{home}",
+        citation="arXiv:2205.12446" if fleurs else "arXiv:2007.10310",
+        requires="newskills[media,translation]",
+        unverified=True,
+        traps=(*(() if fleurs else (_CLIPS,)), *(() if asr else (_BLEU,))),
+        **more,
+    )
+
+
+_FLEURS = Source(hf="google/fleurs", config=f"{{{','.join(_LOCALES)}}}")
+_TSV = Source(url=_COVOST, format="tsv", members="*.test.tsv")
+BENCHMARKS = (
+    _benchmark("fleurs.asr", "FLEURS: speech of twelve languages, written down", _FLEURS, fleurs_asr),
+    _benchmark("fleurs.st", "FLEURS: eleven languages into English", _FLEURS, fleurs_st, join=with_english),
+    _benchmark("covost2.asr", "CoVoST 2: speech of 22 languages, written down", _TSV, partial(covost2, "ASR")),
+    _benchmark("covost2.st", "CoVoST 2: 21 languages into English, 15 from it", _TSV, partial(covost2, "AST")),
+)
+GROUPS = tuple(
+    Group(
+        name=family,
+        category="speech-audio",
+        title=title,
+        members={benchmark.name: {} for benchmark in BENCHMARKS if benchmark.name.startswith(f"{family}.")},
+        score=score,
+        columns=("wer", "wer_macro", "bleu"),
+    )
+    for family, title in (("fleurs", "FLEURS: speech to text and translation"), ("covost2", "CoVoST 2"))
+)

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prompts on which speculative decoding is measured: how many drafted tokens the model accepts (SPEED-Bench)."""
+
+from newskills.base.benchmark import Benchmark, Source
+from newskills.base.records import Row
+
+
+def row(raw: Row, index: int) -> Row:
+    turns = [raw["turns"]] if isinstance(raw["turns"], str) else list(raw["turns"])
+    if not turns or not all(isinstance(turn, str) and turn.strip() for turn in turns):
+        raise ValueError("turns must be texts")
+    return {
+        "id": str(raw.get("question_id", f"speed-bench-{index}")),
+        "messages": [{"role": "user", "content": turns[0]}],
+        "turns": turns,
+        "category": str(raw["category"]),
+        "subset_for_metrics": str(raw["category"]),
+    }
+
+
+BENCHMARK = Benchmark(
+    name="speed-bench",
+    category="speed",
+    title="SPEED-Bench: acceptance of speculative decoding",
+    aliases=("spec-bench",),
+    sources=(
+        Source(split="qualitative", hf="nvidia/SPEED-Bench", config="qualitative", hf_split="test"),
+        *(
+            Source(
+                split=f"throughput_{size}", hf="nvidia/SPEED-Bench", config=f"throughput_{size}", hf_split="test"
+            )
+            for size in ("1k", "2k", "8k", "16k", "32k")
+        ),
+    ),
+    row=row,
+    prompt="",
+    grader="specdec",
+    metric="specdec",
+    split="qualitative",
+    licence="mixed, by source",
+    homepage="https://huggingface.co/datasets/nvidia/SPEED-Bench",
+    citation="nvidia/SPEED-Bench",
+    unverified=True,
+    traps=(
+        "Needs counts of drafts in each record (spec_num_drafts, spec_draft_tokens, spec_accepted_tokens), from the "
+        "server's metrics; without them every sample is unscored.",
+        "Of conversations with several turns only the first is asked.",
+        "Prompts whose texts lie in other data sets hold placeholders there.",
+    ),
+)

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions about pictures whose data lie on the Hugging Face hub, pictures and all."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from newskills.base.benchmark import Benchmark, Drop, Source
+from newskills.base.records import Row
+from newskills.benchmarks.media import embedded
+from newskills.benchmarks.text import choices
+
+_SUBJECTS = (
+    "Accounting,Agriculture,Architecture_and_Engineering,Art,Art_Theory,Basic_Medical_Science,Biology,Chemistry,"
+    "Clinical_Medicine,Computer_Science,Design,Diagnostics_and_Laboratory_Medicine,Economics,Electronics,"
+    "Energy_and_Power,Finance,Geography,History,Literature,Manage,Marketing,Materials,Math,Mechanical_Engineering,"
+    "Music,Pharmacy,Physics,Psychology,Public_Health,Sociology"
+)
+_OPEN = Drop("open questions, which have no options")
+
+
+def listed(options: Any) -> list[str]:
+    """Options that are a list, or a list written as a text. Raises ValueError."""
+    try:
+        found = ast.literal_eval(options) if isinstance(options, str) else options
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"{options!r} is no list of options") from error
+    if not isinstance(found, Sequence) or isinstance(found, str):
+        raise ValueError(f"{options!r} is no list of options")
+    return [str(option) for option in found]
+
+
+def mmmu_pro(raw: Row, index: int) -> Row:
+    return {
+        "id": raw["id"],
+        **choices("The question is in the picture.", listed(raw["options"])),
+        "expected_answer": raw["answer"],
+        "image_path": embedded(raw["image"], raw["id"]),
+        "subset_for_metrics": raw["subject"],
+    }
+
+
+def mmmu(raw: Row, index: int) -> Row | Drop:
+    if raw["question_type"] != "multiple-choice":
+        return _OPEN
+    pictures = [raw[f"image_{n}"] for n in range(1, 8) if raw.get(f"image_{n}") is not None]
+    return {
+        "id": raw["id"],
+        "question": raw["question"],
+        **choices(raw["question"], listed(raw["options"])),
+        "expected_answer": raw["answer"],
+        "image_path": [embedded(picture, f"{raw['id']}-{n}") for n, picture in enumerate(pictures, 1)],
+        "subset_for_metrics": raw["id"].removeprefix("validation_").rpartition("_")[0],
+    }
+
+
+def mathvista(raw: Row, index: int) -> Row:
+    question, answer = raw["question"], str(raw["answer"])
+    fields: Row = {"problem": f"{question}\n(The unit is {raw['unit']}.)" if raw["unit"] else question}
+    if raw["question_type"] == "multi_choice":
+        fields, answer = choices(question, raw["choices"]), "ABCDEFGH"[raw["choices"].index(answer)]
+    elif raw["precision"] is not None and raw["answer_type"] == "float":
+        fields["problem"] += f"\nGive {int(raw['precision'])} decimal places."
+    return {
+        "id": f"mathvista-{raw['pid']}",
+        "question": question,
+        **fields,
+        "expected_answer": answer,
+        "image_path": embedded(raw.get("decoded_image") or raw["image"], raw["pid"]),
+        "subset_for_metrics": raw["question_type"],
+    }
+
+
+def chartqa(raw: Row, index: int) -> Row:
+    answer = raw["answer"]
+    return {
+        "id": f"chartqa-{index}",
+        "question": raw["question"],
+        "problem": raw["question"],
+        "expected_answer": str(answer[0] if isinstance(answer, list) else answer),
+        "image_path": embedded(raw["image"], str(index)),
+        "subset_for_metrics": raw["type"],
+    }
+
+
+def ai2d(raw: Row, index: int) -> Row:
+    options = listed(raw["options"])
+    return {
+        "id": f"ai2d-{index}",
+        "question": raw["question"],
+        **choices(raw["question"], options),
+        "expected_answer": "ABCDEFGH"[range(len(options))[int(raw["answer"])]],
+        "image_path": embedded(raw["image"], str(index)),
+    }
+
+
+def read_text(raw: Row, index: int) -> Row:
+    """OCRBench and DocVQA: several texts are right."""
+    given = raw["answers"] if "answers" in raw else raw["answer"]
+    first, *others = dict.fromkeys(map(str, [given] if isinstance(given, str) else given))
+    kind = raw["question_type"] if "question_type" in raw else (raw["question_types"] or ["other"])[0]
+    return {
+        "id": f"{raw['questionId']}" if "questionId" in raw else f"ocrbench-{index}",
+        "question": raw["question"],
+        "problem": raw["question"],
+        "expected_answer": first,
+        "accepted_answers": others,
+        "image_path": embedded(raw["image"], str(index)),
+        "subset_for_metrics": str(kind),
+    }
+
+
+def _benchmark(name: str, title: str, source: Source, **more: Any) -> Benchmark:
+    return Benchmark(
+        name=name,
+        category="vlm",
+        title=title,
+        sources=(source,),
+        split=source.split,
+        homepage=f"https://huggingface.co/datasets/{source.hf}",
+        requires="newskills[media]",
+        unverified=True,
+        **more,
+    )
+
+
+_CHOICE: dict[str, Any] = {"prompt": "vlm/mmmu-pro", "grader": "multichoice", "metric": "multichoice"}
+_READING: dict[str, Any] = {
+    "row": read_text,
+    "prompt": "vlm/default",
+    "grader": "short_answer",
+    "grader_config": {"measure": "anls"},
+    "metric": "short_answer",
+}
+BENCHMARKS = (
+    _benchmark(
+        "mmmu-pro",
+        "MMMU-Pro: the question is in the picture, ten options",
+        Source(hf="MMMU/MMMU_Pro", config="vision"),
+        **_CHOICE,
+        aliases=("mmmu_pro", "ns_mmmu_pro"),
+        row=mmmu_pro,
+        items={"test": 1730},
+        chance=0.11,
+        licence="Apache-2.0",
+        citation="arXiv:2409.02813",
+    ),
+    _benchmark(
+        "mmmu",
+        "MMMU: 30 college subjects",
+        Source(split="validation", hf="MMMU/MMMU", config=f"{{{_SUBJECTS}}}"),
+        **_CHOICE,
+        row=mmmu,
+        chance=0.25,
+        licence="Apache-2.0",
+        citation="arXiv:2311.16502",
+        traps=(
+            "Of the 900 validation questions the open ones, about one in 17, are left out: no letter answers them.",
+            "All pictures of a question stand before the text; marks such as <image 1> tell them apart.",
+        ),
+    ),
+    _benchmark(
+        "mathvista",
+        "MathVista: mathematics in pictures",
+        Source(split="testmini", hf="AI4Math/MathVista"),
+        row=mathvista,
+        prompt="vlm/math",
+        items={"testmini": 1000},
+        licence="CC-BY-SA-4.0",
+        citation="arXiv:2310.02255",
+        traps=("The paper lets a model extract answers; here they are boxed.",),
+    ),
+    _benchmark(
+        "chartqa",
+        "ChartQA: questions about charts",
+        Source(hf="lmms-lab/ChartQA"),
+        row=chartqa,
+        prompt="vlm/math",
+        grader_config={"relative_tolerance": 0.05},
+        items={"test": 2500},
+        licence="GPL-3.0",
+        citation="arXiv:2203.10244",
+        traps=(
+            "Numbers may be off by 5% of the right one (relaxed accuracy), years included.",
+            "The answer has to be boxed, so the prompt is vlm/math.",
+        ),
+    ),
+    _benchmark(
+        "ai2d",
+        "AI2D: diagrams of school science",
+        Source(hf="lmms-lab/ai2d"),
+        **_CHOICE,
+        row=ai2d,
+        items={"test": 3088},
+        chance=0.25,
+        licence="unstated",
+        citation="arXiv:1603.07396",
+    ),
+    _benchmark(
+        "ocrbench",
+        "OCRBench: text in pictures",
+        Source(hf="echo840/OCRBench"),
+        **_READING,
+        items={"test": 1000},
+        licence="MIT",
+        citation="arXiv:2305.07895",
+        traps=("Scored by ANLS; the authors look for a right answer anywhere in the reply, which is laxer.",),
+    ),
+    _benchmark(
+        "docvqa",
+        "DocVQA: questions about scanned documents",
+        Source(split="validation", hf="lmms-lab/DocVQA", config="DocVQA"),
+        **_READING,
+        items={"validation": 5349},
+        licence="unstated",
+        citation="arXiv:2007.00398",
+        traps=("Answers count as correct from ANLS 0.5 on; the score is the mean ANLS.",),
+    ),
+)

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors between two sequences of words, by the alignment of jiwer; sums of them are the scores of a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+
+class Edits(Struct, frozen=True, kw_only=True):
+    """What turns the right words into those heard; `length`: number of right words."""
+
+    substitutions: int
+    insertions: int
+    deletions: int
+    length: int
+
+    @property
+    def errors(self) -> int:
+        return self.substitutions + self.insertions + self.deletions
+
+    @property
+    def rate(self) -> float:
+        """Errors for each right word; where there is none, 1 for anything that was heard."""
+        return self.errors / self.length if self.length else float(self.errors > 0)
+
+
+class Chunk(Struct, frozen=True):
+    """A run of the alignment: `kind` (equal, substitute, insert, delete), right words and heard ones."""
+
+    kind: str
+    right: Sequence[str]
+    heard: Sequence[str]
+
+
+def align(right: Sequence[str], heard: Sequence[str]) -> list[Chunk]:
+    """The cheapest alignment, in order."""
+    if not right or not heard:
+        kind = "insert" if heard else "delete"
+        return [Chunk(kind, right, heard)] if right or heard else []
+    import jiwer
+
+    same = jiwer.Compose([jiwer.ReduceToListOfListOfWords(word_delimiter="\n")])
+    output = jiwer.process_words(
+        "\n".join(right), "\n".join(heard), reference_transform=same, hypothesis_transform=same
+    )
+    return [
+        Chunk(
+            chunk.type,
+            right[chunk.ref_start_idx : chunk.ref_end_idx],
+            heard[chunk.hyp_start_idx : chunk.hyp_end_idx],
+        )
+        for chunk in output.alignments[0]
+    ]
+
+
+def edits(chunks: Sequence[Chunk]) -> Edits:
+    """The counts of an alignment."""
+    count = dict.fromkeys(("equal", "substitute", "insert", "delete"), 0)
+    for chunk in chunks:
+        count[chunk.kind] += max(len(chunk.right), len(chunk.heard))
+    return Edits(
+        substitutions=count["substitute"],
+        insertions=count["insert"],
+        deletions=count["delete"],
+        length=count["equal"] + count["substitute"] + count["delete"],
+    )
+
+
+def joined_compounds(right: Sequence[str], heard: Sequence[str]) -> list[str]:
+    """`heard`, with words as `right` writes them where only the blanks between them differ."""
+    found: list[str] = []
+    differing: list[Chunk] = []
+    for chunk in [*align(right, heard), Chunk("equal", (), ())]:
+        if chunk.kind != "equal":
+            differing.append(chunk)
+            continue
+        ours = [word for part in differing for word in part.heard]
+        theirs = [word for part in differing for word in part.right]
+        found += theirs if "".join(ours) == "".join(theirs) else ours
+        found += chunk.heard
+        differing = []
+    return found
+
+
+def mark_errors(chunks: Sequence[Chunk], is_mark: Callable[[str], bool]) -> tuple[int, int]:
+    """(errors of punctuation marks, these and the right ones): punctuation error rate (arXiv:2310.02943)."""
+    errors = right = 0
+    for chunk in chunks:
+        if chunk.kind == "equal":
+            right += sum(map(is_mark, chunk.right))
+        elif chunk.kind == "substitute":
+            errors += sum(
+                is_mark(ours) or is_mark(theirs) for ours, theirs in zip(chunk.right, chunk.heard, strict=True)
+            )
+        else:
+            errors += sum(map(is_mark, [*chunk.right, *chunk.heard]))
+    return errors, errors + right

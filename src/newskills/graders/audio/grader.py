@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transcripts, translations and silence: what each sample adds to the scores of its corpus."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from newskills.base.records import Row, Score
+from newskills.graders.audio import texts
+from newskills.graders.audio.errors import Edits, align, edits, joined_compounds, mark_errors
+from newskills.graders.replies import decided, unanswered, unscored, visible
+from newskills.graders.short_answer import short_answer
+from newskills.graders.translation import bleu, bleu_counts
+
+Counts = dict[str, tuple[float, float]]
+"""Measure → (what is counted, out of how many); scores of a corpus are quotients of sums."""
+
+_HALF = 0.5
+_TRANSLATION = re.compile(r"\A(?:ast|st|s2tt|translation|speech[ _-]?translation)\Z", re.IGNORECASE)
+_SILENCE = re.compile(r"\Ahallucination\Z", re.IGNORECASE)
+_HEARING = re.compile(r"\A(?:asr|cer|transcription)(?:[-_ ].*)?\Z", re.IGNORECASE)
+_TOKENIZERS = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+
+
+class AudioConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=audio`."""
+
+    normalization_mode: Annotated[
+        texts.Mode,
+        Meta(
+            description="how texts are made alike: standard (English, Whisper), audiobench, hf_leaderboard, "
+            "no_tn_itn (numbers as written), multilingual, none"
+        ),
+    ] = "standard"
+    apply_normalization: Annotated[bool, Meta(description="false: texts are compared as they are")] = True
+    strip_helpful_prefixes: Annotated[
+        bool,
+        Meta(description="leave out 'The audio says', quotes and time stamps; a refusal is an empty transcript"),
+    ] = False
+    normalize_asr_pc_standard_wer: Annotated[
+        bool, Meta(description="the plain wer of ASR-PC is that of texts made alike")
+    ] = True
+    reference_fields: Annotated[
+        tuple[str, ...], Meta(description="further right transcripts, each with a wer of its own: wer_<field>")
+    ] = ()
+
+    @property
+    def mode(self) -> texts.Mode:
+        """How texts are made alike."""
+        return self.normalization_mode if self.apply_normalization else "none"
+
+
+class AudioGrader:
+    """By `task_type` of the record; correct = word error rate below one half, or as said.
+
+    ASR (also CER)    `wer`, `cer`, `substitutions`, `insertions`, `deletions`, `ref_words`
+    ASR-PC            these, `wer_c` (case counts), `wer_pc` (case and punctuation), `per` (punctuation)
+    AST, Translation  counts of BLEU; correct from sentence BLEU 0.5 on
+    Hallucination     correct = no word; `char_rate` where the record has `audio_duration` or `duration`
+    any other         a short answer: correct = the right one's words; a judge may decide instead
+
+    Fields written: these, `predicted_answer`, `is_correct`, `audio_counts` (measure → [counted, out of]). Raises
+    ConfigError when made where the libraries are missing.
+    """
+
+    name = "audio"
+    version = "1"
+    Config = AudioConfig
+
+    def __init__(self, config: AudioConfig = AudioConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+        texts.require()
+
+    def grade(self, record: Row) -> Score:
+        task = str(record.get("task_type") or "ASR")
+        heard = texts.spoken(visible(self._reply(record)) or "", strip=self.config.strip_helpful_prefixes)
+        if _SILENCE.match(task):
+            return self._silence(record, heard)
+        right = record.get("expected_answer")
+        if not isinstance(right, str) or not right.strip():
+            return self._unscored("the record has no expected_answer")
+        if _TRANSLATION.match(task):
+            return self._translation(record, right, heard)
+        if _HEARING.match(task):
+            return self._transcript(record, task, right, heard)
+        return self._answer(record, right, heard)
+
+    def _reply(self, record: Row) -> str:
+        return str(record.get("generation") or "")
+
+    def _transcript(self, record: Row, task: str, right: str, heard: str) -> Score:
+        counts: Counts = {}
+        marks = task.upper().replace("_", "-").startswith("ASR-PC")
+        mode = self.config.mode if self.config.normalize_asr_pc_standard_wer or not marks else "none"
+        words = self._words(right, mode, record)
+        if not words:
+            return self._unscored("the right transcript has no words once it is normalised")
+        found = self._compared(words, heard, mode, record, counts)
+        if marks:
+            _with_marks(right, heard, counts)
+        for field in self.config.reference_fields:
+            other = self._words(str(record.get(field) or ""), mode, record)
+            if not other:
+                return self._unscored(f"the record has no words in {field}")
+            ours = self._heard(other, heard, mode, record)
+            counts[f"wer_{field}"] = _ratio(edits(align(other, ours)))
+        fields: Row = {
+            "wer": found.rate,
+            "substitutions": found.substitutions,
+            "insertions": found.insertions,
+            "deletions": found.deletions,
+            "ref_words": found.length,
+            **{name: _quotient(pair) for name, pair in counts.items() if name != "wer"},
+        }
+        return self._decided(record, heard, found.rate < _HALF, fields, counts, max(0.0, 1 - found.rate))
+
+    def _compared(self, words: list[str], heard: str, mode: texts.Mode, record: Row, counts: Counts) -> Edits:
+        ours = self._heard(words, heard, mode, record)
+        found = edits(align(words, ours))
+        counts["wer"] = _ratio(found)
+        for name in ("substitutions", "insertions", "deletions"):
+            counts[name] = (getattr(found, name), 1)
+        counts["ref_words"] = (found.length, 1)
+        counts["cer"] = _ratio(edits(align(list(" ".join(words)), list(" ".join(ours)))))
+        return found
+
+    def _words(self, text: str, mode: texts.Mode, record: Row) -> list[str]:
+        return texts.normalised(text, mode, _language(record)).split()
+
+    def _heard(self, words: list[str], heard: str, mode: texts.Mode, record: Row) -> list[str]:
+        ours = self._words(heard, mode, record)
+        return joined_compounds(words, ours) if mode == "multilingual" else ours
+
+    def _translation(self, record: Row, right: str, heard: str) -> Score:
+        tokenizer = _TOKENIZERS.get(_language(record, "target_language"), "13a")
+        counted = bleu_counts(heard, right, tokenizer)
+        score = bleu(tokenizer).sentence_score(heard, [right]).score / 100
+        fields: Row = {"bleu_counts": counted, "sentence_bleu": score}
+        return self._decided(record, heard, score >= _HALF, fields, {}, score)
+
+    def _silence(self, record: Row, heard: str) -> Score:
+        invented = bool(texts.normalised(heard, "multilingual"))
+        counts: Counts = {"hallucination_rate": (int(invented), 1)}
+        seconds = record.get("audio_duration") or record.get("duration")
+        if isinstance(seconds, int | float) and seconds > 0:
+            counts["char_rate"] = (len(heard) if invented else 0, float(seconds))
+        fields = self._fields(heard, not invented, {}, counts)
+        return decided(self._stamp, not invented, fields, "text for silence" if invented else "no words")
+
+    def _answer(self, record: Row, right: str, heard: str) -> Score:
+        answer = short_answer(visible(self._reply(record)))
+        alike = texts.normalised(answer or "", "standard") == texts.normalised(right, "standard")
+        return self._decided(record, answer or "", bool(answer) and alike, {}, {}, float(alike))
+
+    def _decided(self, record: Row, heard: str, correct: bool, fields: Row, counts: Counts, value: float) -> Score:
+        found = self._fields(heard, correct, fields, counts)
+        if not heard.strip():
+            return unanswered(self._stamp, record, found)
+        return decided(self._stamp, correct, found, "heard" if correct else "misheard", value)
+
+    def _fields(self, heard: str, correct: bool | None, fields: Row, counts: Counts) -> Row:
+        return {
+            "predicted_answer": heard or None,
+            "is_correct": correct,
+            **fields,
+            "audio_counts": {name: list(pair) for name, pair in counts.items()},
+        }
+
+    def _unscored(self, why: str) -> Score:
+        return unscored(self._stamp, why, {"predicted_answer": None, "is_correct": None, "audio_counts": None})
+
+    @property
+    def _stamp(self) -> str:
+        return f"{self.name}@{self.version}"
+
+
+def _with_marks(right: str, heard: str, counts: Counts) -> None:
+    counts["wer_c"] = _ratio(edits(align(texts.cased_words(right), texts.cased_words(heard))))
+    chunks = align(texts.words_and_marks(right), texts.words_and_marks(heard))
+    counts["wer_pc"] = _ratio(edits(chunks))
+    counts["per"] = mark_errors(chunks, lambda token: all(map(texts.is_punctuation, token)))
+
+
+def _ratio(found: Edits) -> tuple[int, int]:
+    return found.errors, found.length
+
+
+def _quotient(pair: tuple[float, float]) -> float:
+    counted, total = pair
+    return counted / total if total else 0.0
+
+
+def _language(record: Row, key: str = "language") -> str:
+    given = record.get(key) or record.get("source_language") or "en"
+    return str(given).replace("_", "-").partition("-")[0].lower()

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transcripts in which some words matter most: named entities, and keywords that were given beforehand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from newskills.base.records import Row, Score
+from newskills.graders.audio import texts
+from newskills.graders.audio.errors import align, edits
+from newskills.graders.replies import decided, unanswered, unscored, visible
+
+_HALF = 0.5
+
+
+class _NamesGrader:
+    """Base: `names_key` is the field with the list of names."""
+
+    name: str
+    version = "1"
+    names_key: str
+
+    def __init__(self) -> None:
+        """Raises ConfigError where the libraries are missing."""
+        texts.require()
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        right, names = record.get("expected_answer"), record.get(self.names_key)
+        nothing: Row = {"predicted_answer": None, "is_correct": None, "audio_counts": None}
+        if not isinstance(right, str) or not isinstance(names, list):
+            return unscored(stamp, f"the record lacks expected_answer or the list {self.names_key}", nothing)
+        language = str(record.get("language") or "en")
+        mode: texts.Mode = "standard" if language.startswith("en") else "multilingual"
+
+        def words(text: object) -> tuple[str, ...]:
+            return tuple(texts.normalised(str(text), mode, language).split())
+
+        said, heard = words(right), words(visible(str(record.get("generation") or "")) or "")
+        if not said:
+            return unscored(stamp, "the right transcript has no words once it is normalised", nothing)
+        found = edits(align(said, heard))
+        wanted = [name for name in dict.fromkeys(map(words, names)) if name]
+        counts = {"wer": [found.errors, found.length], **self.counted(said, heard, wanted)}
+        rates = {name: counted / total for name, (counted, total) in counts.items() if total}
+        correct = found.rate < _HALF
+        text = " ".join(heard)
+        fields: Row = {"predicted_answer": text or None, "is_correct": correct, **rates, "audio_counts": counts}
+        if not heard:
+            return unanswered(stamp, record, fields)
+        return decided(stamp, correct, fields, f"wer {found.rate:.2f}", max(0.0, 1 - found.rate))
+
+    def counted(
+        self, said: Sequence[str], heard: Sequence[str], names: Sequence[tuple[str, ...]]
+    ) -> dict[str, list[int]]:
+        """Measure → [counted, out of]."""
+        raise NotImplementedError
+
+
+class ContextASRGrader(_NamesGrader):
+    """`wer`; `ne_wer`: errors in the words of entities (`entity_list`); `ne_fnr`: entities that were not heard whole.
+
+    An entity counts as often as it is said (ContextASR-Bench, arXiv:2507.05727). Fields written: the rates,
+    `predicted_answer`, `is_correct` (word error rate below one half), `audio_counts`.
+    """
+
+    name = "contextasr"
+    names_key = "entity_list"
+
+    def counted(
+        self, said: Sequence[str], heard: Sequence[str], names: Sequence[tuple[str, ...]]
+    ) -> dict[str, list[int]]:
+        inside = _covered(said, names)
+        errors = total = at = 0
+        for chunk in align(said, heard):
+            touched = sum(inside[at : at + len(chunk.right)])
+            total += touched
+            if chunk.kind in ("substitute", "delete"):
+                errors += touched
+            elif chunk.kind == "insert" and 0 < at < len(said) and inside[at - 1] and inside[at]:
+                errors += len(chunk.heard)
+            at += len(chunk.right)
+        spoken, got = _occurrences(said, names), _occurrences(heard, names)
+        return {
+            "ne_wer": [errors, total],
+            "ne_fnr": [(spoken - got).total(), spoken.total()],
+        }
+
+
+class EarningsGrader(_NamesGrader):
+    """`wer`, and precision, recall and F1 of the keywords (`keyword_list`) that are heard where they are said.
+
+    Each keyword counts as often as it is said or heard. Fields written as for `contextasr`.
+    """
+
+    name = "contextual_earnings22"
+    names_key = "keyword_list"
+
+    def counted(
+        self, said: Sequence[str], heard: Sequence[str], names: Sequence[tuple[str, ...]]
+    ) -> dict[str, list[int]]:
+        spoken, got = _occurrences(said, names), _occurrences(heard, names)
+        both = (spoken & got).total()
+        return {
+            "keyword_precision": [both, got.total()],
+            "keyword_recall": [both, spoken.total()],
+            "keyword_f1": [2 * both, spoken.total() + got.total()],
+        }
+
+
+def _places(words: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[tuple[int, tuple[str, ...]]]:
+    """(place, name) of each name in the text, the longest first where several begin at one word; without overlaps."""
+    by_first: dict[str, list[tuple[str, ...]]] = {}
+    for name in sorted(names, key=len, reverse=True):
+        by_first.setdefault(name[0], []).append(name)
+    found, at = [], 0
+    while at < len(words):
+        here = next(
+            (n for n in by_first.get(words[at], ()) if tuple(words[at : at + len(n)]) == n),
+            None,
+        )
+        if here is not None:
+            found.append((at, here))
+        at += len(here) if here is not None else 1
+    return found
+
+
+def _occurrences(words: Sequence[str], names: Sequence[tuple[str, ...]]) -> Counter[tuple[str, ...]]:
+    return Counter(name for _, name in _places(words, names))
+
+
+def _covered(words: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[bool]:
+    covered = [False] * len(words)
+    for at, name in _places(words, names):
+        covered[at : at + len(name)] = [True] * len(name)
+    return covered

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judges that give points to answers about sound: `Rating: 4`, or five criteria of one to five points each."""
+
+from __future__ import annotations
+
+import re
+
+from newskills.base.judgement import parse_judgement
+from newskills.base.records import Row, Score
+
+_RATING = re.compile(r"\brating\W{0,8}:\W{0,8}([0-5](?:\.\d{1,2})?)\b", re.IGNORECASE)
+CRITERIA = ("correctness", "relevance", "completeness", "clarity", "overall")
+_CRITERION = re.compile(rf"\b({'|'.join(CRITERIA)})\W{{0,8}}:\W{{0,8}}([0-5](?:\.\d{{1,2}})?)\b", re.IGNORECASE)
+_GOOD = 3.0
+_GOOD_OVERALL = 4.0
+
+
+class RatingGrader:
+    """`judge_rating` (0–5) and `judge_correct` (from 3 on; or the verdict of a judge that says yes or no)."""
+
+    name = "audio_rating"
+    version = "1"
+
+    def grade(self, record: Row) -> Score:
+        text = str(record.get("judgement") or "")
+        verdict = parse_judgement(text)
+        given = _RATING.findall(text)
+        points = float(given[-1]) if given else None if verdict is None else 5.0 * verdict
+        correct = verdict if points is None or not given else points >= _GOOD
+        return _score(self.name, {"judge_rating": points, "judge_correct": correct}, correct, points)
+
+
+class CriteriaGrader:
+    """`judge_<criterion>` (1–5) for five criteria and `judge_correct`: overall 4 or more."""
+
+    name = "mmau-pro"
+    version = "1"
+
+    def grade(self, record: Row) -> Score:
+        given = {
+            name.lower(): float(points) for name, points in _CRITERION.findall(str(record.get("judgement") or ""))
+        }
+        whole = all(name in given for name in CRITERIA)
+        overall = given["overall"] if whole else None
+        correct = None if overall is None else overall >= _GOOD_OVERALL
+        fields: Row = {f"judge_{name}": given[name] if whole else None for name in CRITERIA}
+        return _score(self.name, {**fields, "judge_correct": correct}, correct, overall)
+
+
+def _score(name: str, fields: Row, correct: bool | None, points: float | None) -> Score:
+    stamp = f"{name}@1"
+    if correct is None or points is None:
+        why = "the judge's text has no points"
+        return Score(outcome="unscored", fields=fields, grader=stamp, why=why, cause="judge")
+    outcome, cause = ("correct", None) if correct else ("wrong", "model")
+    return Score(outcome=outcome, fields=fields, grader=stamp, cause=cause, value=points / 5)  # type: ignore[arg-type]

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transcripts in the form in which they are compared; the English one is that of Whisper (arXiv:2212.04356, app. C).
+
+Everything here takes time linear in the text, so what the published normaliser does in quadratic time (brackets that
+never close, long blanks) is done before it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Literal
+
+from newskills.base.errors import ConfigError
+
+Mode = Literal["standard", "audiobench", "hf_leaderboard", "none", "no_tn_itn", "multilingual"]
+LONGEST = 50_000
+"""Characters of a transcript that are looked at: an hour of speech."""
+
+_INSTALL = "pip install 'newskills[media]'"
+_UNSPACED = frozenset({"zh", "cmn", "yue", "ja", "th", "lo", "km", "my"})
+_OPENING = re.compile(r"[<\[]")
+_CLOSING = re.compile(r"[>\]]")
+_STAMP = re.compile(
+    r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?(?: ?--> ?\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?)?"
+)
+_WRAPPER = re.compile(
+    r"\A(?:sure[,.!:]? )?(?:here(?: is|'s) the (?:transcript|transcription)(?: of the (?:audio|speech|recording))?"
+    r"|the (?:audio|speech|recording|speaker|transcription|transcript) (?:says|said|is|reads|states))"
+    r"(?: that)?(?: ?: ?| )",
+    re.IGNORECASE,
+)
+_REFUSAL = re.compile(
+    r"\A(?:i'm sorry|i am sorry|sorry)?[, ]*(?:but )?(?:i (?:can't|cannot|can not|am unable to)|i'm unable to)"
+    r" (?:hear|listen to|transcribe|process|understand|access) (?:[\w']+ ){0,3}"
+    r"(?:audio|recording|sound|speech|files?)\b",
+    re.IGNORECASE,
+)
+_QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "«": "»"}
+
+
+def normalised(text: str, mode: Mode, language: str = "en") -> str:
+    """`text` as it is compared: words with single blanks between them.
+
+    standard, hf_leaderboard   the English normaliser of Whisper
+    audiobench                 that, without numbers joined to their units and without fillers of any kind
+    no_tn_itn                  that, but numbers stay as they are written
+    multilingual               lower case, compatibility forms, no brackets, symbols and punctuation as blanks;
+                               languages without blanks by characters
+    none                       as it is
+
+    Raises ConfigError where the normaliser is not installed.
+    """
+    text = " ".join(text[:LONGEST].split())
+    if mode == "none":
+        return text
+    text = _without_brackets(text.lower())
+    if mode == "multilingual":
+        return _plain(text, language)
+    english = _english(mode != "no_tn_itn")
+    try:
+        found = english(text)
+    except (ValueError, OverflowError):
+        found = _english(False)(text)
+    if mode == "audiobench":
+        found = "".join(char if char.isalnum() or char in " '" else " " for char in found)
+    return " ".join(found.split())
+
+
+def spoken(text: str, *, strip: bool) -> str:
+    """The transcript in a reply; `strip`: without what assistants put around it. A refusal is an empty transcript."""
+    text = " ".join(text[:LONGEST].split())
+    if not strip:
+        return text
+    text = " ".join(_STAMP.sub(" ", text).split())
+    if _REFUSAL.match(text):
+        return ""
+    text = _WRAPPER.sub("", text, count=1).strip()
+    if len(text) > 1 and _QUOTES.get(text[0]) == text[-1]:
+        text = text[1:-1].strip()
+    return text
+
+
+def is_punctuation(char: str) -> bool:
+    """Of any script; apostrophes and hyphens inside words are asked about by nobody."""
+    return unicodedata.category(char).startswith("P")
+
+
+def cased_words(text: str) -> list[str]:
+    """Words as written, without punctuation around them."""
+    words = (word.strip("".join(char for char in word if is_punctuation(char))) for word in text.split())
+    return [word for word in words if word]
+
+
+def words_and_marks(text: str) -> list[str]:
+    """Words as written, and the marks before and after them as tokens of their own."""
+    found: list[str] = []
+    for word in text.split():
+        start, end = 0, len(word)
+        while start < end and is_punctuation(word[start]):
+            start += 1
+        while end > start and is_punctuation(word[end - 1]):
+            end -= 1
+        found += [*word[:start], *([word[start:end]] if start < end else []), *word[end:]]
+    return found
+
+
+def _without_brackets(text: str) -> str:
+    text = _cut(text, _OPENING, _CLOSING, 0)
+    return _cut(text, re.compile(r"\("), re.compile(r"\)"), 1)
+
+
+def _cut(text: str, opening: re.Pattern[str], closing: re.Pattern[str], least: int) -> str:
+    """Without what stands from an opening to the next closing bracket with at least `least` characters between."""
+    kept, at = [], 0
+    while (start := opening.search(text, at)) is not None:
+        end = closing.search(text, start.end())
+        if end is None:
+            break
+        inside = end.start() - start.end() >= least
+        kept.append(text[at : start.start() if inside else end.end()])
+        at = end.end()
+    return "".join([*kept, text[at:]])
+
+
+def _plain(text: str, language: str) -> str:
+    text = unicodedata.normalize("NFKC", text)
+    text = "".join(" " if unicodedata.category(char)[0] in "SP" else char for char in text)
+    if language.lower().replace("_", "-").partition("-")[0] in _UNSPACED:
+        return " ".join("".join(text.split()))
+    return " ".join(text.split())
+
+
+@lru_cache(maxsize=2)
+def _english(numbers: bool) -> Callable[[str], str]:
+    try:
+        from whisper_normalizer.english import EnglishTextNormalizer
+    except ImportError as error:
+        raise ConfigError(
+            "Transcripts are compared with whisper-normalizer, which is not installed.", hint=_INSTALL
+        ) from error
+    found = EnglishTextNormalizer()
+    if not numbers:
+        found.standardize_numbers = str
+    made: Callable[[str], str] = found
+    return made
+
+
+def require() -> None:
+    """Raises ConfigError where what transcripts are compared with is not installed."""
+    _english(True)
+    try:
+        import jiwer  # noqa: F401
+    except ImportError as error:
+        raise ConfigError("Words are aligned with jiwer, which is not installed.", hint=_INSTALL) from error

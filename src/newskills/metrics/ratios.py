@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quotients of sums over samples, beside what each sample scores: yes or no (POPE), speculative decoding."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from newskills.base.records import Number, Row
+from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores, is_lost
+from newskills.metrics.corpus import jackknife, mean_number
+
+Quotient = Callable[[Sequence[float]], float]
+
+
+class RatioMetric(ScoreMetric):
+    """Base: `ratios` are functions of the sums over samples of what `counts` gives, at `pass@1` and its averages."""
+
+    ratios: ClassVar[Mapping[str, Quotient]]
+
+    def __init__(self, *, compute_no_answer: bool = True, answer_key: str = "predicted_answer") -> None:
+        super().__init__(compute_no_answer=compute_no_answer, answer_key=answer_key)
+        self._counts: list[list[Sequence[float] | None]] = []
+
+    @abstractmethod
+    def counts(self, record: Row) -> Sequence[float] | None:
+        """What one sample adds; None = nothing."""
+
+    def update(self, predictions: Sequence[Row]) -> None:
+        """Raises DataError where problems have different numbers of samples."""
+        super().update(predictions)
+        self._counts.append([None if is_lost(record) else self.counts(record) for record in predictions])
+
+    def numbers(self) -> dict[str, dict[str, Number]]:
+        found = super().numbers()
+        for mode, family, k in self._modes():
+            if k > 1 and family != "average":
+                continue
+            seeds = range(k if family == "average" else self._samples)
+            for name, ratio in self.ratios.items():
+                known = [jackknife([row[seed] for row in self._counts], ratio) for seed in seeds]
+                if numbers := [number for number in known if number is not None]:
+                    found.setdefault(mode, {})[name] = mean_number(numbers)
+        return found
+
+
+def _share(of: int, among: Sequence[int], unit: float = 100.0) -> Quotient:
+    def share(sums: Sequence[float]) -> float:
+        total = sum(sums[place] for place in among)
+        return unit * sums[of] / total if total else 0.0
+
+    return share
+
+
+class YesNoMetric(RatioMetric):
+    """`symbolic_correct`; `f1`, `precision`, `recall` of yes (option A), and `yes_rate` (arXiv:2305.10355)."""
+
+    score_fields: ClassVar[Mapping[str, Any]] = {
+        "symbolic_correct": bool | int | float | None,
+        "expected_answer": Any,
+    }
+    headline = ("symbolic_correct",)
+    columns = ("num_entries", "avg_tokens", "gen_seconds", "symbolic_correct", "f1", "yes_rate", NO_ANSWER)
+    ratios: ClassVar[Mapping[str, Quotient]] = {
+        "f1": lambda sums: 200.0 * sums[0] / (sums[1] + sums[2]) if sums[1] + sums[2] else 0.0,
+        "precision": _share(0, (1,)),
+        "recall": _share(0, (2,)),
+        "yes_rate": _share(1, (3,)),
+    }
+
+    def scores(self, record: Row) -> Scores:
+        return {"symbolic_correct": record.get("symbolic_correct")}
+
+    def counts(self, record: Row) -> Sequence[float]:
+        said, wanted = self.answer(record) == "A", record["expected_answer"] == "A"
+        return (said and wanted, said, wanted, 1)
+
+    def incorrect(self, prediction: Row) -> Row:
+        wrong: Row = {"symbolic_correct": False, self.answer_key: None, "outcome": NO_ANSWER}
+        return prediction | wrong | {"outcome_cause": "truncation"}
+
+
+class SpecDecMetric(RatioMetric):
+    """`spec_acceptance_rate` (percent), `spec_acceptance_length`, and means of the counts for each sample."""
+
+    _names: ClassVar[tuple[str, ...]] = ("spec_num_drafts", "spec_draft_tokens", "spec_accepted_tokens")
+    score_fields: ClassVar[Mapping[str, Any]] = {"is_correct": bool | None, **dict.fromkeys(_names, int | None)}
+    headline = ("measured",)
+    columns = ("num_entries", "avg_tokens", "gen_seconds", "spec_acceptance_length", "spec_acceptance_rate")
+    ratios: ClassVar[Mapping[str, Quotient]] = {
+        "spec_acceptance_length": lambda sums: 1 + sums[2] / sums[0] if sums[0] else 0.0,
+        "spec_acceptance_rate": _share(2, (1,)),
+        "spec_num_drafts": _share(0, (3,), 1.0),
+        "spec_draft_tokens": _share(1, (3,), 1.0),
+        "spec_accepted_tokens": _share(2, (3,), 1.0),
+    }
+
+    def scores(self, record: Row) -> Scores:
+        return {"measured": record.get("is_correct")}
+
+    def counts(self, record: Row) -> Sequence[float] | None:
+        counts = [record.get(name) for name in self._names]
+        return None if None in counts else [*(count or 0 for count in counts), 1]
+
+    def incorrect(self, prediction: Row) -> Row:
+        """A reply that was cut short has been measured all the same."""
+        return prediction
