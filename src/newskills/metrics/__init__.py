@@ -30,6 +30,10 @@ METRICS = Registry(
         "graphwalks": "newskills.metrics.long_context:GraphwalksMetric",
         "aalcr": "newskills.metrics.long_context:AalcrMetric",
         "long_text": "newskills.metrics.long_context:LongTextMetric",
+        "arena": "newskills.metrics.arena:ArenaMetric",
+        "mt-bench": "newskills.metrics.arena:RatingMetric",
+        "rating": "newskills.metrics.arena:RatingMetric",
+        "eq_bench": "newskills.metrics.eq_bench:EqBenchMetric",
         "evalplus": "newskills.metrics.evalplus:EvalPlusMetric",
         "code_tests": "newskills.metrics.code:CodeMetric",
         "livecodebench": "newskills.metrics.code:CodeMetric",
@@ -39,6 +43,8 @@ METRICS = Registry(
         "human_eval_infilling": "newskills.metrics.code:CodeMetric",
         "compute-eval": "newskills.metrics.code:CodeMetric",
         "bird": "newskills.metrics.code:BirdMetric",
+        "lean4-proof": "newskills.metrics.lean:LeanMetric",
+        "swe-bench": "newskills.metrics.swe_bench:SweBenchMetric",
         "if": "newskills.metrics.instructions:InstructionMetric",
         "physics": "newskills.metrics.math:MathMetric",
         "ugphysics": "newskills.metrics.math:MathMetric",
@@ -59,6 +65,8 @@ METRICS = Registry(
         **dict.fromkeys(
             ("mmau_pro_closed_form", "mmau_pro_instruction_following"), "newskills.metrics.audio:SuccessMetric"
         ),
+        "yes_no": "newskills.metrics.ratios:YesNoMetric",
+        "specdec": "newskills.metrics.ratios:SpecDecMetric",
         "mmau_pro_open_ended": "newskills.metrics.audio:CriteriaMetric",
         "loglikelihood": "newskills.metrics.loglikelihood:LoglikelihoodMetric",
     },
