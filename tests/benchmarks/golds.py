@@ -65,6 +65,10 @@ REPLIES: dict[str, Replies] = {
         lambda row: json.dumps([[[9]], *row["expected_answer"][1:]]),
     ),
 }
+REPLIES["eq_bench"] = Replies(
+    lambda row: str(row["expected_answer"]),
+    lambda row: "\n".join(f"{name}: {10 if value < 5 else 0}" for name, value in row["emotions"].items()),
+)
 REPLIES["long_text"] = Replies(
     lambda row: ", ".join(row["answers"][:1]), lambda row: f"{_FAR} nothing of the kind"
 )
@@ -77,6 +81,16 @@ REPLIES |= {f"{name}_multilingual": REPLIES[name] for name in ("math", "multicho
 """Extended by the tests of a grader that is not here, or here by its author."""
 
 
+JUDGED = {
+    "answer_1": "the reply",
+    "answer_2": "another",
+    "answer": "the reply",
+    "conversation": "",
+    "reference": "",
+}
+"""What judges that ask several times add to a row."""
+
+
 def check_prompts(benchmark: Benchmark, rows: Iterable[Row]) -> None:
     """The prompt fits each row, and that of the judge each row with a reply."""
     through = PromptOverrides(prompt_format="openai")
@@ -85,7 +99,7 @@ def check_prompts(benchmark: Benchmark, rows: Iterable[Row]) -> None:
     for row in rows:
         assert asked.messages(row)[-1].content
         if judged:
-            answered = {**row, "generation": "the reply", "predicted_answer": "the answer"}
+            answered = {**row, "generation": "the reply", "predicted_answer": "the answer", **JUDGED}
             assert judged.messages(answered)[-1].content
 
 

@@ -141,7 +141,7 @@ def test_a_judge_that_is_down_stops_the_run_and_the_same_command_goes_on(here, f
             "translation quality models (comet) are not part of this version",
         ),
         ("--judge_type=nvembed", "are not part of this version"),
-        ("--judge_type=arena", "are not part of this version"),
+        ("--judge_type=arena", "benchmarks that are judged like this say so themselves"),
         ("--judge_type=arenas", "did you mean 'arena'"),
         ("--judge_step_fn=x::y", "own steps of judges are not part of this version"),
         ("--judge_pipeline_kwargs='{\"modell\": 1}'", "did you mean 'model'"),

@@ -31,7 +31,6 @@ from newskills.run.plan import BenchmarkRun
 LATER = {
     "comet": "translation quality models (comet)",
     "nvembed": "judges by embedding similarity (nvembed)",
-    "arena": "pairwise judges (arena)",
 }
 SERVER = (
     "model",
@@ -48,6 +47,8 @@ JOBS = ("server_timeout", "main_container", "installation_command", "dependent_j
 PIPELINE = (*SERVER, *PLACE, *JOBS)
 """Options of the judge's jobs that `--judge_pipeline_kwargs` may change."""
 KIND = "generation_type"
+EITHER = ("llm", "math_judge")
+"""Kinds of judges that may stand in for each other."""
 USUAL = Judge(kind="math_judge")
 """Of benchmarks that are judged beside their grader, because the user wants that."""
 
@@ -115,12 +116,17 @@ def _judge_of(run: BenchmarkRun, options: Options, kind: str | None) -> Judge | 
             notice(f"{run.name} is not judged: its metric knows no judgements")
             return None
         judge = USUAL
-    return replace(judge, kind=kind) if judge is not None and kind else judge
+    return replace(judge, kind=kind) if judge is not None and kind and judge.kind in EITHER else judge
 
 
 def _kind(options: JudgeOptions, kwargs: Mapping[str, Any]) -> str | None:
     """The kind that the user wants; None: the benchmark's own. Raises ConfigError."""
     kind = options.judge_type or options.judge_generation_type or kwargs.get(KIND)
+    if kind in ("arena", "turns"):
+        raise ConfigError(
+            f"--judge_type={kind}: benchmarks that are judged like this say so themselves (arena-hard, mt-bench); "
+            "others have nothing to compare with."
+        )
     if kind in LATER:
         raise ConfigError(
             f"--judge_type={kind}: {LATER[kind]} are not part of this version; llm and math_judge are."

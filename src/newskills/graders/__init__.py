@@ -43,6 +43,7 @@ GRADERS = Registry(
         "jeebench": "newskills.graders.option_set:JEEBenchGrader",
         "critpt": "newskills.graders.critpt:CritPtGrader",
         "short_answer": "newskills.graders.short_answer:ShortAnswerGrader",
+        "longfact": "newskills.graders.longfact:LongFactGrader",
         "loglikelihood": "newskills.graders.loglikelihood:LoglikelihoodGrader",
         "verdict": "newskills.graders.verdict:VerdictGrader",
         "hotpotqa": "newskills.graders.hotpotqa:HotpotGrader",

@@ -68,6 +68,7 @@ METRICS = Registry(
         "yes_no": "newskills.metrics.ratios:YesNoMetric",
         "specdec": "newskills.metrics.ratios:SpecDecMetric",
         "mmau_pro_open_ended": "newskills.metrics.audio:CriteriaMetric",
+        "longfact": "newskills.metrics.longfact:LongFactMetric",
         "loglikelihood": "newskills.metrics.loglikelihood:LoglikelihoodMetric",
     },
     group="newskills.metrics",

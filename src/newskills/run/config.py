@@ -47,8 +47,16 @@ DEPRECATED: dict[str, str] = {
 
 Executions = Annotated[int, Meta(ge=0)]
 CHAT, CODE_EXECUTION, SC_TIR, TOOLS = "chat", "code_execution", "sc_tir", "tools"
-JUDGES = {"llm": "llm_judge", "math_judge": "math_judge", "arena": "arena_judge", "turns": "turns_judge"}
+JUDGES = {
+    "llm": "llm_judge",
+    "math_judge": "math_judge",
+    "arena": "arena_judge",
+    "turns": "turns_judge",
+    "claims": "claims_judge",
+}
 """Kind of a judge → its solver."""
+SEARCHING = ("claims_judge",)
+"""Solvers that call tools themselves."""
 
 
 class Server(ServerConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -200,7 +208,7 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             return
         if self.code_execution:
             raise ValueError("code_execution and tool_modules are two ways to run code: choose one of them")
-        if fold(self.solver) not in (CHAT, TOOLS):
+        if fold(self.solver) not in (CHAT, TOOLS, *SEARCHING):
             raise ValueError(f"tool_modules belong to a solver of their own, not to solver={self.solver}")
         if self.inference.endpoint_type == "text":
             raise ValueError("tool_modules need inference.endpoint_type=chat or responses: text has no tool calls")
@@ -208,7 +216,7 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def solved_by(self) -> str:
         """Name of the solver; `code_execution` and `tool_modules` name it, too."""
-        if self.tool_modules:
+        if self.tool_modules and fold(self.solver) not in SEARCHING:
             return TOOLS
         if self.code_execution:
             return CODE_EXECUTION

@@ -20,6 +20,7 @@ SOLVERS = Registry(
         "check_contamination": "newskills.solve.contamination:ContaminationSolver",
         "code_execution": "newskills.solve.parts:code_execution",
         "llm_judge": "newskills.solve.judge:JudgeSolver",
+        "claims_judge": "newskills.solve.claims:ClaimsJudgeSolver",
         "math_judge": "newskills.solve.judge:MathJudgeSolver",
         "arena_judge": "newskills.solve.several_judgements:ArenaJudgeSolver",
         "turns_judge": "newskills.solve.several_judgements:TurnsJudgeSolver",

@@ -74,6 +74,10 @@ class ChatSolver:
         """Sampling parameters of the requests."""
         return self._options.inference
 
+    def with_prompt(self, prompt: Renderer) -> ChatSolver:
+        """The same with another prompt."""
+        return ChatSolver(prompt, self._options, template=self._template, counter=self._counter)
+
     def plain(self, row: Row) -> str:
         """The prompt as a text to go on with, without a chat template. Raises DataError, ConfigError."""
         return self._prompt.text(row, None)

@@ -33,13 +33,13 @@ class JudgeSolver:
 
     def request(self, sample: Sample) -> Request:
         """Raises DataError for a row that the prompt does not fit."""
-        if _lost(sample.row):
+        if is_lost(sample.row):
             return Request(prompt=NOTHING)
         return self._chat.request(sample)
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         if (known := self._unasked(sample.row)) is not None:
-            asked = {} if _lost(sample.row) else {ASKED: request.key()}
+            asked = {} if is_lost(sample.row) else {ASKED: request.key()}
             return Attempt(sample_id=sample.id, key=request.key(), fields={**known, **asked})
         reply = await ask(kit.models[MAIN], request)
         attempt = await self._chat.attempt(sample, request, reply, self._chat.text(reply))
@@ -50,7 +50,7 @@ class JudgeSolver:
 
     def _unasked(self, row: Row) -> Row | None:
         """The fields of a row that needs no question."""
-        if not _lost(row):
+        if not is_lost(row):
             return None
         return {self._key: None, "outcome": "unscored", "outcome_cause": row.get("outcome_cause") or "provider"}
 
@@ -69,5 +69,6 @@ class MathJudgeSolver(JudgeSolver):
         return None
 
 
-def _lost(row: Row) -> bool:
+def is_lost(row: Row) -> bool:
+    """Whether the answer was lost to the instrument."""
     return row.get("outcome") == "unscored" and bool(row.get("error"))

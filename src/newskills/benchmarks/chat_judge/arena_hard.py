@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of a model against those of a baseline, as a judge prefers them.
+
+Arena-Hard (Li et al. 2024, arXiv:2406.11939), m-ArenaHard (arXiv:2412.04261), AlpacaEval (arXiv:2404.04475).
+"""
+
+from collections.abc import Iterable, Iterator
+
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Judge, RowMapper, Source
+from newskills.base.records import Row
+
+_URL = "https://raw.githubusercontent.com/lmarena/arena-hard-auto/main/data/"
+_COMMIT = "196f6b826783b3da7310e361a805fa36f0be83f3"
+_CREATIVE = "creative_writing"
+_BASELINES = {"hard_prompt": "o3-mini-2025-01-31", _CREATIVE: "gemini-2.0-flash-001"}
+_LANGUAGES = "{ar,cs,de,el,en,es,fa,fr,he,hi,id,it,ja,ko,nl,pl,pt,ro,ru,tr,uk,vi,zh}"
+_NO_BASELINE = (
+    "No baseline comes with the data: write its answers into the field baseline_answer of the prepared rows."
+)
+
+
+def _answer(raw: Row) -> str:
+    content = raw["messages"][-1]["content"]
+    return str(content["answer"] if isinstance(content, dict) else content)
+
+
+def joined(raw: Iterable[Row]) -> Iterator[Row]:
+    """Questions, then answers of baselines → questions with all answers to them, by model."""
+    questions: list[Row] = []
+    answers: dict[str, dict[str, str]] = {}
+    for row in raw:
+        if "messages" in row:
+            answers.setdefault(row["uid"], {})[row["model"]] = _answer(row)
+        else:
+            questions.append(row)
+    for row in questions:
+        yield {**row, "answers": answers.get(row["uid"], {})}
+
+
+def first(raw: Row, index: int) -> Row:
+    return {
+        "id": raw["uid"],
+        "uid": raw["uid"],
+        "question": raw["prompt"],
+        "baseline_answer": raw["answers"]["gpt-4-0314"],
+        "cluster": raw["cluster"],
+    }
+
+
+def second(raw: Row, index: int) -> Row:
+    return {
+        "id": raw["uid"],
+        "uid": raw["uid"],
+        "category": raw["category"],
+        "subcategory": raw["subcategory"],
+        "question": raw["prompt"],
+        "baseline_answer": raw["answers"][_BASELINES[raw["category"]]],
+    }
+
+
+def hard_only(raw: Row, index: int) -> Row | Drop:
+    return second(raw, index) if raw["category"] != _CREATIVE else OTHER_SPLIT
+
+
+def multilingual(raw: Row, index: int) -> Row:
+    language = raw.get("language") or raw["_config"]
+    return {
+        "id": f"{language}-{raw['question_id']}",
+        "question": raw["prompt"],
+        "question_id": raw["question_id"],
+        "category": raw["category"],
+        **(
+            {"subcategory": raw["subcategory"]} if "subcategory" in raw else {"original_category": raw["category"]}
+        ),
+        **({"cluster": raw["cluster"]} if "cluster" in raw else {}),
+        "language": language,
+        "subset_for_metrics": language,
+        **({"baseline_answer": raw["baseline_answer"]} if raw.get("baseline_answer") else {}),
+    }
+
+
+def alpaca(raw: Row, index: int) -> Row:
+    return {
+        "question": raw["instruction"],
+        "baseline_answer": raw["output"],
+        "baseline": raw["generator"],
+        "category": raw["dataset"],
+    }
+
+
+def judge(model: str = "", *, creative: bool = False) -> Judge:
+    return Judge(
+        prompt="judge/arena",
+        kind="arena",
+        grader="arena",
+        model=model,
+        server_type="openai" if model else "",
+        defaults={"solver_config": {"prompts": {_CREATIVE: "judge/arena_creative"}}} if creative else {},
+    )
+
+
+def _benchmark(name: str, title: str, row: RowMapper, *sources: Source, **more: object) -> Benchmark:
+    return Benchmark(
+        name=name,
+        category="chat-judge",
+        title=title,
+        sources=sources,
+        row=row,
+        prompt="generic/default",
+        grader="",
+        metric="arena",
+        chance=0.5,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+BENCHMARKS = (
+    _benchmark(
+        "arena-hard",
+        "Arena-Hard v0.1: 500 requests, against GPT-4 (0314)",
+        first,
+        Source(url=f"{_URL}arena-hard-v0.1/{{question.jsonl,model_answer/gpt-4-0314.jsonl}}", revision=_COMMIT),
+        aliases=("arena_hard",),
+        join=joined,
+        judge=judge("gpt-4.1"),
+        items={"test": 500},
+        licence="Apache-2.0",
+        homepage="https://github.com/lmarena/arena-hard-auto",
+        citation="arXiv:2406.11939",
+        traps=("This is v0.1; v2 has other requests and baselines: their scores cannot be compared.",),
+    ),
+    _benchmark(
+        "arena-hard-v2",
+        "Arena-Hard v2.0: hard prompts and creative writing",
+        second,
+        Source(
+            url=f"{_URL}arena-hard-v2.0/"
+            "{question.jsonl,model_answer/o3-mini-2025-01-31.jsonl,model_answer/gemini-2.0-flash-001.jsonl}"
+        ),
+        Source(
+            split="hard_prompt",
+            url=f"{_URL}arena-hard-v2.0/{{question.jsonl,model_answer/o3-mini-2025-01-31.jsonl}}",
+            revision=_COMMIT,
+        ),
+        aliases=("ns_arena_hard_v2",),
+        variants={"hard_prompt": hard_only},
+        join=joined,
+        judge=judge("gpt-4.1", creative=True),
+        items={"test": 750, "hard_prompt": 500},
+        licence="Apache-2.0",
+        homepage="https://github.com/lmarena/arena-hard-auto",
+        citation="arXiv:2406.11939",
+        unverified=True,
+        traps=(
+            "Hard prompts are compared with o3-mini-2025-01-31, creative writing with gemini-2.0-flash-001.",
+            "Creative writing has a judge's prompt of its own; the split hard_prompt leaves it out.",
+        ),
+    ),
+    _benchmark(
+        "m-arena-hard",
+        "m-ArenaHard: Arena-Hard in 23 languages",
+        multilingual,
+        Source(hf="CohereLabs/m-ArenaHard", config=_LANGUAGES),
+        aliases=("m_arena_hard",),
+        judge=judge("openai/openai/gpt-5.2"),
+        items={"test": 23 * 500},
+        licence="Apache-2.0",
+        homepage="https://huggingface.co/datasets/CohereLabs/m-ArenaHard",
+        citation="arXiv:2412.04261",
+        unverified=True,
+        traps=(_NO_BASELINE,),
+    ),
+    _benchmark(
+        "m-arena-hard-v2",
+        "m-ArenaHard v2: Arena-Hard v2 in 23 languages",
+        multilingual,
+        Source(hf="CohereLabs/m-ArenaHard-v2.0", config=_LANGUAGES),
+        judge=judge("openai/openai/gpt-5.2", creative=True),
+        licence="Apache-2.0",
+        homepage="https://huggingface.co/datasets/CohereLabs/m-ArenaHard-v2.0",
+        citation="arXiv:2412.04261",
+        unverified=True,
+        traps=(_NO_BASELINE,),
+    ),
+    _benchmark(
+        "alpaca_eval",
+        "AlpacaEval 2: instructions, against GPT-4 Turbo",
+        alpaca,
+        Source(
+            split="eval",
+            url="https://huggingface.co/datasets/tatsu-lab/alpaca_eval/resolve/main/alpaca_eval_gpt4_baseline.json",
+            format="json",
+        ),
+        judge=judge(),
+        split="eval",
+        items={"eval": 805},
+        licence="CC-BY-NC-4.0",
+        homepage="https://github.com/tatsu-lab/alpaca_eval",
+        citation="arXiv:2404.04475",
+        unverified=True,
+        traps=(
+            "This is the plain win rate by our judge's prompt, not the published one that corrects for length.",
+        ),
+    ),
+)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replies to real users, with a checklist (WildBench, arXiv:2406.04770), and emotions (EQ-Bench, arXiv:2312.06281)."""
+
+import ast
+import json
+
+from newskills.base.benchmark import Benchmark, Judge, Source
+from newskills.base.records import Row
+
+
+def wildbench(raw: Row, index: int) -> Row:
+    messages = [{"role": turn["role"], "content": turn["content"]} for turn in raw["conversation_input"]]
+    return {
+        "id": raw["session_id"],
+        "messages": messages,
+        "conversation": "\n\n".join(f"{turn['role'].capitalize()}: {turn['content']}" for turn in messages),
+        "checklist": "\n".join(f"- {item}" for item in raw["checklist"]),
+        "primary_tag": raw["primary_tag"],
+        "subset_for_metrics": raw["primary_tag"],
+    }
+
+
+def eq_bench(raw: Row, index: int) -> Row:
+    given = raw["reference_answer_fullscale"]
+    if isinstance(given, str):
+        given = json.loads(given) if given.lstrip().startswith('{"') else ast.literal_eval(given)
+    emotions = {given[f"emotion{place}"]: float(given[f"emotion{place}_score"]) for place in range(1, 5)}
+    return {
+        "question": raw["prompt"],
+        "emotions": emotions,
+        "expected_answer": "\n".join(f"{name}: {value:g}" for name, value in emotions.items()),
+    }
+
+
+BENCHMARKS = (
+    Benchmark(
+        name="wildbench",
+        category="chat-judge",
+        title="WildBench: hard requests of real users",
+        sources=(Source(hf="allenai/WildBench", config="v2"),),
+        row=wildbench,
+        prompt="",
+        defaults={"prompt_format": "openai"},
+        grader="",
+        metric="rating",
+        judge=Judge(prompt="judge/wildbench", grader="rating"),
+        items={"test": 1024},
+        licence="AI2 ImpACT",
+        homepage="https://huggingface.co/datasets/allenai/WildBench",
+        citation="arXiv:2406.04770",
+        unverified=True,
+        traps=("Scores are marks from 1 to 10; the published WB-Score stretches them: 2 · (mark − 5).",),
+    ),
+    Benchmark(
+        name="eq_bench",
+        category="chat-judge",
+        title="EQ-Bench: intensities of emotions in dialogues",
+        sources=(Source(split="validation", hf="pbevan11/EQ-Bench"),),
+        row=eq_bench,
+        prompt="generic/default",
+        grader="eq_bench",
+        metric="eq_bench",
+        split="validation",
+        items={"validation": 171},
+        licence="MIT",
+        homepage="https://github.com/EQ-bench/EQ-Bench",
+        citation="arXiv:2312.06281",
+        unverified=True,
+        traps=("Replies without four numbers are left out of the score, as the authors do: look at parseable.",),
+    ),
+)

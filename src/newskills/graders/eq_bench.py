@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Intensities of four emotions, compared with those that the authors gave (Paech 2023, arXiv:2312.06281)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+from newskills.base.records import Row, Score
+from newskills.graders.replies import decided, unanswered, unscored, visible
+
+_LINE = re.compile(r"([^\W\d_][\w /-]{0,40}?)[\s*_]{0,6}:[\s*_]{0,6}(\d{1,2}(?:\.\d{1,3})?)(?![\d.])")
+_SCALE = 0.7477
+"""With it, guessing scores 0."""
+
+
+class EqBenchGrader:
+    """The second version of the score. Fields written: `eq_score` (10 = as the authors; null: no four numbers),
+    `parseable`, `predicted_answer`. A reply counts by the last number for each emotion."""
+
+    name = "eq_bench"
+    version = "1"
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        wanted = record.get("emotions")
+        if not isinstance(wanted, dict) or not wanted:
+            nothing: Row = {"predicted_answer": None, "eq_score": None, "parseable": None}
+            return unscored(stamp, "the record has no emotions", nothing)
+        said = _said(visible(str(record.get("generation") or "")) or "", wanted)
+        if said is None:
+            return unanswered(stamp, record, {"predicted_answer": None, "eq_score": None, "parseable": False})
+        score = 10 - _SCALE * math.fsum(_distance(said[name], float(value)) for name, value in wanted.items())
+        answer = ", ".join(f"{name}: {value:g}" for name, value in said.items())
+        fields: Row = {"predicted_answer": answer, "eq_score": score, "parseable": True}
+        share = min(max(score / 10, 0.0), 1.0)
+        return decided(stamp, share >= 0.5, fields, f"{score:.2f} of 10", share)
+
+
+def _said(text: str, wanted: Mapping[str, object]) -> dict[str, float] | None:
+    """Emotion → number; None where one is missing or beyond 10."""
+    folded = {name.casefold(): name for name in wanted}
+    found: dict[str, float] = {}
+    for label, number in _LINE.findall(text):
+        name = folded.get(label.strip().casefold())
+        if name is not None and float(number) <= 10:
+            found[name] = float(number)
+    return found if len(found) == len(folded) else None
+
+
+def _distance(said: float, right: float) -> float:
+    """Small differences count for less: a logistic curve up to 5."""
+    off = abs(said - right)
+    return off if off > 5 or off == 0 else 6.5 / (1 + math.exp(-1.2 * (off - 4)))

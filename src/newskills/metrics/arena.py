@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Win rates over games with a baseline, and marks from 1 to 10."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from msgspec.structs import replace
+
+from newskills.base.records import Number, Row
+from newskills.base.stats import bootstrap
+from newskills.metrics.base import ScoreMetric, Scores
+
+STRONG = 3
+_WINS = {"A>>B": 1.0, "A>B": 1.0, "A=B": 0.5, "A<B": 0.0, "A<<B": 0.0}
+_RESAMPLES = 1000
+Games = tuple[float, float]
+"""Of a problem: weighted points, and weights."""
+
+
+class ArenaMetric(ScoreMetric):
+    """`score`: the chance in percent to beat the baseline, by Bradley and Terry's model of all games.
+
+    With two players the model's maximum of likelihood is the weighted share of games won, a tie being half a win and
+    a strong verdict three games (Li et al. 2024, arXiv:2406.11939). `95_CI`: bounds relative to the score, by drawing
+    problems with replacement; `elo`: the same as a difference of Elo points; `invalid_scores`: games without a
+    verdict; `category_<name>`: the same for each category, where there are several. With several samples:
+    pass@1[avg-of-N] counts all games, pass@N the best verdict of each order.
+    """
+
+    score_fields: ClassVar[Mapping[str, Any]] = {"arena_games": Any, "arena_win": Any, "category": Any}
+    headline = ("win",)
+    columns: tuple[str, ...] = (
+        "num_entries",
+        "avg_tokens",
+        "gen_seconds",
+        "score",
+        "95_CI",
+        "elo",
+        "invalid_scores",
+    )
+
+    def __init__(self) -> None:
+        super().__init__(compute_no_answer=False, answer_key="generation")
+        self._games: dict[str, list[list[list[str | None]]]] = {}
+
+    def scores(self, record: Row) -> Scores:
+        return {"win": record.get("arena_win")}
+
+    def incorrect(self, prediction: Row) -> Row:
+        worst: Row = {"arena_games": ["A<<B", "A<<B"], "arena_win": 0.0}
+        return prediction | worst | {"outcome": "wrong", "outcome_cause": "truncation"}
+
+    def update(self, predictions: Sequence[Row]) -> None:
+        super().update(predictions)
+        games = [list(record.get("arena_games") or [None, None]) for record in predictions]
+        self._games.setdefault(str(predictions[0].get("category")), []).append(games)
+
+    def numbers(self) -> dict[str, dict[str, Number]]:
+        problems = [problem for listed in self._games.values() for problem in listed]
+        return {
+            mode: {"score": number} for mode in self._used() if (number := _win_rate(problems, mode)) is not None
+        }
+
+    def metrics(self) -> dict[str, Row]:
+        problems = [problem for listed in self._games.values() for problem in listed]
+        modes = {}
+        for mode in self._used():
+            row = self._common() | _summary(problems, mode)
+            if len(self._games) > 1:
+                row |= {f"category_{name}": _summary(listed, mode) for name, listed in self._games.items()}
+            modes[mode] = row
+        return modes
+
+    def shown(self) -> tuple[str, ...]:
+        return ()
+
+    def _used(self) -> list[str]:
+        n = self._samples
+        return ["pass@1", *([f"pass@1[avg-of-{n}]", f"pass@{n}"] if n > 1 else [])]
+
+
+def _summary(problems: Sequence[list[list[str | None]]], mode: str) -> Row:
+    number = _win_rate(problems, mode)
+    invalid = sum(game is None for problem in problems for games in _samples(problem, mode) for game in games)
+    if number is None:
+        return {"invalid_scores": invalid}
+    share = min(max(number.value / 100, 1e-6), 1 - 1e-6)
+    return {
+        "score": number.value,
+        "95_CI": [number.low - number.value, number.high - number.value],
+        "elo": 400 * math.log10(share / (1 - share)),
+        "invalid_scores": invalid,
+    }
+
+
+def _samples(problem: list[list[str | None]], mode: str) -> list[list[str | None]]:
+    """The games that a mode counts: of the first sample, of all, or the best of each order."""
+    if mode == "pass@1":
+        return problem[:1]
+    if "avg-of" in mode:
+        return problem
+    orders = zip(*problem, strict=True)
+    return [[max((game for game in games if game), key=_worth, default=None) for games in orders]]
+
+
+def _worth(game: str) -> tuple[float, int]:
+    win = _WINS[game]
+    strength = STRONG if len(game) == len("A>>B") else 1
+    return win, strength if win else -strength
+
+
+def _win_rate(problems: Sequence[list[list[str | None]]], mode: str) -> Number | None:
+    """None without any verdict."""
+    counted = [_points(_samples(problem, mode)) for problem in problems]
+    known = [games for games in counted if games[1]]
+    if not known:
+        return None
+    low, high = bootstrap(known, _share, resamples=_RESAMPLES)
+    value = _share(known)
+    unscored = len(counted) - len(known)
+    return Number(value=value, low=low, high=high, n=len(known), unscored=unscored, method="bootstrap")
+
+
+def _points(samples: Sequence[Sequence[str | None]]) -> Games:
+    weighted = [_weighed(game) for games in samples for game in games if game in _WINS]
+    return math.fsum(points for points, _ in weighted), math.fsum(weight for _, weight in weighted)
+
+
+def _weighed(game: str | None) -> Games:
+    assert game is not None, "only verdicts are counted"
+    weight = STRONG if len(game) == len("A>>B") else 1
+    return weight * _WINS[game], weight
+
+
+def _share(games: Sequence[Games]) -> float:
+    return 100 * math.fsum(points for points, _ in games) / math.fsum(weight for _, weight in games)
+
+
+class RatingMetric(ScoreMetric):
+    """`rating`: the mean mark from 1 to 10; `turn_1`, `turn_2`, …: those of each turn. Categories are subsets."""
+
+    score_fields: ClassVar[Mapping[str, Any]] = {"ratings": Any}
+    headline = ("rating",)
+    columns: tuple[str, ...] = ("num_entries", "avg_tokens", "gen_seconds", "rating", "turn_1", "turn_2")
+
+    def __init__(self) -> None:
+        super().__init__(compute_no_answer=False, answer_key="generation")
+
+    def scores(self, record: Row) -> Scores:
+        ratings: dict[str, float | None] = record.get("ratings") or {}
+        shares = {name: None if value is None else value / 10 for name, value in ratings.items()}
+        known = [value for value in shares.values() if value is not None]
+        whole = math.fsum(known) / len(known) if known and len(known) == len(shares) else None
+        turns = {name.replace("-", "_"): value for name, value in shares.items() if name.startswith("turn")}
+        return {"rating": whole, **turns}
+
+    def incorrect(self, prediction: Row) -> Row:
+        worst: Row = {"ratings": dict.fromkeys(prediction.get("ratings") or {"all": 1}, 1)}
+        return prediction | worst | {"outcome": "wrong", "outcome_cause": "truncation"}
+
+    def numbers(self) -> dict[str, dict[str, Number]]:
+        """Marks, not percent."""
+        return {
+            mode: {
+                name: replace(number, value=number.value / 10, low=number.low / 10, high=number.high / 10)
+                for name, number in numbers.items()
+            }
+            for mode, numbers in super().numbers().items()
+        }
