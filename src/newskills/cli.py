@@ -10,7 +10,18 @@ from newskills.commands._table import light, load, overview
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one command; returns its exit code. Ends quietly when the reader of a pipe goes away."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(list(sys.argv[1:] if argv is None else argv))
+        print(end="", flush=True)  # what is left fails here, if at all, not when Python ends
+        return code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 141
+
+
+def _run(words: list[str]) -> int:
     if not words or words[0] in ("--help", "-h", "help"):
         sys.stdout.write(overview())
         return 0
@@ -19,20 +30,10 @@ def main(argv: list[str] | None = None) -> int:
 
         sys.stdout.write(f"newskills {__version__}\n")
         return 0
-    try:
-        return _run(words[0], words[1:])
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 141
-
-
-def _run(name: str, words: list[str]) -> int:
     from newskills.base.errors import NewskillsError
 
     try:
-        return 0 if light([name, *words]) else load(name).main(words)
+        return 0 if light(words) else load(words[0]).main(words[1:])
     except NewskillsError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code

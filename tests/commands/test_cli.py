@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import os
 import resource
 import subprocess
 import sys
@@ -125,6 +126,17 @@ def test_the_bash_script_completes(tmp_path):
     )
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert done.stdout.strip() == "--rerun_done"
+
+
+@pytest.mark.parametrize("words", [["list", "prompts"], ["--version"]])
+def test_what_nobody_reads_is_no_error(tmp_path, words):
+    reader, writer = os.pipe()
+    os.close(reader)
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    ran = [sys.executable, "-m", "newskills", *words]
+    done = subprocess.run(ran, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path, env=env, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_a_closed_pipe_is_no_error(tmp_path):
