@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
@@ -27,6 +28,7 @@ from newskills.benchmarks.patterns import select
 _BYTE_ORDER = b"\xef\xbb\xbf"
 _GZIP_MARK = b"\x1f\x8b"
 _LONGEST_CELL = 1 << 27
+_AT_ONCE = 256  # rows in memory: each may hold an image
 
 
 class RawRow(NamedTuple):
@@ -101,7 +103,23 @@ def _jsonl(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     for number, line in enumerate(file, 1):
         line = line.removeprefix(_BYTE_ORDER) if number == 1 else line
         if line.strip():
-            yield RawRow(decode_row(line, Path(shown), number), f"{shown}, line {number}")
+            yield RawRow(_decoded(line, shown, number), f"{shown}, line {number}")
+
+
+def _decoded(line: bytes, shown: str, number: int) -> Row:
+    """Python writes numbers that are not in JSON, and reads them again."""
+    try:
+        return decode_row(line, Path(shown), number)
+    except DataError:
+        if b"Infinity" not in line and b"NaN" not in line:
+            raise
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{shown}, line {number}: invalid JSON ({error}).") from error
+    if not isinstance(row, dict):
+        raise DataError(f"{shown}, line {number}: a JSON object is expected.")
+    return row
 
 
 def _json_value(file: IO[bytes], shown: str) -> Any:
@@ -211,7 +229,7 @@ def _parquet(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     from pyarrow import parquet
 
     try:
-        yield from _batches(parquet.ParquetFile(file).iter_batches(), shown)
+        yield from _batches(parquet.ParquetFile(file).iter_batches(_AT_ONCE), shown)
     except pyarrow.ArrowException as error:
         raise DataError(f"{shown}: invalid parquet ({error}).") from error
 

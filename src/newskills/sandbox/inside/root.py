@@ -6,6 +6,7 @@ Built once, by the zygote, in a mount name space of its own; a session only puts
 
 from __future__ import annotations
 
+import glob
 import os
 
 from newskills.sandbox.inside import linux
@@ -20,7 +21,10 @@ COVERED = "/.covered"
 STAGING = ("/mnt", "/srv", "/media", "/opt", "/run", "/var", "/home", "/tmp")  # noqa: S108
 LINKED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 SYSTEM = ("/usr",)
-SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime")
+SETTINGS = (
+    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime"),
+    *sorted(glob.glob("/etc/java-*-openjdk")),  # without them no Java of Debian's starts
+)
 NETWORK_SETTINGS = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ssl", "/etc/ca-certificates", "/etc/pki")
 DEVICES = ("null", "full", "random", "urandom")
 ZEROS = 1 << 40

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Problems of recent programming contests, dated (Jain et al. 2024, arXiv:2403.07974)."""
+
+import calendar
+from typing import Any
+
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, RowMapper, Source
+from newskills.base.records import Row
+from newskills.benchmarks.contest_tests import asked, metadata, tests
+
+_HUB = "https://huggingface.co/datasets/livecodebench/code_generation_lite/resolve/main/"
+_RELEASES = {"v5": "{test,test2,test3,test4,test5}.jsonl", "v6": "{test,test2,test3,test4,test5,test6}.jsonl"}
+_WINDOWS = ("v6_2408_2505", "v5_2408_2502", "v5_2407_2412", "v5_2410_2502")
+_CPP = ("v6_2408_2505", "v5_2408_2501")
+_PRO = {
+    "25q2": "quater_2025_4_6",
+    "25q1": "quater_2025_1_3",
+    "24q4": "quater_2024_10_12",
+    "25q3": "quater_2025_7_9",
+}
+
+
+def row(raw: Row, index: int) -> Row:
+    return {
+        "id": raw["question_id"],
+        "task_id": raw["question_id"],
+        "question": raw["question_content"],
+        **asked(raw),
+        **{name: raw[name] for name in ("question_title", "platform", "difficulty")},
+        "contest_date": raw["contest_date"],
+        "subset_for_metrics": raw["difficulty"],
+        "tests": tests(raw, metadata(raw)),
+    }
+
+
+def in_window(name: str) -> RowMapper:
+    """The mapping for a window of months, `v6_2408_2505`: August 2024 to May 2025, both whole."""
+    version, first, last = name.split("_")
+    begin = f"20{first[:2]}-{first[2:]}-01"
+    end = f"20{last[:2]}-{last[2:]}-{calendar.monthrange(2000 + int(last[:2]), int(last[2:]))[1]:02d}"
+
+    def mapped(raw: Row, index: int) -> Row | Drop:
+        if not begin <= raw["contest_date"][:10] <= end:
+            return OTHER_SPLIT
+        return {**row(raw, index), "release_version": f"release_{version}"}
+
+    return mapped
+
+
+def pro(raw: Row, index: int) -> Row:
+    raw = {**raw, "question_content": raw["problem_statement"]}
+    names = ("problem_id", "problem_title", "difficulty", "platform")
+    return {
+        "id": str(raw["problem_id"]),
+        **{name: raw[name] for name in names},
+        **asked(raw),
+        "subset_for_metrics": raw["difficulty"],
+    }
+
+
+def _benchmark(name: str, title: str, **more: Any) -> Benchmark:
+    return Benchmark(
+        name=name,
+        category="code",
+        title=title,
+        prompt="eval/livecodebench/default_reasoning",
+        citation="arXiv:2403.07974",
+        needs_sandbox=True,
+        unverified=True,
+        **more,
+    )
+
+
+BENCHMARKS = (
+    _benchmark(
+        "livecodebench",
+        "LiveCodeBench: contest problems by date, in Python",
+        aliases=("lcb", "ns_livecodebench", "ns_livecodebench_v5", "ns_livecodebench_aa"),
+        sources=tuple(Source(split=f"test_{window}", url=f"{_HUB}{_RELEASES[window[:2]]}") for window in _WINDOWS),
+        variants={f"test_{window}": in_window(window) for window in _WINDOWS},
+        split=f"test_{_WINDOWS[0]}",
+        grader="livecodebench",
+        metric="livecodebench",
+        homepage="https://livecodebench.github.io",
+        traps=(
+            "Always name release and window of dates (the split): problems before a model's training leak.",
+            "Private tests are pickled in the source; only the text in them is read, nothing is unpickled.",
+            "Each test is a run of its own with 6 s of CPU.",
+        ),
+    ),
+    _benchmark(
+        "livecodebench-cpp",
+        "LiveCodeBench in C++",
+        sources=tuple(
+            Source(split=window, hf="nvidia/LiveCodeBench-CPP", hf_split=window, format="parquet")
+            for window in _CPP
+        ),
+        variants={window: in_window(window) for window in _CPP},
+        split=_CPP[0],
+        grader="livecodebench",
+        grader_config={"language": "cpp"},
+        metric="livecodebench",
+        homepage="https://huggingface.co/datasets/nvidia/LiveCodeBench-CPP",
+        traps=("Answers are whole programs that read and print; tests that call a function leave them unscored.",),
+    ),
+    _benchmark(
+        "livecodebench-pro",
+        "LiveCodeBench Pro: hard contest problems in C++",
+        sources=tuple(
+            Source(
+                split=f"test_{split}",
+                hf="QAQAQAQAQ/LiveCodeBench-Pro",
+                hf_split=quarter,
+                format="parquet",
+                gated=True,
+                note="Accept the conditions on its page, https://huggingface.co/datasets/QAQAQAQAQ/LiveCodeBench-Pro, "
+                "and set HF_TOKEN.",
+            )
+            for split, quarter in _PRO.items()
+        ),
+        row=pro,
+        split="test_25q2",
+        grader="livecodebench_pro",
+        grader_config={"language": "cpp"},
+        metric="livecodebench_pro",
+        homepage="https://livecodebenchpro.com",
+        traps=(
+            "The tests (15 GB) are a data set of their own: give a folder of <problem_id>.json with inputs and outputs "
+            "as ++eval_config.test_dir; without it answers are unscored.",
+        ),
+    ),
+)

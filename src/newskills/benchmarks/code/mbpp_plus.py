@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MBPP with the many further inputs of EvalPlus (Liu et al. 2023, arXiv:2305.01210), release 0.1.0.
+
+Answers are compared with what the reference solution returns. The file is JSON; the shapes of arguments that JSON
+does not know, and the tasks with other rules of equality, are those of EvalPlus.
+"""
+
+from typing import Any
+
+from newskills.base.benchmark import Benchmark, Source
+from newskills.base.records import Row
+
+_HOME = "https://raw.githubusercontent.com/QwenLM/Qwen2.5-Coder/main/qwencoder-eval/base/eval_cache/evalplus"
+_EACH = {
+    2,
+    116,
+    132,
+    143,
+    222,
+    261,
+    273,
+    394,
+    399,
+    421,
+    424,
+    429,
+    470,
+    560,
+    579,
+    596,
+    616,
+    630,
+    726,
+    740,
+    744,
+    809,
+}
+_ITEMS = {63, 64, 70, 94, 120, 237, 272, 299, 400, 409, 417, 438, 473, 614, 780}
+_FIRST_ITEMS = {75, 413, 444, 753}
+_FIRST = {250, 307, 405, 446, 617, 720, 763, 808}
+_SECOND = {106, 750}
+_TWICE = {259, 278, 401, 445}
+_DEEP = {580, 615, 791}
+_AS_SETS = {
+    *("similar_elements", "find_char_long", "common_in_nested_lists", "extract_singly"),
+    *("larg_nnum", "intersection_array", "find_dissimilar", "Diff"),
+}
+_FOUND = {"check_str", "text_match_three", "text_starta_endb"}
+_ORACLE = """
+import math
+inf, nan = math.inf, math.nan
+
+def _reference(*arguments):
+    space = {{}}
+    exec(compile({solution!r}, "reference", "exec"), space)
+    return space[{entry!r}](*arguments)
+
+def _floats(value):
+    if isinstance(value, (list, tuple)) and value:
+        return all(isinstance(each, float) for each in value)
+    return isinstance(value, float)
+
+def _close(one, two, off):
+    if isinstance(two, (list, tuple)):
+        return isinstance(one, (list, tuple)) and len(one) == len(two) and all(map(_close, one, two, [off] * len(two)))
+    if not isinstance(one, (int, float, complex)) or not isinstance(two, (int, float, complex)):
+        return one == two
+    return one == two or abs(one - two) <= off + 1e-7 * abs(two)
+
+def _check(*arguments):
+    told = {entry}(*arguments)
+    wanted = _reference(*arguments)
+    off = {atol!r} or (1e-6 if _floats(wanted) else 0)
+    assert {equal} or (off and type(told) == type(wanted) and _close(told, wanted, off))
+"""
+
+
+def row(raw: Row, index: int) -> Row:
+    number, entry = int(raw["task_id"].rpartition("/")[2]), raw["entry_point"]
+    oracle = _ORACLE.format(solution=raw["canonical_solution"], entry=entry, atol=raw["atol"], equal=_equal(entry))
+    base, plus = (
+        [f"_check(*{shaped(number, given)!r})" for given in raw[kind]] for kind in ("base_input", "plus_input")
+    )
+    return {
+        "id": raw["task_id"],
+        "question": raw["prompt"],
+        "task_id": raw["task_id"],
+        "entry_point": entry,
+        "names": [entry],
+        "test_setup_code": oracle,
+        "test_list": base,
+        "plus_test_list": plus or base,
+        "canonical_solution": raw["canonical_solution"],
+    }
+
+
+def _equal(entry: str) -> str:
+    if entry in _AS_SETS:
+        return "set(told) == set(wanted)"
+    if entry in _FOUND:
+        return "(told == wanted if isinstance(told, bool) else wanted == (told is not None))"
+    return "True" if entry == "are_equivalent" else "told == wanted"
+
+
+def shaped(task: int, given: list[Any]) -> list[Any]:
+    """The arguments of a call, of which JSON has made lists and texts."""
+    if task in _EACH:
+        return [tuple(each) for each in given]
+    if task in _ITEMS:
+        return [[tuple(item) for item in each] for each in given]
+    if task in _TWICE:
+        return [tuple(tuple(item) if isinstance(item, list) else item for item in each) for each in given]
+    if task in _DEEP:
+        return [_deep(each) for each in given]
+    first, *rest = given
+    if task in _FIRST_ITEMS:
+        return [[tuple(item) for item in first], *rest]
+    if task in _FIRST:
+        return [tuple(first), *rest]
+    if task in _SECOND:
+        return [first, tuple(rest[0])]
+    if task == 115:
+        return [[set(item) if isinstance(item, list) and item else {} for item in first]]
+    if task == 722:
+        return [{key: tuple(value) for key, value in first.items()}, *rest]
+    if task == 252:
+        return [complex(first)]
+    return [float(first), complex(rest[0])] if task == 124 else given
+
+
+def _deep(value: Any) -> Any:
+    return tuple(map(_deep, value)) if isinstance(value, list) else value
+
+
+BENCHMARK = Benchmark(
+    name="mbpp-plus",
+    category="code",
+    title="MBPP+: short Python programs, many tests",
+    sources=(
+        Source(
+            url=f"{_HOME}/MbppPlus-v0.1.0.jsonl",
+            revision="d5ead97fea36bca3744e1a4c49e882f6fa2f406a",
+            sha256="a855b9de667baea8e2f8aa61f898767a7336872208a85222b35622545e819fe9",
+        ),
+    ),
+    row=row,
+    prompt="generic/codegen",
+    grader="evalplus",
+    metric="evalplus",
+    items={"test": 399},
+    licence="Apache-2.0",
+    homepage="https://github.com/evalplus/evalplus",
+    citation="arXiv:2305.01210",
+    needs_sandbox=True,
+    traps=(
+        "Release 0.1.0 has 399 tasks, 0.2.0 has 378: their numbers cannot be compared.",
+        "The answer is compared with what the reference solution returns, fractions to 1e-6.",
+    ),
+)

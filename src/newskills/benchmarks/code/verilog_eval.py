@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hardware modules from their specifications (Pinckney et al. 2024, arXiv:2408.11053)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from newskills.base.benchmark import Benchmark, Source
+from newskills.base.records import Row
+
+_PARTS = {"prompt.txt": "question", "ref.sv": "reference", "test.sv": "test"}
+
+
+def problems(raws: Iterable[Row]) -> Iterator[Row]:
+    """Three files → one problem."""
+    found: dict[str, Row] = defaultdict(dict)
+    for raw in raws:
+        name, _, part = raw["_file"].rpartition("/")[2].rpartition("_")
+        if part in _PARTS:
+            found[name][_PARTS[part]] = raw["text"]
+    for name, parts in found.items():
+        yield {"id": name, **parts}
+
+
+def row(raw: Row, index: int) -> Row:
+    return {
+        "id": raw["id"],
+        "question": raw["question"].strip(),
+        "reference": raw["reference"],
+        "test": raw["test"],
+        "canonical_solution": raw["reference"].replace("RefModule", "TopModule"),
+    }
+
+
+BENCHMARK = Benchmark(
+    name="verilog-eval",
+    category="code",
+    title="VerilogEval v2: hardware modules from specifications",
+    sources=(
+        Source(
+            github="NVlabs/verilog-eval",
+            ref="main",
+            revision="c498220d0a52248f8e3fdffe279075215bde2da6",
+            members="dataset_spec-to-rtl/Prob*",
+            format="text",
+        ),
+    ),
+    row=row,
+    join=problems,
+    prompt="eval/verilog",
+    grader="verilog_eval",
+    metric="code_tests",
+    items={"test": 156},
+    licence="MIT",
+    homepage="https://github.com/NVlabs/verilog-eval",
+    citation="arXiv:2408.11053",
+    needs_sandbox=True,
+    traps=(
+        "Needs Icarus Verilog (apt-get install iverilog) where the sandbox runs; without it answers are unscored.",
+    ),
+)

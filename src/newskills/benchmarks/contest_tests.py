@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests as LiveCodeBench (arXiv:2403.07974) and what follows it write them."""
+
+import base64
+import zlib
+from typing import Any
+
+import msgspec
+
+from newskills.base.records import Row
+from newskills.benchmarks.pickled_text import hidden_text
+
+STARTED = "Complete the code that is given below."
+READ_AND_PRINT = "Read the input from standard input and print the answer to standard output."
+
+
+def cases(text: str) -> list[Row]:
+    """Test cases in JSON, or hidden. Raises DataError, ValueError."""
+    told = text if text.lstrip().startswith("[") else hidden_text(text)
+    found: list[Row] = msgspec.json.decode(told, type=list[Row])
+    return found
+
+
+def tests(raw: Row, metadata: Row) -> str:
+    """Public and private tests together, packed: they can have many megabytes."""
+    found = [case for kind in ("public_test_cases", "private_test_cases") for case in cases(raw[kind])]
+    called = any(case.get("testtype") == "functional" for case in found)
+    value: dict[str, Any] = {
+        "inputs": [str(case["input"]) for case in found],
+        "outputs": [str(case["output"]) for case in found],
+        "function": metadata["func_name"] if called else "",
+    }
+    return base64.b64encode(zlib.compress(msgspec.json.encode(value), 9)).decode()
+
+
+def metadata(raw: Row) -> Row:
+    told = raw.get("metadata") or {}
+    found: Row = msgspec.json.decode(told, type=dict[str, Any]) if isinstance(told, str) else dict(told)
+    return found
+
+
+def asked(raw: Row) -> Row:
+    """What prompts for contests ask with."""
+    starter = raw.get("starter_code") or ""
+    return {
+        "question_content": raw["question_content"],
+        "starter_code": starter,
+        "formatting_message": STARTED if starter else READ_AND_PRINT,
+    }

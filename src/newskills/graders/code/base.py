@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all graders of code share: the answer's program, what is said where there is none, and the shape of a score."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from newskills.base.errors import SandboxError
+from newskills.base.protocols import Kit, Sandbox
+from newskills.base.records import Cause, Row, Score
+from newskills.graders.code.extract import Extracted, extract_code
+from newskills.graders.code.programs import CHAINS, Ran
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """`passed` None: not judged, for `cause`. `unread`: what should be code is no program at all."""
+
+    passed: bool | None
+    why: str = ""
+    cause: Cause = "harness"
+    unread: bool = False
+    fields: Row = {}
+
+
+def unjudged(why: str, cause: Cause = "harness") -> Finding:
+    return Finding(passed=None, why=why, cause=cause)
+
+
+class CodeGrader(ABC):
+    """Extract, judge, score. Fields written: `completion`, `is_correct`, and what `verdict_fields` tells."""
+
+    name: ClassVar[str]
+    version: ClassVar[str] = "1"
+
+    @abstractmethod
+    def language(self, record: Row) -> str: ...
+
+    @abstractmethod
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+        """KeyError, TypeError, ValueError mean that the record holds no tests."""
+
+    def extract(self, record: Row) -> Extracted:
+        return extract_marked(str(record.get("generation") or ""), self.language(record))
+
+    def gold_head(self, record: Row) -> str:
+        """What stands before the reference solution in a whole answer."""
+        return ""
+
+    def gold_reply(self, record: Row) -> str | None:
+        """The row's `canonical_solution` in a block."""
+        solution = record.get("canonical_solution")
+        return None if solution is None else f"```{self.language(record)}\n{self.gold_head(record)}{solution}\n```"
+
+    def is_answer(self, found: Extracted) -> bool:
+        return bool(found.code.strip())
+
+    def verdict_fields(self, passed: bool | None) -> Row:
+        return {}
+
+    async def grade(self, record: Row, kit: Kit) -> Score:
+        if kit.sandbox is None:
+            raise SandboxError("There is no sandbox to run the code in.")
+        found = self.extract(record)
+        if not self.is_answer(found):
+            return self._no_answer(found, record)
+        if not found.code.isascii() and not _is_text(found.code):
+            return self._score("wrong", "", Finding(passed=False, why="half of a surrogate pair"), "model")
+        try:
+            finding = await self.judge(found.code, record, kit.sandbox)
+        except (KeyError, TypeError, ValueError) as error:
+            finding = unjudged(f"the record has no tests ({type(error).__name__}: {error})", "data")
+        if finding.passed is None:
+            return self._score("unscored", found.code, finding, finding.cause)
+        if finding.unread and found.how == "whole":
+            return self._no_answer(Extracted(code="", how="no program"), record)
+        if finding.passed:
+            return self._score("correct", found.code, finding, None)
+        return self._score("wrong", found.code, finding, "model")
+
+    def _no_answer(self, found: Extracted, record: Row) -> Score:
+        cut_short = found.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
+        nothing = Finding(passed=False, why=f"no code ({found.how})")
+        return self._score("no_answer", "", nothing, "truncation" if cut_short else "model")
+
+    def _score(self, outcome: Any, code: str, finding: Finding, cause: Cause | None) -> Score:
+        fields = {"completion": code, "is_correct": finding.passed, **self.verdict_fields(finding.passed)}
+        return Score(
+            outcome=outcome,
+            fields=fields | finding.fields,
+            grader=f"{self.name}@{self.version}",
+            why=finding.why or "passed",
+            cause=cause,
+        )
+
+
+def _is_text(code: str) -> bool:
+    try:
+        code.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def extract_marked(text: str, language: str) -> Extracted:
+    """`extract_code` with the first of the language's marks that there is a block of."""
+    marks: Sequence[str] = CHAINS[language].marks if language in CHAINS else (language,)
+    found = [extract_code(text, mark) for mark in marks]
+    return next((each for each in found if each.how == "language"), found[0])
+
+
+def not_built(ran: Ran, given: str = "") -> Finding | None:
+    """What a job that did not come to run says. `given`: text of the benchmark's, whose own needs are not the
+    answer's fault."""
+    if ran.missing:
+        return unjudged(f"'{ran.missing}' is not in the sandbox: install it where the sandbox runs")
+    if ran.build is None:
+        return None
+    said = f"{ran.build.out}\n{ran.build.err}"
+    if "Error occurred during initialization of VM" in said:
+        return unjudged("the Java machine cannot start in the sandbox: raise ++sandbox.limits.memory_mb")
+    for line in said.splitlines():
+        if lacking := _lacking(line, given):
+            return unjudged(f"the benchmark's own code needs '{lacking}', which is not in the sandbox")
+    first = next((line for line in said.splitlines() if "error" in line), str(ran.build))
+    return Finding(passed=False, why=f"not built: {first.strip()[:300]}", unread=True)
+
+
+_ENDS = (": No such file or directory", " does not exist")
+_BEGINNINGS = ("fatal error: ", "error: package ")
+
+
+def _lacking(line: str, given: str) -> str:
+    """The header or package that the line of a compiler misses, if `given` is what asks for it."""
+    for begin, end in zip(_BEGINNINGS, _ENDS, strict=True):
+        _, told, rest = line.partition(begin)
+        name, ended, _ = rest.partition(end)
+        if told and ended and name and name in given:
+            return name
+    return ""

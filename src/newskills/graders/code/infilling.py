@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The missing middle of a function (Bavarian et al. 2022, arXiv:2207.14255)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, Struct
+
+from newskills.base.protocols import Sandbox
+from newskills.base.records import Row
+from newskills.graders.code.base import CodeGrader, Finding, unjudged
+from newskills.graders.code.extract import Extracted, extract_code
+from newskills.graders.code.harness import Program, Suite, Time, Verdict, run_program
+
+_WALL = 6
+_FENCE = "```"
+
+
+class InfillingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=human_eval_infilling`."""
+
+    timeout: Annotated[
+        float, Meta(gt=0, description="CPU seconds for all tests; on the clock, six times as much")
+    ] = 5.0
+
+
+class InfillingGrader(CodeGrader):
+    """Row: `prefix`, `suffix`, `entry_point`, `test` (a function `check`).
+
+    The piece is tried as it stands; where that fails and it repeats what stands before or after the gap, without the
+    repetition; and, a block having lost the line it begins in, behind a line break. Field written: `passed`.
+    """
+
+    name: ClassVar[str] = "human_eval_infilling"
+    Config = InfillingConfig
+
+    def __init__(self, config: InfillingConfig = InfillingConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+
+    def language(self, record: Row) -> str:
+        return str(record.get("language") or "python")
+
+    def verdict_fields(self, passed: bool | None) -> Row:
+        return {"passed": passed}
+
+    def extract(self, record: Row) -> Extracted:
+        """As of other answers, but blanks belong to the piece, and a block of nothing else is an answer."""
+        text = str(record.get("generation") or "")
+        language = self.language(record)
+        found = extract_code(text, language)
+        answer = text.rpartition("</think>")[2].replace("\r", "")
+        if found.how in ("thinking", "unclosed") or _FENCE not in answer:
+            return Extracted(code=answer if found.code else "", how=found.how)
+        return Extracted(code=_block(answer, language), how=found.how)
+
+    def is_answer(self, found: Extracted) -> bool:
+        return bool(found.code)
+
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+        first: Verdict | None = None
+        for piece in pieces(code, str(record["prefix"]), str(record["suffix"])):
+            verdict = await self._try(piece, record, sandbox)
+            if not verdict.judged:
+                return unjudged(str(verdict), "data" if verdict.kind == "data" else "grader")
+            if verdict.passed:
+                return Finding(passed=True)
+            first = first or verdict
+        return Finding(passed=False, why=str(first))
+
+    async def _try(self, piece: str, record: Row, sandbox: Sandbox) -> Verdict:
+        entry = str(record["entry_point"])
+        program = Program(
+            answer=f"{record['prefix']}{piece}{record['suffix']}",
+            names=[entry, *_helpers(record, entry)],
+            suites=[Suite(tests=[f"{record['test']}\ncheck({entry})\n"])],
+        )
+        time = Time(cpu=self.config.timeout, wall=_WALL * self.config.timeout)
+        (verdict,) = await run_program(program, time, sandbox)
+        return verdict
+
+
+def _block(answer: str, language: str) -> str:
+    """The last block marked with the language, else without a mark, else the last, as it stands."""
+    blocks = [block.partition("\n") for block in answer.split(_FENCE)[1::2]]
+    for marks in ((language,), ("", "py")):
+        if chosen := [body for mark, _, body in blocks if mark.strip().lower() in marks]:
+            return chosen[-1].removesuffix("\n") or "\n"
+    return blocks[-1][2].removesuffix("\n")
+
+
+def pieces(code: str, prefix: str, suffix: str) -> Iterator[str]:
+    """Readings of the answer, the plainest first, each once."""
+    bare = code[_overlap(prefix, code) :]
+    cut = _overlap(bare, suffix)
+    bare = bare[: len(bare) - cut] if cut else bare
+    seen = set()
+    for piece in (code, f"{code}\n", bare, f"{bare}\n", f"\n{code}\n", code.lstrip()):
+        if piece not in seen:
+            seen.add(piece)
+            yield piece
+
+
+_DEFINED = re.compile(r"^def (\w+)", re.MULTILINE)
+_WORD = re.compile(r"\w+")
+
+
+def _helpers(record: Row, entry: str) -> list[str]:
+    """Given functions that the tests use beside the one that is asked for."""
+    used = set(_WORD.findall(str(record["test"]))) - {entry, "check"}
+    given = _DEFINED.findall(f"{record['prefix']}{record['canonical_solution']}{record['suffix']}")
+    return [name for name in dict.fromkeys(given) if name in used]
+
+
+def _overlap(before: str, after: str) -> int:
+    """Length of the longest end of `before` that `after` begins with."""
+    return next((n for n in range(min(len(before), len(after)), 0, -1) if before.endswith(after[:n])), 0)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds a program inside the sandbox and runs it on inputs. What it should print is not known in here.
+
+Each run is a process of its own with its own limits; its streams are files, cut by the kernel. The whole file is sent
+as a script.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+PYTHON = "{python}"
+_TAIL = 2000
+
+
+def main() -> None:
+    """Reads the task, tells `ready`, then what came of it, each on a line that begins with the task's mark."""
+    task = json.loads(sys.stdin.buffer.read())
+    out = os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    _tell(out, task["mark"], "ready")
+    _tell(out, task["mark"], json.dumps(work(task)))
+
+
+def work(task: dict[str, Any]) -> dict[str, Any]:
+    """`missing` (a program that is not here), `build` (of a failed step: code, err) or `runs`, and `left` unrun."""
+    folder = tempfile.mkdtemp()
+    for name, text in task["files"].items():
+        os.makedirs(os.path.dirname(os.path.join(folder, name)) or folder, exist_ok=True)
+        with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+    for step in task["build"]:
+        if _missing(step[0]):
+            return {"missing": step[0]}
+        built = _run(step, folder, b"", dict(task, cpu=task["build_cpu"], wall=3 * task["build_cpu"]))
+        if built["kind"] != "ended" or built["code"] != 0:
+            return {"build": built}
+    if _missing(task["run"][0]):
+        return {"missing": task["run"][0]}
+    runs = []
+    for text in task["inputs"]:
+        runs.append(_run(task["run"], folder, text.encode(), task))
+        if task["stop"] and (runs[-1]["kind"] != "ended" or runs[-1]["code"] != 0):
+            break
+    return {"runs": runs}
+
+
+def _missing(program: str) -> bool:
+    return program != PYTHON and not program.startswith("./") and shutil.which(program) is None
+
+
+def _run(argv: list[str], folder: str, data: bytes, task: dict[str, Any]) -> dict[str, Any]:
+    argv = [sys.executable if part == PYTHON else part for part in argv]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment |= {"PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as said:
+        given.write(data)
+        given.seek(0)
+        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        child = subprocess.Popen(
+            argv,
+            cwd=folder,
+            env=environment,
+            stdin=given,
+            stdout=told,
+            stderr=said,
+            start_new_session=True,
+            preexec_fn=lambda: _limit(task["cpu"], task["output"]),  # noqa: PLW1509 - there are no threads
+        )
+        code, late = _ended(child, task["wall"])
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return {
+            "kind": _kind(code, late, spent, task["cpu"]),
+            "code": code,
+            "cpu": round(spent, 3),
+            "wall": round(time.monotonic() - start, 3),
+            "out": _text(told, task["output"]),
+            "err": _text(said, task["output"])[-_TAIL:],
+        }
+
+
+def _ended(child: subprocess.Popen[bytes], wall: float) -> tuple[int, bool]:
+    late = False
+    try:
+        child.wait(wall)
+    except subprocess.TimeoutExpired:
+        late = True
+    with contextlib.suppress(OSError):
+        os.killpg(child.pid, signal.SIGKILL)
+    return child.wait(), late
+
+
+def _limit(cpu: float, output: int) -> None:
+    seconds = max(1, int(cpu + 0.999))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (max(output, 1 << 26), max(output, 1 << 26)))
+
+
+def _kind(code: int, late: bool, spent: float, cpu: float) -> str:
+    if late or spent > cpu or (code in (-signal.SIGXCPU, -signal.SIGKILL) and spent > cpu / 2):
+        return "timeout"
+    return "crashed" if code < 0 else "ended"
+
+
+def _text(file: Any, limit: int) -> str:
+    file.seek(0)
+    data: bytes = file.read(limit + 1)
+    return data.decode("utf-8", "replace")
+
+
+def _tell(out: int, mark: str, text: str) -> None:
+    data = memoryview(f"\n{mark}{text}\n".encode())
+    while data:
+        data = data[os.write(out, data) :]

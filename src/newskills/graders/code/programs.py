@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs whole programs in the sandbox, in any language whose tool chain is there, and reads what they did.
+
+What a program should print never enters the sandbox, so nothing in there can turn a wrong output into a right one.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import SandboxError
+from newskills.base.protocols import Execution, Sandbox
+from newskills.graders.code.inside.driver import PYTHON
+
+_INSIDE = "newskills.graders.code.inside"
+OUTPUT = 1 << 20
+_LONGEST = 10_000_000
+_BATCH_RUNS, _BATCH_BYTES = 24, 8 << 20
+WALL = 6
+"""Seconds on the clock for each second of CPU: a busy machine must not fail a program."""
+
+
+class Chain(Struct, frozen=True, kw_only=True):
+    """How a language is built and run. `file` holds the program; `build` steps run in its folder, then `run`."""
+
+    file: str
+    run: tuple[str, ...]
+    build: tuple[tuple[str, ...], ...] = ()
+    marks: tuple[str, ...] = ()
+
+
+_JVM = (
+    "-Xmx384m",
+    "-Xss8m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:CompressedClassSpaceSize=64m",
+    "-XX:ReservedCodeCacheSize=48m",
+    "-XX:-UsePerfData",
+)
+CHAINS: dict[str, Chain] = {
+    "python": Chain(file="program.py", run=(PYTHON, "-S", "-P", "program.py"), marks=("python",)),
+    "pypy3": Chain(file="program.py", run=("pypy3", "program.py"), marks=("python",)),
+    "cpp": Chain(
+        file="program.cpp",
+        build=(("g++", "-O2", "-std=c++17", "-pipe", "-w", "-o", "program", "program.cpp"),),
+        run=("./program",),
+        marks=("cpp", "c++"),
+    ),
+    "js": Chain(file="program.js", run=("node", "--stack-size=8000", "program.js"), marks=("javascript", "js")),
+    "java": Chain(
+        file="Program.java",
+        build=(("javac", *(f"-J{each}" for each in _JVM), "-nowarn", "-encoding", "UTF-8", "Program.java"),),
+        run=("java", *_JVM, "-ea", "-cp", ".", "Program"),
+        marks=("java",),
+    ),
+    "rust": Chain(
+        file="program.rs",
+        build=(("rustc", "--edition", "2021", "--test", "-o", "program", "program.rs"),),
+        run=("./program",),
+        marks=("rust", "rs"),
+    ),
+    "go": Chain(
+        file="program_test.go",
+        build=(("go", "mod", "init", "program"),),
+        run=("go", "test", "-timeout", "0", "."),
+        marks=("go", "golang"),
+    ),
+    "sh": Chain(file="program.sh", run=("bash", "program.sh"), marks=("bash", "sh", "shell")),
+}
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """One run. `kind`: ended, timeout, crashed (by a signal: `code` is negative), out_of_memory."""
+
+    kind: str
+    code: int = 0
+    cpu: float = 0.0
+    wall: float = 0.0
+    out: str = ""
+    err: str = ""
+
+    @property
+    def well(self) -> bool:
+        return self.kind == "ended" and self.code == 0
+
+    def __str__(self) -> str:
+        if self.kind == "ended":
+            last = self.err.strip().splitlines()[-1:]
+            return f"exit code {self.code}" + "".join(f": {line[:200]}" for line in last)
+        return self.kind.replace("_", " ") + (
+            f" (signal {-self.code})" if self.code < 0 and self.kind == "crashed" else ""
+        )
+
+
+class Ran(Struct, frozen=True, kw_only=True):
+    """`missing`: a program of the tool chain that the sandbox does not have; `build`: the step that failed; else the
+    `runs`, fewer than inputs where one failed and the rest was not wanted."""
+
+    missing: str = ""
+    build: Run | None = None
+    runs: list[Run] = []
+
+
+class Job(Struct, frozen=True, kw_only=True):
+    """A program and its inputs. `cpu`: seconds for each run; `stop`: leave the rest after a run that failed."""
+
+    files: dict[str, str]
+    run: tuple[str, ...]
+    build: tuple[tuple[str, ...], ...] = ()
+    inputs: list[str]
+    cpu: float
+    build_cpu: float = 60.0
+    output: int = OUTPUT
+    stop: bool = True
+
+
+def job(language: str, program: str, inputs: list[str], cpu: float) -> Job:
+    """A program in one file. Raises KeyError for a language that is not in `CHAINS`."""
+    chain = CHAINS[language]
+    build = chain.build
+    if language == "cpp" and "<openssl/" in program:
+        build = tuple((*step, "-lcrypto") for step in build)
+    return Job(files={chain.file: program}, build=build, run=chain.run, inputs=inputs, cpu=cpu)
+
+
+async def run_job(job: Job, sandbox: Sandbox) -> Ran:
+    """Raises SandboxError where the sandbox failed or nothing of the job began."""
+    mark = secrets.token_hex(16)
+    runs = len(job.inputs)
+    build = 3 * job.build_cpu * len(job.build)
+    task = {"mark": mark, **msgspec.to_builtins(job), "wall": WALL * job.cpu}
+    result = await sandbox.execute(
+        Execution(
+            code=_source(),
+            language="python",
+            timeout=min(3600.0, math.ceil(30 + build + runs * (WALL * job.cpu + 1))),
+            std_input=msgspec.json.encode(task).decode(),
+            max_output_characters=_LONGEST,
+        )
+    )
+    told = [line[len(mark) :] for line in result.stdout.split("\n") if line.startswith(mark)]
+    if not told:
+        last = (result.stderr or result.stdout).strip().splitlines()[-1:] or ["no output"]
+        raise SandboxError(f"The sandbox did not begin to run the program ({result.status}): {last[0][:200]}")
+    if len(told) > 1:
+        return _read(told[1], result.status)
+    kind = result.status if result.status in ("timeout", "out_of_memory") else "crashed"
+    return Ran(runs=[Run(kind=kind)])
+
+
+def _read(told: str, status: str) -> Ran:
+    try:
+        ran = msgspec.json.decode(told, type=Ran)
+    except msgspec.DecodeError as error:
+        raise SandboxError("The outputs of the program are too long to leave the sandbox.") from error
+    if status != "out_of_memory":
+        return ran
+    runs = [
+        msgspec.structs.replace(run, kind="out_of_memory") if run.kind == "crashed" else run for run in ran.runs
+    ]
+    return msgspec.structs.replace(ran, runs=runs)
+
+
+def batches(inputs: list[str], output: int = OUTPUT) -> list[list[str]]:
+    """Inputs for one call of the sandbox each, so that what they say can leave it at once."""
+    found: list[list[str]] = []
+    size = 0
+    room = max(1, min(_BATCH_RUNS, _LONGEST // (2 * output)))
+    for text in inputs:
+        if not found or len(found[-1]) >= room or size + len(text) > _BATCH_BYTES:
+            found.append([])
+            size = 0
+        found[-1].append(text)
+        size += len(text)
+    return found
+
+
+@cache
+def _source() -> str:
+    return files(_INSIDE).joinpath("driver.py").read_text("utf-8") + "\nmain()\n"

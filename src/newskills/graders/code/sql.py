@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL judged by what it finds (BIRD, arXiv:2305.03111; Spider, arXiv:1809.08887): rows are compared, never texts."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError, ExecutionRefusedError
+from newskills.base.protocols import Execution, Sandbox
+from newskills.base.records import Row
+from newskills.graders.code.base import CodeGrader, Finding, unjudged
+from newskills.graders.code.extract import Extracted, extract_code
+from newskills.graders.math.extract import Policy, extract
+
+_LONGEST = 10_000_000
+_LETTER = re.compile(r"[^\W\d_]")
+_ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
+
+
+class BirdConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=bird`."""
+
+    timeout: Annotated[float, Meta(gt=0, description="seconds for one query")] = 30.0
+    answer_format: Annotated[
+        Literal["CODEBLOCK", "BOXED", "USE_REGEX"], Meta(description="where the query stands in the answer")
+    ] = "CODEBLOCK"
+    extraction_regex: Annotated[str, Meta(description="for USE_REGEX: its first group, of the last match")] = ""
+    regex_dotall: Annotated[bool, Meta(description="whether `.` matches line breaks, too")] = False
+    comparison: Annotated[
+        Literal["set", "rows"],
+        Meta(
+            description="set: as BIRD does; rows: as often as they occur, in order where the query asked for one"
+        ),
+    ] = "set"
+    max_concurrent_requests: Annotated[int, Meta(description="kept for older scripts")] = 1024
+
+
+class _Result(Struct, frozen=True, kw_only=True):
+    """`rows` None: the query failed, for `why`; `refused`: it never ran."""
+
+    rows: list[list[Any]] | None = None
+    why: str = ""
+    refused: bool = False
+
+
+class BirdGrader(CodeGrader):
+    """Row: `gt_sql`, and `database` (path below the sandbox's data folder) or `db_id`. Fields written: `res` 0 or 1.
+
+    Both queries run on the database, which nothing in the sandbox can write to. An answer without a query is 0.
+    """
+
+    name: ClassVar[str] = "bird"
+    Config = BirdConfig
+
+    def __init__(self, config: BirdConfig = BirdConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+        try:
+            self._pattern = re.compile(config.extraction_regex, re.DOTALL if config.regex_dotall else 0)
+        except re.error as error:
+            raise ConfigError(
+                f"extraction_regex '{config.extraction_regex}' is no regular expression: {error}."
+            ) from error
+        if config.answer_format == "USE_REGEX" and not self._pattern.groups:
+            raise ConfigError("answer_format=USE_REGEX needs an extraction_regex with a group.")
+
+    def language(self, record: Row) -> str:
+        return "sql"
+
+    def gold_reply(self, record: Row) -> str | None:
+        if self.config.answer_format == "USE_REGEX" or "gt_sql" not in record:
+            return None
+        gold = str(record["gt_sql"])
+        return f"\\boxed{{{gold}}}" if self.config.answer_format == "BOXED" else f"```sql\n{gold}\n```"
+
+    def verdict_fields(self, passed: bool | None) -> Row:
+        return {"res": None if passed is None else int(passed)}
+
+    def extract(self, record: Row) -> Extracted:
+        text = str(record.get("generation") or "")
+        if self.config.answer_format == "CODEBLOCK":
+            found = extract_code(text, "sql")
+            return Extracted(code=_cleaned(found.code), how=found.how)
+        text = text.rpartition("</think>")[2]
+        if self.config.answer_format == "BOXED":
+            code = extract(text, Policy()).answer or ""
+        else:
+            code = next((match[1] or "" for match in reversed(list(self._pattern.finditer(text)))), "")
+        return Extracted(code=_cleaned(code), how="language" if code else "empty")
+
+    def is_answer(self, found: Extracted) -> bool:
+        return _LETTER.search(found.code) is not None
+
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+        database = str(record.get("database") or "{0}/{0}.sqlite".format(record["db_id"]))
+        gold = str(record["gt_sql"])
+        wanted = await self._run(gold, database, sandbox)
+        if wanted.rows is None:
+            kind = "the reference query"
+            return unjudged(f"{kind}: {wanted.why}", "sandbox" if wanted.refused else "data")
+        told = await self._run(code, database, sandbox)
+        if told.rows is None:
+            return Finding(passed=False, why=told.why, unread="syntax error" in told.why)
+        right = self._same(told.rows, wanted.rows, gold)
+        return Finding(
+            passed=right, why="" if right else f"{len(told.rows)} rows, not the {len(wanted.rows)} expected"
+        )
+
+    async def _run(self, query: str, database: str, sandbox: Sandbox) -> _Result:
+        try:
+            result = await sandbox.execute(
+                Execution(
+                    code=query,
+                    language="sql",
+                    database=database,
+                    timeout=self.config.timeout,
+                    max_output_characters=_LONGEST,
+                )
+            )
+        except ExecutionRefusedError as error:
+            return _Result(why=f"{error} Give the folder of the databases as ++sandbox.data_dir.", refused=True)
+        if result.status != "completed":
+            last = result.stderr.strip().splitlines()[-1:] or [result.status]
+            return _Result(why=last[0][:300] if result.status == "error" else result.status.replace("_", " "))
+        told = result.stdout.rstrip("\n").rpartition("\n")[2]
+        try:
+            return _Result(rows=msgspec.json.decode(told, type=list[list[Any]]) if told else [])
+        except (msgspec.DecodeError, RecursionError):
+            return _Result(why="more rows than can leave the sandbox")
+
+    def _same(self, told: list[list[Any]], wanted: list[list[Any]], gold: str) -> bool:
+        one, two = ([tuple(map(_value, row)) for row in rows] for rows in (told, wanted))
+        if self.config.comparison == "set":
+            return set(one) == set(two)
+        return one == two if _ORDERED.search(gold) else Counter(one) == Counter(two)
+
+
+def _value(value: Any) -> Any:
+    """Blobs and infinities come as objects, which no set can hold."""
+    return tuple(value.items()) if isinstance(value, dict) else value
+
+
+def _cleaned(code: str) -> str:
+    """Without bold headers that strayed into the block; comments are SQLite's affair."""
+    return "\n".join(line for line in code.splitlines() if not line.lstrip().startswith("**")).strip()
