@@ -85,9 +85,13 @@ class ClaimsJudgeSolver(JudgeSolver):
         if texts is not None and len(texts) <= self._config.max_claims:
             places = asyncio.Semaphore(AT_ONCE)
             look = _Look(sample.row, request, kit, places, replies, uuid.uuid4().hex)
+            tasks = [asyncio.ensure_future(self._rate(text, look)) for text in texts]
             try:
-                rated = list(await asyncio.gather(*(self._rate(text, look) for text in texts)))
+                rated = list(await asyncio.gather(*tasks))
             finally:
+                for task in tasks:  # where one has failed, or the sample was given up
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
                 await kit.tools.release(look.request_id)
         attempt = await self._chat.attempt(sample, request, joined(replies), said(rated))
         fields = {self._key: attempt.fields[self._key], CLAIMS: rated, **self._stamp}
