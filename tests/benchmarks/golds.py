@@ -69,6 +69,14 @@ REPLIES["eq_bench"] = Replies(
     lambda row: str(row["expected_answer"]),
     lambda row: "\n".join(f"{name}: {10 if value < 5 else 0}" for name, value in row["emotions"].items()),
 )
+REPLIES["answer-judgement"] = Replies(
+    lambda row: str(row["expected_judgement"]),
+    lambda row: "Judgement: No" if row["expected_judgement"].endswith("Yes") else "Judgement: Yes",
+)
+REPLIES["gradingbench"] = Replies(
+    lambda row: f"All steps hold, so that it is {row['expected_answer']}.",
+    lambda row: "partial" if row["expected_answer"] != "partial" else "correct",
+)
 REPLIES["long_text"] = Replies(
     lambda row: ", ".join(row["answers"][:1]), lambda row: f"{_FAR} nothing of the kind"
 )

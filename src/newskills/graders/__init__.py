@@ -62,6 +62,8 @@ GRADERS = Registry(
         "arena": "newskills.graders.arena:ArenaGrader",
         "rating": "newskills.graders.arena:RatingGrader",
         "eq_bench": "newskills.graders.eq_bench:EqBenchGrader",
+        "answer-judgement": "newskills.graders.judges:AnswerJudgementGrader",
+        "gradingbench": "newskills.graders.judges:GradingGrader",
         "livebench": "newskills.graders.livebench:LiveBenchGrader",
         "grid_match": "newskills.graders.grid:GridGrader",
         "judgement": "newskills.graders.judgement:JudgementGrader",

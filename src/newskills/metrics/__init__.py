@@ -34,6 +34,8 @@ METRICS = Registry(
         "mt-bench": "newskills.metrics.arena:RatingMetric",
         "rating": "newskills.metrics.arena:RatingMetric",
         "eq_bench": "newskills.metrics.eq_bench:EqBenchMetric",
+        "answer-judgement": "newskills.metrics.judges:AnswerJudgementMetric",
+        "gradingbench": "newskills.metrics.judges:GradingMetric",
         "evalplus": "newskills.metrics.evalplus:EvalPlusMetric",
         "code_tests": "newskills.metrics.code:CodeMetric",
         "livecodebench": "newskills.metrics.code:CodeMetric",
