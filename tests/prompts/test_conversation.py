@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+from base64 import b64encode
+
 import pytest
+from tests.prompts.files import picture, sound
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.prompts.renderer import PromptOverrides, load_prompt
@@ -45,8 +48,8 @@ def test_the_suffix_goes_to_the_last_text_of_parts():
 
 
 def test_images_and_sound_of_messages_are_put_in(tmp_path):
-    (tmp_path / "a.png").write_bytes(b"x")
-    (tmp_path / "b.wav").write_bytes(b"x")
+    (tmp_path / "a.png").write_bytes(picture())
+    (tmp_path / "b.wav").write_bytes(sound())
     image = {"type": "image_url", "image_url": {"url": "a.png", "detail": "low"}}
     row = {
         "messages": [
@@ -56,7 +59,10 @@ def test_images_and_sound_of_messages_are_put_in(tmp_path):
     }
     first, second = load(data_dir=str(tmp_path)).messages(row)
     assert [part["type"] for part in first.content] == ["input_audio", "input_audio", "image_url"]
-    assert first.content[2]["image_url"] == {"url": "data:image/png;base64,eA==", "detail": "low"}
+    assert first.content[2]["image_url"] == {
+        "url": f"data:image/png;base64,{b64encode(picture()).decode()}",
+        "detail": "low",
+    }
     assert [part["type"] for part in second.content] == ["input_audio", "text"]
     merged = load({"user": "Q {q}", "system": "s"}, data_dir=str(tmp_path))
     assert merged.fields == ("q", "messages")

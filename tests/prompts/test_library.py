@@ -2,12 +2,11 @@
 import re
 
 import pytest
+from tests.prompts.files import picture
 
 from newskills.prompts.names import library, prompt_names
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.prompts.schema import read_source
-
-PNG = bytes.fromhex("89504e470d0a1a0a")
 
 
 def text_of(messages):
@@ -17,7 +16,7 @@ def text_of(messages):
 
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "picture.png").write_bytes(PNG)
+    (tmp_path / "picture.png").write_bytes(picture())
     return tmp_path
 
 

@@ -2,6 +2,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.prompts.files import picture
 
 from newskills.base.chat_template import render_chat_template
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
@@ -95,7 +96,7 @@ def test_text_without_a_template_goes_on_from_the_user_text():
 
 
 def test_text_refuses_what_it_cannot_hold(tmp_path):
-    (tmp_path / "a.png").write_bytes(b"x")
+    (tmp_path / "a.png").write_bytes(picture())
     image = load_prompt({"user": "u", "image_field": "i"}, PromptOverrides(data_dir=str(tmp_path)))
     with pytest.raises(ConfigError, match="images or sound"):
         image.text({"i": "a.png"}, Words())

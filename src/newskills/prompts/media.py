@@ -151,8 +151,8 @@ def _sound_kind(path: Path, data: bytes) -> str:
             promised, found = sound.frames, 0
             while kind != "wav" and (block := len(sound.read(_BLOCK, dtype="float32", always_2d=True))):
                 found += block
-    except (soundfile.LibsndfileError, RuntimeError) as error:
-        raise MediaError(f"{path} is a broken sound, or none: {error}") from error
+    except soundfile.LibsndfileError as error:
+        raise MediaError(f"{path} is a broken sound, or none: {error.error_string}") from error
     if kind not in _SOUNDS:
         raise MediaError(f"{path} is sound of the format {kind}; there are {', '.join(_SOUNDS)}.")
     if (kind == "wav" and _cut_wave(data)) or (kind == "flac" and found < promised):

@@ -51,6 +51,7 @@ def _benchmark(part: str, title: str, names: str, judge: Judge | None) -> Benchm
         sources=(Source(hf=f"AudioLLMs/{{{names}}}"),),
         row=row,
         prompt="",
+        defaults={"prompt_format": "openai"},
         grader="audio" if judge is None else "",
         grader_config={} if judge else {"normalization_mode": "audiobench", "strip_helpful_prefixes": True},
         judge=judge,

@@ -44,6 +44,7 @@ BENCHMARK = Benchmark(
     ),
     row=row,
     prompt="",
+    defaults={"prompt_format": "openai"},
     grader="audio",
     metric="audio",
     items={"test": 300},

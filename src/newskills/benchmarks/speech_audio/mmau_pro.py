@@ -78,6 +78,7 @@ def _benchmark(part: str, title: str, requires: str = "newskills[media]", **more
         sources=(Source(hf="gamma-lab-umd/MMAU-Pro"),),
         row=partial(row, part),
         prompt="",
+        defaults={"prompt_format": "openai"},
         metric=f"mmau_pro_{part}",
         licence="unstated",
         homepage="https://huggingface.co/datasets/gamma-lab-umd/MMAU-Pro",

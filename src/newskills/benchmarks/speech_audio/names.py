@@ -76,6 +76,7 @@ def _benchmark(family: str, mode: str, title: str, hf: str, row: Mapper) -> Benc
         row=partial(row, mode),
         join=None if context else with_all_keywords,
         prompt="",
+        defaults={"prompt_format": "openai"},
         grader=grader,
         metric=grader,
         licence="unstated",

@@ -89,6 +89,7 @@ def _benchmark(name: str, title: str, sources: tuple[Source, ...], row: RowMappe
         sources=sources,
         row=row,
         prompt="",
+        defaults={"prompt_format": "openai"},
         grader="audio",
         metric="audio",
         requires="newskills[media]",

@@ -137,6 +137,7 @@ def _benchmark(name: str, title: str, source: Source, row: RowMapper, **more: An
         sources=(source,),
         row=row,
         prompt="",
+        defaults={"prompt_format": "openai"},
         grader="audio",
         grader_config={"normalization_mode": "multilingual"} if asr else {},
         metric="audio",

@@ -34,6 +34,7 @@ BENCHMARK = Benchmark(
     ),
     row=row,
     prompt="",
+    defaults={"prompt_format": "openai"},
     grader="specdec",
     metric="specdec",
     split="qualitative",
