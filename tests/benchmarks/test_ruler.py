@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from pathlib import Path
 from random import Random
 
 import pytest
+from tests.commands.running import ns
+from tests.server import Answer, Script
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from newskills.base.benchmark import Benchmark, Group
@@ -179,3 +182,39 @@ def test_the_command(tokenizer: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert code == 0
     assert "ruler.mine is in" in capsys.readouterr().out
     assert isinstance(get_benchmark("ruler.mine.vt", Places(None, tmp_path)), Benchmark)
+
+
+def test_folders_of_the_second_version(tmp_path: Path) -> None:
+    task = tmp_path / "ruler2" / "mine" / "qa_easy"
+    task.mkdir(parents=True)
+    (task / "__init__.py").write_text(
+        "METRICS_TYPE = 'ruler2'\nGENERATION_ARGS = '++prompt_config=generic/default ++eval_type=ruler2 "
+        "++eval_config.match_type=part'\n"
+    )
+    (task / "test.jsonl").write_text('{"index": 0, "question": "Who?", "expected_answer": ["Ann"], "length": 9}\n')
+    (task.parent / "__init__.py").write_text(
+        "IS_BENCHMARK_GROUP = True\nBENCHMARKS = {'ruler2.mine.qa_easy': {}}\n"
+    )
+    (member,) = expand("ruler2.mine", Places(None, tmp_path))
+    assert (member.grader, member.metric, member.grader_config) == ("ruler2", "ruler2", {"match_type": "part"})
+    (row,) = read_rows(load_rows(member, "test", tmp_path))
+    assert make_grader("ruler2", {"match_type": "part"}).grade({**row, "generation": "Ann"}).outcome == "correct"
+    with pytest.raises(ConfigError, match="not generated here yet"):
+        prepare(get_benchmark("ruler2"), data_dir=tmp_path, splits=["test"])
+
+
+def test_a_setup_is_evaluated(tokenizer: Path, tmp_path: Path, fake_server) -> None:  # type: ignore[no-untyped-def]
+    make(tmp_path / "data" / "ruler", _options(tokenizer, tasks=["vt", "fwe"]), FetchOptions(offline=True))
+    rows = read_rows(tmp_path / "data" / "ruler" / "tiny" / "vt" / "test.jsonl")
+    table = {row["question"].rpartition("\n")[2]: " ".join(row["expected_answer"][:-1]) for row in rows}
+    model = fake_server(Script(answer=Answer(kind="table", template="%s", table=table)))
+    done = ns(
+        f"ns eval --benchmarks=ruler.tiny --server_type=vllm --model=fake --server_address={model.url} "
+        "--output_dir=out --data_dir=data",
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    metrics = json.loads((tmp_path / "out/metrics.json").read_text())
+    assert metrics["ruler.tiny.vt"]["pass@1"]["accuracy"] == pytest.approx(80), "four of five"
+    assert model.records[0].body["messages"][-1]["role"] == "assistant"
+    assert model.records[0].body["max_tokens"] in (30, 50)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AIME and GPQA Diamond in German, Spanish, French and Japanese, as NVIDIA translated them."""
+"""AIME, GPQA Diamond and LiveCodeBench in German, Spanish, French and Japanese, as NVIDIA translated them."""
 
-from newskills.base.benchmark import Benchmark, Source
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Source
 from newskills.base.records import Row
+from newskills.benchmarks.code.livecodebench import in_window
 from newskills.benchmarks.text import choices, split_options
 
 _LANGUAGES = "{de,es,fr,ja}"
@@ -35,6 +36,17 @@ def gpqa(raw: Row, index: int) -> Row:
     }
 
 
+_CODE = in_window("v5_2407_2503")
+
+
+def livecodebench(raw: Row, index: int) -> Row | Drop:
+    made = _CODE(raw, index)
+    if not isinstance(made, dict):
+        return OTHER_SPLIT
+    language = _language(raw)
+    return {**made, "id": f"{language['target_language']}-{made['id']}", **language}
+
+
 def _aime(year: int) -> Benchmark:
     return Benchmark(
         name=f"aime{year}-x",
@@ -54,6 +66,23 @@ def _aime(year: int) -> Benchmark:
 
 
 BENCHMARKS = (
+    Benchmark(
+        name="livecodebench-x",
+        category="multilingual",
+        title="LiveCodeBench in four languages",
+        sources=(Source(split="test_v5_2407_2503", hf=f"{_HUB}LCB", hf_split=_LANGUAGES),),
+        row=livecodebench,
+        prompt="eval/livecodebench/default_reasoning",
+        grader="livecodebench",
+        metric="livecodebench",
+        split="test_v5_2407_2503",
+        licence="unstated",
+        homepage=f"https://huggingface.co/datasets/{_HUB}LCB",
+        citation="arXiv:2403.07974",
+        needs_sandbox=True,
+        unverified=True,
+        traps=("Problems of July 2024 to March 2025; the instruction is English for all languages.",),
+    ),
     _aime(24),
     _aime(25),
     Benchmark(

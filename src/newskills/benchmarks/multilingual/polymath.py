@@ -61,6 +61,7 @@ def _benchmark(language: str) -> Benchmark:
         licence="Apache-2.0",
         homepage="https://github.com/QwenLM/PolyMath",
         citation="arXiv:2504.18428",
+        misprints={f"medium-{language}-111": "a brace is missing"} if language in _READ else {},
         unverified=language not in _READ,
         traps=(
             "weighted_symbolic_correct weighs the levels 1, 2, 4 and 8: it is the number of the paper.",
