@@ -68,7 +68,7 @@ class Source(Struct, frozen=True, kw_only=True):
     url         https address of a file or archive; `{a,b}` in it = several files, read in that order
     path        the same on this machine, or a folder with `members`; relative to the file in which `row` is defined
     hf          data set on the Hugging Face hub, with `config` and `hf_split` (read as parquet), each of which may
-                hold `{a,b}`; rows of several get `_config` and `_split`
+                hold `{a,b}`; rows of several get `_hf`, `_config` and `_split`; `config/split` names both at once
     github      `owner/repository`, of whose files those that match `members` are read, at `ref` (branch or tag)
     revision    commit that is fetched in place of `ref`, or of the branch named in `url`
     members     glob (`*` matches `/` too; `{a,b}`) of members of an archive or repository, in sorted order
@@ -150,6 +150,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     items           prepared rows by split where they were counted; another number is reported
     data            name of the benchmark whose prepared files it shares (same sources, same mapping)
     folder          holds `<split>.jsonl` already (benchmarks that come with their data)
+    misprints       id of a row → why its own answer cannot be called right: a fault of the source that is left in
     unverified      its mapping was never run on the live source, only on rows of the same schema
     requires        extra of newskills to install (`newskills[local]`)
     version         raised whenever the same generations could score differently
@@ -187,6 +188,7 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     items: dict[str, int] = {}
     data: str = ""
     folder: str = ""
+    misprints: dict[str, str] = {}
     unverified: bool = False
     version: str = "1"
 

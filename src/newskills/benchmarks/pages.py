@@ -159,7 +159,11 @@ def _use(name: str, judge: Judge | None = None) -> list[str]:
 
 
 def _traps(benchmark: Benchmark) -> list[str]:
-    return ["", "## Good to know", "", *(f"- {trap}" for trap in benchmark.traps)] if benchmark.traps else []
+    known = [
+        *benchmark.traps,
+        *(f"`{row}` can never be right: {why}." for row, why in benchmark.misprints.items()),
+    ]
+    return ["", "## Good to know", "", *(f"- {text}" for text in known)] if known else []
 
 
 def _source(benchmark: Benchmark) -> str:

@@ -24,15 +24,16 @@ _ALPHABETS = str.maketrans(
 _ALONE = re.compile(r"(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])")
 _LANGUAGES = "answer antwort réponse respuesta risposta resposta ответ 答案 答え 정답 الإجابة উত্তর"
 _LABELS = _LANGUAGES.split()
-_ANSWER = (
-    rf"(?:{'|'.join(_LABELS)})"
-    r"[\s*_:：]*+(?:(?:(?:is|ist|est|es|è|é)(?![A-Za-z])|是|为)[\s*_:：]*+)?[$(\\{*_\s]*+"
-)
+_LABEL = rf"(?:(?:{'|'.join(_LABELS[:6])})(?![A-Za-z])|{'|'.join(_LABELS[6:])})[\s*_:：]*+"
+_IS = r"(?:(?:(?:is|ist|est|es|è|é)(?![A-Za-z])|是|为)[\s*_:：]*+)?"
 _ANSWER_LINE = re.compile(
-    _ANSWER + r"(?:(?:boxed|text|mathrm)\s*+\{[\s*_$(]*+)*+([A-Za-zＡ-Ｚａ-ｚأبجدهاإঅবডঢকখগঘ])(?![A-Za-z0-9])",
+    _LABEL
+    + _IS
+    + r"[$(\\{*_\s]*+(?:(?:boxed|text|mathrm)\s*+\{[\s*_$(]*+)*+([A-Za-zＡ-Ｚａ-ｚأبجدهاإঅবডঢকখগঘ])(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
-_ANSWER_TEXT = re.compile(_ANSWER + r"([^\n]{2,300})", re.IGNORECASE)
+_ANSWER_TEXT = re.compile(_LABEL + r"([^\n]{2,300})", re.IGNORECASE)
+_BEGINNING = re.compile(_IS, re.IGNORECASE)
 _DRESS = " .,;:!?()[]{}*_`'\"$"
 _WRAPPED = re.compile(r"\\(?:boxed|text|textbf|mathrm)\s?\{([^{}]*)\}")
 _CLAUSE = re.compile(r"[.,;(]")
@@ -62,7 +63,7 @@ class MultichoiceGrader:
     """
 
     name = "multichoice"
-    version = "2"
+    version = "3"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen
@@ -203,8 +204,9 @@ def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | No
         lettered = match
     last = lettered.start() if lettered else -1
     for match in _ANSWER_TEXT.finditer(text, start) if names else ():
-        said = match[1]
-        letter = names.get(_folded(said)) or names.get(_folded(_CLAUSE.split(said, maxsplit=1)[0]))
+        bare = _BEGINNING.sub("", match[1], count=1)
+        forms = (match[1], bare, _CLAUSE.split(bare, maxsplit=1)[0])
+        letter = next(filter(None, (names.get(_folded(form)) for form in forms)), None)
         named = letter if letter and match.start() >= last else named
     return named or (_letter(lettered[1], count) if lettered else None)
 

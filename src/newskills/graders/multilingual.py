@@ -40,7 +40,8 @@ class MultilingualMathGrader:
         language_support()
         self.config = config
         self._inner = MathGrader(config)
-        self.preload = self._inner.preload
+        self.preload, self.gold_reply = self._inner.preload, self._inner.gold_reply
+        self.same_replies = self._inner.same_replies
 
     def grade(self, record: Row) -> Score:
         return _with_language(self._inner.grade(record), record, f"{self.name}@{self.version}")
@@ -57,6 +58,7 @@ class MultilingualMultichoiceGrader:
         language_support()
         self.config = config
         self._inner = MultichoiceGrader(config)
+        self.gold_reply, self.same_replies = self._inner.gold_reply, self._inner.same_replies
 
     def grade(self, record: Row) -> Score:
         return _with_language(self._inner.grade(record), record, f"{self.name}@{self.version}")

@@ -53,6 +53,12 @@ CATEGORIES = {
     "multi_turn_miss_param": 200,
     "multi_turn_long_context": 200,
 }
+_MISPRINTS = {
+    "live_simple_106-63-0": "no value is accepted for a required argument",
+    "live_simple_112-68-0": "no value is accepted for a required argument",
+    "live_multiple_862-181-3": "an accepted argument is none of the function's",
+    "live_multiple_964-207-0": "a required argument is not among the accepted ones",
+}
 _TYPES = {
     "dict": "object",
     "float": "number",
@@ -84,10 +90,12 @@ def benchmark(version: str, category: str, traps: tuple[str, ...] = ()) -> Bench
         defaults={"prompt_format": "openai"},
         items={"test": CATEGORIES[category]},
         data=shared,
+        chance=1.0 if category.endswith("relevance") else 0.0,
+        misprints={row: why for row, why in _MISPRINTS.items() if row.startswith(f"{category}_")},
         licence="Apache-2.0",
         homepage="https://gorilla.cs.berkeley.edu/leaderboard.html",
         citation="Patil et al., ICML 2025",
-        traps=traps + (_CONVERSATION_TRAPS if conversation else ()),
+        traps=traps + (_CONVERSATION_TRAPS if conversation else ()) + _RELEVANCE_TRAPS.get(_check(category), ()),
     )
 
 
@@ -125,6 +133,10 @@ _SEARCH = (
     "Answer the question with the help of web searches. End with one line: Answer: followed by the answer alone, or "
     "by 'unknown' if you could not find it."
 )
+_RELEVANCE_TRAPS = {
+    "irrelevance": ("A model that never calls anything gets 100% here.",),
+    "relevance": ("A model that always calls something gets 100% here.",),
+}
 _CONVERSATION_TRAPS = ("The simulated services come with bfcl-eval: pip install --no-deps bfcl-eval==2026.3.23",)
 
 

@@ -19,10 +19,11 @@ def spellings(answer: str) -> Iterator[str]:
     """
     yield f"  {answer} "
     yield answer + "."
-    if "$" not in answer:
-        yield f"${answer}$"
-        if answer.count("{") == answer.count("}"):
-            yield f"\\boxed{{{answer}}}"
+    if "$" in answer:  # formulas between words
+        return
+    yield f"${answer}$"
+    if answer.count("{") == answer.count("}"):
+        yield f"\\boxed{{{answer}}}"
     if "\\frac" in answer:
         yield answer.replace("\\frac", "\\dfrac")
         if not _MIXED.search(answer):
