@@ -18,18 +18,30 @@ MODEL = "--server_type=openai --server_address=http://127.0.0.1:9 --model=m"
 LINES = {
     "quickstart": ("ns quickstart --output_dir=out", "out/eval-results"),
     "setup": ("ns setup --non_interactive --executor=none --name=mine", "cluster_configs/mine.yaml"),
-    "prepare_data": ("ns prepare_data ./sums.py reasoning-gym.easy-sum --data_dir=data", "data/own-sums/test.jsonl"),
+    "prepare_data": (
+        "ns prepare_data ./sums.py reasoning-gym.easy-sum --data_dir=data",
+        "data/own-sums/test.jsonl",
+    ),
     "mirror": ("ns mirror build gsm8k mirrored", "gsm8k"),
     "generate": (
         f"ns generate {MODEL} --input_file=in.jsonl --output_dir=out ++prompt_config=generic/math",
         "out/output.jsonl",
     ),
     "eval": (f"ns eval {MODEL} --benchmarks=./sums.py --data_dir=ready --output_dir=out", "Add 0 and 0."),
+    "robust_eval": (
+        f"ns robust_eval {MODEL} --benchmarks=./sums.py --data_dir=ready --output_dir=out --prompt_set_config=set.yaml",
+        "Add 0 and 0.",
+    ),
+    "retrieve_similar": (
+        "ns retrieve_similar --retrieve_from=in.jsonl --compare_to=in.jsonl,in.jsonl --output_file=similar.jsonl",
+        "similar.jsonl",
+    ),
     "grade": ("ns grade --input_files in.jsonl --output_file graded.jsonl ++timeout=3", "graded.jsonl"),
     "run_cmd": ("ns run_cmd touch made", "touch made"),
     "merge_chunks": ("ns merge_chunks all.jsonl in.jsonl in.jsonl", "20 rows"),
     "cancel": ("ns cancel long", "nothing is cancelled"),
     "summarize_results": ("ns summarize_results results --debug", "results/metrics_extended.json"),
+    "summarize_robustness": ("ns summarize_robustness robust --debug", "summarize_robustness/tables.txt"),
     "compute_metrics": (
         "ns compute_metrics --prediction_jsonl_files in.jsonl --benchmark=gsm8k --save_metrics_path=m.json",
         "m_extended.json",
@@ -54,12 +66,14 @@ def test_every_command_that_does_something_has_a_dry_run():
 @pytest.fixture
 def home(tmp_path):
     """(folder, environment): whatever `ns` writes is written below the folder."""
-    for name, text in (("sums.py", BENCHMARK), ("ready/own-sums/.keep", "")):
+    wordings = "own-sums: [{prompt: generic/math}]"
+    for name, text in (("sums.py", BENCHMARK), ("ready/own-sums/.keep", ""), ("set.yaml", wordings)):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     write(tmp_path / "in.jsonl", GRADED)
     write(tmp_path / "ready/own-sums/test.jsonl", SUMS)
     write(tmp_path / "results/gsm8k/output.jsonl", GRADED)
+    write(tmp_path / "robust/own-sums/math/eval-results/own-sums/output.jsonl", GRADED)
     folders = {
         "HOME": "home",
         "TMPDIR": "tmp",
