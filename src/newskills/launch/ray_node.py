@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import os
 import select
 import shutil
@@ -24,6 +25,8 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 
 HELLO = b"newskills ray node "
+ANY_AGENT_PORT = "--dashboard-agent-listen-port=0"
+"""Else 52365, on every node and for everybody."""
 AT_ONCE = struct.pack("ii", 1, 0)
 """Linger for no time: the port does not stay taken (TIME_WAIT) by what was closed."""
 COUNT_NODES = """\
@@ -76,9 +79,8 @@ def _head(options: argparse.Namespace, until: float) -> int:
         met = _meet(options.port, others, until)
         address = met[0].getsockname()[0] if met else "127.0.0.1"
         port = _free_port()
-        ray = stack.enter_context(
-            _ray("--head", f"--node-ip-address={address}", f"--port={port}", "--include-dashboard=false")
-        )
+        head = ("--head", f"--node-ip-address={address}", f"--port={port}", "--include-dashboard=false")
+        ray = stack.enter_context(_ray(*head, *_client_port()))
         for connection in met:
             connection.sendall(f"{address} {port} {lives.getsockname()[1]}\n".encode())
             connection.recv(1)  # the other side closes first, so that the port is free at once
@@ -174,6 +176,11 @@ def _connect(host: str, port: int, until: float) -> socket.socket:
             return connection
 
 
+def _client_port() -> list[str]:
+    """Ray's client server, which nobody asks for, would take port 10001; without grpc there is none."""
+    return [f"--ray-client-server-port={_free_port()}"] if importlib.util.find_spec("grpc") else []
+
+
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("", 0))
@@ -189,7 +196,14 @@ def _ray(*options: str) -> Iterator[subprocess.Popen[bytes]]:
     minute of draining could save, so it is killed.
     """
     folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
-    start = ("-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats")
+    start = (
+        "-m",
+        "ray.scripts.scripts",
+        "start",
+        "--block",
+        "--disable-usage-stats",
+        "--dashboard-agent-listen-port=0",
+    )
     process = subprocess.Popen(
         [sys.executable, *start, f"--temp-dir={folder}", *options], stdout=sys.stderr, start_new_session=True
     )
