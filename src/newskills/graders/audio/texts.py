@@ -62,7 +62,7 @@ def normalised(text: str, mode: Mode, language: str = "en") -> str:
     english = _english(mode != "no_tn_itn")
     try:
         found = english(text)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, AssertionError):
         found = _english(False)(text)
     if mode == "audiobench":
         found = "".join(char if char.isalnum() or char in " '" else " " for char in found)
@@ -113,12 +113,15 @@ def _without_brackets(text: str) -> str:
 
 
 def _cut(text: str, opening: re.Pattern[str], closing: re.Pattern[str], least: int) -> str:
-    """Without what stands from an opening to the next closing bracket with at least `least` characters between."""
+    """Without what stands from an opening to the next closing bracket with at least `least` characters between.
+
+    Brackets that nothing closes become another symbol, which the normaliser drops as it drops them.
+    """
     kept, at = [], 0
     while (start := opening.search(text, at)) is not None:
         end = closing.search(text, start.end())
         if end is None:
-            break
+            return "".join([*kept, opening.sub("*", text[at:])])
         inside = end.start() - start.end() >= least
         kept.append(text[at : start.start() if inside else end.end()])
         at = end.end()
