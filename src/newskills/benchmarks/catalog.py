@@ -362,6 +362,7 @@ CATALOG: tuple[tuple[object, ...], ...] = (
     ('phybench', (), 'science', 'newskills.benchmarks.science.phybench', 'PHYBench: physics problems with symbolic answers', 'test', 500, 'generic/math', 'math', 'math', 'unstated', '', False, (), False),
     ('physics', (), 'science', 'newskills.benchmarks.science.physics', 'PHYSICS: problems from school to university', 'test', 1000, 'generic/physics', 'math', 'physics', 'unstated', '', False, (), False),
     ('scibench', (), 'science', 'newskills.benchmarks.science.scibench', 'SciBench: problems of college text books', 'test', 692, 'generic/math', 'math', 'math', 'MIT', '', False, (), True),
+    ('scicode', ('ns_scicode',), 'science', 'newskills.benchmarks.science.scicode', 'SciCode: scientific programs in steps', 'test', 65, 'eval/scicode/background', 'scicode', 'scicode', 'Apache-2.0', '', True, (), True),
     ('sciq', (), 'science', 'newskills.benchmarks.science.sciq', 'SciQ: science questions with four options', 'test', 1000, 'eval/aai/mcq-10choices', 'multichoice', 'multichoice', 'CC-BY-NC-3.0', '', False, (), False),
     ('ugphysics', (), 'science', 'newskills.benchmarks.science.ugphysics', 'UGPhysics: undergraduate physics in 13 subjects', 'en', 5520, 'generic/ugphysics', 'math', 'ugphysics', 'CC-BY-NC-SA-4.0', '', False, (), False),
     ('swe-bench', ('swe-bench-verified',), 'software-engineering', 'newskills.benchmarks.software_engineering.swe_bench', 'SWE-bench Verified: issues of Python projects', 'default', 500, 'eval/swe-bench/issue', '', 'swe-bench', 'MIT', '', False, (), True),
