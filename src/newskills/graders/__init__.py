@@ -31,6 +31,7 @@ GRADERS = Registry(
         "verilog_eval": "newskills.graders.code.hardware:VerilogGrader",
         "compute-eval": "newskills.graders.code.hardware:ComputeEvalGrader",
         "kernelbench": "newskills.graders.code.hardware:KernelBenchGrader",
+        "scicode": "newskills.graders.code.scicode:SciCodeGrader",
         "bird": "newskills.graders.code.sql:BirdGrader",
         "lean4-proof": "newskills.graders.lean.grader:LeanProofGrader",
         "bfcl": "newskills.graders.tool_calls.grader:ToolCallGrader",

@@ -44,6 +44,7 @@ METRICS = Registry(
         "bigcodebench": "newskills.metrics.code:CodeMetric",
         "human_eval_infilling": "newskills.metrics.code:CodeMetric",
         "compute-eval": "newskills.metrics.code:CodeMetric",
+        "scicode": "newskills.metrics.scicode:SciCodeMetric",
         "bird": "newskills.metrics.code:BirdMetric",
         "lean4-proof": "newskills.metrics.lean:LeanMetric",
         "swe-bench": "newskills.metrics.swe_bench:SweBenchMetric",

@@ -66,7 +66,7 @@ class CodeGrader(ABC):
             raise SandboxError("There is no sandbox to run the code in.")
         found = self.extract(record)
         if not self.is_answer(found):
-            return self._no_answer(found, record)
+            return self.no_answer(found, record)
         if not found.code.isascii() and not _is_text(found.code):
             return self._score("wrong", "", Finding(passed=False, why="half of a surrogate pair"), "model")
         try:
@@ -76,12 +76,12 @@ class CodeGrader(ABC):
         if finding.passed is None:
             return self._score("unscored", found.code, finding, finding.cause)
         if finding.unread and found.how == "whole":
-            return self._no_answer(Extracted(code="", how="no program"), record)
+            return self.no_answer(Extracted(code="", how="no program"), record)
         if finding.passed:
             return self._score("correct", found.code, finding, None)
         return self._score("wrong", found.code, finding, "model")
 
-    def _no_answer(self, found: Extracted, record: Row) -> Score:
+    def no_answer(self, found: Extracted, record: Row) -> Score:
         cut_short = found.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
         nothing = Finding(passed=False, why=f"no code ({found.how})")
         return self._score("no_answer", "", nothing, "truncation" if cut_short else "model")

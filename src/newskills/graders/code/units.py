@@ -8,6 +8,7 @@ import math
 import re
 import secrets
 import sys
+import warnings
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, ClassVar
@@ -24,12 +25,17 @@ _WALL = 6
 
 
 class UnitTask(Struct, frozen=True, kw_only=True):
-    """`needs`: modules without which nobody can pass. `at_least`: tests that must have run. `collect`: by pytest.
-    `script`: `tests` is a program, nothing in it is called."""
+    """`needs`: modules, and `data`: files below the data folder, without which nobody can pass.
+
+    at_least   tests that must have run
+    collect    by pytest
+    script     `tests` is a program, nothing in it is called
+    """
 
     code: str
     tests: str
     needs: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
     at_least: int = 0
     collect: bool = False
     script: bool = False
@@ -81,10 +87,17 @@ def _source() -> str:
     return files("newskills.graders.code.inside").joinpath("unit.py").read_text("utf-8") + "\nmain()\n"
 
 
+def _parsed(text: str) -> ast.Module:
+    """Without warnings of what the text might have meant. Raises SyntaxError."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
 def count_tests(tests: str) -> int:
     """Test functions and methods that the benchmark's text defines. Raises ValueError where it is no Python."""
     try:
-        tree = ast.parse(tests)
+        tree = _parsed(tests)
     except SyntaxError as error:
         raise ValueError(f"the tests are no Python: {error}") from error
     bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
@@ -98,7 +111,7 @@ def imported(*texts: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for text in texts:
         try:
-            tree = ast.parse(text)
+            tree = _parsed(text)
         except SyntaxError:
             continue
         for node in ast.walk(tree):

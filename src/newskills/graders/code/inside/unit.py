@@ -38,7 +38,11 @@ def main() -> None:
             data = data[write(out, data) :]
 
     tell("ready")
+    place = os.environ.get("DATA_DIR", "/data")
     missing = [name for name in task["needs"] if not _there(name)]
+    missing += [
+        f"{name} in the data folder" for name in task["data"] if not os.path.isfile(os.path.join(place, name))
+    ]
     if missing:
         tell(dumps({"kind": "missing", "text": ", ".join(missing), "ran": 0}))
         leave(0)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scientific programs judged step by step (SciCode, arXiv:2407.13168)."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, ClassVar
+
+from msgspec import Meta, Struct
+
+from newskills.base.protocols import Sandbox
+from newskills.base.records import Row, Score
+from newskills.graders.code.base import CodeGrader, Finding
+from newskills.graders.code.extract import Extracted
+from newskills.graders.code.units import UnitTask, imported, run_unit
+
+TARGETS = "test_data.h5"
+GIVEN = frozenset({"13.6", "62.1", "76.3"})
+"""Steps whose code the benchmark gives away: asked for here, but not counted."""
+
+
+class SciCodeConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=scicode`."""
+
+    timeout: Annotated[float, Meta(gt=0, description="CPU seconds of a step; on the clock, six times as much")] = (
+        30.0
+    )
+    num_parallel_requests: Annotated[int, Meta(description="kept for older scripts; the sandbox decides")] = 20
+
+
+class SciCodeGrader(CodeGrader):
+    """Row: `sub_steps` with `test_cases`, `required_dependencies`; `steps`, the code of each, from the solver.
+
+    A step is run with all steps before it. The targets are in `test_data.h5` below the sandbox's data folder; without
+    it, or without h5py, nothing is judged. Field written: `eval_status`, one {step, passed, why} for each step.
+    """
+
+    name: ClassVar[str] = "scicode"
+    Config = SciCodeConfig
+
+    def __init__(self, config: SciCodeConfig = SciCodeConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+
+    def language(self, record: Row) -> str:
+        return "python"
+
+    def extract(self, record: Row) -> Extracted:
+        steps = record.get("steps")
+        code = "\n\n".join(map(str, steps.values())) if isinstance(steps, dict) else ""
+        return Extracted(code=code, how="language" if code.strip() else "empty")
+
+    def no_answer(self, found: Extracted, record: Row) -> Score:
+        score = super().no_answer(found, record)
+        numbers = [str(step["step_number"]) for step in record.get("sub_steps") or []]
+        score.fields["eval_status"] = [
+            {"step": number, "passed": False, "why": score.why} for number in numbers if number not in GIVEN
+        ]
+        return score
+
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+        written: list[str] = [str(record["required_dependencies"])]
+        status: list[Row] = []
+        for step in record["sub_steps"]:
+            number = str(step["step_number"])
+            written.append(str(record["steps"].get(number) or ""))
+            if number in GIVEN:
+                continue
+            finding = await self._step(step, "\n\n".join(written), written[0], sandbox)
+            if finding.passed is None:
+                return finding
+            status.append({"step": number, "passed": finding.passed, "why": finding.why})
+        passed = sum(each["passed"] for each in status)
+        return Finding(
+            passed=passed == len(status), why=f"{passed} of {len(status)} steps", fields={"eval_status": status}
+        )
+
+    async def _step(self, step: Row, code: str, dependencies: str, sandbox: Sandbox) -> Finding:
+        cases = [str(case) for case in step["test_cases"]]
+        target = f"process_hdf5_to_tuple({str(step['step_number'])!r}, {len(cases)})"
+        tests = [f"target = _targets[{number}]\n{case}\n" for number, case in enumerate(cases)]
+        task = UnitTask(
+            code=code,
+            tests=f"{_shim()}\ninstall()\n_targets = {target}\n" + "\n".join(tests),
+            needs=("h5py", *imported(dependencies)),
+            data=(TARGETS,),
+            script=True,
+        )
+        return await run_unit(task, self.config.timeout, sandbox)
+
+
+@cache
+def _shim() -> str:
+    return files("newskills.graders.code.inside").joinpath("scicode.py").read_text("utf-8")

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program in steps, each asked for with the code of the steps before it (SciCode, arXiv:2407.13168)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct, structs
+
+from newskills.base.errors import DataError
+from newskills.base.protocols import Kit
+from newskills.base.records import Attempt, Request, Row, Sample
+from newskills.graders.code.extract import extract_code
+from newskills.solve.chat import MAIN, ask
+from newskills.solve.parts import SolverParts
+
+_SUMS = (
+    "num_generated_tokens",
+    "num_reasoning_tokens",
+    "num_answer_tokens",
+    "num_input_tokens",
+    "generation_time",
+)
+
+
+class SciCodeConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++solver_config.*` of the solver `scicode`."""
+
+    with_background: Annotated[bool, Meta(description="tell the scientific background of each step")] = True
+
+
+class SciCodeSolver:
+    """Row: `required_dependencies`; `sub_steps`: step_number, function_header, description and background.
+
+    Written: `steps`, step number → code, and all answers one after the other under the generation key.
+    """
+
+    Config = SciCodeConfig
+
+    def __init__(self, parts: SolverParts, config: SciCodeConfig = SciCodeConfig()) -> None:  # noqa: B008 - frozen
+        self._chat = parts.chat
+        self._config = config
+
+    def request(self, sample: Sample) -> Request:
+        """The first step. Raises DataError for a row without steps."""
+        if not isinstance(sample.row.get("sub_steps"), list) or not sample.row["sub_steps"]:
+            raise DataError(f"Record {sample.id} has no list of sub_steps.")
+        request = self._ask(sample, {})
+        request.solver = {"scicode": structs.asdict(self._config), "sub_steps": sample.row["sub_steps"]}
+        return request
+
+    async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
+        codes: Row = {}
+        told: list[Row] = []
+        for step in sample.row["sub_steps"]:
+            asked = self._ask(sample, codes)
+            reply = await ask(kit.models[MAIN], asked)
+            attempt = await self._chat.attempt(sample, asked, reply, self._chat.text(reply))
+            told.append(attempt.fields)
+            codes[str(step["step_number"])] = extract_code(str(attempt.fields[self._chat.generation_key])).code
+        return Attempt(sample_id=sample.id, key=request.key(), fields={**self._together(told), "steps": codes})
+
+    def _ask(self, sample: Sample, codes: Row) -> Request:
+        """For the step that follows those in `codes`."""
+        steps = sample.row["sub_steps"]
+        done = [f"{self._told(step)}\n\n{codes[str(step['step_number'])]}" for step in steps[: len(codes)]]
+        following = steps[len(codes)]
+        row = {
+            **sample.row,
+            "problem_steps_str": "\n\n".join(done) or "(nothing yet)",
+            "next_step_str": f"{self._told(following)}\n\n{following['function_header']}",
+            "dependencies": sample.row["required_dependencies"],
+        }
+        return self._chat.request(Sample(id=sample.id, row=row))
+
+    def _told(self, step: Row) -> str:
+        background = str(step.get("step_background") or "") if self._config.with_background else ""
+        return "\n".join(part for part in (str(step["step_description_prompt"]), background) if part)
+
+    def _together(self, told: list[Row]) -> Row:
+        key = self._chat.generation_key
+        sums = {name: sum(fields[name] for fields in told) for name in _SUMS if all(name in each for each in told)}
+        started = {name: told[0][name] for name in ("generation_start_time",) if name in told[0]}
+        return {**told[-1], **sums, **started, key: "\n\n".join(str(fields[key]) for fields in told)}
