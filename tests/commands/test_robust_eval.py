@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import sys
 
+import msgspec
 import pytest
-from tests.commands.clusters import BENCHMARK, RIGHT, Place
+from tests.commands.clusters import BENCHMARK, RIGHT, SERVED, Place, reachable_server
 from tests.commands.running import ns, rows_of
+from tests.launch.slurm_cluster import require_cluster
 from tests.server import Answer, Fault, Script
 
 from newskills import robust_eval
@@ -159,3 +162,41 @@ def test_one_pipeline_for_all_prompts(tmp_path, fake_server, monkeypatch):
         monkeypatch.setenv(name, value)
     with pytest.raises(NewskillsError, match=r"no file none\.yaml"):
         robust_eval(benchmarks="./sums.py", prompt_set_config="./none.yaml", model="fake", server_type="vllm")
+
+
+def test_one_server_for_all_prompts(here):
+    script = msgspec.json.encode(Script(answer=ANSWERS)).decode()
+    done = ns(
+        "ns robust_eval --server_type=generic --model=fake --server_gpus=0 --benchmarks=./sums.py --data_dir=data "
+        "--output_dir=out --prompt_set_config=./set.yaml",
+        f"--server_entrypoint={sys.executable} {SERVED}",
+        f"--server_args=--script '{script}'",
+        cwd=here,
+    )
+    assert done.returncode == 0, done.stderr
+    said = "".join(path.read_text() for path in (here / "out").rglob("*.log"))
+    assert said.count("serves on this machine") == 1
+    found = json.loads((here / "out/summarize_robustness/metrics.json").read_text())["own-sums"]
+    assert (found["all_prompts"]["min"], found["all_prompts"]["max"]) == pytest.approx((80, 100))
+    assert (found["num_seeds"], found["prompts"]["plain"]["consistency_rate"]) == (1, None)
+
+
+def test_on_slurm(tmp_path):
+    require_cluster()
+    place = Place(tmp_path)
+    place.config("real", "executor: slurm\ndefault_timeout: 00:10:00")
+    prompts(tmp_path)
+    with reachable_server(Script(answer=ANSWERS)) as server:
+        words = line(server, "--cluster=real --expname=wordings").replace("--data_dir=data", "")
+        done = place.ns(words)
+        assert done.returncode == 0, done.stderr
+        states = place.ended("wordings")
+        assert list(states)[-1] == "summarize-robustness"
+        assert len(states) == 2 * 3 + 1
+        assert set(states.values()) == {"completed"}, (states, place.logs("wordings"))
+        found = json.loads((tmp_path / "out/summarize_robustness/metrics.json").read_text())["own-sums"]
+        assert found["all_prompts"]["avg"] == pytest.approx(90)
+        assert found["all_prompts"]["num_runs"] == 4
+        again = place.ns(words)
+        assert "nothing is left to do" in again.stderr
+        assert len(server.records) == 40

@@ -15,6 +15,7 @@ from newskills.solve.claims import next_step, split_claims
         ("None.", []),
         ("**NONE**", []),
         ("I cannot.", None),
+        ("\n" * 100_000 + " " * 100_000 + "-" * 100_000, None),
         ("", None),
     ],
 )

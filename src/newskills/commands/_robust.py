@@ -168,10 +168,12 @@ def wordings_of(parsed: Parsed[Options], there: Paths | None = None) -> tuple[li
     for run in spec.runs:
         taken: set[str] = set()
         for variant in _variants(run, prompts):
-            stem = Path(variant.prompt_config).name.removesuffix(".yaml")
+            stem = Path(variant.prompt_config).name.removesuffix(".yaml").removesuffix(".yml")
             if stem in taken:
                 raise ConfigError(f"{run.name}: two prompts are called {stem}, and so would be their folders.")
             taken.add(stem)
+            if there is not None and variant.prompt_config.endswith((".yaml", ".yml")):
+                variant = replace(variant, prompt_config=there.code(variant.prompt_config))
             found.append(_wording(base, spec, run, variant, folder / run.name / stem))
     return found, judges
 

@@ -30,7 +30,7 @@ AT_ONCE = 8
 """Claims of one answer that are looked up at the same time."""
 NOTHING_FOUND = "(nothing yet)"
 LONGEST_QUERY = 400
-_CLAIM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+(\S.*)$", re.MULTILINE)
+_CLAIM = re.compile(r"^[ \t]*(?:[-*•]|\d{1,3}[.)])[ \t]+(\S.*)$", re.MULTILINE)
 _NONE = re.compile(r"[\s*_.\"]*none[\s*_.\"]*", re.IGNORECASE)
 _STEP = re.compile(r"^[\s*_>#-]{0,8}(search|verdict)[\s*_]{0,4}:[\s*_]{0,4}(\S.*)$", re.IGNORECASE | re.MULTILINE)
 _VERDICT = re.compile(r"(not[ _-]supported|supported|irrelevant)\b", re.IGNORECASE)
