@@ -19,6 +19,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "do the work": {
         "prepare_data": "fetch and normalise benchmark data",
         "mirror": "make or check a folder of benchmark data for machines without a network",
+        "validate": "check benchmarks without a model: rows, prompts, replies of known worth",
         "generate": "run a model over a JSONL file",
         "eval": "evaluate a model on benchmarks",
         "robust_eval": "evaluate a model with many wordings of the prompts",

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns validate`: the benchmarks of the mirror are as they should be, and broken ones are found."""
+
+import json
+
+import pytest
+from tests.commands.running import ns
+
+HERE = """
+from newskills.base.benchmark import Benchmark, Judge
+from newskills.base.records import Score
+from newskills.benchmarks.text import choices
+
+ANIMALS = ("ant", "bee", "cow", "dog")
+
+def asked(fields, name, **more):
+    def rows(split):
+        return [{"problem": f"What is {n} + {n}?", **fields(n)} for n in range(100)]
+    kind = {"prompt": "generic/math", "items": {"test": 100}} | more
+    return Benchmark(name=name, category="own", title="Sums", generate_rows=rows, **kind)
+
+def option(letter):
+    return lambda n: {**choices(f"Which animal is number {n}?", ANIMALS), "expected_answer": letter(n)}
+
+class Gullible:
+    name, version = "gullible", "1"
+    def grade(self, record):
+        said = "correct" if record["generation"] else "wrong"
+        return Score(outcome=said, fields={}, grader="gullible@1")
+    def gold_reply(self, record):
+        return str(record["expected_answer"])
+
+class Picky(Gullible):
+    def grade(self, record):
+        said = "correct" if record["generation"] == record["expected_answer"] else "wrong"
+        return Score(outcome=said, fields={}, grader="picky@1")
+    def same_replies(self, record):
+        return [f" {record['expected_answer']}"]
+
+def number(n):
+    return {"expected_answer": str(2 * n)}
+
+LETTERS = {"prompt": "eval/aai/mcq-4choices", "grader": "multichoice", "chance": 0.25}
+GOOD = asked(number, "good")
+OPTIONS = asked(option(lambda n: "ABCD"[n % 4]), "options", **LETTERS)
+ALWAYS_A = asked(option(lambda n: "A"), "always-a", **LETTERS)
+FEW = asked(number, "few", items={"test": 101})
+UNCLEAR = asked(lambda n: {"expected_answer": "1 or {2" if n == 7 else str(n)}, "unclear")
+MISPRINT = asked(lambda n: {"expected_answer": "1 or {2" if n == 7 else str(n)}, "misprint",
+                 misprints={"misprint-test-7": "a brace is missing"})
+NO_PROMPT = asked(number, "no-prompt", prompt="generic/default")
+GULLIBLE = asked(number, "gullible", grader=f"{__file__}::Gullible")
+PICKY = asked(number, "picky", grader=f"{__file__}::Picky")
+JUDGED = asked(number, "judged", grader="", judge=Judge())
+"""
+GOOD = ("GOOD", "OPTIONS", "MISPRINT", "JUDGED")
+WRONG = {
+    "ALWAYS_A": "'Answer: A' is right in 100 of 100 rows, chance is 25%",
+    "FEW": "test: 100 rows in place of 101",
+    "UNCLEAR": "gold: not right: unclear-test-7 (no_answer: ",
+    "NO_PROMPT": "test: 100 of 100 rows have no prompt: Field 'question' is missing",
+    "GULLIBLE": "shuffled: 100 of 100 are right, 8 could be by chance",
+    "PICKY": "mutated: not right: picky-test-",
+}
+
+
+@pytest.fixture
+def here(tmp_path):
+    (tmp_path / "own.py").write_text(HERE)
+    return tmp_path
+
+
+def test_good_ones_pass_and_what_is_known_of_them_is_told(here):
+    names = " ".join(f"./own.py::{name}" for name in GOOD)
+    done = ns(f"ns validate {names} --json found.json", cwd=here)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "4 of 4 benchmarks are as they should be" in done.stdout
+    assert "note: judged: a judge decides: only rows and prompts are checked" in done.stderr
+    found = {one["benchmark"]: one for one in json.loads((here / "found.json").read_text())}
+    assert found["good"]["shares"]["gold"] == {"right": 100, "of": 100, "unscored": 0, "limit": None}
+    assert found["good"]["shares"]["blank"] == {"right": 0, "of": 100, "unscored": 0, "limit": 0}
+    options = found["options"]["shares"]
+    assert 0 < options["constant"]["right"] <= options["constant"]["limit"] < 60
+    assert options["mutated"]["right"] == options["mutated"]["of"] > 500
+    assert found["misprint"]["exceptions"] == {"misprint-test-7": "a brace is missing"}
+    assert found["misprint"]["shares"]["gold"]["of"] == 99
+    assert found["judged"]["shares"] == {}
+
+
+def test_each_fault_is_found(here):
+    done = ns(f"ns validate {' '.join(f'./own.py::{name}' for name in WRONG)}", cwd=here)
+    assert done.returncode == 1
+    assert "0 of 6 benchmarks are as they should be" in done.stdout
+    for name, problem in WRONG.items():
+        assert f"error: {name.lower().replace('_', '-')}: {problem}" in done.stderr
+
+
+def test_words_that_make_no_sense(here):
+    for line, said in {
+        "ns validate": "Which benchmarks?",
+        "ns validate gsm8kk": "gsm8k",
+        "ns validate gsm8k --category=science": "--category chooses among all benchmarks",
+        "ns validate all --category=scienc": "science",
+        "ns validate all --max_samples=-2": "max_samples",
+    }.items():
+        done = ns(line, cwd=here)
+        assert done.returncode != 0, line
+        assert said in done.stderr, (line, done.stderr)
+
+
+def test_few_samples_and_dry_run(here):
+    done = ns("ns validate ./own.py::GOOD --max_samples=5 --json found.json", cwd=here)
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads((here / "found.json").read_text())
+    assert (found["rows"], found["sampled"], found["shares"]["gold"]["of"]) == (100, 5, 5)
+    dry = ns("ns validate ./own.py::GOOD --dry_run --json none.json", cwd=here)
+    assert (dry.returncode, (here / "none.json").exists()) == (0, False)
+    assert "good" in dry.stdout
+
+
+@pytest.mark.mirror
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_all_that_the_mirror_has(mirror, tmp_path):
+    done = ns("ns validate all --offline --json found.json", cwd=tmp_path, timeout=880)
+    assert done.returncode == 0, done.stderr
+    found = {one["benchmark"]: one for one in json.loads((tmp_path / "found.json").read_text())}
+    assert len(found) > 100
+    assert found["mmlu"]["rows"] == 14042
+    assert found["gsm8k"]["shares"]["gold"]["right"] == 200
