@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from string import ascii_uppercase
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.records import Row, Score
@@ -85,6 +86,8 @@ REPLIES["graphwalks"] = Replies(
     lambda row: f"Final Answer: [{', '.join(row['expected_answer'])}]", lambda row: f"Final Answer: [{_FAR}]"
 )
 REPLIES["translation"] = Replies(lambda row: str(row["reference"]), lambda row: _FAR)
+REPLIES["audio"] = Replies(lambda row: row.get("expected_answer", ""), lambda row: f"no {_FAR}")
+REPLIES |= dict.fromkeys(("contextasr", "contextual_earnings22"), REPLIES["audio"])
 REPLIES |= {f"{name}_multilingual": REPLIES[name] for name in ("math", "multichoice")}
 """Extended by the tests of a grader that is not here, or here by its author."""
 
@@ -99,12 +102,33 @@ JUDGED = {
 """What judges that ask several times add to a row."""
 
 
-def check_prompts(benchmark: Benchmark, rows: Iterable[Row]) -> None:
-    """The prompt fits each row, and that of the judge each row with a reply."""
-    through = PromptOverrides(prompt_format="openai")
-    asked = load_prompt(benchmark.prompt) if benchmark.prompt else load_prompt(None, through)
+def media_paths(row: Row) -> list[str]:
+    """Images and sounds of a prepared row."""
+    images = row.get("image_path") or []
+    found = [images] if isinstance(images, str) else list(images)
+    for message in row.get("messages") or ():
+        sounds = message.get("audios") or ([message["audio"]] if message.get("audio") else [])
+        found += [sound["path"] for sound in sounds]
+    return found
+
+
+def _stand_in(path: Path) -> None:
+    """A small file in place of an image or sound that a user has to fetch."""
+    from tests.prompts.files import picture, sound
+
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(sound() if path.suffix in (".wav", ".flac", ".mp3") else picture())
+
+
+def check_prompts(benchmark: Benchmark, rows: Iterable[Row], folder: Path = Path()) -> None:
+    """The prompt fits each row, and that of the judge each row with a reply; `folder`: that of the prepared file."""
+    form: Literal["ns", "openai"] = "ns" if benchmark.prompt else "openai"
+    asked = load_prompt(benchmark.prompt or None, PromptOverrides(prompt_format=form, data_dir=str(folder)))
     judged = load_prompt(benchmark.judge.prompt) if benchmark.judge else None
     for row in rows:
+        for path in media_paths(row):
+            _stand_in(folder / path)
         assert asked.messages(row)[-1].content
         if judged:
             answered = {**row, "generation": "the reply", "predicted_answer": "the answer", **JUDGED}

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Benchmarks whose data no test can have: invented rows in the exact raw schema are mapped, prompted and graded.
 
-`raw/<name>.<format>` holds them, for rows of a parquet file as JSON lines. They travel the way of real ones: a
-mirror with that one file, `prepare`, the prompt, the grader.
+`raw/<name>.<format>` holds them, for rows of a parquet file as JSON lines; where those have images or sounds, as
+`{"base64": …}`, a parquet file is made of them. They travel the way of real ones: a mirror with that one file,
+`prepare`, the prompt, the grader.
 """
 
 from __future__ import annotations
 
+import io
+from base64 import b64decode
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -17,7 +21,7 @@ from newskills.base.benchmark import Benchmark, Format, Source
 from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
-from newskills.benchmarks.data import prepare
+from newskills.benchmarks.data import prepare, split_folder
 from newskills.benchmarks.fetch import FetchOptions
 from newskills.benchmarks.generate_catalog import built_in
 
@@ -34,15 +38,38 @@ FORMATS: dict[str, Format] = {
 HOST = "fixtures.invalid"
 
 
+def _bytes(value: Any) -> Any:
+    """`{"base64": …}` → `{"bytes": …, "path": null}`, however deep."""
+    if isinstance(value, list):
+        return [_bytes(item) for item in value]
+    if isinstance(value, dict):
+        if "base64" in value:
+            return {"bytes": b64decode(value["base64"]), "path": None}
+        return {key: _bytes(item) for key, item in value.items()}
+    return value
+
+
+def _published(file: str) -> tuple[str, Format, bytes]:
+    """(name, format, content) of the raw file."""
+    path = RAW / file
+    if path.suffix != ".jsonl" or b'"base64":' not in path.read_bytes():
+        return file, FORMATS[path.suffix], path.read_bytes()
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    made = io.BytesIO()
+    parquet.write_table(arrow.Table.from_pylist([_bytes(row) for row in read_rows(path)]), made)
+    return f"{path.stem}.parquet", "parquet", made.getvalue()
+
+
 def _prepared(file: str, folder: Path) -> tuple[Benchmark, list[Row]]:
     """The benchmark that `file` is named after, and the rows of all splits that it makes of it."""
     benchmark = get_benchmark(Path(file).stem)
     known = {source.split: source for source in reversed(benchmark.sources)}
+    name, form, content = _published(file)
     sources = [
         Source(
             split=split,
-            url=f"https://{HOST}/{file}",
-            format=FORMATS[Path(file).suffix],
+            url=f"https://{HOST}/{name}",
+            format=form,
             columns=source.columns,
             records=source.records,
         )
@@ -50,7 +77,7 @@ def _prepared(file: str, folder: Path) -> tuple[Benchmark, list[Row]]:
     ]
     mirror = folder / "mirror"
     (mirror / HOST).mkdir(parents=True)
-    (mirror / HOST / file).write_bytes((RAW / file).read_bytes())
+    (mirror / HOST / name).write_bytes(content)
     done = prepare(
         structs.replace(benchmark, sources=tuple(sources)),
         data_dir=folder / "data",
@@ -66,7 +93,7 @@ def _prepared(file: str, folder: Path) -> tuple[Benchmark, list[Row]]:
 @pytest.mark.parametrize("file", FIXTURES)
 def test_invented_rows_are_mapped_prompted_and_graded(file: str, tmp_path: Path) -> None:
     benchmark, rows = _prepared(file, tmp_path)
-    check_prompts(benchmark, rows)
+    check_prompts(benchmark, rows, split_folder(benchmark, tmp_path / "data"))
     if can_grade(benchmark):
         right = scores(benchmark, rows, right=True)
         assert {identity: score.outcome for identity, score in right.items()} == dict.fromkeys(right, "correct")
