@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Issues of repositories to be resolved by a patch: SWE-bench (Jimenez et al. 2024, arXiv:2310.06770) and relatives."""
+
+from collections.abc import Callable
+
+from newskills.base.benchmark import Benchmark, Source
+from newskills.base.records import Row
+
+_COMMIT = "9fa561428aeef6406f534c8370c670f9ce51c630"
+_DATA = f"https://raw.githubusercontent.com/SWE-bench/SWE-bench/{_COMMIT}/data"
+_IMAGES = "docker://swebench/sweb.eval.x86_64.{instance_id}"
+_OWN_IMAGES = "docker://{docker_image}"
+_LANGUAGES = {
+    "c": "jqlang/jq micropython/micropython redis/redis valkey-io/valkey",
+    "c++": "fmtlib/fmt nlohmann/json",
+    "go": "caddyserver/caddy gin-gonic/gin gohugoio/hugo hashicorp/terraform prometheus/prometheus",
+    "java": "apache/druid apache/lucene google/gson javaparser/javaparser projectlombok/lombok reactivex/rxjava",
+    "javascript": "axios/axios babel/babel facebook/docusaurus immutable-js/immutable-js mrdoob/three.js "
+    "preactjs/preact vuejs/core",
+    "php": "briannesbitt/carbon laravel/framework php-cs-fixer/php-cs-fixer phpoffice/phpspreadsheet",
+    "ruby": "faker-ruby/faker fastlane/fastlane fluent/fluentd jekyll/jekyll jordansissel/fpm rubocop/rubocop",
+    "rust": "astral-sh/ruff burntsushi/ripgrep nushell/nushell sharkdp/bat tokio-rs/axum tokio-rs/tokio "
+    "uutils/coreutils",
+}
+_LANGUAGE_OF = {repo: language for language, repos in _LANGUAGES.items() for repo in repos.split()}
+
+
+def _prepared(raw: Row, dataset: str, images: str) -> Row:
+    """Names of images have no double underscore."""
+    return {
+        "id": raw["instance_id"],
+        **raw,
+        "container_formatter": images,
+        "container_id": raw["instance_id"].replace("__", "_1776_").lower(),
+        "dataset_name": dataset,
+        "split": "test",
+    }
+
+
+def verified(raw: Row, index: int) -> Row:
+    made = _prepared(raw, "princeton-nlp/SWE-bench_Verified", _IMAGES)
+    return {**made, "repo_formatter": "https://github.com/{repo}", "language": "python"}
+
+
+def multilingual(raw: Row, index: int) -> Row:
+    made = _prepared(raw, "SWE-bench/SWE-bench_Multilingual", _IMAGES)
+    return {**made, "language": _LANGUAGE_OF[raw["repo"].lower()]}
+
+
+def pro(raw: Row, index: int) -> Row:
+    """What the patch must offer belongs to the problem."""
+    problem = "\n\n".join(
+        (
+            raw["problem_statement"],
+            f"Requirements:\n{raw['requirements']}",
+            f"New interfaces introduced:\n{raw['interface']}",
+        )
+    )
+    return {
+        **_prepared(raw, "ScaleAI/SWE-bench_Pro", _OWN_IMAGES),
+        "problem_statement": problem,
+        "language": raw["repo_language"],
+        "docker_image": f"jefzda/sweap-images:{raw['dockerhub_tag']}",
+        "container_id": raw["dockerhub_tag"],
+        "container_repo_dir": "/app",
+    }
+
+
+def rebench(raw: Row, index: int) -> Row:
+    """Each row names its image."""
+    made = _prepared(raw, "nebius/SWE-rebench-leaderboard", _OWN_IMAGES)
+    return {**made, "container_id": raw["docker_image"]}
+
+
+def _benchmark(
+    name: str, title: str, source: Source, row: Callable[[Row, int], Row], items: int, **fields: object
+) -> Benchmark:
+    return Benchmark(
+        name=name,
+        category="software-engineering",
+        title=title,
+        sources=(source,),
+        row=row,
+        split="default",
+        prompt="eval/swe-bench/issue",
+        grader="",
+        metric="swe-bench",
+        solver="software_agent",
+        items={"default": items} if items else {},
+        **{"homepage": "https://www.swebench.com", "citation": "arXiv:2310.06770", **fields},  # type: ignore[arg-type]
+    )
+
+
+_TRAP = "Agents and the tests run in containers outside of newskills: it prepares the data and counts the reports."
+
+BENCHMARKS = (
+    _benchmark(
+        "swe-bench",
+        "SWE-bench Verified: issues of Python projects",
+        Source(
+            split="default",
+            url=f"{_DATA}/SWE-bench_Verified/test.parquet",
+            format="parquet",
+            revision=_COMMIT,
+            sha256="9cf3c8d406a3878dffdec80e1933b2601d00fd5868aabbe6f268c0a29484f21a",
+        ),
+        verified,
+        500,
+        aliases=("swe-bench-verified",),
+        licence="MIT",
+        traps=(_TRAP, "FAIL_TO_PASS and PASS_TO_PASS are lists written as JSON texts."),
+    ),
+    _benchmark(
+        "swe-bench-multilingual",
+        "SWE-bench Multilingual: issues of projects in nine languages",
+        Source(
+            split="default",
+            url=f"{_DATA}/SWE-bench_Multilingual/test.parquet",
+            format="parquet",
+            revision=_COMMIT,
+            sha256="f71dbee835fb3fd7d3b4b04334dab3f2c0ec16c518fb76b888d9d03d0a637904",
+        ),
+        multilingual,
+        300,
+        licence="MIT",
+        traps=(_TRAP, "FAIL_TO_PASS and PASS_TO_PASS are lists, not texts."),
+    ),
+    _benchmark(
+        "swe-bench-pro",
+        "SWE-bench Pro: long tasks in larger projects",
+        Source(split="default", hf="ScaleAI/SWE-bench_Pro", hf_split="test"),
+        pro,
+        731,
+        citation="arXiv:2509.16941",
+        unverified=True,
+        traps=(_TRAP, "Requirements and interfaces are appended to the problem statement."),
+    ),
+    _benchmark(
+        "swe-rebench",
+        "SWE-rebench: recent issues, collected month by month",
+        Source(split="default", hf="nebius/SWE-rebench-leaderboard", hf_split="test"),
+        rebench,
+        0,
+        homepage="https://swe-rebench.com",
+        citation="arXiv:2505.20411",
+        licence="CC-BY-4.0",
+        unverified=True,
+        traps=(_TRAP, "Grows every month: name the dates of the issues beside a score."),
+    ),
+)

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lean 4 proofs of given theorems."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from newskills.base.errors import SandboxError
+from newskills.base.protocols import Execution, ExecutionResult, Kit
+from newskills.base.records import Cause, Row, Score
+from newskills.graders.code.extract import Extracted, extract_code
+from newskills.graders.lean.program import (
+    Names,
+    Proof,
+    Statement,
+    new_names,
+    program,
+    read_proof,
+    read_statement,
+)
+from newskills.graders.lean.source import UNPROVED, forbidden, tokens
+from newskills.graders.replies import unanswered, unscored
+
+AXIOMS = frozenset({"propext", "Classical.choice", "Quot.sound"})
+_OUTPUT = 200_000
+_FENCE = "```"
+_ERROR = re.compile(r"main\.lean:\d+:\d+: error(?:\([^)\n]*\))?: *([^\n]*)")
+_NO_LIBRARY = re.compile(r"unknown (?:module prefix|package) |object file .{1,300} does not exist|unknown import")
+_LEAN_HELP = "name a project that has it built as ++sandbox.lean"
+_MAX_WHY = 300
+
+
+class LeanProofConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=lean4-proof`."""
+
+    timeout: Annotated[float, Meta(gt=0, description="seconds on the clock for one proof")] = 30.0
+    extract_code_mode: Annotated[
+        Literal["last", "first"], Meta(description="which block of Lean code holds the proof")
+    ] = "last"
+    restate_formal_statement: Annotated[
+        bool, Meta(description="put the proof under the record's statement, whatever the answer repeats of it")
+    ] = True
+    final_answer_key: Annotated[
+        str, Meta(description="the proof is looked for behind this text, where the answer has it")
+    ] = "**FINAL ANSWER**"
+    num_parallel_requests: Annotated[
+        int, Meta(ge=1, description="kept for older scripts: the sandbox decides how many run at once")
+    ] = 10
+
+
+class LeanProofGrader:
+    """Has Lean check the answer's proof of the record's `formal_statement` (after its `header`) in the sandbox.
+
+    Right is a proof of that very statement without errors that rests on no axiom but Lean's own three. An answer with
+    text that could run code while it is checked, or change what is assumed, is not run and counts as wrong.
+    Where Lean does not take the statement itself (no Mathlib, another version), or time or memory ran out, the answer
+    is unscored.
+    Fields written: `predicted_proof` (declarations, statement, proof), `proof_status` (completed, has_sorry, forbidden,
+    axioms, timeout, failed, no_proof, or error: the message of the compiler).
+    """
+
+    name = "lean4-proof"
+    version = "1"
+    Config = LeanProofConfig
+
+    def __init__(self, config: LeanProofConfig = LeanProofConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+        self._stamp = f"{self.name}@{self.version}"
+
+    async def grade(self, record: Row, kit: Kit) -> Score:
+        if kit.sandbox is None:
+            raise SandboxError("There is no sandbox to run Lean in.")
+        try:
+            statement = read_statement(str(record.get("header") or ""), str(record["formal_statement"]))
+        except (KeyError, ValueError) as error:
+            fields: Row = {"predicted_proof": None, "proof_status": "failed"}
+            return unscored(self._stamp, f"the record has no statement to prove: {error}", fields)
+        found = self._code(str(record.get("generation") or ""))
+        proof = (
+            read_proof(found.code, statement, restate=self.config.restate_formal_statement) if found.code else None
+        )
+        if proof is None:
+            return unanswered(self._stamp, record, {"predicted_proof": None, "proof_status": "no_proof"})
+        why = forbidden(proof.text.replace(statement.text, " ", 1))
+        if why:
+            unproved = any(f"`{word}`" in why for word in UNPROVED)
+            return self._score(proof, "has_sorry" if unproved else "forbidden", why)
+        return await self._checked(statement, proof, kit)
+
+    async def _checked(self, statement: Statement, proof: Proof, kit: Kit) -> Score:
+        assert kit.sandbox is not None
+        names = new_names()
+        execution = Execution(
+            code=program(statement, proof, names),
+            language="lean4",
+            timeout=self.config.timeout,
+            max_output_characters=_OUTPUT,
+        )
+        result = await kit.sandbox.execute(execution)
+        return self._score(proof, *verdict(result, names))
+
+    def _code(self, generation: str) -> Extracted:
+        text = (
+            generation.rpartition(self.config.final_answer_key)[2] if self.config.final_answer_key else generation
+        )
+        if self.config.extract_code_mode == "first":
+            end = text.find("</think>")
+            blocks = text[end + len("</think>") if end >= 0 else 0 :].split(_FENCE, 3)
+            text = _FENCE.join(blocks[:3]) if len(blocks) > 2 else text
+        found = extract_code(text, "lean")
+        plain = found.how == "whole" and not any(token.text in (":=", "by") for token in tokens(found.code))
+        return Extracted(code="", how="empty") if plain else found
+
+    def _score(self, proof: Proof, status: str, why: str) -> Score:
+        fields: Row = {"predicted_proof": proof.text, "proof_status": status}
+        if status in ("timeout", "failed"):
+            return Score(outcome="unscored", fields=fields, grader=self._stamp, why=why, cause="grader")
+        right = status == "completed"
+        cause: Cause | None = None if right else "model"
+        return Score(
+            outcome="correct" if right else "wrong", fields=fields, grader=self._stamp, why=why, cause=cause
+        )
+
+
+def verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
+    """(`proof_status`, reason) by what Lean said. What stands before the mark is not the answer's doing."""
+    if result.status == "timeout":
+        return "timeout", f"Lean was not done after {result.seconds:.0f} s"
+    if result.status not in ("completed", "failed"):
+        return "failed", f"Lean could not finish ({result.status.replace('_', ' ')})"
+    said = f"{result.stdout}\n{result.stderr}".replace("\r", "")
+    mark = re.search(_axioms_of(names.mark), said)
+    before = _ERROR.search(said[: mark.start()] if mark else said)
+    if before or mark is None:
+        return "failed", _not_taken(before[1] if before else said.strip())
+    answer = said[mark.end() :]
+    error = _ERROR.search(answer)
+    if error or result.status == "failed":
+        message = _without(error[1] if error else "Lean gave no reason", names)
+        return f"error: {message}", message
+    return _by_axioms(re.findall(_axioms_of(names.final), answer))
+
+
+def _axioms_of(name: str) -> str:
+    """The line of `#print axioms`, whose list may go over several lines."""
+    return rf"'(?:[^'\n]{{0,200}}\.)?{name}' (?:does not depend on any axioms|depends on axioms: \[([^\]]*)\])"
+
+
+def _by_axioms(found: list[str]) -> tuple[str, str]:
+    if len(found) != 1:
+        return "error: no report", "Lean did not come to the report on the axioms"
+    used = {name.strip() for name in found[0].split(",") if name.strip()}
+    if "sorryAx" in used:
+        return "has_sorry", "the proof rests on `sorry`"
+    if used - AXIOMS:
+        return "axioms", f"the proof rests on {', '.join(sorted(used - AXIOMS))}"
+    return "completed", "Lean accepts the proof"
+
+
+def _not_taken(message: str) -> str:
+    shown = message[:_MAX_WHY] or "no message"
+    if _NO_LIBRARY.search(message):
+        return f"a library is missing ({shown}); {_LEAN_HELP}"
+    return f"Lean does not take the statement itself: {shown}"
+
+
+def _without(message: str, names: Names) -> str:
+    """Without names that differ from run to run."""
+    for name in (names.asked, names.final, names.mark):
+        message = message.replace(name, "_")
+    return message[:_MAX_WHY]
