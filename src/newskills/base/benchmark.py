@@ -68,7 +68,8 @@ class Source(Struct, frozen=True, kw_only=True):
     url         https address of a file or archive; `{a,b}` in it = several files, read in that order
     path        the same on this machine, or a folder with `members`; relative to the file in which `row` is defined
     hf          data set on the Hugging Face hub, with `config` and `hf_split` (read as parquet), each of which may
-                hold `{a,b}`; rows of several get `_hf`, `_config` and `_split`; `config/split` names both at once
+                hold `{a,b}`; rows of several get `_config` and `_split`, those of several sets `_hf`; `config`
+                may name its split, too (`clean/test.clean`)
     github      `owner/repository`, of whose files those that match `members` are read, at `ref` (branch or tag)
     revision    commit that is fetched in place of `ref`, or of the branch named in `url`
     members     glob (`*` matches `/` too; `{a,b}`) of members of an archive or repository, in sorted order
