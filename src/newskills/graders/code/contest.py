@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Olympiad and contest problems with subtasks and points: IOI, CCC, ICPC. The tests are the user's own."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from newskills.base.errors import DataError
+from newskills.base.protocols import Sandbox
+from newskills.base.records import Row
+from newskills.graders.code.base import CodeGrader, Finding, not_built, unjudged
+from newskills.graders.code.programs import CHAINS, Job, Run, batches, run_job
+from newskills.graders.code.stdio import same_text
+
+_CHECKER = ("g++", "-O2", "-std=c++17", "-w", "-o", "program", "checker.cpp")
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """One test."""
+
+    input: str
+    output: str
+
+
+class Subtask(Struct, frozen=True, kw_only=True):
+    """Tests that bring `score` points together.
+
+    grader_files   [path, text] compiled with the answer (C++) or laid beside it (headers)
+    checker        C++ program called with input, output and answer file; prints points from 0 to 1, or ends with
+                   code 0 for right; without one outputs are compared, blanks at the ends of lines aside
+    time_limit     CPU seconds of one test
+    """
+
+    tests: dict[str, Case]
+    score: float = 1.0
+    grader_files: list[tuple[str, str]] = []
+    checker: str = ""
+    time_limit: float = 0.0
+
+
+class ContestConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=ioi`, `icpc` and `ccc`."""
+
+    test_file: Annotated[
+        str, Meta(description="JSON: problem name → subtask → {score, tests: {name: {input, output}}, checker, …}")
+    ] = "test_metadata.json"
+    language: Annotated[Literal["cpp", "python"], Meta(description="language of the answers")] = "cpp"
+    timeout: Annotated[float, Meta(gt=0, description="CPU seconds of a test for which the file names none")] = 10.0
+    time_scale: Annotated[float, Meta(gt=0, description="factor for the limits that the file names")] = 1.0
+    time_eval: Annotated[bool, Meta(description="kept for older scripts")] = False
+    test_batch_size: Annotated[int, Meta(description="kept for older scripts; the sandbox decides")] = 16
+    num_workers: Annotated[int, Meta(description="kept for older scripts; the sandbox decides")] = 16
+    overwrite: Annotated[bool, Meta(description="kept for older scripts")] = False
+
+
+class ContestGrader(CodeGrader):
+    """Row: `name` of the problem. Fields written: `test_case_results`, subtask → {score, outputs}; `score`, their sum.
+
+    A subtask is worth its points times the worst of its tests. Right is an answer that has all points.
+    """
+
+    name: ClassVar[str] = "contest"
+    Config = ContestConfig
+
+    def __init__(self, config: ContestConfig = ContestConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+
+    def language(self, record: Row) -> str:
+        return self.config.language
+
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+        try:
+            problems = read_tests(self.config.test_file)
+        except DataError as error:
+            return unjudged(str(error), "data")
+        subtasks = problems[str(record["name"])]
+        results: Row = {}
+        for name, subtask in subtasks.items():
+            found = await self._subtask(code, subtask, sandbox)
+            if isinstance(found, Finding):
+                compiles = {"test_case_results": {}, "score": 0.0, "compiled": found.passed is None}
+                return found if found.passed is None else msgspec.structs.replace(found, fields=compiles)
+            worst = min(found.values())
+            outputs = [{"test_name": test, "score": points} for test, points in found.items()]
+            results[name] = {"score": subtask.score * worst, "outputs": outputs}
+        total, most = (
+            sum(each["score"] for each in results.values()),
+            sum(each.score for each in subtasks.values()),
+        )
+        fields: Row = {"test_case_results": results, "score": total, "compiled": True}
+        return Finding(passed=total >= most, why=f"{total:g} of {most:g} points", fields=fields)
+
+    async def _subtask(self, code: str, subtask: Subtask, sandbox: Sandbox) -> dict[str, float] | Finding:
+        """Test → points from 0 to 1; a finding where the answer cannot be built or judged."""
+        if not subtask.tests:
+            raise ValueError("a subtask has no tests")
+        points: dict[str, float] = {}
+        left = list(subtask.tests.items())
+        for part in batches([case.input for _, case in left]):
+            ran = await run_job(self._job(code, part, subtask), sandbox)
+            if (finding := not_built(ran)) is not None:
+                return finding
+            for (test, case), run in zip(left[: len(part)], ran.runs, strict=False):
+                value = await self._points(run, case, subtask, sandbox)
+                if isinstance(value, Finding):
+                    return value
+                points[test] = value
+            left = left[len(part) :]
+        return {test: points.get(test, 0.0) for test in subtask.tests}
+
+    def _job(self, code: str, inputs: list[str], subtask: Subtask) -> Job:
+        chain = CHAINS[self.config.language]
+        files = dict(subtask.grader_files)
+        if any(path.startswith("/") or ".." in path.split("/") for path in files):
+            raise ValueError("a grader file lies outside of its folder")
+        further = [path for path in files if path.endswith((".cpp", ".cc"))]
+        limit = subtask.time_limit * self.config.time_scale or self.config.timeout
+        return Job(
+            files={**files, chain.file: code},
+            build=tuple((*step, *further) for step in chain.build),
+            run=chain.run,
+            inputs=inputs,
+            cpu=limit,
+            stop=False,
+        )
+
+    async def _points(self, run: Run, case: Case, subtask: Subtask, sandbox: Sandbox) -> float | Finding:
+        if not run.well:
+            return 0.0
+        if not subtask.checker:
+            return float(same_text(run.out, case.output))
+        texts = {"input.txt": case.input, "output.txt": run.out, "answer.txt": case.output}
+        files = {**dict(subtask.grader_files), "checker.cpp": subtask.checker, **texts}
+        command = ("./program", *texts)
+        ran = await run_job(Job(files=files, build=(_CHECKER,), run=command, inputs=[""], cpu=30.0), sandbox)
+        if ran.missing or ran.build is not None:
+            return unjudged(f"the checker cannot be built: {ran.missing or ran.build}", "data")
+        told = ran.runs[0]
+        first = told.out.split()[:1]
+        try:
+            return min(1.0, max(0.0, float(first[0])))
+        except (IndexError, ValueError):
+            return float(told.well)
+
+
+class IOIGrader(ContestGrader):
+    """International Olympiad in Informatics."""
+
+    name: ClassVar[str] = "ioi"
+
+
+class ICPCGrader(ContestGrader):
+    """International Collegiate Programming Contest: the subtasks `sample` and `test`."""
+
+    name: ClassVar[str] = "icpc"
+
+
+class CCCGrader(ContestGrader):
+    """Canadian Computing Competition."""
+
+    name: ClassVar[str] = "ccc"
+
+
+def read_tests(place: str) -> dict[str, dict[str, Subtask]]:
+    """The user's file. Raises DataError."""
+    path = Path(place)
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError as error:
+        raise DataError(
+            f"Cannot read the tests {path}: {error.strerror}. Name them: ++eval_config.test_file."
+        ) from error
+    return _read(path, changed)
+
+
+@lru_cache(maxsize=2)
+def _read(path: Path, changed: int) -> dict[str, dict[str, Subtask]]:
+    try:
+        found: Any = msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, Subtask]])
+    except (msgspec.DecodeError, OSError) as error:
+        raise DataError(f"{path} is no file of tests: {error}.") from error
+    if not found:
+        raise DataError(f"{path} has no problems.")
+    tests: dict[str, dict[str, Subtask]] = found
+    return tests

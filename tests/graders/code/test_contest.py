@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Points of subtasks, with the contest's own checkers and grader files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.graders.code.running_any import fenced, graded
+
+from newskills.base.records import Row
+from newskills.metrics import make_metric
+
+pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
+NEAR = (
+    "#include <cmath>\n#include <cstdio>\n#include <fstream>\nint main(int, char** v) {\n"
+    "  double a = 0, b = 0; std::ifstream(v[2]) >> a; std::ifstream(v[3]) >> b;\n"
+    '  std::puts(a == b ? "1" : std::fabs(a - b) <= 1 ? "0.5" : "0");\n}'
+)
+TESTS = {
+    "sum": {
+        "small": {"score": 30, "tests": {"1": {"input": "1 2", "output": "3\n"}, "2": {"input": "0 0", "output": "0"}}},
+        "large": {"score": 70, "tests": {"3": {"input": "5000000000 1", "output": "5000000001"}}},
+    },
+    "near": {"all": {"score": 10, "checker": NEAR, "tests": {"1": {"input": "1 2", "output": "3"}}}},
+    "called": {
+        "all": {
+            "score": 5,
+            "grader_files": [
+                ["add.h", "long long add(long long, long long);"],
+                ["grader.cpp", '#include "add.h"\n#include <iostream>\n'
+                 "int main() { long long a, b; std::cin >> a >> b; std::cout << add(a, b); }"],
+            ],
+            "tests": {"1": {"input": "1 2", "output": "3"}},
+        }
+    },
+}  # fmt: skip
+SUM = "#include <iostream>\nint main() {{ {} a, b; std::cin >> a >> b; std::cout << a + b + {}; }}"
+
+
+@pytest.fixture
+def test_file(tmp_path: Path) -> str:
+    path = tmp_path / "tests.json"
+    path.write_text(json.dumps(TESTS))
+    return str(path)
+
+
+def answer(name: str, code: str, **more: Any) -> Row:
+    return {"id": name, "name": name, "generation": fenced(code, "cpp"), **more}
+
+
+def test_points(test_file: str) -> None:
+    rows = [
+        answer("sum", SUM.format("long long", 0)),
+        answer("sum", SUM.format("unsigned", 0)),
+        answer("sum", "int main() {"),
+        answer("sum", "#include <cstdlib>\nint main() { abort(); }"),
+        answer("near", SUM.format("int", 0)),
+        answer("near", SUM.format("int", 1)),
+        answer("called", '#include "add.h"\nlong long add(long long a, long long b) { return a + b; }'),
+        answer("unknown", "int main() {}"),
+    ]
+    scores = graded("ioi", rows, test_file=test_file)
+    assert [score.outcome for score in scores] == [
+        "correct", "wrong", "wrong", "wrong", "correct", "wrong", "correct", "unscored",
+    ]  # fmt: skip
+    assert [score.fields.get("score") for score in scores] == [100, 30, 0, 0, 10, 5, 5, None]
+    assert [score.fields.get("compiled") for score in scores[:4]] == [True, True, False, True]
+    for name, wanted in (
+        ("ioi", {"total_score": 115}),
+        ("icpc", {"solved": 3, "average_number_of_runs": pytest.approx(7 / 3)}),
+        (
+            "ccc",
+            {"average_score": 32.5 + 7.5 + 5, "best_score": 115, "compile_success_rate": pytest.approx(600 / 7)},
+        ),
+    ):
+        metric = make_metric(name)
+        for row, score in zip(rows[:7], scores, strict=False):
+            metric.update([{**row, **score.fields, "outcome": score.outcome}])
+        found = metric.metrics()["pass@1"]
+        assert {key: found[key] for key in wanted} == wanted, name
+
+
+def test_without_tests_nothing_is_judged(tmp_path: Path) -> None:
+    (tmp_path / "broken.json").write_text("[]")
+    for place in ("absent.json", "broken.json"):
+        (score,) = graded("ccc", [answer("sum", "int main() {}")], test_file=str(tmp_path / place))
+        assert (score.outcome, score.cause) == ("unscored", "data")
+        assert place in score.why
