@@ -30,13 +30,14 @@ BENCHMARK = Benchmark(
     sources=tuple(
         Source(split=split, url=f"{_HOME}{name}.jsonl", revision=_COMMIT, sha256=sha256)
         for split, (name, sha256) in _FILES.items()
-    ),
+    )
+    + (Source(split="test_aai", url=f"{_HOME}{{problems_all,problems_dev}}.jsonl", revision=_COMMIT),),
     row=row,
     prompt="eval/scicode/background",
     solver="scicode",
     grader="scicode",
     metric="scicode",
-    items={"test": 65, "dev": 15},
+    items={"test": 65, "dev": 15, "test_aai": 80},
     licence="Apache-2.0",
     homepage="https://scicode-bench.github.io",
     citation="arXiv:2407.13168",
