@@ -21,7 +21,9 @@ from newskills.base.store import read_rows
 from newskills.benchmarks import Places, expand, get_benchmark, get_group
 from newskills.benchmarks.data import load_rows, prepare
 from newskills.benchmarks.fetch import FetchOptions
+from newskills.benchmarks.ruler import second
 from newskills.benchmarks.ruler.build import make
+from newskills.benchmarks.ruler.second import make as make_second
 from newskills.benchmarks.ruler.tasks import TASKS, Article, Made, Material, build
 from newskills.cli import main
 from newskills.graders import make_grader
@@ -199,8 +201,6 @@ def test_folders_of_the_second_version(tmp_path: Path) -> None:
     assert (member.grader, member.metric, member.grader_config) == ("ruler2", "ruler2", {"match_type": "part"})
     (row,) = read_rows(load_rows(member, "test", tmp_path))
     assert make_grader("ruler2", {"match_type": "part"}).grade({**row, "generation": "Ann"}).outcome == "correct"
-    with pytest.raises(ConfigError, match="not generated here yet"):
-        prepare(get_benchmark("ruler2"), data_dir=tmp_path, splits=["test"])
 
 
 def test_a_setup_is_evaluated(tokenizer: Path, tmp_path: Path, fake_server) -> None:  # type: ignore[no-untyped-def]
@@ -218,3 +218,69 @@ def test_a_setup_is_evaluated(tokenizer: Path, tmp_path: Path, fake_server) -> N
     assert metrics["ruler.tiny.vt"]["pass@1"]["accuracy"] == pytest.approx(80), "four of five"
     assert model.records[0].body["messages"][-1]["role"] == "assistant"
     assert model.records[0].body["max_tokens"] in (30, 50)
+
+
+ITEMS = [second.Item(f"What is {n} times one? A. {n} B. {n + 1} C. {n + 2} D. {n + 3}", "A") for n in range(400)]
+
+
+def _fact(n: int) -> Article:
+    texts = [f"P{n}\nHer mother is M{n}.", f"M{n}\nBorn in Town {n}.", f"Q{n}\nA fish."]
+    return Article(f"Where was the mother of P{n} born?", [f"Town {n}"], texts, texts[:2])
+
+
+FACTS = [_fact(n) for n in range(100)]
+
+
+def _second(name: str, units: int = 120) -> Made:
+    material = () if name.endswith("niah_basic") else FACTS if name.startswith("qa") else ITEMS
+    return second.build(name, units, Random(name), material, 3)
+
+
+@pytest.mark.parametrize("name", second.SECOND.tasks)
+def test_the_second_version(name: str) -> None:
+    made, limits = _second(name), second.SECOND.tasks[name]
+    grader = make_grader(limits.metric, {"match_type": limits.match} if limits.match else {})
+    right = "\n\n".join(made.answers) if limits.match != "part" else made.answers[0]
+    if limits.metric == "multichoice":
+        row, right = {"expected_answer": made.answers[0]}, f"\\boxed{{{right}}}"
+    else:
+        row = {"expected_answer": made.answers}
+        assert all(answer in made.prompt for answer in made.answers)
+    assert grader.grade({**row, "generation": right}).outcome == "correct"
+    assert grader.grade({**row, "generation": "\\boxed{D} unknown"}).outcome == "wrong"
+    assert made == _second(name)
+
+
+def test_questions_with_the_same_number() -> None:
+    made = _second("mv_niah_easy")
+    number = re.findall(r"every Question (\d+)", made.prompt)[0]
+    found = re.findall(rf"Question {number}: (.*)", made.prompt)
+    assert 1 <= len(found) <= 4
+    assert found == made.answers
+    hard = _second("mv_niah_hard")
+    place, number = re.findall(r"Copy the (\w+) Question (\d+)", hard.prompt)[0]
+    listed = re.findall(rf"Question {number}: (.*)", hard.prompt)
+    assert listed[("first", "second", "third", "fourth").index(place)] == hard.answers[0]
+
+
+def test_the_last_copy_counts() -> None:
+    grader = make_grader("ruler2", {"match_type": "2steps"})
+    row = {"expected_answer": ["is it b?"]}
+    all_of_them = "Question 7: is it a?\nQuestion 7: is it b?\n\nQuestion 7: "
+    assert grader.grade({**row, "generation": f"{all_of_them}Is it b?"}).outcome == "correct"
+    assert grader.grade({**row, "generation": f"{all_of_them}Is it a?"}).outcome == "wrong"
+
+
+@pytest.mark.mirror
+def test_a_setup_of_the_second_version(mirror: Path, tokenizer: Path, tmp_path: Path) -> None:
+    options = _options(tokenizer, max_seq_length=6000, num_samples=2)
+    with pytest.raises(DataError, match="4 of 12 tasks are not there"):
+        make_second(tmp_path / "ruler2", options, FetchOptions(mirror=str(mirror), offline=True))
+    members = expand("ruler2.tiny", Places(None, tmp_path))
+    assert len(members) == 8
+    by_name = {member.name.rpartition(".")[2]: member for member in members}
+    assert by_name["mk_niah_hard"].grader == by_name["mk_niah_hard"].metric == "multichoice"
+    assert by_name["mv_niah_medium"].grader_config == {"match_type": "2steps"}
+    for member in members:
+        rows = list(read_rows(load_rows(member, "test", tmp_path)))
+        assert all(5400 < row["length"] <= 5950 for row in rows), member.name

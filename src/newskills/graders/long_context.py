@@ -16,6 +16,7 @@ from newskills.graders.replies import decided, unanswered, unscored, visible
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _FINAL = re.compile(r"final answer\s{0,4}:\s{0,4}\[([^\[\]]*)\]\W{0,8}\Z", re.IGNORECASE)
+_QUESTION = re.compile(r"question \d{1,12}")
 _LONGEST = 200_000
 _MOST_WORDS = 2_000
 
@@ -71,18 +72,29 @@ def _share(said: str, golds: Sequence[str], match: str) -> float:
     return float(any(found)) if match == "part" else sum(found) / len(found)
 
 
+class Ruler2Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=ruler2`."""
+
+    match_type: Annotated[
+        Literal["all", "part", "2steps"],
+        Meta(description="all, part: as for ruler; 2steps: all, in what follows the last 'Question <number>'"),
+    ] = "all"
+
+
 class Ruler2Grader:
     """As `ruler`, with the least word error rate beside it. Fields: also `soft_score`, 1 − WER, at least 0."""
 
     name = "ruler2"
     version = "1"
-    Config = RulerConfig
+    Config = Ruler2Config
 
-    def __init__(self, config: RulerConfig = RulerConfig()) -> None:  # noqa: B008 - frozen
+    def __init__(self, config: Ruler2Config = Ruler2Config()) -> None:  # noqa: B008 - frozen
         self.config = config
-        self._exact = RulerGrader(config)
+        self._exact = RulerGrader(RulerConfig(match_type="part" if config.match_type == "part" else "all"))
 
     def grade(self, record: Row) -> Score:
+        if self.config.match_type == "2steps":
+            record = {**record, "generation": _last_question(_said(record))}
         score = self._exact.grade(record)
         if score.outcome == "unscored":
             return unscored(f"{self.name}@{self.version}", score.why or "", {**score.fields, "soft_score": None})
@@ -95,6 +107,12 @@ class Ruler2Grader:
         return decided(
             f"{self.name}@{self.version}", score.outcome == "correct", fields, score.why or "", score.value
         )
+
+
+def _last_question(said: str) -> str:
+    """What follows the last `Question <number>`; without any, the last paragraph."""
+    starts = [found.end() for found in _QUESTION.finditer(said)]
+    return said[starts[-1] :] if starts else said.rpartition("\n\n")[2]
 
 
 def _soft(said: Sequence[str], gold: Sequence[str]) -> float:

@@ -1,34 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RULER's second version: twelve tasks made of nine data sets. Graded here; made by the reference system."""
+"""RULER's second version: keys, questions of MMLU and documents of HotpotQA in long texts, in four levels each."""
 
 from collections.abc import Iterator
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
+from newskills.benchmarks.ruler.second import make
 
 
 def rows(split: str) -> Iterator[Row]:
     raise ConfigError(
-        "The tasks of RULER 2 are not generated here yet. Those that the reference system has made are evaluated as "
-        "they are: put its folder ruler2/<setup> into the data directory.",
-        hint="Then: ns eval --benchmarks=ruler2.<setup>. RULER itself is generated: ns prepare_data ruler --setup=…",
+        "RULER 2 is generated for a tokenizer and a length: give --setup (a name for both), --tokenizer_path and "
+        "--max_seq_length.",
+        hint="ns prepare_data ruler2 --setup=mine_32k --tokenizer_path=/models/mine --max_seq_length=32768, then "
+        "ns eval --benchmarks=ruler2.mine_32k",
     )
 
 
 BENCHMARK = Benchmark(
     name="ruler2",
     category="long-context",
-    title="RULER 2: twelve tasks, made by the reference system",
+    title="RULER 2: 12 tasks in texts of any length, generated",
     generate_rows=rows,
+    build=make,
     prompt="generic/default",
     grader="ruler2",
     metric="ruler2",
-    licence="mixed (nine data sets)",
+    items={"test": 1200},
+    licence="MIT (MMLU), CC-BY-SA-4.0 (HotpotQA)",
     homepage="https://github.com/NVIDIA-NeMo/Skills",
-    unverified=True,
     traps=(
-        "There is no generator here: bring the folder ruler2/<setup> that the reference system has made.",
-        "accuracy is the share of right texts in the reply, soft_accuracy counts words (1 − WER).",
+        "Scores hold for a tokenizer, a length and a seed: they are recorded beside the data.",
+        "Levels are those of the reference system, the words are ours; questions to hide among come from MMLU's test "
+        "split, documents from HotpotQA's validation split, not from their training splits.",
+        "accuracy is the share of right texts in the reply, soft_accuracy counts words (1 − WER); mk_niah_medium and "
+        "mk_niah_hard are multiple choice (symbolic_correct).",
+        "Folders ruler2/<setup> that the reference system has made are evaluated as they are.",
     ),
 )

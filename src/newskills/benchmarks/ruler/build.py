@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from random import Random
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import atomic_write, write_json, write_rows
 from newskills.benchmarks.fetch import Fetcher, FetchOptions
-from newskills.benchmarks.ruler.tasks import TASKS, Article, Made, Material, Task, build
+from newskills.benchmarks.ruler.tasks import TASKS, Article, Made, Material, build
 from newskills.benchmarks.sources import opened
 from newskills.config.settings import read_config
 
@@ -41,7 +41,7 @@ _MOST_SHRINKING = 200
 
 
 class RulerOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Options of `ns prepare_data ruler`."""
+    """Options of `ns prepare_data ruler` and `ruler2`."""
 
     setup: Annotated[str, Meta(description="name for this tokenizer and length")]
     tokenizer_path: Annotated[str, Meta(description="folder, tokenizer.json or name on the hub")]
@@ -57,14 +57,40 @@ class RulerOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     haystack_file: Annotated[str, Meta(description="text for the tasks that hide in essays")] = ""
 
 
+class Limits(NamedTuple):
+    """tokens kept for the answer, the metric's name (its grader is called the same), how its texts count."""
+
+    tokens: int
+    metric: str
+    match: str = ""
+
+
+class Family(NamedTuple):
+    """Tasks that are made alike.
+
+    material   (task, options, how to fetch) → (what it is made of, where that came from)
+    build      (task, units of haystack, random, material, index) → sample
+    """
+
+    name: str
+    tasks: Mapping[str, Limits]
+    material: Callable[[str, RulerOptions, Fetcher], tuple[Any, Row]]
+    build: Callable[[str, int, Random, Any, int], Made]
+
+
 def make(folder: Path, given: Row, fetch: FetchOptions) -> list[str]:
     """Writes the benchmarks of a setup to `folder/<setup>`; returns the group's name.
 
     Raises ConfigError for options; DataError at the end, where documents for a task cannot be had: the others are
     there, and the group is of those.
     """
-    options = read_config(RulerOptions, given, "options of ruler")
-    names = _checked(options)
+    return make_family(FIRST, folder, given, fetch)
+
+
+def make_family(family: Family, folder: Path, given: Row, fetch: FetchOptions) -> list[str]:
+    """`make` for any family of tasks."""
+    options = read_config(RulerOptions, given, f"options of {family.name}")
+    names = _checked(options, family)
     from newskills.models.tokenizer import HFTokenizer
 
     tokenizer = HFTokenizer(options.tokenizer_path)
@@ -73,36 +99,36 @@ def make(folder: Path, given: Row, fetch: FetchOptions) -> list[str]:
     done, problems = [], []
     for name in names:
         try:
-            material, origin = _material(TASKS[name], options, fetcher)
-            rows = list(_rows(name, options, material, lambda text: len(tokenizer.encode(text))))
+            material, origin = family.material(name, options, fetcher)
+            rows = list(_rows(family, name, options, material, lambda text: len(tokenizer.encode(text))))
         except DataError as error:
             problems.append(f"{name}: {error.message}")
             continue
-        _write_task(home, name, options, rows, origin)
+        _write_task(home / name, family, name, {"options": options, **origin}, rows)
         done.append(name)
-    _write_group(home, options.setup, done)
+    _write_group(home, f"{family.name}.{options.setup}", done)
     if problems:
         raise DataError(
             f"{len(problems)} of {len(names)} tasks are not there. {' '.join(problems)}",
-            hint=f"The others are: ns eval --benchmarks=ruler.{options.setup}",
+            hint=f"The others are: ns eval --benchmarks={family.name}.{options.setup}",
         )
-    return [f"ruler.{options.setup}"]
+    return [f"{family.name}.{options.setup}"]
 
 
-def _checked(options: RulerOptions) -> list[str]:
+def _checked(options: RulerOptions, family: Family) -> list[str]:
     if not _NAME.fullmatch(options.setup):
         raise ConfigError(f"--setup is '{options.setup}'; letters, digits, _ and - are expected.")
     wanted = [name.strip() for listed in options.tasks for name in listed.split(",")]
-    unknown = [name for name in wanted if name not in TASKS]
+    unknown = [name for name in wanted if name not in family.tasks]
     if unknown:
-        raise ConfigError(f"There is no task {', '.join(unknown)}; there are {', '.join(TASKS)}.")
-    return wanted or list(TASKS)
+        raise ConfigError(f"There is no task {', '.join(unknown)}; there are {', '.join(family.tasks)}.")
+    return wanted or list(family.tasks)
 
 
-def _material(task: Task, options: RulerOptions, fetcher: Fetcher) -> tuple[Material, Row]:
-    """(what the task is made of, where it came from)."""
+def _material(name: str, options: RulerOptions, fetcher: Fetcher) -> tuple[Material, Row]:
+    task = TASKS[name]
     if task.documents:
-        articles, url = _articles(task.documents, fetcher)
+        articles, url = articles_of(task.documents, fetcher)
         return Material(articles=articles), {"documents": url}
     if task.haystack == "essay" and options.haystack_file:
         try:
@@ -115,7 +141,8 @@ def _material(task: Task, options: RulerOptions, fetcher: Fetcher) -> tuple[Mate
     return Material(), {"haystack": "generated sentences" if task.haystack == "essay" else task.haystack}
 
 
-def _articles(documents: str, fetcher: Fetcher) -> tuple[list[Article], str]:
+def articles_of(documents: str, fetcher: Fetcher) -> tuple[list[Article], str]:
+    """The questions of `squad` or `hotpotqa` with their texts, and where they came from. Raises DataError."""
     problems = []
     for source in _SQUAD if documents == "squad" else _HOTPOT:
         try:
@@ -140,18 +167,24 @@ def _squad(rows: list[Row]) -> Iterator[Article]:
 def _hotpot(rows: list[Row]) -> Iterator[Article]:
     for row in rows:
         context = row["context"]
-        texts = zip(context["title"], context["sentences"], strict=True)
-        yield Article(row["question"], [row["answer"]], [f"{title}\n{''.join(parts)}" for title, parts in texts])
+        texts = {
+            title: f"{title}\n{''.join(parts)}"
+            for title, parts in zip(context["title"], context["sentences"], strict=True)
+        }
+        supports = [texts[title] for title in dict.fromkeys(row["supporting_facts"]["title"]) if title in texts]
+        yield Article(row["question"], [row["answer"]], list(texts.values()), supports)
 
 
-def _rows(name: str, options: RulerOptions, material: Material, count: Callable[[str], int]) -> Iterator[Row]:
+def _rows(
+    family: Family, name: str, options: RulerOptions, material: Any, count: Callable[[str], int]
+) -> Iterator[Row]:
     """Each row has as much haystack as fits; the first one finds out how much that is."""
-    task = TASKS[name]
-    room = options.max_seq_length - options.template_tokens - task.tokens
+    limits = family.tasks[name]
+    room = options.max_seq_length - options.template_tokens - limits.tokens
 
     def sample(index: int, units: int) -> tuple[Made, int]:
         random = Random(f"{VERSION}-{options.random_seed}-{name}-{index}")  # noqa: S311 - the same everywhere
-        made = build(task, units, random, material, index)
+        made = family.build(name, units, random, material, index)
         return made, count(f"{made.prompt}\n{made.prefix}")
 
     units = _most_units(lambda units: sample(0, units)[1], room)
@@ -169,9 +202,9 @@ def _rows(name: str, options: RulerOptions, material: Material, count: Callable[
             "id": f"{name}-{index}",
             "index": index,
             "question": made.prompt if options.data_format != "base" else f"{made.prompt}\n{made.prefix}",
-            "expected_answer": made.answers,
-            "length": length + task.tokens,
-            **({"generation": made.prefix} if options.data_format == "default" else {}),
+            "expected_answer": made.answers[0] if limits.metric == "multichoice" else made.answers,
+            "length": length + limits.tokens,
+            **({"generation": made.prefix} if options.data_format == "default" and made.prefix else {}),
         }
 
 
@@ -197,29 +230,37 @@ def _most_units(length: Callable[[int], int], room: int) -> int:
     return low
 
 
-def _write_task(home: Path, name: str, options: RulerOptions, rows: list[Row], origin: Row) -> None:
-    task, folder = TASKS[name], home / name
-    words = [f"++inference.tokens_to_generate={task.tokens}", f"++eval_config.match_type={task.match}"]
-    words.append("++prompt_config=generic/default")
-    if options.data_format == "default":
-        words.append("++start_assistant_response_key=generation")
-    elif options.data_format == "base":
+def _write_task(folder: Path, family: Family, name: str, origin: Row, rows: list[Row]) -> None:
+    limits, form = family.tasks[name], origin["options"].data_format
+    words = ["++prompt_config=generic/default", f"++eval_type={limits.metric}"]
+    words += [f"++eval_config.match_type={limits.match}"] if limits.match else []
+    if form == "base":
         words.append("++inference.endpoint_type=text")
-    else:
-        del words[0]
+    elif "generation" in rows[0]:
+        words.append("++start_assistant_response_key=generation")
+    if form == "base" or "generation" in rows[0]:
+        words.append(f"++inference.tokens_to_generate={limits.tokens}")
     _write(
         folder / "__init__.py",
-        f"METRICS_TYPE = 'ruler'\nDATASET_GROUP = 'long-context'\nGENERATION_ARGS = {' '.join(words)!r}\n",
+        f"METRICS_TYPE = {limits.metric!r}\nDATASET_GROUP = 'long-context'\nGENERATION_ARGS = {' '.join(words)!r}\n",
     )
     write_rows(folder / "test.jsonl", rows)
     lengths = sorted(row["length"] for row in rows)
-    record = {"generator": f"newskills ruler {VERSION}", "options": options, **origin}
+    record = {"generator": f"newskills {family.name} {VERSION}", **origin}
     write_json(folder / "test.provenance.json", {**record, "shortest": lengths[0], "longest": lengths[-1]})
 
 
-def _write_group(home: Path, setup: str, names: list[str]) -> None:
-    members: Row = {f"ruler.{setup}.{name}": {} for name in names}
+def _write_group(home: Path, group: str, names: list[str]) -> None:
+    members: Row = {f"{group}.{name}": {} for name in names}
     _write(home / "__init__.py", f"IS_BENCHMARK_GROUP = True\nBENCHMARKS = {members!r}\n")
+
+
+FIRST = Family(
+    "ruler",
+    {name: Limits(task.tokens, "ruler", task.match) for name, task in TASKS.items()},
+    _material,
+    lambda name, units, random, material, index: build(TASKS[name], units, random, material, index),
+)
 
 
 def _write(path: Path, text: str) -> None:

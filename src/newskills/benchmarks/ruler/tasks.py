@@ -26,11 +26,12 @@ class Made(NamedTuple):
 
 
 class Article(NamedTuple):
-    """A question with its texts, for the tasks that ask about documents; `golds`: any of them is right."""
+    """A question with its texts; `golds`: any of them is right; `supports`: the texts that matter."""
 
     question: str
     golds: list[str]
     texts: list[str]
+    supports: Sequence[str] = ()
 
 
 class Material(NamedTuple):
