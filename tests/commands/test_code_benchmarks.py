@@ -97,3 +97,42 @@ def test_grading_without_a_sandbox_writes_nothing(data: Path, tmp_path: Path) ->
     assert done.returncode == 1
     assert "cannot be reached" in done.stderr
     assert not (tmp_path / "g.jsonl").exists()
+
+
+FURTHER = {
+    "mbpp-plus": ("test", "passing_plus_tests"),
+    "human-eval-infilling": ("random_span", "accuracy"),
+    "code_contests-deepscaler": ("test", "accuracy"),
+    "humaneval-x": ("test", "accuracy"),
+    "scicode": ("test", "problem_accuracy"),
+}
+
+
+@pytest.mark.parametrize("name", FURTHER)
+def test_further_benchmarks_run_from_end_to_end(
+    name: str, mirror: Path, tmp_path: Path, fake_server: FakeServerFactory
+) -> None:
+    """A constant answer is wrong, or, where no targets are here to judge by, unscored; never an error."""
+    server = fake_server(Script(answer=Answer(text="```python\nprint('no')\n```")))
+    split, metric = FURTHER[name]
+    done = ns(
+        f"ns prepare_data {name} --split {split} --data_dir data",
+        cwd=tmp_path,
+        env={"NEWSKILLS_MIRROR": str(mirror)},
+    )
+    assert done.returncode == 0, done.stderr
+    line = f"ns eval --benchmarks={name} --server_type=vllm --model=fake --server_address={server.url}"
+    done = ns(f"{line} --output_dir=out --data_dir data", "++max_samples=2", cwd=tmp_path)
+    records = rows_of(tmp_path / f"out/eval-results/{name}/output.jsonl")
+    assert {record["outcome"] for record in records} == ({"unscored"} if name == "scicode" else {"wrong"}), (
+        done.stderr
+    )
+    found = json.loads((tmp_path / f"out/eval-results/{name}/metrics.json").read_text())[name]
+    whole = found.get("_all_", found)["pass@1"]
+    assert whole["num_entries"] == 2
+    assert whole.get(metric, 0) == 0
+    if name == "scicode":
+        assert whole["unscored"] == 100
+        assert all("test_data.h5" in record["why"] for record in records)
+    else:
+        assert done.returncode == 0, done.stderr
