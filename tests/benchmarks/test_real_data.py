@@ -25,6 +25,8 @@ from newskills.benchmarks.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.generate_catalog import built_in
 from newskills.benchmarks.sources import in_mirror
 from newskills.graders import make_grader
+from newskills.graders.lean.program import read_proof, read_statement
+from newskills.graders.lean.source import forbidden
 
 pytestmark = pytest.mark.mirror
 
@@ -189,7 +191,9 @@ def _prepared(folder: Path, name: str) -> PreparedData:
     for split in done.splits:
         dropped = DROPPED.get((name, split.split), {})
         assert split.provenance.dropped == dropped
-        assert len(split.notices) == len(dropped.keys() - {OTHER_SPLIT.reason}) + ((name, split.split) in PARTS), split.notices
+        assert len(split.notices) == len(dropped.keys() - {OTHER_SPLIT.reason}) + ((name, split.split) in PARTS), (
+            split.notices
+        )
     return done
 
 
@@ -394,3 +398,28 @@ def test_the_asked_pair_is_moved(prepared: Path) -> None:
     first = _rows(prepared, "kv-retrieval", "at_0")[0]
     assert first["problem"].split("{", 1)[1].split(": ")[1].startswith(f'"{first["expected_answer"]}"')
     assert {row["subset_for_metrics"] for row in _rows(prepared, "kv-retrieval", "test")} > {"fifth 1", "fifth 5"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "minif2f",
+        "mobench",
+        "proofnet",
+        "putnam-bench",
+        "lean-imo-bench",
+        "minif2f-deepseek",
+        "combibench",
+        "verina",
+    ],
+)
+def test_lean_statements_are_whole_and_may_be_repeated(prepared: Path, name: str) -> None:
+    """An answer that repeats the whole file is taken for its proof alone, whatever the file declares."""
+    for row in _rows(prepared, name, "test"):
+        statement = read_statement(row["header"], row["formal_statement"])
+        start = row["formal_statement"].rstrip()
+        end = "  omega" if start.endswith("by") else "  by omega"
+        proof = read_proof(f"{row['header']}{row['informal_prefix']}{start}\n{end}", statement, restate=True)
+        assert proof is not None, row["id"]
+        assert (proof.before, proof.body.split()) == ("", [":=", "by", "omega"]), row["id"]
+        assert forbidden(proof.body) == ""

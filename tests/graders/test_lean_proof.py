@@ -65,6 +65,16 @@ CHEATS = {
     "end of the file": "exact h.symm\n#exit",
     "assumptions": f"variable (no : False)\ninclude no\n{FORMAL}  exact no.elim",
     "more libraries": f"{FORMAL}  exact h.symm import Own",
+    "settings that read files": (
+        "def s : Simp.Config := match (IO.FS.readFile \"main.lean\") () with | _ => {}\n"
+        f"{FORMAL}  simp (config := s) [h]"
+    ),
+    "settings of an unsafe program": (
+        f"theorem add : True := by aesop\nunsafe def s : Simp.Config := s\n{FORMAL}  simp (config := s) [h]"
+    ),
+    "names opened": f"open Lean Elab in\n{FORMAL}  exact h.symm",
+    "a type without its name": f"def t : type_of% @Aesop.x := t\n{FORMAL}  exact h.symm",
+    "an extension of a tactic": f"@[norm_num _ = _] def e := 1\n{FORMAL}  exact h.symm",
     "simproc": f"simproc cheat (_ = _) := fun _ => return .done\n{FORMAL}  simp",
 }  # fmt: skip
 

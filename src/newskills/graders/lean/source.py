@@ -68,6 +68,9 @@ _RUNS_CODE = frozenset(
         "unsafeCast",
     ]
 )
+_MACHINERY = frozenset({"Lean", "Meta", "Elab", "IO", "EIO", "BaseIO", "System", "RealWorld", "println"})
+"""Parts of names. Settings of tactics (`simp (config := …)`) are evaluated as programs while a proof is checked, and
+even pure ones can be made to read files, print and exit, by these."""
 _CHANGES_MEANING = frozenset(["axiom", "variable", "variables", "include", "omit", "import", "prelude"])
 _COMMANDS = ("#eval", "#exit", "#guard", "#html", "#widget", "#test", "#run", "#sample", "#plausible", "#exec")
 _OPTIONS = re.compile(
@@ -81,7 +84,6 @@ _ATTRIBUTES = frozenset(
         "ext",
         "norm_cast",
         "push_cast",
-        "norm_num",
         "instance",
         "reducible",
         "semireducible",
@@ -95,15 +97,12 @@ _ATTRIBUTES = frozenset(
         "congr",
         "gcongr",
         "mono",
-        "aesop",
         "grind",
         "fun_prop",
         "continuity",
         "measurability",
-        "positivity",
         "mk_iff",
         "to_additive",
-        "simprocs",
         "nolint",
         "local",
         "scoped",
@@ -173,7 +172,8 @@ def find_run(found: Sequence[Token], wanted: Sequence[Token]) -> int:
     texts, run = [token.text for token in found], [token.text for token in wanted]
     if not run:
         return -1
-    return next((at for at in range(len(texts) - len(run) + 1) if texts[at : at + len(run)] == run), -1)
+    starts = (at for at, text in enumerate(texts) if text == run[0])
+    return next((at for at in starts if texts[at : at + len(run)] == run), -1)
 
 
 def outside_brackets(found: Sequence[Token], wanted: str) -> int:
@@ -189,21 +189,31 @@ def outside_brackets(found: Sequence[Token], wanted: str) -> int:
 def forbidden(text: str) -> str:
     """Why an answer without comments is not run: what it holds that could sidestep the check; empty = nothing."""
     found = tokens(text)
-    for before, token, after in zip([None, *found], found, [*found[1:], None], strict=False):
-        word = token.text.rstrip("'!?")
-        if word in UNPROVED:
-            return f"`{word}` leaves the proof open"
-        if word.startswith(_COMMANDS):
-            return f"`{word}` runs code or hides messages"
-        if word in _RUNS_CODE and not (word == "unsafe" and before and before.text in ("add", "aesop")):
-            return f"`{word}` can run code or change what text means"
-        if word in _CHANGES_MEANING:
-            return f"`{word}` can change what is assumed"
-        if word == "set_option" and not (after and _OPTIONS.fullmatch(after.text)):
-            return f"the option {after.text if after else ''} may not be set"
-        if word == "eval" and after and after.text == "%":
-            return "`eval%` runs code"
-    return next((f"the attribute {name} may not be given" for name in _attributes(found)), "")
+    whys = (_why_not(found, at) for at in range(len(found)))
+    first = next(filter(None, whys), "")
+    return first or next((f"the attribute {name} may not be given" for name in _attributes(found)), "")
+
+
+def _why_not(found: Sequence[Token], at: int) -> str:
+    word = found[at].text.rstrip("'!?")
+    after = found[at + 1].text if at + 1 < len(found) else ""
+    if word in UNPROVED:
+        return f"`{word}` leaves the proof open"
+    if word.startswith(_COMMANDS):
+        return f"`{word}` runs code or hides messages"
+    if word in _RUNS_CODE and not (
+        word == "unsafe" and [each.text for each in found[at - 2 : at]] == ["(", "add"]
+    ):
+        return f"`{word}` can run code or change what text means"
+    if not _MACHINERY.isdisjoint(word.split(".")):
+        return f"`{word}` reaches what checks the proof, or files"
+    if word in _CHANGES_MEANING:
+        return f"`{word}` can change what is assumed"
+    if word == "set_option" and not _OPTIONS.fullmatch(after):
+        return f"the option {after} may not be set"
+    if word in ("eval", "type_of") and after == "%":
+        return f"`{word}%` can run code"
+    return ""
 
 
 def _attributes(found: Sequence[Token]) -> Iterator[str]:
