@@ -91,3 +91,15 @@ def test_turns_follow_each_other(here, fake_server):
     assert row["ratings"] == {"turn-1": 8.0, "turn-2": 3.0}
     found = json.loads((here / "out/metrics.json").read_text())["talks"]["pass@1"]
     assert (found["rating"], found["turn_1"], found["turn_2"]) == pytest.approx((5.5, 8.0, 3.0))
+
+
+def test_a_model_is_evaluated_as_a_judge(tmp_path, fake_server):
+    done = ns("ns prepare_data answer-judge --data_dir data", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    model = fake_server(Script(answer=Answer(text="They agree.\nJudgement: Yes")))
+    words = f"--server_type=vllm --model=fake --server_address={model.url} --output_dir=out --data_dir=data"
+    done = ns(f"ns eval --benchmarks=answer-judge {words}", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "out/metrics.json").read_text())["answer-judge"]["pass@1"]
+    assert (found["correct_judgements"], found["false_positives"], found["recall"]) == (50, 50, 100)
+    assert "judge_model" not in rows_of(tmp_path / "out/eval-results/answer-judge/output.jsonl")[0]
