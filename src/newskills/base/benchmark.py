@@ -74,6 +74,7 @@ class Source(Struct, frozen=True, kw_only=True):
     revision    commit that is fetched in place of `ref`, or of the branch named in `url`
     members     glob (`*` matches `/` too; `{a,b}`) of members of an archive or repository, in sorted order
     assets      the same for files that rows refer to by `Asset(name)`: images, sounds
+    partial     a mirror may hold only some of the files: fewer rows than are known are told of, and are no fault
     columns     names for a csv without a header
     records     path of keys to the list inside a json file (`("Instances",)`), or of the element in xml
     span        only these rows: 0-based, the end not included
@@ -96,6 +97,7 @@ class Source(Struct, frozen=True, kw_only=True):
     format: Format = "jsonl"
     members: str = ""
     assets: str = ""
+    partial: bool = False
     columns: tuple[str, ...] = ()
     records: tuple[str, ...] = ()
     span: tuple[int, int] | None = None
@@ -109,7 +111,8 @@ class Judge(Struct, frozen=True, kw_only=True):
 
     prompt          name in the prompt library; sees all fields of the answer's record
     kind            registered solver: `llm` asks about each answer; `math_judge` does not where the predicted answer
-                    is missing or is the expected text
+                    is missing or is the expected text; `arena` asks about both orders of two answers, `turns` about
+                    each turn
     grader          registered name: reads the verdict in the judge's text, with `grader_config`
     generation_key  field of the record that gets the judge's text
     defaults        `++` options of the judge that differ from the general defaults
