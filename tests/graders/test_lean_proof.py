@@ -61,6 +61,7 @@ CHEATS = {
     "initialize": "exact h.symm\ninitialize IO.Process.exit 0",
     "include_str": 'exact h.symm\ndef all := include_str "main.lean"',
     "kernel off": f"set_option debug.skipKernelTC true in\n{FORMAL}  exact h.symm",
+    "names printed otherwise": f"set_option pp.oneline true in\n{FORMAL}  exact h.symm",
     "messages hidden": f"#guard_msgs (drop error) in\n{FORMAL}  exact h",
     "end of the file": "exact h.symm\n#exit",
     "assumptions": f"variable (no : False)\ninclude no\n{FORMAL}  exact no.elim",
@@ -180,6 +181,7 @@ PLAIN = "'FINAL' does not depend on any axioms"
     [
         ((MARKED, PLAIN), "completed", "completed"),
         ((MARKED, "'A.FINAL' depends on axioms: [propext,\n Classical.choice]"), "completed", "completed"),
+        ((MARKED, "'FINAL' depends on axioms: [choice, propext]"), "completed", "completed"),
         ((MARKED, "'FINAL' depends on axioms: [propext, sorryAx]"), "completed", "has_sorry"),
         ((MARKED, "'FINAL' depends on axioms: [Lean.ofReduceBool]"), "completed", "axioms"),
         ((MARKED, "'FINAL' depends on axioms: [swap._native.native_decide.ax_1]"), "completed", "axioms"),

@@ -75,7 +75,7 @@ _CHANGES_MEANING = frozenset(["axiom", "variable", "variables", "include", "omit
 _COMMANDS = ("#eval", "#exit", "#guard", "#html", "#widget", "#test", "#run", "#sample", "#plausible", "#exec")
 _OPTIONS = re.compile(
     r"(?:maxHeartbeats|maxRecDepth|autoImplicit|relaxedAutoImplicit|exponentiation\.threshold|"
-    r"(?:synthInstance|linter|pp|trace|simprocs|tactic|aesop|diagnostics|profiler)(?:\.\w+)*)"
+    r"(?:synthInstance|linter|simprocs|tactic|aesop|diagnostics)(?:\.\w+)*)"
 )
 _ATTRIBUTES = frozenset(
     [
