@@ -140,6 +140,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
         "parallelism": options.parallelism,
         "retries": options.retries,
         **_building(options),
+        "tasks": ",".join(options.tasks) or None,
     }
     script = PrepareDataScript(
         [_name_there(name, options, paths) for name in names],
