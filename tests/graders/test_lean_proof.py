@@ -194,8 +194,10 @@ PLAIN = "'FINAL' does not depend on any axioms"
         (("main.lean:4:2: error: unknown identifier 'foo'", MARKED, PLAIN), "failed", "failed"),
         (("", "INTERNAL PANIC"), "failed", "failed"),
         ((MARKED,), "timeout", "timeout"),
-        ((MARKED, PLAIN), "crashed", "failed"),
-        ((MARKED, PLAIN), "out_of_memory", "failed"),
+        ((MARKED, PLAIN), "crashed", "error"),
+        ((MARKED, PLAIN), "out_of_memory", "error"),
+        ((), "timeout", "failed"),
+        ((), "out_of_memory", "failed"),
     ],
 )  # fmt: skip
 def test_what_lean_says(parts: tuple[str, ...], run: str, status: str) -> None:
@@ -229,7 +231,8 @@ REPORTS = 'sed -n "s/^#print axioms \\(.*\\)/\'\\1\' does not depend on any axio
         (REPORTS, "correct", "completed"),
         (f"{REPORTS}; echo 'main.lean:9:2: error: type mismatch'; exit 1", "wrong", "error: type mismatch"),
         ("echo \"main.lean:1:0: error: unknown module prefix 'Mathlib'\"; exit 1", "unscored", "failed"),
-        ("sleep 30", "unscored", "timeout"),
+        (f"{REPORTS}; sleep 30", "wrong", "timeout"),
+        ("sleep 30", "unscored", "failed"),
         ("echo no goals", "unscored", "failed"),
     ],
 )
@@ -289,12 +292,12 @@ def test_metrics() -> None:
     for status, outcome in (
         ("completed", "correct"),
         ("error: no", "wrong"),
-        ("timeout", "unscored"),
-        ("completed", "correct"),
+        ("timeout", "wrong"),
+        ("failed", "unscored"),
     ):
         metric.update([{"id": status, "proof_status": status, "outcome": outcome, "predicted_proof": "p"}])  # fmt: skip
     found = metric.metrics()["pass@1"]
-    assert (round(found["lean4_correct"], 2), found["timeout_error"], found["num_entries"]) == (66.67, 25.0, 4)
+    assert (round(found["lean4_correct"], 2), found["timeout_error"], found["num_entries"]) == (33.33, 25.0, 4)
 
 
 def test_metrics_of_patches() -> None:

@@ -27,7 +27,7 @@ class LeanMetric(ScoreMetric):
 
     def scores(self, record: Row) -> Scores:
         status = record.get("proof_status")
-        undecided = status in (None, "failed", "timeout")
+        undecided = status in (None, "failed")
         return {"lean4_correct": None if undecided else status == "completed"}
 
     def incorrect(self, prediction: Row) -> Row:

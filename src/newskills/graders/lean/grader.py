@@ -56,9 +56,9 @@ class LeanProofGrader:
     """Has Lean check the answer's proof of the record's `formal_statement` (after its `header`) in the sandbox.
 
     Right is a proof of that very statement without errors that rests on no axiom but Lean's own three. An answer with
-    text that could run code while it is checked, or change what is assumed, is not run and counts as wrong.
-    Where Lean does not take the statement itself (no Mathlib, another version), or time or memory ran out, the answer
-    is unscored.
+    text that could run code while it is checked, or change what is assumed, is not run and counts as wrong, and so
+    does one that takes more than `timeout` or the sandbox's memory: else a prover could choose not to be counted.
+    Where Lean does not come to the end of the statement itself (no Mathlib, another version), the answer is unscored.
     Fields written: `predicted_proof` (declarations, statement, proof), `proof_status` (completed, has_sorry, forbidden,
     axioms, timeout, failed, no_proof, or error: the message of the compiler).
     """
@@ -117,7 +117,7 @@ class LeanProofGrader:
 
     def _score(self, proof: Proof, status: str, why: str) -> Score:
         fields: Row = {"predicted_proof": proof.text, "proof_status": status}
-        if status in ("timeout", "failed"):
+        if status == "failed":
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=why, cause="grader")
         right = status == "completed"
         cause: Cause | None = None if right else "model"
@@ -128,15 +128,19 @@ class LeanProofGrader:
 
 def verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
     """(`proof_status`, reason) by what Lean said. What stands before the mark is not the answer's doing."""
-    if result.status == "timeout":
-        return "timeout", f"Lean was not done after {result.seconds:.0f} s"
-    if result.status not in ("completed", "failed"):
-        return "failed", f"Lean could not finish ({result.status.replace('_', ' ')})"
     said = f"{result.stdout}\n{result.stderr}".replace("\r", "")
     mark = re.search(_axioms_of(names.mark), said)
     before = _ERROR.search(said[: mark.start()] if mark else said)
+    ended = result.status if result.status not in ("completed", "failed") else ""
+    if mark is None and ended:
+        how = ended.replace("_", " ")
+        return "failed", f"Lean did not come to the end of the statement itself ({how}, {result.seconds:.0f} s)"
     if before or mark is None:
         return "failed", _not_taken(before[1] if before else said.strip())
+    if ended == "timeout":
+        return "timeout", f"Lean was not done with the answer after {result.seconds:.0f} s"
+    if ended:
+        return f"error: {ended}", f"Lean could not finish the answer ({ended.replace('_', ' ')})"
     answer = said[mark.end() :]
     error = _ERROR.search(answer)
     if error or result.status == "failed":
