@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model would have to say: a right and a wrong reply to a prepared row, by the grader of its benchmark."""
+"""Prepared rows with prompts, and with a right and a wrong reply by the grader of their benchmark."""
 
 from __future__ import annotations
 
@@ -7,22 +7,16 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.records import Row, Score
 from newskills.graders import executes, make_grader
+from newskills.graders.gold import gold_reply
 from newskills.graders.multichoice import choices
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 
 _FAR = "918273645.546372"
-
-
-class Replies(NamedTuple):
-    """`right` and `wrong`: prepared row → reply of a model."""
-
-    right: Callable[[Row], str]
-    wrong: Callable[[Row], str]
 
 
 def _another_option(row: Row) -> str:
@@ -36,60 +30,30 @@ def _other_letter(row: Row) -> str:
     return ascii_uppercase[(ascii_uppercase.index(row["expected_answer"]) + 1) % count]
 
 
-def _spans(row: Row) -> str:
-    answer = row["expected_answer"]
-    return ", ".join(answer) if isinstance(answer, list) else str(answer)
-
-
-REPLIES: dict[str, Replies] = {
-    "math": Replies(lambda row: f"\\boxed{{{row['expected_answer']}}}", lambda row: f"\\boxed{{{_FAR}}}"),
-    "multichoice": Replies(
-        lambda row: f"Answer: {row['expected_answer']}", lambda row: f"Answer: {_other_letter(row)}"
+WRONG: dict[str, Callable[[Row], str]] = {
+    "math": lambda row: f"\\boxed{{{_FAR}}}",
+    "multichoice": lambda row: f"Answer: {_other_letter(row)}",
+    "option_set": lambda row: f"\\boxed{{{_another_option(row)}}}",
+    "jeebench": lambda row: f"\\boxed{{{_another_option(row)}}}",
+    "exact": lambda row: f"{_FAR} {row['expected_answer']}",
+    "exact, brackets": lambda row: f"[[{_FAR} {row['expected_answer']}]]",
+    "short_answer": lambda row: f"Answer: {_FAR}",
+    "json_schema": lambda row: json.dumps(f"no such document {_FAR}"),
+    "grid_match": lambda row: json.dumps([[[9]], *row["expected_answer"][1:]]),
+    "eq_bench": lambda row: "\n".join(
+        f"{name}: {10 if mark < 5 else 0}" for name, mark in row["emotions"].items()
     ),
-    "option_set": Replies(
-        lambda row: f"\\boxed{{{row['expected_answer']}}}", lambda row: f"\\boxed{{{_another_option(row)}}}"
-    ),
-    "jeebench": Replies(
-        lambda row: f"\\boxed{{{row['expected_answer']}}}", lambda row: f"\\boxed{{{_another_option(row)}}}"
-    ),
-    "exact": Replies(lambda row: str(row["expected_answer"]), lambda row: f"{_FAR} {row['expected_answer']}"),
-    "exact, brackets": Replies(
-        lambda row: f"[[{row['expected_answer']}]]", lambda row: f"[[{_FAR} {row['expected_answer']}]]"
-    ),
-    "short_answer": Replies(lambda row: f"Answer: {_spans(row)}", lambda row: f"Answer: {_FAR}"),
-    "json_schema": Replies(
-        lambda row: json.dumps(json.loads(row["expected_answer"])["examples"][0]),
-        lambda row: json.dumps(f"no such document {_FAR}"),
-    ),
-    "grid_match": Replies(
-        lambda row: json.dumps(row["expected_answer"]),
-        lambda row: json.dumps([[[9]], *row["expected_answer"][1:]]),
-    ),
+    "answer-judgement": lambda row: f"Judgement: {'No' if row['expected_judgement'].endswith('Yes') else 'Yes'}",
+    "gradingbench": lambda row: "partial" if row["expected_answer"] != "partial" else "correct",
+    "long_text": lambda row: f"{_FAR} nothing of the kind",
+    "mrcr": lambda row: f"{_FAR} {row['expected_answer']}",
+    "graphwalks": lambda row: f"Final Answer: [{_FAR}]",
+    "translation": lambda row: _FAR,
+    "audio": lambda row: f"no {_FAR}",
 }
-REPLIES["eq_bench"] = Replies(
-    lambda row: str(row["expected_answer"]),
-    lambda row: "\n".join(f"{name}: {10 if value < 5 else 0}" for name, value in row["emotions"].items()),
-)
-REPLIES["answer-judgement"] = Replies(
-    lambda row: str(row["expected_judgement"]),
-    lambda row: "Judgement: No" if row["expected_judgement"].endswith("Yes") else "Judgement: Yes",
-)
-REPLIES["gradingbench"] = Replies(
-    lambda row: f"All steps hold, so that it is {row['expected_answer']}.",
-    lambda row: "partial" if row["expected_answer"] != "partial" else "correct",
-)
-REPLIES["long_text"] = Replies(
-    lambda row: ", ".join(row["answers"][:1]), lambda row: f"{_FAR} nothing of the kind"
-)
-REPLIES["mrcr"] = Replies(lambda row: str(row["expected_answer"]), lambda row: f"{_FAR} {row['expected_answer']}")
-REPLIES["graphwalks"] = Replies(
-    lambda row: f"Final Answer: [{', '.join(row['expected_answer'])}]", lambda row: f"Final Answer: [{_FAR}]"
-)
-REPLIES["translation"] = Replies(lambda row: str(row["reference"]), lambda row: _FAR)
-REPLIES["audio"] = Replies(lambda row: row.get("expected_answer", ""), lambda row: f"no {_FAR}")
-REPLIES |= dict.fromkeys(("contextasr", "contextual_earnings22"), REPLIES["audio"])
-REPLIES |= {f"{name}_multilingual": REPLIES[name] for name in ("math", "multichoice")}
-"""Extended by the tests of a grader that is not here, or here by its author."""
+"""Grader → prepared row → a reply that is wrong; what is right, each grader tells. Extended by authors of graders."""
+WRONG |= dict.fromkeys(("contextasr", "contextual_earnings22"), WRONG["audio"])
+WRONG |= {f"{name}_multilingual": WRONG[name] for name in ("math", "multichoice")}
 
 
 JUDGED = {
@@ -137,17 +101,17 @@ def check_prompts(benchmark: Benchmark, rows: Iterable[Row], folder: Path = Path
 
 def can_grade(benchmark: Benchmark) -> bool:
     """Whether replies are known for its grader, and it needs neither a sandbox nor a judge."""
-    return benchmark.grader in REPLIES and not executes(
-        make_grader(benchmark.grader, dict(benchmark.grader_config))
-    )
+    return benchmark.grader in WRONG and not executes(make_grader(benchmark.grader, dict(benchmark.grader_config)))
 
 
 def scores(benchmark: Benchmark, rows: Iterable[Row], *, right: bool) -> dict[str, Score]:
     """id → verdict on the right, or the wrong, reply to each row."""
     grader = make_grader(benchmark.grader, dict(benchmark.grader_config))
     assert not executes(grader)
-    replies = REPLIES.get(
-        f"{benchmark.grader}, {benchmark.grader_config.get('extract')}", REPLIES[benchmark.grader]
-    )
-    reply = replies.right if right else replies.wrong
-    return {row["id"]: grader.grade({**row, "generation": reply(row)}) for row in rows}
+    wrong = WRONG.get(f"{benchmark.grader}, {benchmark.grader_config.get('extract')}", WRONG[benchmark.grader])
+    found = {}
+    for row in rows:
+        reply = gold_reply(grader, row) if right else {"generation": wrong(row)}
+        assert reply is not None, f"the grader {benchmark.grader} does not tell what is right for {row['id']}"
+        found[row["id"]] = grader.grade({**row, **reply})
+    return found

@@ -2,7 +2,7 @@
 """Every benchmark of the mirror, prepared from the real files: counts, ids, answers, and the traps of each.
 
 A benchmark is entered in `COUNTS`; where its answer lies in `expected_answer` and `golds` knows its grader, the right
-and a wrong reply to each row are graded, too. `NOT_RIGHT` names the rows whose own answer is not graded correct.
+and a wrong reply to each row are graded, too. The benchmark names its `misprints`.
 """
 
 from __future__ import annotations
@@ -158,11 +158,6 @@ COUNTS = {
     ("pope", "test"): 3000,
     ("fsdd", "test"): 300,
 }
-NOT_RIGHT: dict[str, dict[str, str]] = {
-    f"polymath.{language}": {f"medium-{language}-111": "a brace is missing in the source"}
-    for language in ("de", "en", "es", "fr", "ja", "zh")
-}
-"""Benchmark → id of a row → why its own answer is not graded correct."""
 DROPPED: dict[tuple[str, str], dict[str, int]] = {
     ("livebench", "test"): {"removed from the current release": 336},
     ("followbench", "test"): {"level 0 has no constraint to judge": 124},
@@ -232,7 +227,7 @@ def test_right_and_wrong_replies(prepared: Path, name: str) -> None:
     rows = _rows(prepared, name, benchmark.split)
     right = scores(benchmark, rows, right=True)
     assert {identity for identity, score in right.items() if score.outcome != "correct"} == set(
-        NOT_RIGHT.get(name, {})
+        benchmark.misprints
     )
     some = rows[:: 1 + len(rows) // SAMPLE]
     wrong = Counter(score.outcome for score in scores(benchmark, some, right=False).values())
@@ -370,23 +365,15 @@ def test_simpleqa(mirror: Path, tmp_path: Path) -> None:
     assert rows[0]["metadata"]["topic"] == rows[0]["subset_for_metrics"] == "Science and technology"
 
 
-def _livebench_reply(row: Row) -> str:
-    truth = row["ground_truth"]
-    plain = {"math_comp": truth if truth.isdigit() else truth * 5, "AMPS_Hard": f"\\boxed{{{truth}}}"}
-    tagged = f"<solution>{truth}</solution>" if "<solution>" in row["question"] else f"***{truth}***"
-    marked = {"spatial": f"**{truth}**", "web_of_lies_v2": f"**{truth}**", "zebra_puzzle": tagged}
-    return {**plain, **marked, "olympiad": f"Answer: {truth}"}.get(row["task"], truth)
-
-
 def test_livebench(prepared: Path) -> None:
     """Right replies to all ten tasks but one are right, those to the question before are not."""
     grader = make_grader("livebench", {})
     rows = [row for row in _rows(prepared, "livebench", "all") if row["task"] != "paraphrase"]
     wrong = Counter[str]()
     for before, row in zip([rows[-1], *rows], rows, strict=False):
-        assert grader.grade({**row, "generation": _livebench_reply(row)}).outcome == "correct", row["id"]
+        assert grader.grade({**row, "generation": grader.gold_reply(row)}).outcome == "correct", row["id"]
         if before["task"] == row["task"] and before["ground_truth"] != row["ground_truth"]:
-            wrong[grader.grade({**row, "generation": _livebench_reply(before)}).outcome] += 1
+            wrong[grader.grade({**row, "generation": grader.gold_reply(before)}).outcome] += 1
     assert wrong["correct"] == 0
     assert wrong["wrong"] > 600
 

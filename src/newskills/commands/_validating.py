@@ -66,19 +66,18 @@ def _chosen(options: Options, fetch: FetchOptions, root: Path) -> list[Benchmark
 
 
 def _all(category: str | None, fetch: FetchOptions, root: Path) -> list[Benchmark]:
-    """Those whose rows are here, in the mirror, or made without a network. Says what is left out."""
+    """Those whose rows are here or in the mirror. Says how many are left out."""
     fetcher = Fetcher(root / ".downloads", fetch)
 
     def there(one: Benchmark) -> bool:
         default = [source for source in one.sources if source.split == one.split]
-        made = one.generate_rows is not None and one.build is None and one.items
         here = (split_folder(one, root) / f"{one.split}.jsonl").is_file()
-        return bool(made) or here or any(in_mirror(source, fetcher) for source in default)
+        return here or any(in_mirror(source, fetcher) for source in default)
 
     known = [get_benchmark(entry.name) for entry in list_benchmarks(category)]
     found = [one for one in known if there(one)]
     if left := len(known) - len(found):
-        notice(f"left out, since their data is neither here nor in a mirror: {left} benchmarks")
+        notice(f"left out, since their rows are neither here nor in a mirror: {left} benchmarks")
     return found
 
 

@@ -22,6 +22,9 @@ class EqBenchGrader:
     name = "eq_bench"
     version = "1"
 
+    def gold_reply(self, record: Row) -> str | None:
+        return None if record.get("expected_answer") is None else str(record["expected_answer"])
+
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
         wanted = record.get("emotions")

@@ -26,6 +26,9 @@ class AnswerJudgementGrader:
     name = "answer-judgement"
     version = "1"
 
+    def gold_reply(self, record: Row) -> str | None:
+        return None if record.get("expected_judgement") is None else str(record["expected_judgement"])
+
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
         expected = parse_judgement(record.get("expected_judgement"))
@@ -47,6 +50,9 @@ class GradingGrader:
 
     name = "gradingbench"
     version = "1"
+
+    def gold_reply(self, record: Row) -> str | None:
+        return None if record.get("expected_answer") is None else str(record["expected_answer"])
 
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"

@@ -134,6 +134,9 @@ class MrcrGrader:
     name = "mrcr"
     version = "1"
 
+    def gold_reply(self, record: Row) -> str | None:
+        return None if record.get("expected_answer") is None else str(record["expected_answer"])
+
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
         prefix, gold = record.get("random_string_to_prepend"), record.get("expected_answer")
@@ -161,6 +164,9 @@ class GraphwalksGrader:
 
     name = "graphwalks"
     version = "1"
+
+    def gold_reply(self, record: Row) -> str:
+        return f"Final Answer: [{', '.join(record['expected_answer'])}]"
 
     def grade(self, record: Row) -> Score:
         stamp, gold = f"{self.name}@{self.version}", record.get("expected_answer")

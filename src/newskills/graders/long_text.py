@@ -35,6 +35,10 @@ class LongTextGrader:
     name = "long_text"
     version = "1"
 
+    def gold_reply(self, record: Row) -> str | None:
+        golds = record.get("answers") or [record.get("expected_answer")]
+        return None if golds[0] is None else str(golds[0])
+
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
         golds = [

@@ -50,6 +50,10 @@ class TranslationGrader:
         self.config = config
         bleu(config.tokenizer or "13a")
 
+    def gold_reply(self, record: Row) -> str | None:
+        reference = record.get(self.config.reference_key)
+        return None if reference is None else str(reference)
+
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
         names = ("bleu_counts", "chrf_counts", "sentence_chrf", "bleu_tokenizer")

@@ -173,9 +173,15 @@ def _think_up(case: _Case, benchmark: Benchmark, grader: Grader | ExecutingGrade
     spoken = [] if benchmark.solver == LIKELIHOOD else [one for one in asked if one.row["id"] not in silent]
     replies += [_Reply(BLANK, row | {"generation": ""}) for row, _ in spoken]
     if golds:
-        replies += [_Reply(ECHO, row | {"generation": prompt}) for row, prompt in spoken]
+        replies += [_Reply(ECHO, row | {"generation": prompt}) for row, prompt in _not_telling(spoken, golds)]
     if len(golds) > 1:
         _without_knowledge(case, benchmark, golds)
+
+
+def _not_telling(asked: Sequence[Asked], golds: Sequence[tuple[Row, Row]]) -> Iterator[Asked]:
+    """Those whose prompt does not hold the right reply, as questions about a text may."""
+    told = {row["id"]: gold["generation"] for row, gold in golds if gold["generation"]}
+    return (one for one in asked if one.row["id"] not in told or told[one.row["id"]] not in one.prompt)
 
 
 def _without_knowledge(case: _Case, benchmark: Benchmark, golds: Sequence[tuple[Row, Row]]) -> None:
