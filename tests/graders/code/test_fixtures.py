@@ -13,6 +13,7 @@ from tests.benchmarks.test_raw_fixtures import _prepared
 from tests.graders.code.running_any import fenced, graded
 
 from newskills.base.errors import DataError
+from newskills.base.records import Row
 from newskills.benchmarks.pickled_text import hidden_text, text_in_pickle
 
 TWICE = "print(2 * int(input()))"
@@ -31,6 +32,7 @@ SOLUTIONS = {
 @pytest.mark.parametrize(
     ("file", "unscored"),
     [
+        ("human-eval-plus.jsonl", 0),
         ("bigcodebench.jsonl", 0),
         ("livecodebench.jsonl", 0),
         ("livecodebench-cpp.jsonl", 0),
@@ -46,9 +48,7 @@ def test_solutions_are_right_and_others_wrong(file: str, unscored: int, tmp_path
     rows = list({row["id"]: row for row in rows}.values())
     known = SOLUTIONS.get(file, {})
     mark = "cpp" if benchmark.grader_config.get("language") == "cpp" else ""
-    codes = [
-        known.get(row["id"]) or row.get("code_prompt", "") + row.get("canonical_solution", CPP) for row in rows
-    ]
+    codes = [known.get(row["id"]) or _head(row) + row.get("canonical_solution", CPP) for row in rows]
     right = [{**row, "generation": fenced(code, mark or row.get("language", "python"))}
              for row, code in zip(rows, codes, strict=True)]  # fmt: skip
     wrong = [{**row, "generation": fenced("0;", mark or row.get("language", "python"))} for row in rows]
@@ -57,6 +57,10 @@ def test_solutions_are_right_and_others_wrong(file: str, unscored: int, tmp_path
     assert outcomes[: len(rows)].count("correct") == len(rows) - unscored, scores
     assert outcomes[len(rows) :].count("wrong") == len(rows) - unscored, scores
     assert outcomes.count("unscored") == 2 * unscored
+
+
+def _head(row: Row) -> str:
+    return str(row.get("code_prompt") or row.get("prompt", ""))
 
 
 def test_windows_of_dates(tmp_path: Path) -> None:

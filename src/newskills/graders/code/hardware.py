@@ -61,11 +61,8 @@ class VerilogGrader(CodeGrader):
         if not run.well or len(found) != 1:
             return Finding(passed=False, why=str(run) if not run.well else f"{len(found)} counts of mismatches")
         wrong, samples = map(int, found[0])
-        timeout = "TIMEOUT" in run.out
-        return Finding(
-            passed=not wrong and samples > 0 and not timeout,
-            why="simulation without end" if timeout else f"{wrong} mismatches in {samples} samples",
-        )
+        # Some benches announce a TIMEOUT with their own reference, too: it decides nothing.
+        return Finding(passed=not wrong and samples > 0, why=f"{wrong} mismatches in {samples} samples")
 
 
 class ComputeEvalGrader(CodeGrader):
