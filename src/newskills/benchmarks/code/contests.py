@@ -22,24 +22,21 @@ def ioi(raw: Row, index: int) -> Row:
     }
 
 
-def given(raw: Row, index: int) -> Row:
-    return {**raw, "id": str(raw["id"]), "name": raw["name"], "question": raw["question"]}
-
-
-def _benchmark(name: str, title: str, source: Source, homepage: str, *traps: str) -> Benchmark:
+def _benchmark(name: str, title: str, homepage: str, *traps: str, sources: tuple[Source, ...] = ()) -> Benchmark:
+    own = f"The problems are yours, too: lay them into <data dir>/{name}/test.jsonl, with id, name and question."
     return Benchmark(
         name=name,
         category="code",
         title=title,
-        sources=(source,),
-        row=ioi if name == "ioi" else given,
+        sources=sources,
+        row=ioi if sources else None,
         prompt="generic/default",
         grader=name,
         metric=name,
         homepage=homepage,
         needs_sandbox=True,
-        unverified=True,
-        traps=(*traps, *_TRAPS),
+        unverified=bool(sources),
+        traps=(*traps, *(() if sources else (own,)), *_TRAPS),
     )
 
 
@@ -47,20 +44,13 @@ BENCHMARKS = (
     _benchmark(
         "ioi",
         "IOI: olympiad problems in C++, by subtasks",
-        Source(hf="open-r1/ioi", format="parquet"),
         "https://huggingface.co/datasets/open-r1/ioi",
-        "Subtask 0 is the sample of the statement and brings no points.",
+        sources=(Source(hf="open-r1/ioi", format="parquet"),),
     ),
-    _benchmark(
-        "icpc",
-        "ICPC: team contest problems in C++",
-        Source(path="icpc.jsonl", note="Lay your problems there: id, name, question."),
-        "https://icpc.global",
-    ),
+    _benchmark("icpc", "ICPC: team contest problems in C++", "https://icpc.global"),
     _benchmark(
         "ccc",
         "CCC: Canadian contest problems in C++, by subtasks",
-        Source(path="ccc.jsonl", note="Lay your problems there: id, name, question, subtask."),
         "https://cemc.uwaterloo.ca/resources/past-contests",
     ),
 )
