@@ -15,6 +15,7 @@ from newskills.graders import executes, make_grader
 from newskills.graders.gold import gold_reply
 from newskills.graders.multichoice import choices
 from newskills.prompts.renderer import PromptOverrides, load_prompt
+from newskills.run.inspection import ANSWERED
 
 _FAR = "918273645.546372"
 
@@ -56,16 +57,6 @@ WRONG |= dict.fromkeys(("contextasr", "contextual_earnings22"), WRONG["audio"])
 WRONG |= {f"{name}_multilingual": WRONG[name] for name in ("math", "multichoice")}
 
 
-JUDGED = {
-    "answer_1": "the reply",
-    "answer_2": "another",
-    "answer": "the reply",
-    "conversation": "",
-    "reference": "",
-}
-"""What judges that ask several times add to a row."""
-
-
 def media_paths(row: Row) -> list[str]:
     """Images and sounds of a prepared row."""
     images = row.get("image_path") or []
@@ -95,8 +86,7 @@ def check_prompts(benchmark: Benchmark, rows: Iterable[Row], folder: Path = Path
             _stand_in(folder / path)
         assert asked.messages(row)[-1].content
         if judged:
-            answered = {**row, "generation": "the reply", "predicted_answer": "the answer", **JUDGED}
-            assert judged.messages(answered)[-1].content
+            assert judged.messages({**row, **ANSWERED})[-1].content
 
 
 def can_grade(benchmark: Benchmark) -> bool:

@@ -70,7 +70,7 @@ def _all(category: str | None, fetch: FetchOptions, root: Path) -> list[Benchmar
     fetcher = Fetcher(root / ".downloads", fetch)
 
     def there(one: Benchmark) -> bool:
-        default = [source for source in one.sources if source.split == one.split]
+        default = [source for source in one.sources if source.split == one.split and not source.path]
         here = (split_folder(one, root) / f"{one.split}.jsonl").is_file()
         return here or any(in_mirror(source, fetcher) for source in default)
 
@@ -83,7 +83,7 @@ def _all(category: str | None, fetch: FetchOptions, root: Path) -> list[Benchmar
 
 def _line(one: Validation) -> tuple[str, ...]:
     shares = (one.shares.get(kind) for kind in KINDS)
-    cells = ("-" if share is None else f"{100 * share.right / share.of:.4g}" for share in shares)
+    cells = ("-" if share is None or not share.of else f"{100 * share.right / share.of:.4g}" for share in shares)
     return (one.benchmark, str(one.rows), str(one.sampled), *cells, "wrong" if one.problems else "ok")
 
 

@@ -14,18 +14,24 @@ from msgspec import Struct
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, NewskillsError
-from newskills.base.records import Row
+from newskills.base.protocols import Solver
+from newskills.base.records import Row, Sample
 from newskills.base.store import read_rows
 from newskills.benchmarks.data import PreparedSplit, load_rows, prepare
 from newskills.benchmarks.fetch import FetchOptions
 from newskills.config.layers import Layer
+from newskills.prompts.media import MediaError
 from newskills.prompts.renderer import Prompt
 from newskills.run.build import Recipe
 from newskills.run.config import GenerationConfig
 from newskills.run.judging import judge_layer
 from newskills.run.plan import BenchmarkRun, Pieces, benchmark_units, resolve_config
 
-ANSWERED = {"generation": "the reply", "predicted_answer": "the answer"}
+ANSWERED = {
+    **dict.fromkeys(("generation", "answer", "answer_1", "answer_2"), "the reply"),
+    "predicted_answer": "the answer",
+    **dict.fromkeys(("reference", "conversation"), ""),
+}
 """What a judge's prompt may ask for besides the fields of the row."""
 
 
@@ -37,9 +43,10 @@ class Asked(NamedTuple):
 
 
 class Prompts(Struct, frozen=True):
-    """`judge` None: nobody judges."""
+    """`solver` makes the first request, None: it cannot be made here; `judge` None: nobody judges."""
 
     model: Prompt
+    solver: Solver | None
     judge: Prompt | None
 
 
@@ -67,7 +74,7 @@ def find_rows(benchmark: Benchmark, data_dir: Path | None, fetch: FetchOptions) 
     path = load_rows(benchmark, "", data_dir)
     config = _config(benchmark, path)
     files = {benchmark.split: path} | {split.split: split.path for split in done.splits}
-    prompts = _prompts(benchmark, config)
+    prompts = _prompts(benchmark, config, notes)
     return Rows(benchmark=benchmark, files=files, config=config, prompts=prompts, problems=problems, notes=notes)
 
 
@@ -91,6 +98,7 @@ def _split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[Ask
     seen: set[str] = set()
     kept: list[Asked] = []
     unfit: list[str] = []
+    without: list[str] = []
     count = 0
     for row in read_rows(path):
         count += 1
@@ -100,6 +108,9 @@ def _split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[Ask
         seen.add(identity)
         try:
             text = _shown(rows.prompts, row)
+        except MediaError as error:
+            without.append(str(error))
+            text = str(row.get("question", ""))
         except NewskillsError as error:
             unfit.append(str(error))
             continue
@@ -107,6 +118,8 @@ def _split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[Ask
             kept.append(Asked(row, text))
         elif (place := draw.randrange(count)) < most:
             kept[place] = Asked(row, text)
+    if without:
+        rows.notes.append(f"{split}: {len(without)} of {count} rows lack their image or sound: {without[0]}")
     if unfit:
         rows.problems.append(f"{split}: {len(unfit)} of {count} rows have no prompt: {unfit[0]}")
     return count, kept
@@ -116,18 +129,24 @@ def _shown(prompts: Prompts, row: Row) -> str:
     """The last text for the model. Raises DataError, also where the judge cannot be asked."""
     if prompts.judge is not None:
         prompts.judge.messages({**row, **ANSWERED})
-    content = prompts.model.messages(row)[-1].content
+    if prompts.solver is None:
+        content: object = prompts.model.messages(row)[-1].content
+    else:
+        request = prompts.solver.request(Sample(id=str(row.get("id")), row=row))
+        content = request.messages[-1].content if request.messages else request.prompt
     if isinstance(content, list):
-        content = "\n".join(part["text"] for part in content if part.get("type") == "text")
+        content = "\n".join(str(part.get("text", "")) for part in content)
     if not content:
-        raise ConfigError(f"the prompt {prompts.model.name} is empty for row {row.get('id')}")
-    return content
+        raise ConfigError(f"the prompt is empty for row {row.get('id')}")
+    return str(content)
 
 
 def _counted(benchmark: Benchmark, split: PreparedSplit) -> list[str]:
     made = split.provenance
     known = benchmark.items.get(split.split, made.rows)
-    found = [f"{split.split}: {made.rows} rows in place of {known}"] if made.rows != known else []
+    partial = any(source.partial for source in benchmark.sources if source.split == split.split)
+    lacking = made.rows > known if partial else made.rows != known
+    found = [f"{split.split}: {made.rows} rows in place of {known}"] if lacking else []
     dropped = sum(made.dropped.values())
     if made.rows + dropped < made.source_rows:
         lost = made.source_rows - made.rows - dropped
@@ -149,10 +168,16 @@ def _config(benchmark: Benchmark, path: Path) -> GenerationConfig:
     return planned.unit.config
 
 
-def _prompts(benchmark: Benchmark, config: GenerationConfig) -> Prompts:
+def _prompts(benchmark: Benchmark, config: GenerationConfig, notes: list[str]) -> Prompts:
     with closing(Recipe(os.environ)) as recipe:
         judge = None
         if benchmark.judge is not None:
             files: Sequence[Layer] = [Layer("rows", {"input_file": config.input_file, "output_file": "-"})]
             judge = recipe.prompt(resolve_config([*files, judge_layer(benchmark.judge)]).value)
-        return Prompts(recipe.prompt(config), judge)
+        prompt = recipe.prompt(config)
+        try:
+            solver: Solver | None = recipe.solver(config, prompt)
+        except NewskillsError as error:
+            solver = None
+            notes.append(f"prompts are tried without the solver: {error.message}")
+        return Prompts(prompt, solver, judge)

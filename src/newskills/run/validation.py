@@ -39,6 +39,8 @@ KINDS = (GOLD, BLANK, ECHO, CONSTANT, SHUFFLED, MUTATED)
 SAMPLES, EXECUTED = 200, 25
 """Rows of a benchmark that get replies, and of one whose grader runs code."""
 LIKELIHOOD = "loglikelihood"
+_SURROUNDINGS = frozenset(("harness", "sandbox", "provider"))
+"""Causes that lie in this machine, not in the benchmark."""
 _RARE = 1e-6
 _COINCIDENCE = 0.01
 """Share of answers that differ and still mean the same."""
@@ -210,9 +212,13 @@ def _finished(case: _Case) -> Validation:
     found = case.found
     troubles: dict[str, list[str]] = {GOLD: [], MUTATED: []}
     why: dict[str, str] = {}
+    missing: dict[str, set[str]] = {}
     try:
         for reply, score in zip(case.replies, case.verdicts, strict=True):
             share = found.shares.setdefault(reply.kind, Share())
+            if score.outcome == "unscored" and score.cause in _SURROUNDINGS:
+                missing.setdefault(score.why, set()).add(reply.record["id"])
+                continue
             share.of += 1
             share.right += score.outcome == "correct"
             if score.outcome == "unscored" and score.cause != "data":
@@ -224,6 +230,7 @@ def _finished(case: _Case) -> Validation:
         found.problems.append(str(error))
         return found
     found.problems += _complaints(troubles)
+    found.notes += [f"{len(rows)} rows cannot be graded here: {text}" for text, rows in missing.items()]
     for kind, share in found.shares.items():
         if share.unscored > _UNDECIDED * share.of:
             found.problems.append(f"{kind}: {share.unscored} of {share.of} replies were not graded: {why[kind]}")
