@@ -51,7 +51,7 @@ def seconds_of(data: bytes) -> float | None:
     """Length of a WAV file; None for other sound."""
     try:
         with wave.open(io.BytesIO(data)) as sound:
-            return round(sound.getnframes() / sound.getframerate(), 3)
+            return round(float(sound.getnframes()) / float(sound.getframerate()), 3)
     except (wave.Error, EOFError, ZeroDivisionError):
         return None
 

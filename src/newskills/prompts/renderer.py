@@ -70,7 +70,7 @@ class Prompt:
     def messages(self, row: Row) -> list[Message]:
         """Messages for the chat and responses endpoints; a begun answer is the last one.
 
-        Raises DataError naming a missing field, the prompt and the record.
+        Raises DataError naming a missing field, the prompt and the record; MediaError naming a file and the record.
         """
         try:
             messages = self._messages(row)
@@ -79,7 +79,7 @@ class Prompt:
         except MissingField as error:
             raise self._missing(row, error) from error
         except MediaError as error:
-            raise DataError(f"Record {row['id']}: {error.message}" if "id" in row else error.message) from error
+            raise MediaError(f"Record {row['id']}: {error.message}" if "id" in row else error.message) from error
         return messages
 
     def text(self, row: Row, tokenizer: Tokenizer | None) -> str:

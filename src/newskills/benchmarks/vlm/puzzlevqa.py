@@ -35,6 +35,7 @@ BENCHMARK = Benchmark(
             revision="9b3a074cca0cfe3f06ef57acae425992fe98a8fb",
             members=f"{_DATA}/*.json",
             assets=f"{_DATA}/images/*.png",
+            partial=True,
         ),
     ),
     row=row,

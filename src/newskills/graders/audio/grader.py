@@ -74,6 +74,18 @@ class AudioGrader:
         self.config = config
         texts.require()
 
+    def gold_reply(self, record: Row) -> str | None:
+        if _SILENCE.match(str(record.get("task_type"))):
+            return ""
+        right = record.get("expected_answer")
+        return right if isinstance(right, str) else None
+
+    def same_replies(self, record: Row) -> list[str]:
+        """The transcript in capital letters, and with punctuation, where neither counts."""
+        task, right = str(record.get("task_type") or "ASR"), self.gold_reply(record)
+        plain = _HEARING.match(task) and self.config.mode != "none" and "PC" not in task.upper()
+        return [right.upper(), f" {right} ."] if right and plain else []
+
     def grade(self, record: Row) -> Score:
         task = str(record.get("task_type") or "ASR")
         heard = texts.spoken(visible(self._reply(record)) or "", strip=self.config.strip_helpful_prefixes)

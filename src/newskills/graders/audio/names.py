@@ -25,6 +25,10 @@ class _NamesGrader:
         """Raises ConfigError where the libraries are missing."""
         texts.require()
 
+    def gold_reply(self, record: Row) -> str | None:
+        right = record.get("expected_answer")
+        return right if isinstance(right, str) else None
+
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
         right, names = record.get("expected_answer"), record.get(self.names_key)

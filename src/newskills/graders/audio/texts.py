@@ -117,7 +117,8 @@ def _cut(text: str, opening: re.Pattern[str], closing: re.Pattern[str], least: i
 
     Brackets that nothing closes become another symbol, which the normaliser drops as it drops them.
     """
-    kept, at = [], 0
+    kept: list[str] = []
+    at = 0
     while (start := opening.search(text, at)) is not None:
         end = closing.search(text, start.end())
         if end is None:
