@@ -126,7 +126,9 @@ class ReasoningGymGrader:
             return float(answer in accepted)
         if task in _PARSED and _ARITHMETIC.fullmatch(answer) is None:
             return 0.0
-        if task == "puzzle24" and sorted(map(int, _INTEGER.findall(answer))) != sorted(entry["metadata"]["numbers"]):
+        if task == "puzzle24" and sorted(map(int, _INTEGER.findall(answer))) != sorted(
+            entry["metadata"]["numbers"]
+        ):
             return 0.0  # its verifier takes any four numbers
         verifier = guard(lambda: _verifier(task))
         if isinstance(verifier, Failure):

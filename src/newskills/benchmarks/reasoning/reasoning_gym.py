@@ -49,9 +49,14 @@ _TASKS = {
     "probability": "coin_flip",
 }
 _CHANCE = {
-    **{"acre": 1 / 3, "circuit_logic": 0.5, "course_schedule": 0.5, "mahjong_puzzle": 1 / 3, "syllogism": 0.5},
+    "acre": 1 / 3,
+    "circuit_logic": 0.5,
+    "course_schedule": 0.5,
+    "mahjong_puzzle": 1 / 3,
+    "syllogism": 0.5,
     # The text that is given, which many rules leave as it is; the commonest count.
-    **{"string_manipulation": 0.38, "easy-letters": 0.65},
+    "string_manipulation": 0.38,
+    "easy-letters": 0.65,
 }
 
 

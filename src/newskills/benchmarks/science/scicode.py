@@ -27,11 +27,13 @@ BENCHMARK = Benchmark(
     category="science",
     title="SciCode: scientific programs in steps",
     aliases=("ns_scicode",),
-    sources=tuple(
-        Source(split=split, url=f"{_HOME}{name}.jsonl", revision=_COMMIT, sha256=sha256)
-        for split, (name, sha256) in _FILES.items()
-    )
-    + (Source(split="test_aai", url=f"{_HOME}{{problems_all,problems_dev}}.jsonl", revision=_COMMIT),),
+    sources=(
+        *(
+            Source(split=split, url=f"{_HOME}{name}.jsonl", revision=_COMMIT, sha256=sha256)
+            for split, (name, sha256) in _FILES.items()
+        ),
+        Source(split="test_aai", url=f"{_HOME}{{problems_all,problems_dev}}.jsonl", revision=_COMMIT),
+    ),
     row=row,
     prompt="eval/scicode/background",
     solver="scicode",
