@@ -36,6 +36,7 @@ LINES = {
         "ns retrieve_similar --retrieve_from=in.jsonl --compare_to=in.jsonl,in.jsonl --output_file=similar.jsonl",
         "similar.jsonl",
     ),
+    "validate": ("ns validate ./sums.py --data_dir=ready", "ready/own-sums"),
     "grade": ("ns grade --input_files in.jsonl --output_file graded.jsonl ++timeout=3", "graded.jsonl"),
     "run_cmd": ("ns run_cmd touch made", "touch made"),
     "merge_chunks": ("ns merge_chunks all.jsonl in.jsonl in.jsonl", "20 rows"),

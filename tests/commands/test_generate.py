@@ -282,8 +282,8 @@ def test_the_users_command_runs_once_per_merged_seed(here, fake_server):
 
 
 @pytest.mark.parametrize("option", ["++enable_audio=true"])
-def test_what_comes_later_is_said_so(here, fake_server, option):
+def test_what_there_is_not_is_said_so(here, fake_server, option):
     server = fake_server(TABLE)
     done = ns(line(server, option), cwd=here)
     assert done.returncode == 2
-    assert "not part of this version" in done.stderr
+    assert "leave the key out" in done.stderr

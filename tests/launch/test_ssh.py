@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -176,6 +177,21 @@ def test_many_at_once_open_one_connection(sshd):
     assert (sshd.folder / "log").read_text().count("Accepted publickey") == before + 1
     for one in remotes:
         one.hang_up()
+
+
+def test_a_socket_that_a_killed_connection_left_is_replaced(sshd):
+    """ssh would leave it there, share nothing, and stay in the background for good, once for each call."""
+    there = sshd.remote(port=sshd.port, user=sshd.user)
+    there.run(["true"])
+    assert there._socket is not None
+    there.hang_up()
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(there._socket))
+    before = (sshd.folder / "log").read_text().count("Accepted publickey")
+    for _ in range(2):
+        assert sshd.remote(port=sshd.port, user=sshd.user).run(["echo", "again"]).out == "again\n"
+    assert (sshd.folder / "log").read_text().count("Accepted publickey") == before + 1
+    there.hang_up()
 
 
 def test_socket_is_private(sshd, remote):

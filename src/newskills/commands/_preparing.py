@@ -110,7 +110,7 @@ def _everything(fetch: FetchOptions) -> list[Benchmark]:
     known = [get_benchmark(entry.name) for entry in list_benchmarks()]
     kept = [one for one in known if one.sources]
     if left := sorted({one.name.partition(".")[0] for one in known if not one.sources}):
-        notice(f"left out, since it is generated and not fetched: {', '.join(left)}")
+        notice(f"left out, since nothing of them is fetched: {', '.join(left)}")
     if fetch.is_offline():
         fetcher = Fetcher(data_dir(), fetch)
         there = [one for one in kept if any(s.split == one.split and in_mirror(s, fetcher) for s in one.sources)]

@@ -296,6 +296,7 @@ class Remote:
             self._socket = ours
             with waiting_lock(ours.with_suffix(".lock"), f"the connection to {self.name}", 120.0):
                 if not _listens(ours):
+                    ours.unlink(missing_ok=True)  # of a connection that was killed; ssh would share nothing then
                     settings = ["ControlMaster=yes", f"ControlPersist={PERSIST}", f"ControlPath={ours}"]
                     self._open(config, settings, "")
         self._connected = True

@@ -33,6 +33,7 @@ def _benchmark(name: str, title: str, homepage: str, *traps: str, sources: tuple
         prompt="generic/default",
         grader=name,
         metric=name,
+        licence="unstated (problems of the contest's authors)",
         homepage=homepage,
         needs_sandbox=True,
         unverified=bool(sources),

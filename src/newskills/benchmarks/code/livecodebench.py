@@ -81,6 +81,7 @@ BENCHMARKS = (
         split=f"test_{_WINDOWS[0]}",
         grader="livecodebench",
         metric="livecodebench",
+        licence="unstated",
         homepage="https://livecodebench.github.io",
         traps=(
             "Always name release and window of dates (the split): problems before a model's training leak.",
@@ -100,6 +101,7 @@ BENCHMARKS = (
         grader="livecodebench",
         grader_config={"language": "cpp"},
         metric="livecodebench",
+        licence="unstated",
         homepage="https://huggingface.co/datasets/nvidia/LiveCodeBench-CPP",
         traps=("Answers are whole programs that read and print; tests that call a function leave them unscored.",),
     ),
@@ -123,6 +125,7 @@ BENCHMARKS = (
         grader="livecodebench_pro",
         grader_config={"language": "cpp"},
         metric="livecodebench_pro",
+        licence="unstated",
         homepage="https://livecodebenchpro.com",
         traps=(
             "The tests (15 GB) are a data set of their own: give a folder of <problem_id>.json with inputs and outputs "

@@ -31,6 +31,7 @@ BENCHMARK = Benchmark(
     prompt="generic/default",
     grader="code_tests",
     metric="code_tests",
+    licence="unstated",
     homepage="https://github.com/THUDM/NaturalCodeBench",
     citation="arXiv:2405.04520",
     needs_sandbox=True,

@@ -132,6 +132,7 @@ BENCHMARKS = (
         pro,
         731,
         citation="arXiv:2509.16941",
+        licence="unstated",
         unverified=True,
         traps=(_TRAP, "Requirements and interfaces are appended to the problem statement."),
     ),
