@@ -22,7 +22,6 @@ from newskills.run.execute import preview
 from newskills.run.plan import PlannedUnit
 
 _CREDENTIALS = re.compile(r"(https?://)[^/@\s]+@")
-HERE = (None, "none", "local")
 OLD_TEMPLATES = "prompt_template"
 
 
@@ -32,15 +31,6 @@ def user_layer(overrides: Mapping[str, Text], *, consumed: Sequence[str] = ()) -
     if template := values.pop(OLD_TEMPLATES, None):
         notice(f"++prompt_template={template} has no effect: the model's own chat template is used")
     return Layer("command line", values)
-
-
-def check_cluster(cluster: str | None) -> None:
-    """Raises ConfigError for any place but this machine."""
-    if cluster not in HERE:
-        raise ConfigError(
-            f"--cluster={cluster}: this command works on this machine only.",
-            hint=f"To run it there: ns run_cmd --cluster={cluster} ns …",
-        )
 
 
 def command_line(command: str) -> str:

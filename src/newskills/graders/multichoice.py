@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError
 from newskills.base.records import Cause, Row, Score
 from newskills.graders.math.extract import Policy, extract
+from newskills.graders.replies import after_thinking
 
 _FULL_WIDTH = {chr(start + i): letter for start in (0xFF21, 0xFF41) for i, letter in enumerate(ascii_uppercase)}
 _ALPHABETS = str.maketrans(
@@ -107,11 +108,9 @@ class MultichoiceGrader:
         return self._score(letter, correct, f"letter ({how})", None if correct else "model")
 
     def _chosen(self, record: Row, names: Mapping[str, str]) -> tuple[str | None, str]:
-        text = str(record["generation"] or "")
-        end = text.rfind("</think>")
-        if end < 0 and "<think>" in text:
+        text = after_thinking(str(record["generation"] or ""))
+        if text is None:
             return None, "thinking"
-        text = text[end + len("</think>") :] if end >= 0 else text
         count = choices(record)
         for candidate, how in self._candidates(text, record):
             if (letter := _meant(candidate, count, names)) is not None:

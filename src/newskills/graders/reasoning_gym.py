@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError, DataError, guard
 from newskills.base.records import Failure, Outcome, Row, Score
+from newskills.graders.replies import after_thinking
 
 _TAG = re.compile(r"<answer>\s?(.*?)\s?</answer>", re.DOTALL)
 _REFUSED = {"game_of_life_halting": "its verifier accepts every answer"}
@@ -107,12 +108,10 @@ class ReasoningGymGrader:
         if self.config.use_predicted_answer_key or "generation" not in record:
             field = record.get("predicted_answer")
             return (None if field is None else str(field)), "field", False
-        text = str(record["generation"] or "")
+        text = after_thinking(str(record["generation"] or ""))
         cut_short = record.get("finish_reason") == "length"
-        end = text.rfind("</think>")
-        if end < 0 and "<think>" in text:
+        if text is None:
             return None, "thinking", True
-        text = text[end + len("</think>") :] if end >= 0 else text
         if tags := _TAG.findall(text):
             return tags[-1].strip(), "tag", False
         if (boxed := _last_box(text)) is not None:

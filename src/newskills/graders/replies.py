@@ -8,12 +8,18 @@ from newskills.base.records import Row, Score
 _END = "</think>"
 
 
-def visible(text: str) -> str | None:
-    """What follows the last `</think>`, stripped; None where thinking was begun and never ended."""
+def after_thinking(text: str) -> str | None:
+    """What follows the last `</think>`; None where thinking was begun and never ended."""
     end = text.rfind(_END)
     if end >= 0:
-        return text[end + len(_END) :].strip()
-    return None if "<think>" in text else text.strip()
+        return text[end + len(_END) :]
+    return None if "<think>" in text else text
+
+
+def visible(text: str) -> str | None:
+    """`after_thinking`, stripped."""
+    shown = after_thinking(text)
+    return None if shown is None else shown.strip()
 
 
 def unscored(grader: str, why: str, fields: Row) -> Score:

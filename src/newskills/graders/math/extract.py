@@ -13,6 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
+from newskills.graders.replies import after_thinking
 
 
 class Policy(Struct, frozen=True):
@@ -55,7 +56,7 @@ def extract(text: str, policy: Policy) -> Extracted:
 
     Raises ConfigError for a regular expression that does not compile.
     """
-    visible = _after_thinking(text)
+    visible = after_thinking(text)
     if visible is None:
         return Extracted(None, "thinking")
     steps: list[Callable[[str], Extracted | None]]
@@ -69,14 +70,6 @@ def extract(text: str, policy: Policy) -> Extracted:
         if (found := step(visible)) is not None:
             return found
     return Extracted(None, "none")
-
-
-def _after_thinking(text: str) -> str | None:
-    """What follows the last `</think>`; None where thinking was begun and never ended."""
-    end = text.rfind("</think>")
-    if end >= 0:
-        return text[end + len("</think>") :]
-    return None if "<think>" in text else text
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
