@@ -93,11 +93,13 @@ def test_a_server_and_a_sandbox_beside_the_client(place):
         "ns generate --cluster=mine --num_jobs=2 --input_file=in.jsonl --output_dir=out --num_random_seeds=2 "
         f"--server_type=generic --model=fake --server_gpus=0 --server_entrypoint={SERVED} "
         "++prompt_config=generic/math --postprocess_cmd",
-        "wc -l <out/output-rs0.jsonl >lines",
+        "cat out/output-rs*.jsonl | wc -l >>lines",
     )
     assert done.returncode == 0, done.stderr + place.logs("generate")
-    assert len(rows_of(place.folder / "out/output-rs1.jsonl")) == 10
-    assert (place.folder / "lines").read_text().strip() == "10"
+    assert [len(rows_of(place.folder / f"out/output-rs{seed}.jsonl")) for seed in range(2)] == [10, 10]
+    counted = (place.folder / "lines").read_text().split()
+    assert len(counted) == 2
+    assert set(counted) <= {"10", "20"}
     jobs = place.experiments("generate")[0].jobs
     ports = {Path(job.folder, "ports/server").read_text() for job in jobs[:2]}
     assert len(ports) == 2

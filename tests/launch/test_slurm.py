@@ -74,7 +74,7 @@ def test_secrets_travel_by_name_only(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("UNASKED_TOKEN", "hunter3hunter3")
     monkeypatch.setenv("SBATCH_PARTITION", "nowhere")
     monkeypatch.setenv("SLURM_NTASKS", "77")
-    show = 'echo "${MY_TOKEN: -4} ${UNASKED_TOKEN:-unset} $SLURM_NTASKS"; ps -eo args >ps.txt'
+    show = 'echo "${MY_TOKEN: -4} ${UNASKED_TOKEN:-unset} $SLURM_NTASKS"; ps -ewwo args >ps.txt'
     work = job("one", bash("main", show, secrets=("MY_TOKEN",)))
     environ = {**os.environ, "MY_TOKEN": "hunter2hunter2wxyz"}
     state, where = finished(slurm(tmp_path, environ=environ), work)

@@ -295,7 +295,7 @@ def test_the_embedded_server_answers_those_who_have_its_key(local_model: Path, t
                 with error:
                     found = error.code
             assert found == status
-        shown = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+        shown = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True, check=True).stdout
         assert "llamacpp_server" in shown
         assert "s3cret-of-a-run" not in shown + repr(server) + (tmp_path / "log").read_text()
 

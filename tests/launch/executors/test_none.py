@@ -225,7 +225,7 @@ def test_nothing_outlives_a_supervisor_and_a_script_that_are_killed_together(tmp
 
 def processes_of(folder: Path) -> list[str]:
     """Those with a command line that names it."""
-    shown = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(["ps", "-ewwo", "pid,args"], capture_output=True, text=True, check=True).stdout
     return [line for line in shown.splitlines() if str(folder) in line]
 
 
