@@ -57,7 +57,7 @@ def test_json_forms(tmp_path: Path) -> None:
         ('{"a":1}\n{"a"\n', {}, "line 2: invalid JSON"),
         ("a,b\n1,2\n1\n", {"format": "csv"}, "line 3: 2 columns are expected, there are 1"),
         ("<a><b></a>", {"format": "xml", "records": ("b",)}, "invalid XML"),
-        ('<!DOCTYPE a [<!ENTITY e "x">]><a/>', {"format": "xml", "records": ("b",)}, "document type"),
+        ('<!DOCTYPE a [<!ENTITY e "x">]><a/>', {"format": "xml", "records": ("b",)}, "declarations of entities"),
         ("", {"format": "generated"}, "no reader"),
         ("x", {"format": "csv", "members": "*"}, "neither a zip nor a tar"),
     ],
@@ -107,6 +107,16 @@ def test_csv_with_and_without_header(tmp_path: Path) -> None:
     assert rows(bare, format="tsv", columns=("q", "a")) == [{"q": "x", "a": "1"}]
 
 
+def test_cells_of_other_traditions(tmp_path: Path) -> None:
+    semicolons = tmp_path / "s.csv"
+    semicolons.write_bytes("f;a\nGrün?;5,0\n".encode("cp1252"))
+    assert rows(semicolons, format="csv", separator=";", encoding="cp1252") == [{"f": "Grün?", "a": "5,0"}]
+    stray = write(tmp_path / "t.tsv", 'q\ta\n"Oh," he said\tx\n"\ty\n')
+    assert rows(stray, format="tsv", quoted=False) == [{"q": '"Oh," he said', "a": "x"}, {"q": '"', "a": "y"}]
+    with pytest.raises(DataError, match="utf-8"):
+        rows(semicolons, format="lines")
+
+
 @given(st.lists(st.tuples(st.text(), st.text()), max_size=5))
 def test_csv_gives_back_what_was_written(
     tmp_path_factory: pytest.TempPathFactory, cells: list[tuple[str, str]]
@@ -125,6 +135,14 @@ def test_xml(tmp_path: Path) -> None:
     assert rows(write(tmp_path / "x", text), format="xml", records=("P",)) == [
         {"ID": "1", "Body": "a < b", "Answer": "9 (apples)"},
         {"ID": "2", "Body": ""},
+    ]
+
+
+def test_xml_of_nested_elements(tmp_path: Path) -> None:
+    text = """<!DOCTYPE r SYSTEM "r.dtd"><r xmlns="urn:x"><q id="1"><p>Why?</p>
+      <o right="yes">so</o><o right="no">th<b>us</b></o></q></r>"""
+    assert rows(write(tmp_path / "x", text), format="xml", records=("q",)) == [
+        {"id": "1", "p": "Why?", "o": [{"right": "yes", "text": "so"}, {"right": "no", "text": "thus", "b": "us"}]}
     ]
 
 

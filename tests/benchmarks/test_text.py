@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,6 +50,13 @@ def test_choices() -> None:
         "A": "so",
         "B": "thus",
     }
+    assert choices("Why?", {"1": "so", "2": "thus"}) == choices("Why?", ["so", "thus"])
+
+
+@pytest.mark.parametrize("options", [[], ["one"], "ab", [["a"], [1]], ["a", None], [str(n) for n in range(27)]])
+def test_what_cannot_be_options(options: Any) -> None:
+    with pytest.raises(ValueError, match="option"):
+        choices("Why?", options)
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,9 @@ class Source(Struct, frozen=True, kw_only=True):
     assets      the same for files that rows refer to by `Asset(name)`: images, sounds
     partial     a mirror may hold only some of the files: fewer rows than are known are told of, and are no fault
     columns     names for a csv without a header
+    separator   what stands between the cells of a csv, where it is no comma
+    quoted      cells of a csv or tsv may stand in quotes; False: a quote is a character like any other
+    encoding    of csv, tsv, lines and text, where it is not UTF-8 (`cp1252`)
     records     path of keys to the list inside a json file (`("Instances",)`), or of the element in xml
     span        only these rows: 0-based, the end not included
     sha256      of the file; of several: sha256 of the lines `<sha256>  <name>` of all that are read
@@ -99,6 +102,9 @@ class Source(Struct, frozen=True, kw_only=True):
     assets: str = ""
     partial: bool = False
     columns: tuple[str, ...] = ()
+    separator: str = ""
+    quoted: bool = True
+    encoding: str = ""
     records: tuple[str, ...] = ()
     span: tuple[int, int] | None = None
     sha256: str = ""

@@ -171,8 +171,9 @@ def _whole_object(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRo
 def _delimited(delimiter: str) -> Callable[[IO[bytes], Source, str], Iterator[RawRow]]:
     def read(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
         csv.field_size_limit(_LONGEST_CELL)
-        with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
-            lines = csv.reader(text, delimiter=delimiter)
+        quoting = csv.QUOTE_MINIMAL if source.quoted else csv.QUOTE_NONE
+        with io.TextIOWrapper(file, encoding=_encoding(source), newline="") as text:
+            lines = csv.reader(text, delimiter=source.separator or delimiter, quoting=quoting)
             try:
                 columns = list(source.columns) or next(lines, [])
                 end = lines.line_num
@@ -190,36 +191,53 @@ def _delimited(delimiter: str) -> Callable[[IO[bytes], Source, str], Iterator[Ra
 
 
 def _xml(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
-    """One row per element named by the last of `records`: its attributes, and the text of each of its children.
+    """One row per element named by the last of `records`: its attributes, and its children.
 
-    Entity declarations are refused, so that nothing outside the file is read and nothing is expanded.
+    A child is its text, or an object of the same form, with `text`, where it has attributes or children itself; children
+    of one name are a list. Namespaces do not count. Entity declarations are refused, so that nothing outside the file is read and nothing is expanded.
     """
     data = file.read()
-    if b"<!ENTITY" in data or b"<!DOCTYPE" in data:
-        raise DataError(f"{shown}: a document type declaration is not accepted.")
+    if b"<!ENTITY" in data.replace(b"\0", b""):  # as UTF-16 writes it, too
+        raise DataError(f"{shown}: declarations of entities are not accepted.")
     try:
         root = ElementTree.fromstring(data)  # noqa: S314 - declarations of entities were refused above
     except ElementTree.ParseError as error:
         raise DataError(f"{shown}: invalid XML ({error}).") from error
-    for number, element in enumerate(root.iter(source.records[-1]), 1):
-        row: Row = dict(element.attrib)
-        row.update({child.tag: "".join(child.itertext()) for child in element})
-        yield RawRow(row, f"{shown}, {element.tag} {number}")
+    wanted = source.records[-1]
+    for number, element in enumerate((one for one in root.iter() if _name(one) == wanted), 1):
+        yield RawRow(_fields(element), f"{shown}, {wanted} {number}")
+
+
+def _fields(element: ElementTree.Element) -> Row:
+    children: dict[str, list[Any]] = {}
+    for child in element:
+        value = "".join(child.itertext())
+        form = {**_fields(child), "text": value} if child.attrib or len(child) else value
+        children.setdefault(_name(child), []).append(form)
+    return {**element.attrib, **{tag: forms[0] if len(forms) == 1 else forms for tag, forms in children.items()}}
+
+
+def _name(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
 
 
 def _text(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
-    yield RawRow({"text": _utf8(file.read(), shown)}, shown)
+    yield RawRow({"text": _decode(file.read(), source, shown)}, shown)
 
 
 def _lines(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     for number, line in enumerate(file, 1):
         where = f"{shown}, line {number}"
-        yield RawRow({"text": _utf8(line, where).rstrip("\r\n")}, where)
+        yield RawRow({"text": _decode(line, source, where).rstrip("\r\n")}, where)
 
 
-def _utf8(data: bytes, where: str) -> str:
+def _encoding(source: Source) -> str:
+    return source.encoding or "utf-8-sig"
+
+
+def _decode(data: bytes, source: Source, where: str) -> str:
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(_encoding(source))
     except UnicodeDecodeError as error:
         raise DataError(f"{where}: {error}.") from error
 

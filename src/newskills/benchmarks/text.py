@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from string import ascii_lowercase, ascii_uppercase
 
@@ -53,9 +53,18 @@ def closing_brace(text: str, start: int) -> int:
     return -1
 
 
-def choices(question: str, options: Sequence[str]) -> Row:
-    """The fields of a multiple-choice record: `problem` (question and lettered options), `options`, `A`, `B`, …"""
-    lettered = {chr(ord("A") + place): option for place, option in enumerate(options)}
+def choices(question: str, options: Sequence[str] | Mapping[str, str]) -> Row:
+    """The fields of a multiple-choice record: `problem` (question and lettered options), `options`, `A`, `B`, …
+
+    Of a mapping, the values in its order. Raises ValueError: fewer than two options, more than there are letters, or
+    one that is no text.
+    """
+    texts = list(options.values() if isinstance(options, Mapping) else options)
+    if isinstance(options, str) or not 2 <= len(texts) <= len(ascii_uppercase):
+        raise ValueError(f"2 to {len(ascii_uppercase)} options are expected, not {options!r}")
+    if unfit := [text for text in texts if text is None or isinstance(text, list | tuple | dict)]:
+        raise ValueError(f"an option is no text: {unfit[0]!r}")
+    lettered = dict(zip(ascii_uppercase, texts, strict=False))
     listing = "\n".join(f"{letter}) {option}" for letter, option in lettered.items())
     return {"problem": question.strip("\n") + "\n\n" + listing, "options": listing, **lettered}
 
