@@ -36,6 +36,7 @@ WRONG: dict[str, Callable[[Row], str]] = {
     "multichoice": lambda row: f"Answer: {_other_letter(row)}",
     "option_set": lambda row: f"\\boxed{{{_another_option(row)}}}",
     "jeebench": lambda row: f"\\boxed{{{_another_option(row)}}}",
+    "dsbench": lambda row: f"\\boxed{{{_FAR}}}",
     "exact": lambda row: f"{_FAR} {row['expected_answer']}",
     "exact, brackets": lambda row: f"[[{_FAR} {row['expected_answer']}]]",
     "short_answer": lambda row: f"Answer: {_FAR}",

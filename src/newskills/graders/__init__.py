@@ -43,6 +43,7 @@ GRADERS = Registry(
         "ifbench": "newskills.graders.instructions.grader:IFBenchGrader",
         "koifeval": "newskills.graders.instructions.grader:KoIFEvalGrader",
         "exact": "newskills.graders.exact:ExactGrader",
+        "dsbench": "newskills.graders.dsbench:DSBenchGrader",
         "option_set": "newskills.graders.option_set:OptionSetGrader",
         "jeebench": "newskills.graders.option_set:JEEBenchGrader",
         "critpt": "newskills.graders.critpt:CritPtGrader",

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers about workbooks: letters, amounts, dates, words, and tables of them (DSBench, arXiv:2409.07703)."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.records import Row, Score
+from newskills.graders.math.config import MathConfig
+from newskills.graders.math.exact import plain
+from newskills.graders.math.extract import Policy, extract
+from newskills.graders.math.grader import MathGrader
+from newskills.graders.math.normalise import tidy
+from newskills.graders.replies import decided, unanswered, unscored
+
+_LETTER = re.compile(r"[A-N]", re.IGNORECASE)
+_AMOUNT = re.compile(
+    r"(?P<sign>-?)(?:[$€£]|USD|EUR|GBP)? ?(?P<digits>(?:\d{1,3}(?:,\d{3}){1,12}|\d{1,40})(?:\.\d{0,40})?) ?"
+    r"(?P<scale>k|m|mn|bn|b|thousand|million|billion)?",
+    re.IGNORECASE,
+)
+_SCALES = {"k": 3, "thousand": 3, "m": 6, "mn": 6, "million": 6, "b": 9, "bn": 9, "billion": 9}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DATES = (
+    re.compile(r"(?P<day>\d{1,2})(?:st|nd|rd|th)?[ -](?P<month>[a-z]{3})[a-z]{0,6}\.?,?[ -](?P<year>\d{4})"),
+    re.compile(r"(?P<month>[a-z]{3})[a-z]{0,6}\.? (?P<day>\d{1,2})(?:st|nd|rd|th)?,? (?P<year>\d{4})"),
+    re.compile(r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})(?:[t ]00:00(?::00)?)?"),
+)
+_DRESS = re.compile(r"\\(?:text|mathrm|textbf)\s?\{([^{}]{0,500})\}")
+_LONGEST = 10_000
+
+
+class DSBenchGrader:
+    """Compares by what the record's `expected_answer` is, the last box of the reply (else what other forms tell):
+
+    letter      case aside        amount    `$61,868`, `18217 k`: with or without the unit and the scale
+    date        in any order with the month's name, or ISO         list    each part, in order
+    table       JSON of the keys (more may be there), or its values in order
+    anything else as mathematics. Fields: `predicted_answer`, `symbolic_correct`.
+    """
+
+    name = "dsbench"
+    version = "1"
+    Config = MathConfig
+
+    def __init__(self, config: MathConfig | None = None) -> None:
+        self.config = config or MathConfig(relaxed_extraction=True)
+        self._policy = Policy(
+            self.config.extract_from_boxed, self.config.extract_regex, self.config.relaxed_extraction
+        )
+        self._math = MathGrader(msgspec.structs.replace(self.config, use_predicted_answer_key=True))
+        self._stamp = f"{self.name}@{self.version}"
+
+    def preload(self) -> None:
+        self._math.preload()
+
+    def gold_reply(self, record: Row) -> str:
+        return f"\\boxed{{{_written(record.get('expected_answer'))}}}"
+
+    def same_replies(self, record: Row) -> list[str]:
+        """Letters in lower case, amounts without their unit."""
+        gold = str(record.get("expected_answer"))
+        if _LETTER.fullmatch(gold):
+            return [f"\\boxed{{{gold.lower()}}}", f"\\boxed{{\\text{{{gold}}}}}", f"The final answer is {gold}"]
+        found = _AMOUNT.fullmatch(gold)
+        return [f"\\boxed{{{found['digits'].replace(',', '')}}}"] if found and not found["sign"] else []
+
+    def grade(self, record: Row) -> Score:
+        gold = record.get("expected_answer")
+        if gold in (None, "", [], {}):
+            return unscored(self._stamp, "the record has no expected_answer", _fields(None, None))
+        said = self._said(record)
+        if said is None or not said.strip():
+            return unanswered(self._stamp, record, _fields(None, False))
+        right = self._same(gold, _bare(said))
+        if right is None:
+            score = unscored(self._stamp, "undecided", _fields(said, None))
+            score.cause = "grader"
+            return score
+        return decided(self._stamp, right, _fields(said, right), "the same" if right else "another answer")
+
+    def _said(self, record: Row) -> str | None:
+        if self.config.use_predicted_answer_key or "generation" not in record:
+            return None if (field := record.get("predicted_answer")) is None else str(field)
+        return extract(str(record["generation"] or ""), self._policy).answer
+
+    def _same(self, gold: Any, said: str) -> bool | None:
+        """None: undecided. A reply with one value of several is no list of guesses: only one value is taken."""
+        if len(said) > _LONGEST:
+            return False
+        if isinstance(gold, str) and gold.lstrip().startswith(("{", "[")):
+            gold = _json(gold, gold)
+        if isinstance(gold, dict):
+            return self._table(gold, said)
+        if isinstance(gold, list):
+            return self._each(gold, _parts(said, len(gold)))
+        value = _json(said, None)
+        if isinstance(value, dict | list) and len(value) == 1:
+            said = _bare(str(next(iter(value.values() if isinstance(value, dict) else value))))
+        return self._scalar(str(gold).strip(), said)
+
+    def _table(self, gold: Row, said: str) -> bool | None:
+        told = _json(said, None)
+        if not isinstance(told, dict):
+            return self._each(list(gold.values()), _parts(said, len(gold)))
+        folded = {_folded(key): value for key, value in told.items()}
+        return self._each(list(gold.values()), [_written(folded.get(_folded(key), "")) for key in gold])
+
+    def _each(self, golds: list[Any], parts: list[str]) -> bool | None:
+        if len(golds) != len(parts):
+            return False
+        verdicts = [self._same(gold, part) for gold, part in zip(golds, parts, strict=True)]
+        return False if False in verdicts else None if None in verdicts else True
+
+    def _scalar(self, gold: str, said: str) -> bool | None:
+        if _LETTER.fullmatch(gold):
+            return said.strip("().").upper() == gold.upper()
+        if (when := _date(gold)) is not None:
+            return _date(said) == when
+        if (wanted := _amount(gold)) and (told := _amount(said)):
+            return wanted.same(told)
+        if ", " in gold:
+            parts = gold.split(", ")
+            return self._each(list(parts), _parts(said, len(parts)))
+        if plain(tidy(gold)) is None and "%" not in gold and _folded(gold) == _folded(said):
+            return True
+        score = self._math.grade({"expected_answer": gold, "predicted_answer": said})
+        return None if score.outcome == "unscored" else score.outcome == "correct"
+
+
+class _Amount(Struct, frozen=True):
+    """As it is written, and with its scale (`18217 k`: 18217, 18217000)."""
+
+    written: Decimal
+    scaled: Decimal | None
+
+    def same(self, other: _Amount) -> bool:
+        """Either may leave the scale out, or write it out."""
+        if self.scaled is not None and other.scaled is not None:
+            return self.scaled == other.scaled
+        return bool({self.written, self.scaled} & {other.written, other.scaled} - {None})
+
+
+def _fields(answer: str | None, correct: bool | None) -> Row:
+    return {"predicted_answer": answer, "symbolic_correct": correct}
+
+
+def _bare(text: str) -> str:
+    return _DRESS.sub(r"\1", text).replace("\\$", "$").replace("\\%", "%").replace("\\,", "").strip(" .$\n")
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _json(text: str, default: Any) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return default
+
+
+def _parts(said: str, count: int) -> list[str]:
+    """The values of a list in brackets or between commas; commas of thousands stay where that fits."""
+    value = _json(said, None)
+    if isinstance(value, list | dict):
+        return [_written(item) for item in (value.values() if isinstance(value, dict) else value)]
+    bare = said.strip("[](){} ")
+    for separator in (";", ", ", ","):
+        parts = [part.strip() for part in bare.split(separator)]
+        if len(parts) == count:
+            return parts
+    return [bare]
+
+
+def _amount(text: str) -> _Amount | None:
+    found = _AMOUNT.fullmatch(text)
+    if found is None:
+        return None
+    number = Decimal(found["sign"] + found["digits"].replace(",", ""))
+    return _Amount(number, number.scaleb(_SCALES[found["scale"].lower()]) if found["scale"] else None)
+
+
+def _date(text: str) -> date | None:
+    for form in _DATES:
+        if found := form.fullmatch(text.strip().lower()):
+            month = found["month"]
+            if not month.isdigit() and month not in _MONTHS:
+                return None
+            number = int(month) if month.isdigit() else _MONTHS.index(month) + 1
+            try:
+                return date(int(found["year"]), number, int(found["day"]))
+            except ValueError:
+                return None
+    return None
