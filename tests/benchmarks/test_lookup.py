@@ -122,6 +122,34 @@ def test_groups_expand_to_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert get_group("nothing") is None
 
 
+FAMILY_FILE = """
+from newskills.base.benchmark import Benchmark, Group
+BENCHMARKS = tuple(Benchmark(name=f"family.{one}", category="own", title=one) for one in ("de", "fr"))
+GROUP = Group(name="family", category="own", title="family", members={"family.de": {}, "family.fr": {"samples": 2},
+              "deeper/other.py": {}})
+"""
+
+
+def test_a_group_of_the_benchmarks_in_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "place" / "deeper").mkdir(parents=True)
+    (tmp_path / "place" / "family.py").write_text(FAMILY_FILE)
+    (tmp_path / "place" / "deeper" / "other.py").write_text(MINE.replace('"mine"', '"third"'))
+    monkeypatch.chdir(tmp_path)
+    for name in ("place/family.py", "place/family.py::GROUP", str(tmp_path / "place" / "family.py")):
+        found = [(one.name, one.samples) for one in expand(name)]
+        assert found == [("family.de", 0), ("family.fr", 2), ("family.other", 0)]
+    assert get_benchmark("place/family.py::family.de").title == "de"
+    assert [one.name for one in expand("place/family.py::family.fr")] == ["family.fr"]
+    with pytest.raises(UnknownNameError, match="family.it"):
+        get_benchmark("place/family.py::family.it")
+
+
+def test_a_file_without_a_group_stands_for_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "two.py").write_text(FAMILY_FILE.partition("GROUP =")[0])
+    monkeypatch.chdir(tmp_path)
+    assert [one.name for one in expand("two.py")] == ["family.de", "family.fr"]
+
+
 def test_a_file_with_several_benchmarks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "several.py").write_text(MINE.replace("WRONG = 5", "BENCHMARKS = (OTHER,)"))
     monkeypatch.chdir(tmp_path)

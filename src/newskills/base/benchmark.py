@@ -212,9 +212,10 @@ class Group(Struct, frozen=True, kw_only=True):
 
     members   benchmark → fields of `Benchmark` that differ in this group (`{"samples": 4, "prompt": …}`); mappings
               (`defaults`, `judge` with fields of `Judge`, …) are laid over its own. Results are in
-              `eval-results/<group>/<member>`
+              `eval-results/<group>/<member>`. Names of benchmarks in the group's file go first, paths start there
     score     metrics of all members → those of the group; None: the plain mean of what all members have
     columns   metrics that the table shows
+    home      file or module that a user's group was loaded from
     """
 
     name: str
@@ -227,7 +228,9 @@ class Group(Struct, frozen=True, kw_only=True):
     homepage: str = ""
     citation: str = ""
     traps: tuple[str, ...] = ()
+    home: str = ""
 
     def short(self, member: str) -> str:
         """What `member` is called inside the group: without the group's name, or the path, before it."""
-        return member.removeprefix(f"{self.name}.").rpartition("::")[2].rpartition("/")[2].removesuffix(".py")
+        name = member.rpartition("::")[2].removeprefix(f"{self.name}.")
+        return name.rpartition("/")[2].removesuffix(".py")

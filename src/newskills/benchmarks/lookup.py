@@ -41,7 +41,14 @@ def get_group(name: str, extra: Extra | None = None) -> Group | None:
 
 
 def expand(name: str, extra: Extra | None = None) -> list[Benchmark]:
-    """The benchmark called `name`, or the members of the group called so. Raises as `get_benchmark`."""
+    """The benchmark called `name`, the members of the group called so, or all benchmarks of a file without a group.
+
+    Raises as `get_benchmark`.
+    """
+    if name.endswith(".py") and len(all_there := exported(load_module(name, "benchmark"))) > 1:
+        benchmarks = [item for item in all_there if isinstance(item, Benchmark)]
+        if len(benchmarks) == len(all_there):
+            return benchmarks
     found = _find(name, extra)
     return [member_of(found, member, extra) for member in found.members] if isinstance(found, Group) else [found]
 
@@ -61,7 +68,7 @@ def member_of(group: Group, member: str, extra: Extra | None = None) -> Benchmar
 
     Raises UnknownNameError, ConfigError for a field that benchmarks do not have.
     """
-    own = get_benchmark(member, extra)
+    own = _sibling(group, member) or get_benchmark(_from_home(group, member), extra)
     changes = group.members[member]
     if unknown := sorted(set(changes) - set(Benchmark.__struct_fields__)):
         raise ConfigError(f"The group {group.name} sets '{unknown[0]}' of {member}, which benchmarks do not have.")
@@ -69,6 +76,18 @@ def member_of(group: Group, member: str, extra: Extra | None = None) -> Benchmar
     data = own.data or ("" if own.name == name else own.name)
     changed = {field: _laid_over(getattr(own, field), value) for field, value in changes.items()}
     return replace(own, **{"name": name, "aliases": (), "data": data, **changed})
+
+
+def _sibling(group: Group, member: str) -> Benchmark | None:
+    """The benchmark called `member` beside the group."""
+    there = exported(load_module(group.home, "benchmark")) if group.home else []
+    return next((one for one in there if isinstance(one, Benchmark) and fold(one.name) == fold(member)), None)
+
+
+def _from_home(group: Group, member: str) -> str:
+    """A path as the group's file means it: from its own folder."""
+    there = Path(group.home).expanduser().parent / member
+    return str(there) if group.home and "/" in member and Path(str(there).partition("::")[0]).exists() else member
 
 
 def _laid_over(own: Any, value: Any) -> Any:
@@ -83,7 +102,7 @@ def _laid_over(own: Any, value: Any) -> Any:
 
 def _find(name: str, extra: Extra | None) -> Benchmark | Group:
     if "::" in name:
-        return _as_benchmark(load_attr(name, "benchmark"), name)
+        return _named_there(name)
     if name.endswith(".py"):
         return _from_file(name)
     places = list(_places(name, extra))
@@ -117,12 +136,19 @@ def exported(module: ModuleType) -> list[Benchmark | Group]:
     return [*found, *getattr(module, "BENCHMARKS", ()), *getattr(module, "GROUPS", ())]
 
 
+def _named_there(name: str) -> Benchmark | Group:
+    """`where::NAME`: a variable, or the name of one of its benchmarks."""
+    where, _, wanted = name.partition("::")
+    named = [item for item in exported(load_module(where, "benchmark")) if fold(item.name) == fold(wanted)]
+    return _as_benchmark(named[0] if named else load_attr(name, "benchmark"), name)
+
+
 def _from_file(name: str) -> Benchmark | Group:
     found = exported(load_module(name, "benchmark"))
     groups = [item for item in found if isinstance(item, Group)]
     if len(found) > 1 and len(groups) != 1:
         names = ", ".join(str(getattr(item, "name", item)) for item in found)
-        raise ConfigError(f"{name} has several benchmarks: {names}.", hint="Name one: file.py::VARIABLE.")
+        raise ConfigError(f"{name} has several benchmarks: {names}.", hint="Name one: file.py::NAME.")
     return _as_benchmark((groups or found or [None])[0], name)
 
 
@@ -159,4 +185,4 @@ def _as_benchmark(found: object, where: str) -> Benchmark | Group:
             f"{where} is no benchmark: a newskills.base.benchmark.Benchmark (or Group) is expected, "
             f"{'named BENCHMARK' if found is None else f'not {type(found).__name__}'}."
         )
-    return found
+    return replace(found, home=where.partition(":")[0]) if isinstance(found, Group) else found

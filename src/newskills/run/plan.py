@@ -97,7 +97,7 @@ def parse_benchmarks(
             chosen = split or benchmark.split
             runs.append(
                 BenchmarkRun(
-                    name=benchmark.name if group or "/" in name or "::" in name else name,
+                    name=benchmark.name if group or "/" in name or "::" in name or name.endswith(".py") else name,
                     benchmark=benchmark,
                     samples=int(count or 0) or benchmark.samples,
                     split=chosen,
