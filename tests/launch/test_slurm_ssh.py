@@ -3,71 +3,17 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import stat
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.launch.needs import lacking, require_ssh
 from tests.launch.places import job
-from tests.launch.slurm_cluster import bash, ended, finished, require_cluster, slurm, submitted, until
-from tests.launch.sshd import HOST, Sshd
+from tests.launch.slurm_cluster import bash, ended, finished, slurm, submitted, until
+from tests.launch.slurm_login import OTHER, Login, login
 
 from newskills.base.errors import ConfigError
-from newskills.launch.cluster import SshTunnel
-from newskills.launch.executors.slurm import Slurm
 
-pytestmark = pytest.mark.usefixtures("cluster")
-
-OTHER = os.environ.get("NEWSKILLS_SLURM_USER", "dev")
-"""A user who is not root and whom the nodes know."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster() -> None:
-    require_cluster()
-
-
-class Login:
-    """As `OTHER` on a machine that submits; `folder` is that user's own, on a disk that all nodes see."""
-
-    def __init__(self, server: Sshd, folder: Path) -> None:
-        self.folder = folder
-        config = server.folder / "config-other"
-        config.write_text(server.entry(HOST, User=OTHER))
-        self.environ = {
-            "NEWSKILLS_SSH_CONFIG": str(config),
-            "PATH": os.environ["PATH"],
-            "MY_TOKEN": "hunter2hunter2",
-        }
-
-    def executor(self, name: str) -> Slurm:
-        conf = os.environ.get("SLURM_CONF", "")
-        tunnel = SshTunnel(host=HOST, pre_command=f"export SLURM_CONF='{conf}'" if conf else "")
-        return slurm(self.folder / name, environ=self.environ, ssh_tunnel=tunnel)
-
-
-@pytest.fixture(scope="module")
-def login() -> Iterator[Login]:
-    require_ssh()
-    if os.geteuid() != 0:
-        lacking("SLURM", "only root can let another user in")
-    try:
-        user = pwd.getpwnam(OTHER)
-    except KeyError:
-        lacking("SLURM", f"there is no user '{OTHER}' here; NEWSKILLS_SLURM_USER names another one")
-    with tempfile.TemporaryDirectory(prefix="login-", dir="/tmp") as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        (folder / "jobs").mkdir()
-        os.chown(folder / "jobs", user.pw_uid, user.pw_gid)
-        (folder / "sshd").mkdir()
-        server = Sshd(folder / "sshd")
-        yield Login(server, folder / "jobs")
-        server.stop()
+__all__ = ["login"]
 
 
 def test_jobs_run_as_the_user_who_logs_in(login: Login) -> None:
