@@ -18,6 +18,7 @@ from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Source
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
+from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import data_dir, load_rows, prepare, prepare_many, read_provenance
 from newskills.benchmarks.fetch import FetchOptions
 
@@ -164,6 +165,20 @@ def test_data_that_is_not_there_names_the_command(tmp_path: Path, web: Web) -> N
     with pytest.raises(DataError, match="is not prepared") as caught:
         load_rows(bench(web), data_dir=tmp_path)
     assert caught.value.hint == f"Run: ns prepare_data tiny --data_dir={tmp_path}"
+
+
+def test_problems_that_users_bring(tmp_path: Path) -> None:
+    benchmark = get_benchmark("icpc")
+    place = tmp_path / "icpc" / "test.jsonl"
+    with pytest.raises(DataError, match=rf"yours to bring, and there is no file {place}"):
+        prepare(benchmark, data_dir=tmp_path)
+    place.parent.mkdir()
+    place.write_bytes(lines({"id": "sum", "name": "sum", "question": "Add."}))
+    assert prepare(benchmark, data_dir=tmp_path).folder == place.parent
+    assert load_rows(benchmark, data_dir=tmp_path) == place
+    place.write_bytes(lines({"name": "sum", "question": "Add."}))
+    with pytest.raises(DataError, match="has no id"):
+        prepare(benchmark, data_dir=tmp_path)
 
 
 def test_hub_data_sets_are_read_as_parquet(web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

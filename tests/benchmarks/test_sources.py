@@ -256,6 +256,8 @@ def test_several_configurations_of_a_hub_data_set(
     expected = [{"q": config, "_config": config, "_split": "train"} for config in ("en", "de")]
     assert rows(bench(source), tmp_path / "d") == expected
     assert rows(bench(Source(hf="o/d", config="de", hf_split="train")), tmp_path / "one") == [{"q": "de"}]
+    pinned = Source(hf="{o/d:de/train,o/d:en/train}")
+    assert rows(bench(pinned), tmp_path / "pinned") == [{**row, "_hf": "o/d"} for row in reversed(expected)]
     host = web.url("")[7:]
     shards = {f"{c}/train/0.parquet": web.files[f"{place}/{c}/train/0.parquet"] for c in ("de", "en")}
     mirror = make_mirror(tmp_path / "m", shards, f"{host}{place}")

@@ -69,7 +69,7 @@ class Source(Struct, frozen=True, kw_only=True):
     path        the same on this machine, or a folder with `members`; relative to the file in which `row` is defined
     hf          data set on the Hugging Face hub, with `config` and `hf_split` (read as parquet), each of which may
                 hold `{a,b}`; rows of several get `_config` and `_split`, those of several sets `_hf`; `config`
-                may name its split, too (`clean/test.clean`)
+                may name its split, too (`clean/test.clean`), and `hf` of several sets both (`owner/set:clean/test`)
     github      `owner/repository`, of whose files those that match `members` are read, at `ref` (branch or tag)
     revision    commit that is fetched in place of `ref`, or of the branch named in `url`
     members     glob (`*` matches `/` too; `{a,b}`) of members of an archive or repository, in sorted order
@@ -150,7 +150,8 @@ class Benchmark(Struct, frozen=True, kw_only=True):
                     folder, for those that are made for a tokenizer or a length (`--setup`)
     generator       distribution whose version decides what is generated (recorded with the rows)
     prompt          name in the prompt library; empty = rows hold `messages` (`prompt_format` openai)
-    grader          registered name, with `grader_config` for its constructor; empty = only the judge decides
+    grader          registered name, with `grader_config` for its constructor (`{folder}` in a text of it: that of the
+                    prepared file); empty = only the judge decides
     metric          registered name
     judge           who decides on the answers beside or instead of the grader; None = no judge is needed
     defaults        `++` options that differ from the general defaults (lowest precedence but one)

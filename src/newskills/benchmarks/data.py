@@ -29,7 +29,7 @@ from newskills._version import __version__
 from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Source
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Row
-from newskills.base.store import waiting_lock, write_json, write_rows
+from newskills.base.store import read_rows, waiting_lock, write_json, write_rows
 from newskills.benchmarks.assets import AssetFolder
 from newskills.benchmarks.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.mirror import file_sha256
@@ -109,7 +109,8 @@ def prepare(
 ) -> PreparedData:
     """Fetches and lays out `splits`, or all there are; then only the default one has to succeed.
 
-    A benchmark that comes with its data is only looked at; if they are not there yet, its `prepare.py` makes them.
+    A benchmark that comes with its data, or whose data users bring, is only looked at; if they are not there yet, its
+    `prepare.py` makes them.
 
     Raises DataError: unknown split, no network, refused or changed source, a row that does not fit.
     """
@@ -119,6 +120,10 @@ def prepare(
             benchmark=benchmark.name, folder=_own_data(benchmark, splits, data_dir).parent, splits=[]
         )
     folder = split_folder(benchmark, data_dir)
+    if not benchmark.sources and benchmark.generate_rows is None:
+        for split in splits or (benchmark.split,):
+            _check_users_own(benchmark, split, folder)
+        return PreparedData(benchmark=benchmark.name, folder=folder, splits=[])
     fetcher = Fetcher(_root(data_dir) / ".downloads", options or FetchOptions())
     done: list[PreparedSplit] = []
     missing: dict[str, str] = {}
@@ -177,8 +182,26 @@ def _own_data(benchmark: Benchmark, splits: Sequence[str], data_dir: str | Path 
     return first
 
 
-def load_rows(benchmark: Benchmark, split: str = "", data_dir: str | Path | None = None) -> Path:
-    """The prepared file of `split` (default: the benchmark's own). Raises DataError with the command to type."""
+def _check_users_own(benchmark: Benchmark, split: str, folder: Path) -> None:
+    _known_split(benchmark, split)
+    path = folder / f"{split}.jsonl"
+    if not path.is_file():
+        raise DataError(
+            f"{benchmark.name}: its problems are yours to bring, and there is no file {path}.",
+            hint="Lay them there, one JSON object per line; its page says which fields: docs/benchmarks.",
+        )
+    for row in read_rows(path):
+        if not row.get("id"):
+            raise DataError(f"{path}: a row has no id.")
+
+
+def load_rows(
+    benchmark: Benchmark, split: str = "", data_dir: str | Path | None = None, *, asked: str = ""
+) -> Path:
+    """The prepared file of `split` (default: the benchmark's own).
+
+    Raises DataError with the command to type, in which the benchmark is called as it was `asked` for.
+    """
     split = split or benchmark.split
     if benchmark.folder and (own := Path(benchmark.folder) / f"{split}.jsonl").is_file():
         return own
@@ -194,7 +217,7 @@ def load_rows(benchmark: Benchmark, split: str = "", data_dir: str | Path | None
     where = f" --data_dir={data_dir}" if data_dir else ""
     raise DataError(
         f"{benchmark.name} is not prepared: there is no file {path}.",
-        hint=f"Run: ns prepare_data {benchmark.name}{where}",
+        hint=f"Run: ns prepare_data {asked or benchmark.name}{where}",
     )
 
 

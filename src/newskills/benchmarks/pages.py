@@ -192,7 +192,8 @@ def _source(benchmark: Benchmark) -> str:
 
 def _shown(source: Source) -> str:
     if source.hf:
-        return f"[{source.hf}](https://huggingface.co/datasets/{source.hf})"
+        names = [name.partition(":")[0] for name in braces(source.hf)]
+        return ", ".join(f"[{name}](https://huggingface.co/datasets/{name})" for name in names)
     if source.github:
         place = f"https://github.com/{source.github}/tree/{source.revision or source.ref}"
         return f"[github.com/{source.github}]({place}): `{source.members}`"

@@ -182,7 +182,8 @@ def _listings(source: Source) -> list[tuple[str, Row]]:
     """(address of the list of files; `_config`, `_split`, of several sets `_hf`) of each set, configuration, split."""
     found = []
     for name, config in itertools.product(braces(source.hf), braces(source.config or "default")):
-        config, _, own = config.partition("/")
+        name, _, its = name.partition(":")
+        config, _, own = (its or config).partition("/")
         for split in [own] if own else braces(source.hf_split or source.split):
             fields = {"_config": config, "_split": split, **({"_hf": name} if name != source.hf else {})}
             found.append((f"{hub()}/api/datasets/{name}/parquet/{config}/{split}", fields))

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from newskills.base.benchmark import Benchmark, Group
 from newskills.base.errors import ConfigError
+from newskills.base.records import Row
 from newskills.benchmarks import Places, expand, get_group, place_of
 from newskills.benchmarks.data import data_dir as root
 from newskills.benchmarks.data import load_rows, split_folder
@@ -104,7 +105,7 @@ def parse_benchmarks(
                     input_file=(
                         split_folder(benchmark, data_dir) / f"{chosen}.jsonl"
                         if elsewhere
-                        else load_rows(benchmark, chosen, data_dir)
+                        else load_rows(benchmark, chosen, data_dir, asked=name)
                     ),
                     group=group,
                     group_at=place_of(name, places) if group else "",
@@ -124,12 +125,20 @@ def benchmark_units(
             "prompt_config": benchmark.prompt or None,
             "solver": benchmark.solver,
             "eval_type": benchmark.grader or None,
-            "eval_config": benchmark.grader_config,
+            "eval_config": in_folder(benchmark.grader_config, run.input_file.parent),
             **benchmark.defaults,
         },
     )
     folder = results / Path(*run.name.split("."))
     return _units(run.name, run.input_file, folder, pieces, [task, *layers])
+
+
+def in_folder(grader_config: Row, folder: Path) -> Row:
+    """The settings of a benchmark's grader, with `folder`, that of its prepared file, in place of `{folder}`."""
+    return {
+        key: value.replace("{folder}", str(folder)) if isinstance(value, str) else value
+        for key, value in grader_config.items()
+    }
 
 
 def file_units(

@@ -8,11 +8,17 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.graders.code.running_any import fenced, graded
 
+from newskills.base.benchmark import Source
 from newskills.base.records import Row
+from newskills.base.store import read_rows
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import prepare
 from newskills.metrics import make_metric
+from newskills.run.plan import in_folder
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
 NEAR = (
@@ -90,3 +96,34 @@ def test_without_tests_nothing_is_judged(tmp_path: Path) -> None:
         (score,) = graded("ccc", [answer("sum", "int main() {}")], test_file=str(tmp_path / place))
         assert (score.outcome, score.cause) == ("unscored", "data")
         assert place in score.why
+
+
+IOI_ROWS = Path(__file__).parents[2] / "benchmarks/raw/ioi.jsonl"
+
+
+def test_tests_of_the_olympiad_come_with_its_problems(tmp_path: Path) -> None:
+    """From rows as they are published to points; tests that two subtasks share run once."""
+    place = tmp_path / "rows.jsonl"
+    place.write_bytes(IOI_ROWS.read_bytes())
+    benchmark = msgspec.structs.replace(get_benchmark("ioi"), sources=(Source(path=str(place)),))
+    (done,) = prepare(benchmark, data_dir=tmp_path / "data").splits
+    rows = list(read_rows(done.path))
+    assert [row["subtask"] for row in rows] == ["01-small", "02-all"]
+    assert done.provenance.dropped == {"they are samples, worth no points": 1}
+    answers = ("return a + b;", "return (int) a + (int) b;", "return 1;")
+    head = '#include "sum.h"\nlong long add(long long a, long long b)'
+    asked = [{**rows[0], "generation": fenced(f"{head} {{ {body} }}", "cpp")} for body in answers]
+    config = in_folder(benchmark.grader_config, done.path.parent)
+    scores = graded("ioi", asked, **config)
+    assert [(score.outcome, score.fields["score"]) for score in scores] == [
+        ("correct", 100),
+        ("wrong", 30),
+        ("wrong", 0),
+    ]
+    absent, manager = "Other", "Talk"
+    talk = {"subtasks": {"all": {"grader_files": [["manager.cpp", ""]], "test_names": []}}}
+    (done.path.parent / "assets/test/Talk.json").write_text(json.dumps(talk))
+    scores = graded("ioi", [{**asked[0], "name": name} for name in (absent, manager)], **config)
+    assert [score.outcome for score in scores] == ["unscored"] * 2
+    assert "Other.json" in scores[0].why
+    assert "manager.cpp" in scores[1].why

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -17,6 +17,7 @@ from newskills.graders.code.base import CodeGrader, Finding, not_built, unjudged
 from newskills.graders.code.programs import CHAINS, Job, Run, batches, run_job
 from newskills.graders.code.stdio import same_text
 
+_MANAGER = "manager."
 _CHECKER = ("g++", "-O2", "-std=c++17", "-w", "-o", "program", "checker.cpp")
 
 
@@ -30,24 +31,48 @@ class Case(Struct, frozen=True, kw_only=True):
 class Subtask(Struct, frozen=True, kw_only=True):
     """Tests that bring `score` points together.
 
+    test_names     in place of `tests`: those of the problem's own that belong to it (`Problem.tests`)
     grader_files   [path, text] compiled with the answer (C++) or laid beside it (headers)
-    checker        C++ program called with input, output and answer file; prints points from 0 to 1, or ends with
+    checker        C++ program called with the files of `checker_files`; prints points from 0 to 1, or ends with
                    code 0 for right; without one outputs are compared, blanks at the ends of lines aside
+    checker_files  order of input, output (what was printed) and answer (what should have been)
     time_limit     CPU seconds of one test
     """
 
-    tests: dict[str, Case]
+    tests: dict[str, Case] = {}
+    test_names: list[str] = []
     score: float = 1.0
     grader_files: list[tuple[str, str]] = []
     checker: str = ""
+    checker_files: tuple[str, str, str] = ("input", "output", "answer")
     time_limit: float = 0.0
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """A problem in a file of its own, where subtasks share tests."""
+
+    subtasks: dict[str, Subtask]
+    tests: dict[str, Case] = {}
+
+    def whole(self) -> dict[str, Subtask]:
+        """Each subtask with its tests. Raises KeyError for the name of a test that is not there."""
+        return {
+            name: msgspec.structs.replace(part, tests={test: self.tests[test] for test in part.test_names})
+            if part.test_names
+            else part
+            for name, part in self.subtasks.items()
+        }
 
 
 class ContestConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++eval_config.*` of `eval_type=ioi`, `icpc` and `ccc`."""
 
     test_file: Annotated[
-        str, Meta(description="JSON: problem name → subtask → {score, tests: {name: {input, output}}, checker, …}")
+        str,
+        Meta(
+            description="JSON: problem name → subtask → {score, tests: {name: {input, output}}, checker, …}; or a folder "
+            "with a file for each problem: {subtasks, tests}"
+        ),
     ] = "test_metadata.json"
     language: Annotated[Literal["cpp", "python"], Meta(description="language of the answers")] = "cpp"
     timeout: Annotated[float, Meta(gt=0, description="CPU seconds of a test for which the file names none")] = 10.0
@@ -75,13 +100,17 @@ class ContestGrader(CodeGrader):
 
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
         try:
-            problems = read_tests(self.config.test_file)
+            subtasks = read_tests(self.config.test_file, str(record["name"]))
         except DataError as error:
             return unjudged(str(error), "data")
-        subtasks = problems[str(record["name"])]
+        if manager := next(
+            (path for part in subtasks.values() for path, _ in part.grader_files if _MANAGER in path), ""
+        ):
+            return unjudged(f"the problem is a conversation with another program ({manager}), which is not run")
         results: Row = {}
+        known: dict[str, float] = {}
         for name, subtask in subtasks.items():
-            found = await self._subtask(code, subtask, sandbox)
+            found = await self._subtask(code, subtask, known if subtask.test_names else {}, sandbox)
             if isinstance(found, Finding):
                 compiles = {"test_case_results": {}, "score": 0.0, "compiled": found.passed is None}
                 return found if found.passed is None else msgspec.structs.replace(found, fields=compiles)
@@ -95,12 +124,14 @@ class ContestGrader(CodeGrader):
         fields: Row = {"test_case_results": results, "score": total, "compiled": True}
         return Finding(passed=total >= most, why=f"{total:g} of {most:g} points", fields=fields)
 
-    async def _subtask(self, code: str, subtask: Subtask, sandbox: Sandbox) -> dict[str, float] | Finding:
-        """Test → points from 0 to 1; a finding where the answer cannot be built or judged."""
+    async def _subtask(
+        self, code: str, subtask: Subtask, points: dict[str, float], sandbox: Sandbox
+    ) -> dict[str, float] | Finding:
+        """Test → points from 0 to 1; a finding where the answer cannot be built or judged. Tests that have `points`
+        are not run again; others get them."""
         if not subtask.tests:
             raise ValueError("a subtask has no tests")
-        points: dict[str, float] = {}
-        left = list(subtask.tests.items())
+        left = [(test, case) for test, case in subtask.tests.items() if test not in points]
         for part in batches([case.input for _, case in left]):
             ran = await run_job(self._job(code, part, subtask), sandbox)
             if (finding := not_built(ran)) is not None:
@@ -134,9 +165,10 @@ class ContestGrader(CodeGrader):
             return 0.0
         if not subtask.checker:
             return float(same_text(run.out, case.output))
-        texts = {"input.txt": case.input, "output.txt": run.out, "answer.txt": case.output}
-        files = {**dict(subtask.grader_files), "checker.cpp": subtask.checker, **texts}
-        command = ("./program", *texts)
+        texts = {"input": case.input, "output": run.out, "answer": case.output}
+        named = {f"{name}.txt": text for name, text in texts.items()}
+        files = {**dict(subtask.grader_files), "checker.cpp": subtask.checker, **named}
+        command = ("./program", *(f"{name}.txt" for name in subtask.checker_files))
         ran = await run_job(Job(files=files, build=(_CHECKER,), run=command, inputs=[""], cpu=30.0), sandbox)
         if ran.missing or ran.build is not None:
             return unjudged(f"the checker cannot be built: {ran.missing or ran.build}", "data")
@@ -166,25 +198,31 @@ class CCCGrader(ContestGrader):
     name: ClassVar[str] = "ccc"
 
 
-def read_tests(place: str) -> dict[str, dict[str, Subtask]]:
-    """The user's file. Raises DataError."""
+def read_tests(place: str, name: str) -> dict[str, Subtask]:
+    """Subtasks of the problem `name`, of the user's file, or of a folder. Raises DataError, KeyError."""
     path = Path(place)
+    if path.is_dir():
+        path /= f"{PurePath(name).name}.json"
+        problem: Problem = _read(path, _changed(path), Problem)
+        return problem.whole()
+    found: dict[str, dict[str, Subtask]] = _read(path, _changed(path), dict[str, dict[str, Subtask]])
+    if not found:
+        raise DataError(f"{path} has no problems.")
+    return found[name]
+
+
+def _changed(path: Path) -> int:
     try:
-        changed = path.stat().st_mtime_ns
+        return path.stat().st_mtime_ns
     except OSError as error:
         raise DataError(
             f"Cannot read the tests {path}: {error.strerror}. Name them: ++eval_config.test_file."
         ) from error
-    return _read(path, changed)
 
 
 @lru_cache(maxsize=2)
-def _read(path: Path, changed: int) -> dict[str, dict[str, Subtask]]:
+def _read(path: Path, changed: int, form: Any) -> Any:
     try:
-        found: Any = msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, Subtask]])
+        return msgspec.json.decode(path.read_bytes(), type=form)
     except (msgspec.DecodeError, OSError) as error:
         raise DataError(f"{path} is no file of tests: {error}.") from error
-    if not found:
-        raise DataError(f"{path} has no problems.")
-    tests: dict[str, dict[str, Subtask]] = found
-    return tests
