@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import ast
+import importlib.util
+import random
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from newskills.benchmarks import expand, get_group
@@ -47,3 +53,60 @@ def test_the_index_of_eight_benchmarks() -> None:
     }
     score = group.score(modes)
     assert (score["overall_score"], score["math_score"], score["code_score"]) == (50.0, 40.0, 60.0)
+
+
+def leaderboard_sums() -> dict[str, Any]:
+    """The sums of the leaderboard's own library; its module itself imports the clients of all models."""
+    spec = importlib.util.find_spec("bfcl_eval")
+    if spec is None or spec.origin is None:
+        pytest.skip("needs bfcl-eval")
+    path = Path(spec.origin).parent / "eval_checker" / "eval_runner_helper.py"
+    wanted = {
+        "calculate_unweighted_accuracy", "calculate_weighted_accuracy", "calculate_percentage_weighted_accuracy",
+    }  # fmt: skip
+    tree = ast.parse(path.read_text())
+    tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in wanted]
+    found: dict[str, Any] = {}
+    exec(compile(tree, str(path), "exec"), found)  # three functions of an installed library
+    assert wanted <= found.keys()
+    return found
+
+
+def test_the_score_of_the_function_calling_leaderboard() -> None:
+    group = get_group("bfcl_v4")
+    assert group is not None
+    assert group.score is not None
+    counts = {benchmark.name: benchmark.items["test"] for benchmark in expand("bfcl_v4")}
+    assert len(counts) == len(group.members) == 22
+    chance = random.Random(3)
+    values = {name: chance.random() for name in group.members}
+    ours = group.score(
+        {
+            name: {"pass@1": {"num_entries": counts[name], "accuracy": 100 * value}}
+            for name, value in values.items()
+        }
+    )
+    sums = leaderboard_sums()
+
+    def of(*names: str) -> list[dict[str, Any]]:
+        return [
+            {"accuracy": value, "display_accuracy": value, "total_count": counts[f"bfcl_v4.{name}"]}
+            for name in names
+            for value in [values[f"bfcl_v4.{name}"]]
+        ]
+
+    mean_of, weighted_of = sums["calculate_unweighted_accuracy"], sums["calculate_weighted_accuracy"]
+    simple = mean_of(of("simple_python", "simple_java", "simple_javascript"))
+    non_live = mean_of([simple, *of("multiple", "parallel", "parallel_multiple")])
+    live = weighted_of(of("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple"))
+    turns = mean_of(of(*(name.partition(".")[2] for name in group.members if ".multi_turn" in name)))
+    searched = mean_of(of("web_search_base", "web_search_no_snippet"))
+    agents = mean_of([searched, mean_of(of("memory_kv", "memory_vector", "memory_rec_sum"))])
+    restraint = mean_of(of("irrelevance", "live_irrelevance"))
+    overall = sums["calculate_percentage_weighted_accuracy"](
+        [non_live, live, restraint, turns, agents], [10, 10, 10, 30, 40]
+    )
+    assert ours["overall_accuracy"] == pytest.approx(100 * overall["accuracy"])
+    assert ours["overall_agentic"] == pytest.approx(100 * agents["accuracy"])
+    assert ours["overall_live"] == pytest.approx(100 * live["accuracy"])
+    assert ours["overall_non_live"] == pytest.approx(100 * non_live["accuracy"])

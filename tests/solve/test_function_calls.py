@@ -125,3 +125,58 @@ def test_a_conversation_that_goes_in_circles_ends(fake_server: FakeServerFactory
     assert fields["tool_call_turns"] == []
     assert fields["finish_reason"] == "tool_call_limit_reached"
     assert len(server.records) == MOST_STEPS
+
+
+def memory_row(number: int) -> Row:
+    return {
+        "id": f"memory_kv_{number}",
+        "messages": [{"role": "system", "content": "Answer."}, {"role": "user", "content": f"Question {number}?"}],
+        "tools": [tool("core_memory_add")],
+        "memory": "kv",
+        "scenario": "customer",
+        "setting": "You work in a shop.",
+        "sessions": [["I am Ann.", "I like tea."], ["Now I live in Rome."]],
+    }
+
+
+def test_memory_outlasts_conversations(fake_server: FakeServerFactory) -> None:
+    turns = (
+        (call("core_memory_add", {"key": "name", "value": "Ann"}), call("core_memory_add", {"key": "B"})),
+        (call("core_memory_remove", {"key": "gone"}), call("core_memory_add", {"key": "drink", "value": "tea"})),
+    )  # of each conversation
+    server = fake_server(Script(answer=Answer(text="Done."), tool_turns=turns))
+    chat = ChatSolver(load_prompt(None, PromptOverrides(prompt_format="openai")), ChatOptions())
+    solver = make_solver("memory_calls", SolverParts(chat=chat), {})
+
+    async def main() -> list[Row]:
+        config = ServerConfig(server_type="vllm", model="fake", base_url=server.base_url)
+        model = make_model(config, concurrency=1, environ={})
+        samples = [Sample(id=f"memory_kv_{number}", row=memory_row(number)) for number in (0, 1)]
+        try:
+            return [
+                (await solver.solve(sample, solver.request(sample), Kit(models={MAIN: model}))).fields
+                for sample in samples
+            ]
+        finally:
+            await model.close()
+
+    first, second = run(main)
+    asked = [record.body["messages"] for record in server.records]
+    assert [[message["role"] for message in messages].count("system") for messages in asked] == [1] * len(asked)
+    assert "(nothing yet)" in asked[0][0]["content"]
+    assert [message["role"] for message in asked[3]] == [
+        "system", "user", "assistant", "tool", "tool", "assistant", "tool", "tool", "assistant", "user",
+    ]  # fmt: skip
+    assert asked[3][-1]["content"] == "I like tea."
+    second_session, question = asked[4], asked[7]
+    assert [message["role"] for message in second_session] == ["system", "user"]
+    assert '"name": "Ann"' in second_session[0]["content"]
+    assert '"drink": "tea"' in second_session[0]["content"]
+    assert question[-1]["content"] == "Question 0?"
+    assert "Answer." in question[0]["content"]
+    assert (first["num_tool_calls"], first["generation"], second["num_tool_calls"]) == (4, "Done.", 4)
+    assert "num_session_tokens" in first
+    assert "num_session_tokens" not in second
+    assert first["memory_digest"] == second["memory_digest"]
+    assert asked[10][0]["content"] == question[0]["content"], "what a question changes is its own"
+    assert len(asked) == 13

@@ -119,3 +119,43 @@ def test_without_a_key_or_an_address() -> None:
         search(replies(TAVILY), key_variable="NO_SUCH_KEY")
     with pytest.raises(ConfigError, match="no http address"):
         search(replies(TAVILY), endpoint="ftp://x")
+
+
+PAGE = {"results": [{"url": "https://a.example/x", "raw_content": "All of it. " * 9}], "failed_results": []}
+
+
+def opened(play: Play, url: str, tool: str = "tavily", **config: Any) -> tuple[str, list[str], list[Heard]]:
+    async def main() -> tuple[str, list[str], list[Heard]]:
+        async with loopback(play) as place:
+            settings = {"endpoint": f"{place.url}/search", "open_pages": True, **config}
+            box = make_toolbox(
+                ToolSettings(modules=(tool,), overrides={tool: settings}), ToolContext(environ=KEYS)
+            )
+            try:
+                text = await box.execute("open_page", {"url": url}, "r")
+                return text, [spec.name for spec in box.specs()], place.heard
+            finally:
+                await box.close()
+
+    return run(main())
+
+
+def test_pages_are_opened() -> None:
+    text, names, (heard,) = opened(replies(PAGE), "https://a.example/x", max_page_characters=10)
+    assert (text, names) == ("All of it.", ["web_search", "open_page"])
+    assert (heard.line, heard.json) == ("POST /extract HTTP/1.1", {"urls": ["https://a.example/x"]})
+    text, _, (heard,) = opened(replies(EXA), "https://a.example", "exa", max_page_characters=9)
+    assert (text, heard.line) == ("long long", "POST /contents HTTP/1.1")
+    assert heard.json == {"urls": ["https://a.example"], "text": {"maxCharacters": 9}}
+
+
+def test_a_page_that_cannot_be_opened_is_told() -> None:
+    with pytest.raises(ToolError, match="cannot be opened"):
+        opened(replies({"results": [], "failed_results": [{"url": "x"}]}), "x")
+    with pytest.raises(ToolError, match="cannot be opened"):
+        opened(replies(PAGE), "https://ads.example/1", exclude_domains=["ads.example"])
+
+
+def test_results_without_excerpts() -> None:
+    text, _, _ = search(replies(TAVILY), excerpts=False, exclude_domains=["ads.example"])
+    assert text == "Rome\nhttps://en.example.org/rome"

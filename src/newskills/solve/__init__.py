@@ -30,6 +30,7 @@ SOLVERS = Registry(
         "sc_tir": "newskills.solve.sc_tir:ScTirSolver",
         "tools": "newskills.solve.parts:tools",
         "function_calls": "newskills.solve.function_calls:FunctionCallSolver",
+        "memory_calls": "newskills.solve.memory_calls:MemoryCallSolver",
         "software_agent": "newskills.solve.outside:software_agent",
         "conversation_calls": "newskills.solve.function_calls:ConversationCallSolver",
     },

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -52,11 +52,17 @@ class FunctionCallSolver:
         return attempt
 
 
-class _Talk(Struct):
+class Callee(Protocol):
+    """What the calls of a conversation run against; whatever they ask for, nothing is raised."""
+
+    def call(self, called: Called) -> str: ...
+
+
+class Talk(Struct):
     """One conversation under way; `turns`: user turns → steps → calls."""
 
     asked: Request
-    services: Services
+    services: Callee
     replies: list[Reply] = []
     turns: list[list[list[Row]]] = []
     finish_reason: str | None = None
@@ -75,11 +81,11 @@ class ConversationCallSolver(FunctionCallSolver):
         services = Services(
             row["involved_classes"], row["initial_config"], long_context="long_context" in sample.id
         )
-        talk = _Talk(asked=request, services=services)
+        talk = Talk(asked=request, services=services)
         for number, messages in enumerate(row["question"]):
             if number:
-                _next_turn(talk, messages, row.get("late_tools", {}).get(str(number), []))
-            if not await self._turn(talk, kit.models[MAIN]):
+                next_turn(talk, messages, row.get("late_tools", {}).get(str(number), []))
+            if not await converse(talk, kit.models[MAIN]):
                 break
         whole = joined(talk.replies)
         whole.finish_reason = talk.finish_reason or whole.finish_reason
@@ -91,28 +97,29 @@ class ConversationCallSolver(FunctionCallSolver):
         }
         return attempt
 
-    async def _turn(self, talk: _Talk, model: Model) -> bool:
-        """Goes on until no call is asked for; False where the conversation has to end."""
-        steps: list[list[Row]] = []
-        for _ in range(MOST_STEPS):
-            try:
-                reply = await ask(model, talk.asked)
-            except ContextLimitError:
-                if not talk.replies:
-                    raise
-                talk.finish_reason = "length"
-                return False
-            talk.replies.append(reply)
-            calls = read_calls(reply, sum(len(step) for step in steps))
-            if not calls:
-                talk.asked = _with(talk.asked, [Message(role="assistant", content=reply.text)])
-                talk.turns.append(steps)
-                return True
-            steps.append([_recorded(call) for call in calls])
-            results = await asyncio.to_thread(_run, talk.services, calls)
-            talk.asked = _with(talk.asked, [_said(reply, calls), *_answers(calls, results)])
-        talk.finish_reason = CUT
-        return False
+
+async def converse(talk: Talk, model: Model) -> bool:
+    """Goes on until no call is asked for; False where the conversation has to end."""
+    steps: list[list[Row]] = []
+    for _ in range(MOST_STEPS):
+        try:
+            reply = await ask(model, talk.asked)
+        except ContextLimitError:
+            if not talk.replies:
+                raise
+            talk.finish_reason = "length"
+            return False
+        talk.replies.append(reply)
+        calls = read_calls(reply, sum(len(step) for step in steps))
+        if not calls:
+            talk.asked = _with(talk.asked, [Message(role="assistant", content=reply.text)])
+            talk.turns.append(steps)
+            return True
+        steps.append([_recorded(call) for call in calls])
+        results = await asyncio.to_thread(_run, talk.services, calls)
+        talk.asked = _with(talk.asked, [_said(reply, calls), *_answers(calls, results)])
+    talk.finish_reason = CUT
+    return False
 
 
 def _tools(row: Row) -> list[Row] | None:
@@ -123,7 +130,8 @@ def _tools(row: Row) -> list[Row] | None:
     return tools or None
 
 
-def _next_turn(talk: _Talk, messages: Sequence[Any], late: list[Row]) -> None:
+def next_turn(talk: Talk, messages: Sequence[Any], late: list[Row]) -> None:
+    """Adds the user's next messages, and tools that come with them."""
     told = [msgspec.convert(message, Message) for message in messages] or [
         Message(role="user", content=MORE_TOOLS)
     ]
@@ -140,7 +148,7 @@ def _recorded(call: Call) -> Row:
     return {"name": call.name, "arguments": call.raw_arguments if call.problem else call.arguments}
 
 
-def _run(services: Services, calls: Sequence[Call]) -> list[str]:
+def _run(services: Callee, calls: Sequence[Call]) -> list[str]:
     """In order, one after the other: each changes what the next one finds."""
     return [
         f"Error: {call.problem}" if call.problem else services.call(Called(call.name, call.arguments))

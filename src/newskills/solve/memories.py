@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memories that a model keeps by calling functions, in the three kinds of the Berkeley Function-Calling Leaderboard (v4).
+"""Memories that a model keeps by calling functions, in the three kinds of the Berkeley Function-Calling Leaderboard.
 
 What they hold, how much of it, and what each function gives are those of `bfcl-eval`; only their messages are our own.
 Similarity of keys is BM25+ (Lv and Zhai 2011), that of texts the cosine of their embeddings.

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`web_search`: one tool over the JSON APIs of search engines. The key comes from the environment only.
+"""`web_search`, and `open_page` where it is wanted: tools over the JSON APIs of search engines.
 
-Tavily: https://docs.tavily.com/documentation/api-reference/endpoint/search
-Exa: https://exa.ai/docs/reference/search
+The key comes from the environment only.
+
+Tavily: https://docs.tavily.com/documentation/api-reference/endpoint/search (and extract)
+Exa: https://exa.ai/docs/reference/search (and get-contents)
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from newskills.base.records import Row
 from newskills.tools.provider import ToolContext, ToolProvider
 
 NAME = "web_search"
+PAGE = "open_page"
 AT_ONCE = 16
 LONGEST_PAUSE = 60.0
 
@@ -36,17 +39,22 @@ class SearchConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     key_variable: Annotated[str, Meta(description="environment variable with the key")] = ""
     max_results: Annotated[int, Meta(ge=1, le=20, description="results of one search")] = 5
     max_characters: Annotated[int, Meta(ge=1, description="characters of each result's text")] = 2000
+    excerpts: Annotated[bool, Meta(description="false: results have titles and addresses only")] = True
+    open_pages: Annotated[bool, Meta(description="a second tool, open_page, gives the text of a page")] = False
+    max_page_characters: Annotated[int, Meta(ge=1, description="characters of an opened page")] = 50_000
     exclude_domains: Annotated[tuple[str, ...], Meta(description="domains whose pages are never shown")] = ()
     timeout: Annotated[float, Meta(gt=0, description="seconds allowed for one search")] = 30.0
     max_retries: Annotated[int, Meta(ge=0, description="repetitions after 429, 5xx and lost connections")] = 4
 
 
 class Hit(Struct, kw_only=True):
-    """One result, whatever the engine calls its parts: `content` (Tavily), `text` or `highlights` (Exa)."""
+    """One result, whatever the engine calls its parts: `content` and, of pages, `raw_content` (Tavily), `text` or
+    `highlights` (Exa)."""
 
     url: str = ""
     title: str | None = None
     content: str | None = None
+    raw_content: str | None = None
     text: str | None = None
     highlights: list[str] = []
 
@@ -60,13 +68,18 @@ class Answer(Struct):
 
 
 class Engine(Struct, frozen=True, kw_only=True):
-    """How a search API is asked: its address, its key, and the body for a query."""
+    """How a search API is asked: its addresses, its key, and the body for a query.
+
+    `pages`: path of the service that gives the text of pages, on the host of `endpoint`.
+    """
 
     endpoint: str
+    pages: str
     key_variable: str
     key_header: str
     key_prefix: str
     body: Callable[[str, SearchConfig], Row]
+    page_body: Callable[[str, SearchConfig], Row]
 
 
 def _tavily(query: str, config: SearchConfig) -> Row:
@@ -78,6 +91,14 @@ def _exa(query: str, config: SearchConfig) -> Row:
     text = {"maxCharacters": config.max_characters}
     body: Row = {"query": query, "numResults": config.max_results, "contents": {"text": text}}
     return body | ({"excludeDomains": list(config.exclude_domains)} if config.exclude_domains else {})
+
+
+def _tavily_page(url: str, config: SearchConfig) -> Row:
+    return {"urls": [url]}
+
+
+def _exa_page(url: str, config: SearchConfig) -> Row:
+    return {"urls": [url], "text": {"maxCharacters": config.max_page_characters}}
 
 
 class WebSearch(ToolProvider):
@@ -103,23 +124,39 @@ class WebSearch(ToolProvider):
     async def specs(self) -> Sequence[ToolSpec]:
         """Raises ConfigError without a key: before the first request, not at the first search."""
         self._key()
-        schema: Row = {
-            "type": "object",
-            "properties": {"query": {"type": "string", "description": "what to look for"}},
-            "required": ["query"],
-        }
-        description = "Searches the web; returns titles, addresses and excerpts of the best pages."
-        return [ToolSpec(name=NAME, description=description, input_schema=schema)]
+        excerpts = ", addresses and excerpts" if self._config.excerpts else " and addresses"
+        found = [
+            _spec(
+                NAME, f"Searches the web; returns titles{excerpts} of the best pages.", "query", "what to look for"
+            )
+        ]
+        if self._config.open_pages:
+            found.append(_spec(PAGE, "Returns the text of a page of the web.", "url", "its address"))
+        return found
 
     async def execute(self, name: str, arguments: Row, request_id: str) -> str:
+        if name == PAGE:
+            return await self._page(arguments["url"])
         self._searches[request_id] = self._searches.get(request_id, 0) + 1
-        response = await self._ask(msgspec.json.encode(self.engine.body(arguments["query"], self._config)))
-        try:
-            hits = self._decoder.decode(response.body).results
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise FatalToolError(f"The search API answered with something else than results: {error}.") from error
+        hits = await self._hits(self._path, self.engine.body(arguments["query"], self._config))
         shown = [hit for hit in hits if not _excluded(hit.url, self._config.exclude_domains)]
         return "\n\n".join(map(self._shown, shown)) or "Nothing was found."
+
+    async def _page(self, url: str) -> str:
+        if _excluded(url, self._config.exclude_domains):
+            raise ToolError(f"The page {url[:200]} cannot be opened.")
+        hits = await self._hits(self.engine.pages, self.engine.page_body(url, self._config))
+        text = next((hit.raw_content or hit.excerpt for hit in hits), "")
+        if not text:
+            raise ToolError(f"The page {url[:200]} cannot be opened, or has no text.")
+        return text[: self._config.max_page_characters]
+
+    async def _hits(self, path: str, body: Row) -> list[Hit]:
+        response = await self._ask(path, msgspec.json.encode(body))
+        try:
+            return self._decoder.decode(response.body).results
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise FatalToolError(f"The search API answered with something else than results: {error}.") from error
 
     async def release(self, request_id: str) -> Row:
         count = self._searches.pop(request_id, 0)
@@ -130,11 +167,12 @@ class WebSearch(ToolProvider):
             await self._http.close()
 
     def _shown(self, hit: Hit) -> str:
-        return f"{hit.title or hit.url}\n{hit.url}\n{hit.excerpt[: self._config.max_characters]}".strip()
+        excerpt = hit.excerpt[: self._config.max_characters] if self._config.excerpts else ""
+        return f"{hit.title or hit.url}\n{hit.url}\n{excerpt}".strip()
 
-    async def _ask(self, body: bytes) -> HttpResponse:
+    async def _ask(self, path: str, body: bytes) -> HttpResponse:
         """An answer with status 200. Raises ToolError, FatalToolError."""
-        client, path = self._client()
+        client = self._client()
         tries = 0
         while True:
             tries += 1
@@ -172,13 +210,18 @@ class WebSearch(ToolProvider):
             )
         return key
 
-    def _client(self) -> tuple[HttpClient, str]:
+    @property
+    def _path(self) -> str:
         parts = urlsplit(self._url)
+        return parts.path + (f"?{parts.query}" if parts.query else "")
+
+    def _client(self) -> HttpClient:
         if self._http is None:
+            parts = urlsplit(self._url)
             base = f"{parts.scheme}://{parts.netloc}"
             header = (self.engine.key_header, f"{self.engine.key_prefix}{self._key()}")
             self._http = HttpClient(base, limit=AT_ONCE, headers=(header,), proxy=proxy_for(base, self._environ))
-        return self._http, parts.path + (f"?{parts.query}" if parts.query else "")
+        return self._http
 
 
 class TavilySearchTool(WebSearch):
@@ -186,10 +229,12 @@ class TavilySearchTool(WebSearch):
 
     engine = Engine(
         endpoint="https://api.tavily.com/search",
+        pages="/extract",
         key_variable="TAVILY_API_KEY",
         key_header="Authorization",
         key_prefix="Bearer ",
         body=_tavily,
+        page_body=_tavily_page,
     )
 
 
@@ -198,11 +243,22 @@ class ExaTool(WebSearch):
 
     engine = Engine(
         endpoint="https://api.exa.ai/search",
+        pages="/contents",
         key_variable="EXA_API_KEY",
         key_header="x-api-key",
         key_prefix="",
         body=_exa,
+        page_body=_exa_page,
     )
+
+
+def _spec(name: str, description: str, argument: str, meaning: str) -> ToolSpec:
+    schema: Row = {
+        "type": "object",
+        "properties": {argument: {"type": "string", "description": meaning}},
+        "required": [argument],
+    }
+    return ToolSpec(name=name, description=description, input_schema=schema)
 
 
 def _excluded(url: str, domains: Sequence[str]) -> bool:

@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
-from msgspec import structs
-
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
@@ -80,7 +78,7 @@ def benchmark(version: str, category: str, traps: tuple[str, ...] = ()) -> Bench
         name=f"bfcl_{version}.{category}",
         category="tool-calling",
         title=f"BFCL {version}: {category.replace('_', ' ')}",
-        sources=(_source(category),),
+        sources=(source(category),),
         join=_join,
         row=partial(row, category),
         prompt="",
@@ -99,40 +97,6 @@ def benchmark(version: str, category: str, traps: tuple[str, ...] = ()) -> Bench
     )
 
 
-def web_search() -> Benchmark:
-    """`bfcl_v4.web_search_base`: questions of several hops, answered with the tool `tavily`."""
-    usual = benchmark("v4", "simple_python")
-    return structs.replace(
-        usual,
-        name="bfcl_v4.web_search_base",
-        title="BFCL v4: web search",
-        sources=(_source("web_search"),),
-        row=_searched,
-        solver="tools",
-        defaults={"prompt_format": "openai", "tool_modules": ["tavily"]},
-        items={"test": 100},
-        traps=(
-            "Our own search tool is used (TAVILY_API_KEY), the leaderboard's is another: scores are not comparable.",
-            "Answers are of April 2025; what the web says today may differ.",
-        ),
-    )
-
-
-def _searched(raw: Row, index: int) -> Row:
-    system = {"role": "system", "content": _SEARCH}
-    return {
-        "id": raw["id"],
-        "question": raw["question"],
-        "messages": [system, *raw["question"][0]],
-        "check": "answer",
-        "ground_truth": raw["ground_truth"],
-    }
-
-
-_SEARCH = (
-    "Answer the question with the help of web searches. End with one line: Answer: followed by the answer alone, or "
-    "by 'unknown' if you could not find it."
-)
 _RELEVANCE_TRAPS = {
     "irrelevance": ("A model that never calls anything gets 100% here.",),
     "relevance": ("A model that always calls something gets 100% here.",),
@@ -140,11 +104,13 @@ _RELEVANCE_TRAPS = {
 _CONVERSATION_TRAPS = ("The simulated services come with bfcl-eval: pip install --no-deps bfcl-eval==2026.3.23",)
 
 
-def _source(category: str) -> Source:
+def source(category: str, more: tuple[str, ...] = ()) -> Source:
+    """Questions and, where they are apart, answers; `more`: further files."""
     file = f"BFCL_v4_{category}"
     if category in _SHA256:
         return Source(url=f"{_DATA}/{file}.json", revision=_REVISION, sha256=_SHA256[category])
     files = [file, f"possible_answer/{file}"]
+    files += more
     if category.startswith("multi_turn"):
         files += [f"multi_turn_func_doc/{doc}" for doc in _DOCS.values()]
     return Source(url=f"{_DATA}/{{{','.join(files)}}}.json", revision=_REVISION)
@@ -164,9 +130,10 @@ def _join(rows: Iterable[Row]) -> Iterable[Row]:
         else:
             questions.append(raw)
     for raw in questions:
-        gold = answers.get(raw["id"], {}).get("ground_truth")
+        answer = answers.get(raw["id"], {})
+        gold: Row = {key: answer[key] for key in ("ground_truth", "num_hops") if key in answer}
         found = [doc for name in raw.get("involved_classes", ()) for doc in docs[_DOCS[name]]] if docs else []
-        yield {**raw, **({"ground_truth": gold} if answers else {}), **({"docs": found} if docs else {})}
+        yield {**raw, **gold, **({"docs": found} if docs else {})}
 
 
 def row(category: str, raw: Row, index: int) -> Row:
@@ -179,7 +146,7 @@ def row(category: str, raw: Row, index: int) -> Row:
         "question": raw["question"],
         "messages": raw["question"][0],
         "function": functions,
-        "tools": [_tool(one, language) for one in functions if one["name"] not in late],
+        "tools": [tool(one, language) for one in functions if one["name"] not in late],
         "check": _check(category),
         "language": language.lower(),
     }
@@ -188,7 +155,7 @@ def row(category: str, raw: Row, index: int) -> Row:
     if held_back:
         made["missed_function"] = raw["missed_function"]
         made["late_tools"] = {
-            turn: [_tool(one, language) for one in functions if one["name"] in names]
+            turn: [tool(one, language) for one in functions if one["name"] in names]
             for turn, names in held_back.items()
         }
     return made | {key: raw[key] for key in ("initial_config", "involved_classes", "path") if key in raw}
@@ -208,7 +175,7 @@ def _documented(raw: Row) -> list[Row]:
     return [{key: doc[key] for key in ("name", "description", "parameters")} for doc in kept]
 
 
-def _tool(function: Row, language: str) -> Row:
+def tool(function: Row, language: str = "Python") -> Row:
     """In the shape of OpenAI's API. Values of Java and JavaScript are asked for as source text."""
     parameters = function["parameters"]
     properties = {

@@ -24,11 +24,11 @@ class ToolCallGrader:
     irrelevance   no call that can be read
     relevance     at least one
     conversation  `tool_call_turns`: services in the wanted state after each turn, all wanted answers seen
-    answer        one of `ground_truth` stands in the text
+    answer        one of `ground_truth` stands in the last message, which must not be a call
     """
 
     name = "bfcl"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | Row | None:
         """The wanted calls, as an API reports them; silence where no function helps."""
@@ -90,9 +90,17 @@ def _cut(record: Row) -> bool:
 
 
 def _missing_answer(record: Row) -> str:
-    text = _plain(visible(str(record.get("generation") or "")) or "")
+    text = _plain(visible(_last_message(record)) or "")
     found = any(re.search(rf"\b{re.escape(_plain(answer))}\b", text) for answer in record["ground_truth"])
     return "" if found else "none of the answers stands in the text"
+
+
+def _last_message(record: Row) -> str:
+    """Of the `conversation`, where there is one; the `generation` may hold what was said between searches, too."""
+    said = [turn for turn in record.get("conversation") or () if turn.get("role") == "assistant"]
+    if not said:
+        return str(record.get("generation") or "")
+    return "" if said[-1].get("tool_calls") else str(said[-1].get("content") or "")
 
 
 def _plain(text: str) -> str:
