@@ -44,6 +44,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "serve": {
         "start_server": "serve a model in the foreground",
         "sandbox": "run code that a model wrote, kept apart from this machine",
+        "serve_evals": "evaluate models for trainers, over HTTP",
     },
     "shell": {
         "completion": "print the completion script of bash, zsh or fish",
@@ -51,7 +52,7 @@ GROUPS: dict[str, dict[str, str]] = {
 }
 MODULES = {"eval": "evaluate", "list": "list_things"}
 BENCHMARK_LISTS = (["list"], ["list", "benchmarks"])
-SPELLINGS = {"summarise_results": "summarize_results"}
+SPELLINGS = {"summarise_results": "summarize_results", "skills_server": "serve_evals"}
 
 
 def command_names() -> list[str]:

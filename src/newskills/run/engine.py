@@ -28,6 +28,7 @@ from newskills.run.log import Disk
 from newskills.run.prepare import Prepared
 from newskills.run.progress import Progress, Snapshot
 from newskills.run.sandboxes import Sandboxes
+from newskills.run.supervision import LimitedModel, supervision
 from newskills.run.tools import Toolboxes
 from newskills.run.unit import Job, UnitRun
 from newskills.sandbox.config import SandboxConfig
@@ -59,6 +60,7 @@ class Engine:
 
     def __init__(self, prepared: Sequence[Prepared], recipe: Recipe, progress: Progress) -> None:
         self._prepared, self._recipe, self._progress = prepared, recipe, progress
+        self._supervision = supervision()
         self.fatal: NewskillsError | None = None
         self.signal: signal.Signals | None = None
         self._endpoints: dict[Server, Endpoint] = {}
@@ -76,7 +78,7 @@ class Engine:
 
     async def run(self) -> None:
         """Trouble with the work ends in `fatal`; anything that is raised is a defect of this program."""
-        with Disk() as disk, self._signals():
+        with Disk() as disk, self._signals(), self._supervision.listening(self._told_to_stop):
             ticker = asyncio.create_task(self._tick())
             try:
                 self._lanes = [self._lane(prepared) for prepared in self._prepared]
@@ -115,6 +117,8 @@ class Engine:
         config = structs.replace(config, server=server)
         server = server.endpoint()
         if server not in self._endpoints:
+            model = self._recipe.model(server, config.max_concurrent_requests)
+            limit = self._supervision.limit
             policy = Policy(
                 concurrency=config.max_concurrent_requests,
                 max_retries=server.max_retries,
@@ -122,7 +126,7 @@ class Engine:
                 soft_fail=server.enable_soft_fail,
             )
             self._endpoints[server] = Endpoint(
-                self._recipe.model(server, config.max_concurrent_requests),
+                model if limit is None else LimitedModel(model, limit),
                 policy,
                 say=self._progress.say,
                 on_fatal=self._stop,
@@ -253,6 +257,12 @@ class Engine:
             for number in GRACE:
                 loop.remove_signal_handler(number)
 
+    def _told_to_stop(self, at_once: bool) -> None:
+        if self.signal is None:
+            self._interrupted(signal.SIGTERM)
+        if at_once:
+            self._abandon()
+
     def _interrupted(self, number: signal.Signals) -> None:
         """Once: requests in flight may finish. Twice: they are given up."""
         now = time.monotonic()
@@ -274,7 +284,8 @@ class Engine:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK)
-            self._progress.show(self._snapshot())
+            self._supervision.snapshot = snapshot = self._snapshot()
+            self._progress.show(snapshot)
             busy = any(endpoint.in_flight for endpoint in self._endpoints.values())
             self._quiet_ticks = self._quiet_ticks + 1 if self.signal is not None and not busy else 0
             if self._quiet_ticks > 1:

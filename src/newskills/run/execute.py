@@ -22,6 +22,7 @@ from newskills.run.journal import Journal
 from newskills.run.prepare import Prepared, first_request, prepare
 from newskills.run.progress import Progress
 from newskills.run.spec import RunResult, RunSpec, Status, Unit, UnitResult, masked
+from newskills.run.supervision import supervision
 from newskills.run.unit import UnitRun
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def execute(
     """
     from rich.console import Console
 
-    console = console or Console(stderr=True)
+    console = console or supervision().console or Console(stderr=True)
     for path in spec.needs:
         if not Path(path).exists():
             raise DataError(f"There is no {path}: what is to be worked on is not complete.")

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns serve_evals` does: each benchmark of a request becomes the `ns eval` that a person would type."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base import aio
+from newskills.base.errors import AuthError, ConfigError, NewskillsError
+from newskills.base.terminal import printable
+from newskills.benchmarks import Places, expand
+from newskills.benchmarks.data import data_dir as root
+from newskills.commands import _evaluating
+from newskills.commands._cluster import placed
+from newskills.commands._dry_run import show_dry_run
+from newskills.commands._sandbox import check_sandbox
+from newskills.commands._submitted import ask_about, exit_code
+from newskills.commands._submitting import submitted
+from newskills.commands._work import user_layer
+from newskills.commands.evaluate import COMMAND as EVAL
+from newskills.commands.evaluate import Options as EvalOptions
+from newskills.commands.serve_evals import Options
+from newskills.config.command_line import Parsed
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.states import Watch
+from newskills.run.evaluate import EvaluationSpec, plan_evaluation, plan_judges
+from newskills.run.evaluation_server.jobs import JobLimits, Work
+from newskills.run.evaluation_server.serving import Place, serve_until_stopped
+from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest
+from newskills.run.journal import Journal
+from newskills.run.judging import check_judges
+from newskills.run.plan import resolve_config
+from newskills.run.spec import masked
+from newskills.run.supervision import Supervision
+
+LOOK_EVERY = 0.5
+"""Seconds between two looks at the jobs of a cluster."""
+OPENAI = "openai"
+DEFAULT_TOKEN_ENV = "NEWSKILLS_EVALS_TOKEN"  # noqa: S105 - the name of a variable
+EXAMPLE = EvaluationRequest(rollout_id=0, router_url="http://ROUTER")
+
+
+class Here(Struct, frozen=True, kw_only=True):
+    """An evaluation in this process."""
+
+    command: str
+    parsed: Parsed[EvalOptions]
+    spec: EvaluationSpec
+
+    def run(self, supervision: Supervision) -> None:
+        console = supervision.console
+        assert console is not None
+        evaluation = _evaluating.work(self.parsed, self.spec, say=lambda text: print(text, file=console.file))
+        if evaluation.exit_code:
+            raise NewskillsError(evaluation.message)
+
+
+class There(Struct, frozen=True, kw_only=True):
+    """An evaluation in jobs of a cluster, which must see the trainer's router and the folder of results."""
+
+    command: str
+    parsed: Parsed[EvalOptions]
+    cluster: ClusterConfig
+
+    def run(self, supervision: Supervision) -> None:
+        ready = _evaluating.prepare(self.parsed, self.cluster)
+        experiment = submitted(ready) if ready is not None else None
+        if experiment is None:
+            return
+        about = ask_about(experiment)
+        watch = Watch(experiment.jobs, about.executor, about.shell)
+        while not watch.over():
+            if supervision.stopping:
+                about.executor.cancel(experiment.handles)
+            time.sleep(LOOK_EVERY)
+        if exit_code(states := about.states()):
+            failed = ", ".join(f"{one.job.name} {printable(one.state)}" for one in states if one.code)
+            raise NewskillsError(f"Experiment {experiment.id}: {failed}.", hint=f"See: ns logs {experiment.id}")
+
+
+class EvalPlanner:
+    """Options of the server → `ns eval` of one benchmark."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._judge = _judge_words(options)
+        try:
+            self._more = shlex.split(options.eval_args)
+        except ValueError as error:
+            raise ConfigError(f"--eval_args: {error}.") from error
+
+    def check(self) -> None:
+        """Refuses options that no evaluation could be begun with. Raises NewskillsError."""
+        parsed = EVAL.parsed(self.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), Path()))
+        EVAL.check(parsed)
+        resolve_config([user_layer(parsed.overrides, consumed=(_evaluating.SPLIT,))])
+        placed(parsed.options, parsed.given, parsed.options.num_jobs)
+
+    @property
+    def settings(self) -> str:
+        """What may change an answer or a verdict."""
+        words = [self._options.openai_model_name, *self._judge, *self._more]
+        return shlex.join([*words, self._options.data_dir or "", self._options.cluster or ""])
+
+    def argv(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> list[str]:
+        """The words after `ns eval`. No key is among them: a router of a trainer wants none."""
+        options = self._options
+        words = ["--output_dir", str(folder), "--benchmarks", order.counted, "--server_type", OPENAI]
+        words += ["--server_address", request.api_base, "--expname", f"rollout-{request.rollout_id}-{order.name}"]
+        for name in ("cluster", "config_dir", "data_dir"):
+            words += [f"--{name}", value] if (value := getattr(options, name)) else []
+        words += [*order.overrides(), "++server.server_type=openai", f"++server.base_url={request.api_base}"]
+        words += [f"++server.model={options.openai_model_name}", "++server.api_key=EMPTY"]
+        return [*words, f"++max_concurrent_requests={options.max_concurrent_requests}", *self._more]
+
+    def plan(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> Work:
+        words = [*self.argv(request, order, folder), *(self._judge if self._judged(order.name) else ())]
+        command = masked(shlex.join(["ns", "eval", *words]))
+        parsed = EVAL.parsed(words)
+        EVAL.check(parsed)
+        cluster = placed(parsed.options, parsed.given, parsed.options.num_jobs)
+        if cluster is not None:
+            return There(command=command, parsed=parsed, cluster=cluster)
+        spec = _evaluating.specification(parsed)
+        check_sandbox(parsed.options, plan_evaluation(spec))
+        check_judges(plan_judges(spec), rerun_done=False)
+        spec = msgspec.structs.replace(spec, resume_with=command)
+        return Here(command=command, parsed=parsed, spec=spec)
+
+    def _judged(self, name: str) -> bool:
+        """Raises UnknownNameError."""
+        data_dir = self._options.data_dir
+        return any(
+            one.judge is not None for one in expand(name, Places(None, root(Path(data_dir) if data_dir else None)))
+        )
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    planner = EvalPlanner(options)
+    planner.check()
+    folder = Path(options.output_root).expanduser().absolute()
+    place = Place(host=options.host, port=options.port, root=folder, token=_token(options, os.environ))
+    if options.dry_run:
+        example = planner.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), folder / "FOLDER")
+        steps = [("listens", f"{options.host}:{options.port or 'a free port'}", _who(place))]
+        show_dry_run([*steps, ("each benchmark", shlex.join(["ns", "eval", *example]), "")])
+        return 0
+    journal = Journal(str(folder))
+    limits = JobLimits(requests=options.max_concurrent_requests, attach_seconds=options.attach_seconds)
+
+    def say(text: str) -> None:
+        text = printable(masked(text))
+        journal.write(text)
+        sys.stdout.write(f"{time.strftime('%H:%M:%S')} {text}\n")
+        sys.stdout.flush()
+
+    say(_who(place))
+    aio.run(lambda: serve_until_stopped(planner, place, limits, say=say))
+    return 0
+
+
+def _judge_words(options: Options) -> list[str]:
+    """The judge's part of the command line."""
+    kind = options.judge_server_type or (OPENAI if options.judge_server_address or options.judge_model else None)
+    more = options.extra_judge_args
+    if options.judge_api_key_env_var:
+        more = f"++server.api_key_env_var={options.judge_api_key_env_var} {more}".rstrip()
+    given = {
+        "judge_model": options.judge_model,
+        "judge_server_type": kind,
+        "judge_server_address": options.judge_server_address,
+        "extra_judge_args": more,
+    }
+    return [f"--{name}={value}" for name, value in given.items() if value]
+
+
+def _who(place: Place) -> str:
+    return "Clients need the token." if place.token else "No token is set: whoever reaches this port may use it."
+
+
+def _token(options: Options, environ: Mapping[str, str]) -> str:
+    """Raises AuthError where one was asked for and is not there, ConfigError."""
+    if options.token_file is None:
+        if options.token_env != DEFAULT_TOKEN_ENV and not environ.get(options.token_env):
+            raise AuthError(f"--token_env: there is no variable {options.token_env}, or it is empty.")
+        return environ.get(options.token_env, "").strip()
+    try:
+        token = Path(options.token_file).expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--token_file: {options.token_file} cannot be read ({error}).") from error
+    if not token:
+        raise AuthError(f"--token_file: {options.token_file} is empty.")
+    return token

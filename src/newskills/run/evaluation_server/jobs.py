@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The jobs of a server: begun once, attached to by repetitions of their request, kept on disk, run, stopped.
+
+Is a request a repetition or a new evaluation? Nothing in it tells, and the same request of a restarted trainer means
+other weights. It is a repetition while a client waits for the job, and for `attach_seconds` after the last one left
+without its answer (`DELIVERED_SECONDS` where it had it; a client of slime is back within 30 s). Later it is a new
+evaluation in a folder of its own, and what still runs of the old one is stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.aio import guarded
+from newskills.base.errors import NewskillsError, StorageError, guard, storage_error
+from newskills.base.records import Failure
+from newskills.run.evaluation_server.job import JOB_FILE, LOG_FILE, OPEN, Job, Part, load_job, read_metrics
+from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest
+from newskills.run.supervision import SharedLimit, Supervision
+
+DELIVERED_SECONDS = 60.0
+KEPT = 1000
+"""Jobs that are known; the files of older ones stay."""
+AT_ONCE = 16
+"""Benchmarks that run at once: each has a thread, and workers that grade. Others wait."""
+CONTACT_EVERY = 30.0
+"""Seconds after which a job's last contact is written down again."""
+ALIVE = ".serve_evals.lock"
+"""File of the output root that is locked while a server lives, and touched now and then."""
+
+_COUNT = re.compile(r"[0-9]+(?=\]?$)")
+
+
+def last_sign(root: Path) -> float:
+    """When a server that had this root was last alive, in seconds since 1970; 0: there was none."""
+    try:
+        return (root / ALIVE).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+class Work(Protocol):
+    """One benchmark, ready to run. `command` is what to type for the same."""
+
+    @property
+    def command(self) -> str: ...
+
+    def run(self, supervision: Supervision) -> None:
+        """Blocks until its metrics.json is there. Raises NewskillsError."""
+        ...
+
+
+class Planner(Protocol):
+    """Makes work of orders; `settings` tell apart servers whose results are not interchangeable."""
+
+    @property
+    def settings(self) -> str: ...
+
+    def plan(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> Work:
+        """Nothing is written yet. Raises NewskillsError for what cannot be done."""
+        ...
+
+
+class JobLimits(Struct, frozen=True, kw_only=True):
+    """requests: in flight over all jobs; attach_seconds: see the top of this file."""
+
+    requests: int = 512
+    attach_seconds: float = 300.0
+
+
+class Jobs:
+    """All methods belong to one event loop; the work itself runs on threads."""
+
+    def __init__(self, planner: Planner, root: Path, limits: JobLimits, *, say: Callable[[str], None]) -> None:
+        self.root, self.limits = root, limits
+        self.closing = False
+        self._planner, self._say = planner, say
+        self._limit = SharedLimit(limits.requests)
+        self._known: dict[str, Job] = {}
+        self._latest: dict[str, str] = {}
+        self._clients: Counter[str] = Counter()
+        self._beginning: dict[str, asyncio.Task[Job]] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._supervisions: dict[tuple[str, str], Supervision] = {}
+        self._threads = ThreadPoolExecutor(AT_ONCE, "newskills-evaluation")
+
+    def restore(self, ended: float) -> None:
+        """Jobs of earlier servers, the last of which `ended` then (seconds since 1970).
+
+        What they had not finished is interrupted; clients that waited left when that server did.
+        """
+        paths = sorted(self.root.glob(f"*/{JOB_FILE}"), key=lambda path: path.stat().st_mtime)
+        for path in paths[-KEPT:]:
+            job = guard(partial(load_job, path))
+            if isinstance(job, Failure):
+                self._say(job.message)
+                continue
+            if job.waiting:
+                job.contact, job.waiting = max(job.contact, ended), False
+            for part in job.parts:
+                if part.state in OPEN:
+                    part.state = "interrupted"
+            self._keep(job)
+
+    def all(self) -> list[Job]:
+        """The latest first."""
+        return sorted(self._known.values(), key=lambda job: job.created, reverse=True)
+
+    def get(self, job_id: str) -> Job | None:
+        return self._known.get(job_id)
+
+    def progress(self, job: Job) -> dict[str, dict[str, int]]:
+        """Benchmark → rows and how many of them are done, for those that run."""
+        found = {}
+        for part in job.parts:
+            supervision = self._supervisions.get((job.job_id, part.name))
+            if supervision is not None and supervision.snapshot is not None:
+                found[part.name] = {"rows": supervision.snapshot.rows, "done": supervision.snapshot.done}
+        return found
+
+    async def obtain(self, request: EvaluationRequest) -> Job:
+        """The job of this request: the one that it repeats, or a new one, begun.
+
+        Raises NewskillsError where a part of it cannot be done; then nothing of it is.
+        """
+        key = self._key(request)
+        job = self._repeated(key)
+        if job is not None and job.state not in ("failed", "interrupted"):
+            self.heard(job)
+            return job
+        if key not in self._beginning:
+            task = asyncio.create_task(self._begin(request, key, job))
+            self._beginning[key] = task
+            task.add_done_callback(partial(self._begun, key))
+        return await asyncio.shield(self._beginning[key])
+
+    async def ended(self, job: Job) -> None:
+        """Returns when nothing of it runs any more. Leaving early (cancellation) is a client's leaving."""
+        self._clients[job.job_id] += 1
+        self.heard(job)
+        try:
+            if (task := self._running.get(job.job_id)) is not None:
+                await asyncio.shield(task)
+        finally:
+            self._clients[job.job_id] -= 1
+            self.heard(job)
+
+    def heard(self, job: Job, *, delivered: bool = False) -> None:
+        """A client has come, asked or left; `delivered`: it has its answer."""
+        now, waiting = time.time(), self._clients[job.job_id] > 0
+        news = waiting != job.waiting or delivered > job.delivered or now - job.contact > CONTACT_EVERY
+        job.contact, job.waiting, job.delivered = now, waiting, job.delivered or delivered
+        if news:
+            self._save(job)
+
+    async def cancel(self, job: Job) -> None:
+        """Stops what runs of it and returns when it has ended; of an ended job, forgets it (its files stay)."""
+        if (task := self._running.get(job.job_id)) is None:
+            self._forget(job)
+            return
+        job.cancelled = True
+        self._stop(job, at_once=True)
+        await asyncio.shield(task)
+
+    async def close(self) -> None:
+        """Every run is told to stop and comes to its end; nothing is begun any more."""
+        self.closing = True
+        for job in self._known.values():
+            self._stop(job, at_once=False)
+        while self._running or self._beginning:
+            await asyncio.gather(*self._running.values(), *self._beginning.values(), return_exceptions=True)
+            await asyncio.sleep(0)
+        self._threads.shutdown()
+
+    def hurry(self) -> None:
+        """Requests in flight are given up."""
+        for job in self._known.values():
+            self._stop(job, at_once=True)
+
+    def alive(self) -> None:
+        """Leaves a sign of life, for the next server."""
+        guard(lambda: os.utime(self.root / ALIVE))
+
+    # Beginning
+
+    def _key(self, request: EvaluationRequest) -> str:
+        return hashlib.sha256(msgspec.json.encode([request, self._planner.settings])).hexdigest()
+
+    def _repeated(self, key: str) -> Job | None:
+        """The job that a request repeats."""
+        job = self._known.get(self._latest.get(key, ""))
+        if job is None or self._clients[job.job_id]:
+            return job
+        patience = self.limits.attach_seconds
+        if job.delivered and job.state not in OPEN:
+            patience = min(patience, DELIVERED_SECONDS)
+        return job if time.time() - job.contact <= patience else None
+
+    async def _begin(self, request: EvaluationRequest, key: str, before: Job | None) -> Job:
+        """`before`: the job to go on with; None: a new one. An old one of the same key is stopped."""
+        if before is None and (old := self._known.get(self._latest.get(key, ""))) is not None:
+            self._stop(old, at_once=True)
+        folder = Path(before.output_dir) if before else self._new_folder(request)
+        try:
+            works = await self._plan(request, folder)
+        except NewskillsError:
+            if before is None:
+                guard(folder.rmdir)
+            raise
+        now = time.time()
+        job = before or Job(
+            job_id=uuid.uuid4().hex,
+            key=key,
+            request=request,
+            output_dir=str(folder),
+            parts=[
+                Part(name=name, command=work.command, output_dir=str(folder / name))
+                for name, work in works.items()
+            ],
+            created=now,
+            contact=now,
+        )
+        job.delivered, job.ended = False, None
+        for part in job.parts:
+            if part.state != "completed":
+                part.state, part.error = "queued", ""
+        job.save()
+        self._keep(job)
+        if not self.closing:
+            task = asyncio.create_task(self._run(job, works))
+            self._running[job.job_id] = task
+            task.add_done_callback(lambda _: self._running.pop(job.job_id))
+        return job
+
+    def _begun(self, key: str, task: asyncio.Task[Job]) -> None:
+        del self._beginning[key]
+        if not task.cancelled():
+            task.exception()  # seen, also where every client has left
+
+    async def _plan(self, request: EvaluationRequest, folder: Path) -> dict[str, Work]:
+        def plan() -> dict[str, Work]:
+            return {one.name: self._planner.plan(request, one, folder / one.name) for one in request.benchmarks}
+
+        return await asyncio.to_thread(plan)
+
+    def _new_folder(self, request: EvaluationRequest) -> Path:
+        """`<unix seconds>-rollout-N`, which nobody else has. Raises StorageError."""
+        stem, number = f"{int(time.time())}-rollout-{request.rollout_id}", 1
+        while True:
+            folder = self.root / (stem if number == 1 else f"{stem}-{number}")
+            try:
+                folder.mkdir(parents=True)
+            except FileExistsError:
+                number += 1
+            except OSError as error:
+                raise storage_error(error, folder) from error
+            else:
+                return folder
+
+    # Running
+
+    async def _run(self, job: Job, works: dict[str, Work]) -> None:
+        names = ", ".join(part.name for part in job.parts if part.state == "queued")
+        self._say(f"{_title(job)}: {names} at {job.request.router_url}, in {job.output_dir}")
+        todo = [part for part in job.parts if part.state == "queued"]
+        for part in todo:  # now, so that a stop before its turn reaches it
+            self._supervisions[job.job_id, part.name] = Supervision(limit=self._limit)
+        await asyncio.gather(*(self._run_part(job, part, works[part.name]) for part in todo))
+        job.ended = time.time()
+        self._save(job)
+        self._say(f"{_title(job)}: {job.state} after {job.ended - job.created:.1f} s")
+
+    async def _run_part(self, job: Job, part: Part, work: Work) -> None:
+        supervision = self._supervisions[job.job_id, part.name]
+
+        def begun() -> None:
+            part.state, part.started = "running", time.time()
+
+        call = asyncio.get_running_loop().call_soon_threadsafe
+        done = asyncio.get_running_loop().run_in_executor(
+            self._threads, lambda: _do(work, part, supervision, lambda: call(begun))
+        )
+        found = await guarded(done)
+        part.ended = time.time()
+        del self._supervisions[job.job_id, part.name]
+        if not isinstance(found, Failure):
+            part.state, part.metrics = "completed", found
+            self._log_metrics(job, part)
+        elif supervision.stopping and not job.cancelled:
+            part.state = "interrupted"
+        else:
+            part.state = "cancelled" if supervision.stopping else "failed"
+            part.error = "It was cancelled." if supervision.stopping else found.message
+            self._say(f"{_title(job)}: {part.name} {part.state}: {part.error} See {part.log_path}")
+        self._save(job)
+
+    def _log_metrics(self, job: Job, part: Part) -> None:
+        """One line for each kind of mode: `pass@4`, not `pass@2`."""
+        deepest = {_COUNT.sub("", mode): mode for mode in part.metrics}
+        for mode in deepest.values():
+            if isinstance(metrics := part.metrics[mode], dict):
+                numbers = (f"{k}={v:g}" for k, v in metrics.items() if isinstance(v, int | float))
+                self._say(f"{_title(job)}: {part.name}/{mode} {' '.join(numbers)}")
+
+    def _stop(self, job: Job, *, at_once: bool) -> None:
+        for part in job.parts:
+            if (supervision := self._supervisions.get((job.job_id, part.name))) is not None:
+                supervision.stop(at_once=at_once)
+
+    # Keeping
+
+    def _keep(self, job: Job) -> None:
+        self._known[job.job_id] = job
+        self._latest[job.key] = job.job_id
+        over = [one for one in self._known.values() if one.job_id not in self._running]
+        for old in over[: max(0, len(self._known) - KEPT)]:
+            self._forget(old)
+
+    def _forget(self, job: Job) -> None:
+        del self._known[job.job_id]
+        if self._latest.get(job.key) == job.job_id:
+            del self._latest[job.key]
+
+    def _save(self, job: Job) -> None:
+        """A full disk takes the memory of a restarted server, not the answer of this one."""
+        try:
+            job.save()
+        except StorageError as error:
+            self._say(f"{_title(job)}: {error}")
+
+
+def _do(work: Work, part: Part, supervision: Supervision, begun: Callable[[], object]) -> dict[str, object]:
+    """In a thread of its own: runs the work with its log; returns the metrics. Raises NewskillsError."""
+    from rich.console import Console
+
+    folder = Path(part.output_dir)
+    if supervision.stopping:
+        raise NewskillsError("It was stopped before it began.")
+    begun()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        log = (folder / LOG_FILE).open("a", encoding="utf-8", errors="replace", buffering=1)
+    except OSError as error:
+        raise storage_error(error, folder) from error
+    with log:
+        log.write(f"$ {work.command}\n")
+        supervision.console = Console(file=log, width=200)
+        with supervision.installed():
+            failure = guard(lambda: work.run(supervision))
+        if isinstance(failure, Failure):
+            log.write(f"{failure.message}\n")
+            raise NewskillsError(failure.message)
+        return read_metrics(folder, part.name)
+
+
+def _title(job: Job) -> str:
+    return f"rollout {job.request.rollout_id} ({job.job_id[:8]})"

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A served evaluation server from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec import Struct
+
+from newskills.base.http.server import serve
+from newskills.base.store import locked
+from newskills.run.evaluation_server.jobs import ALIVE, JobLimits, Jobs, Planner, last_sign
+from newskills.run.evaluation_server.server import EvaluationServer
+
+ALIVE_EVERY = 5.0
+GRACE = 2.0
+"""Seconds for clients to take their answers, once everything has ended."""
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where a server listens, who may use it (`token`; empty: everybody), and where its jobs lie."""
+
+    host: str
+    port: int
+    root: Path
+    token: str = ""
+
+
+async def serve_until_stopped(
+    planner: Planner, place: Place, limits: JobLimits, *, say: Callable[[str], None]
+) -> None:
+    """Until SIGINT or SIGTERM: then what runs may finish the requests in flight, and is saved; a second one hurries.
+
+    Raises ConfigError, LockedError where another server has the same root, StorageError, ServerStartError.
+    """
+    stopped = asyncio.Event()
+    jobs = Jobs(planner, place.root, limits, say=say)
+
+    def stop() -> None:
+        if stopped.is_set():
+            jobs.hurry()
+        stopped.set()
+
+    ended = last_sign(place.root)
+    with locked(place.root / ALIVE, f"The output root {place.root}"):
+        jobs.restore(ended)
+        server = await serve(EvaluationServer(jobs, token=place.token).answer, place.host, place.port)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop)
+        say(f"Evaluation server at {server.url}, results in {place.root}; Ctrl-C stops it.")
+        while not stopped.is_set():
+            jobs.alive()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopped.wait(), ALIVE_EVERY)
+        say("Stopping: requests in flight may finish, what is done is saved (again: at once).")
+        await jobs.close()
+        await server.close(GRACE)
