@@ -45,8 +45,8 @@ _Loader.add_implicit_resolver(
 )
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The keys of a file. Raises DataError, ConfigError for text that is no YAML, or a key written twice."""
+def read(path: Path, what: str = "a cluster config", example: str = "executor: slurm") -> dict[str, Any]:
+    """The keys of a file that is to be `what`. Raises DataError, ConfigError for text that is no YAML, or a key written twice."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -63,7 +63,7 @@ def read(path: Path) -> dict[str, Any]:
     finally:
         loader.dispose()
     if not isinstance(values, dict):
-        raise ConfigError(f"{path}: a cluster config has `key: value` lines, for example `executor: slurm`.")
+        raise ConfigError(f"{path}: {what} has `key: value` lines, for example `{example}`.")
     return values
 
 

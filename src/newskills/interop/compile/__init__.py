@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a config file, a profile and a command line to a `CompiledConfig`."""

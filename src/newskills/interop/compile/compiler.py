@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns evaluate` makes of a config: file and defaults, overrides, profile, overrides, references, types."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.records import Row
+from newskills.interop.compile import dialects, overrides
+from newskills.interop.compile.defaults import compose
+from newskills.interop.compile.files import find_config, read_config
+from newskills.interop.compile.interpolate import MISSING, Resolver
+from newskills.interop.compile.problems import Problem, refuse
+from newskills.interop.compile.tree import merge
+from newskills.interop.compile.typed import Reader
+from newskills.interop.config import CompiledConfig, EnvMap, EnvValue, Mode
+from newskills.interop.profiles import EnvFile, find_env_file, merged_profile, profile_of, read_env_file
+
+DEFAULT = "default"
+CONFIG_FOLDER = "evaluate_configs"
+FILE_WINS = ("container_image", "nodes", "gpus_per_node", "ntasks_per_node", "nproc_per_node")
+"""Keys of `run.env` for which the config file is asked before the profile."""
+WANDB_KEYS = ("WANDB_API_KEY", "WANDB_PROJECT", "WANDB_ENTITY")
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """What the command line says. `overrides`: key → text, in their order."""
+
+    mode: Mode = "local"
+    config: str | None = None
+    profile: str | None = None
+    tasks: tuple[str, ...] = ()
+    overrides: Mapping[str, str] = {}
+    force_squash: bool = False
+    argv: tuple[str, ...] = ()
+
+
+class Compiled(Struct, frozen=True):
+    """`hidden`: texts that must not be shown: values of variables of keys that the config resolves itself."""
+
+    config: CompiledConfig
+    hidden: frozenset[str] = frozenset()
+
+
+def compile_config(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Compiled:
+    """Raises UserError: for the profile and for names of tasks at once, for all else with everything that is wrong."""
+    env_file = read_env_file(find_env_file(cwd, environ))
+    settings = merged_profile(env_file, asked.profile) if asked.profile else {}
+    path = find_config(asked.config or DEFAULT, _folders(env_file, cwd))
+    tree = _composed(path, asked)
+    _add_run(tree, asked, settings, env_file)
+    overrides.apply(tree, _plain(asked, path))
+    dialects.protect(tree, environ)
+    _choose_tasks(tree, asked.tasks, environ)
+    _forget_target(tree, environ)
+    resolver = Resolver(tree, environ)
+    resolved = resolver.tree()
+    problems = resolver.problems
+    compiled = _typed(asked, str(path), resolved, env_file, problems)
+    refuse(problems, str(path))
+    return Compiled(compiled, frozenset(resolver.secrets))
+
+
+def _folders(env_file: EnvFile, cwd: Path) -> list[Path]:
+    """Where configs of the project lie: what `[cli] config_dir` of env.toml says, else `evaluate_configs`."""
+    root = env_file.path.parent if env_file.path else cwd
+    named = env_file.cli.get("config_dir")
+    if named is not None and not isinstance(named, str):
+        raise ConfigError(f"{env_file.path}: config_dir in [cli] is the path of one folder.")
+    return (
+        [root / Path(named).expanduser()]
+        if named
+        else list(dict.fromkeys([cwd / CONFIG_FOLDER, root / CONFIG_FOLDER]))
+    )
+
+
+def _composed(path: Path, asked: Asked) -> Row:
+    """The file with its defaults and the overrides; those that name a group of its defaults choose another option."""
+    file = read_config(path)
+    _, groups = compose(file, {})
+    choices = overrides.choices(asked.overrides, groups)
+    tree, _ = compose(file, choices)
+    overrides.apply(tree, {key: text for key, text in asked.overrides.items() if key not in choices})
+    return tree
+
+
+def _plain(asked: Asked, path: Path) -> dict[str, str]:
+    _, groups = compose(read_config(path), {})
+    chosen = overrides.choices(asked.overrides, groups)
+    return {key: text for key, text in asked.overrides.items() if key not in chosen}
+
+
+def _add_run(tree: Row, asked: Asked, settings: Row, env_file: EnvFile) -> None:
+    """`run.env` is the file's with the profile over it; `run.wandb` that of env.toml; and where all comes from."""
+    run = tree.get("run") if isinstance(tree.get("run"), dict) else {}
+    assert isinstance(run, dict)
+    own = run.get("env") if isinstance(run.get("env"), dict) else {}
+    wandb = {key: value for key, value in msgspec.structs.asdict(env_file.wandb).items() if value is not None}
+    env = _with_aliases(_merged_env(own or {}, settings))
+    env.setdefault("executor", "local")
+    tree["run"] = {
+        **run,
+        "env": env,
+        "wandb": merge(run.get("wandb") or {}, wandb),
+        "mode": asked.mode,
+        "profile": asked.profile,
+        "cli": {"argv": list(asked.argv), "overrides": [f"{key}={text}" for key, text in asked.overrides.items()]},
+    }
+
+
+def _merged_env(own: Row, settings: Row) -> Row:
+    merged: Row = {**own, **settings}
+    for key in FILE_WINS:
+        if own.get(key) is not None:
+            merged[key] = own[key]
+    if variables := {**(own.get("env_vars") or {}), **(settings.get("env_vars") or {})}:
+        merged["env_vars"] = variables
+    if mounts := [*_listed(own.get("mounts")), *_listed(settings.get("mounts"))]:
+        merged["mounts"] = list(dict.fromkeys(mounts))
+    return merged
+
+
+def _with_aliases(env: Row) -> Row:
+    """`container` and `container_image` name one thing, whichever of them a config refers to."""
+    image = env.get("container_image", env.get("container"))
+    return {**env, "container": image, "container_image": image} if image is not None else env
+
+
+def _listed(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)] if value else []
+
+
+def _choose_tasks(tree: Row, wanted: Sequence[str], environ: Mapping[str, str]) -> None:
+    """Leaves only the tasks that `-t` names, in the config's order. `name.1`: the second that is called `name`.
+
+    Raises UnknownNameError that lists what exists.
+    """
+    evaluation = tree.get("evaluation")
+    tasks = evaluation.get("tasks") if isinstance(evaluation, dict) else None
+    if not wanted or not isinstance(tasks, list) or not isinstance(evaluation, dict):
+        return
+    resolver = Resolver(tree, environ)
+    names = []
+    for at, task in enumerate(tasks):
+        bare = task.get("name") if isinstance(task, dict) else None
+        names.append(str(resolver.value(("evaluation", "tasks", str(at), "name")) if bare else ""))
+    places = [f"{name}.{names[:at].count(name)}" for at, name in enumerate(names)]
+    for one in wanted:
+        if one not in names and one not in places:
+            several = [place for place in places if names.count(place.rpartition(".")[0]) > 1]
+            raise UnknownNameError(
+                "task",
+                one,
+                [*names, *several],
+                hint=f"The config has: {', '.join([*dict.fromkeys(names), *several])}.",
+            )
+    evaluation["tasks"] = [
+        task for task, name, place in zip(tasks, names, places, strict=True) if name in wanted or place in wanted
+    ]
+
+
+def _forget_target(tree: Row, environ: Mapping[str, str]) -> None:
+    """Where a server is deployed, its address is not known yet: what `target` leaves open is no fault then."""
+    endpoint = (tree.get("target") or {}).get("api_endpoint")
+    try:
+        kind = Resolver(tree, environ).value(("deployment", "type"))
+    except KeyError:
+        return
+    if kind != "none" and isinstance(endpoint, dict):
+        tree["target"]["api_endpoint"] = {key: value for key, value in endpoint.items() if value != MISSING}
+
+
+def _typed(asked: Asked, source: str, resolved: Row, env_file: EnvFile, problems: list[Problem]) -> CompiledConfig:
+    variables = dialects.read(resolved, problems)
+    sections = Reader(resolved, problems).sections(variables)
+    run = resolved["run"]
+    export = {name: value for name, value in (resolved.get("export") or {}).items() if isinstance(value, dict)}
+    export.pop(dialects.KEY, None)
+    wanted = "wandb" in sections.execution.auto_export or "wandb" in export
+    if wanted:
+        variables = _with_wandb(variables)
+        tasks = tuple(msgspec.structs.replace(task, env={**_wandb_env(), **task.env}) for task in sections.tasks)
+        sections = msgspec.structs.replace(sections, tasks=tasks)
+    rest = {key: copy.deepcopy(value) for key, value in resolved.items() if key != "run"}
+    env = {key: value for key, value in run["env"].items() if value is not None}
+    return CompiledConfig(
+        mode=asked.mode,
+        source=source,
+        config=dialects.write(rest, variables, "0.2") if not problems else rest,
+        run=run,
+        execution=sections.execution,
+        deployment=sections.deployment,
+        target=sections.target,
+        tasks=sections.tasks,
+        profile=profile_of(asked.profile, env) if asked.profile else None,
+        wandb=env_file.wandb,
+        export=export,
+        export_env=variables.export,
+        force_squash=asked.force_squash,
+    )
+
+
+def _wandb_env() -> EnvMap:
+    return {name: EnvValue("host", name) for name in WANDB_KEYS}
+
+
+def _with_wandb(variables: dialects.Variables) -> dialects.Variables:
+    """Names, never values: what is not set when the jobs are submitted is left out then."""
+    return msgspec.structs.replace(
+        variables,
+        evaluation={**_wandb_env(), **variables.evaluation},
+        export={**_wandb_env(), **variables.export},
+    )

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Config files: where `-c NAME` is looked for, and how one is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError, suggest
+from newskills.base.records import Row
+from newskills.launch.cluster_yaml import read
+
+SUFFIXES = (".yaml", ".yml")
+BUILT_IN = Path(__file__).parent / "library"
+EXAMPLE = "ns evaluate -c ./my-evaluation.yaml --dry-run"
+_PACKAGE = re.compile(r"#\s*@package\s+(\S+)")
+
+
+class File(Struct, frozen=True, kw_only=True):
+    """A config file as it stands. `package`: what its line `# @package …` says."""
+
+    path: Path
+    content: Row
+    package: str | None = None
+
+
+def find_config(name: str, folders: Sequence[Path]) -> Path:
+    """The file that `-c name` means: a path where it looks like one, else `name` in the first folder that has it.
+
+    Raises DataError that tells what exists.
+    """
+    if "/" in name or name.endswith(SUFFIXES):
+        path = Path(name).expanduser()
+        if not path.is_file():
+            raise DataError(f"There is no config file {name}.", hint=f"For example: {EXAMPLE}")
+        return path
+    for folder in (*folders, BUILT_IN):
+        for suffix in SUFFIXES:
+            if (path := folder / f"{name}{suffix}").is_file():
+                return path
+    known = {path.stem for folder in (*folders, BUILT_IN) for s in SUFFIXES for path in folder.glob(f"*{s}")}
+    looked = ", ".join(str(folder) for folder in folders) or "no folder of the project"
+    raise DataError(
+        f"There is no config '{name}' in {looked} or among those of newskills{suggest(name, known)}",
+        hint=f"A file of your own goes by its path, as: {EXAMPLE}",
+    )
+
+
+def read_config(path: Path) -> File:
+    """Raises DataError (unreadable), ConfigError (no YAML, or no dictionary)."""
+    content = read(path, "a config", "deployment: …")
+    text = path.read_text(encoding="utf-8")
+    found = _PACKAGE.search(text.partition("\n\n")[0])
+    return File(path=path, content=_texts(content, path), package=found.group(1) if found else None)
+
+
+def _texts(content: Row, path: Path) -> Row:
+    """Keys as texts; YAML reads `1:` and `on:` as something else. Raises ConfigError for an odd key."""
+    done: Row = {}
+    for key, value in content.items():
+        if not isinstance(key, str | int | float) or key is True or key is False:
+            raise ConfigError(f"{path}: the key {key!r} is no text; write it in quotes.")
+        done[str(key)] = _inside(value, path)
+    return done
+
+
+def _inside(value: object, path: Path) -> object:
+    if isinstance(value, dict):
+        return _texts(value, path)
+    if isinstance(value, list):
+        return [_inside(item, path) for item in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nested dictionaries and lists, addressed by paths of texts (`("evaluation", "tasks", "0", "name")`)."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from newskills.base.errors import ConfigError
+from newskills.base.records import Row
+
+_PART = re.compile(r"[^.\[\]]+")
+_TASKS = ("evaluation", "tasks")
+
+Path = tuple[str, ...]
+
+
+def split_path(text: str) -> Path:
+    """`a.b[0].c` → its parts. Raises ConfigError for an empty one."""
+    parts = tuple(_PART.findall(text))
+    if not parts or ".." in text:
+        raise ConfigError(f"'{text}' is no path of keys; write section.key or section.list.0.key.")
+    return parts
+
+
+def shown_path(path: Sequence[str]) -> str:
+    return ".".join(path)
+
+
+def merge(below: Any, above: Any) -> Any:
+    """`above` laid over `below`: dictionaries key by key, all else replaced. Neither is changed."""
+    if not isinstance(below, dict) or not isinstance(above, dict):
+        return copy.deepcopy(above)
+    merged = {
+        key: merge(value, above[key]) if key in above else copy.deepcopy(value) for key, value in below.items()
+    }
+    return merged | {key: copy.deepcopy(value) for key, value in above.items() if key not in below}
+
+
+def lookup(tree: Any, path: Sequence[str]) -> Any:
+    """Raises KeyError where there is nothing at `path`."""
+    for at, part in enumerate(path):
+        if isinstance(tree, dict) and part in tree:
+            tree = tree[part]
+        elif isinstance(tree, list) and part.isdecimal() and int(part) < len(tree):
+            tree = tree[int(part)]
+        else:
+            raise KeyError(shown_path(path[: at + 1]))
+    return tree
+
+
+def put(tree: Row, path: Sequence[str], value: Any) -> None:
+    """Sets `path`, making dictionaries on the way. Raises ConfigError where something else is in the way.
+
+    An item of a list goes by its number; one of `evaluation.tasks` also by its name, or `name.number`: all that are
+    called so.
+    """
+    here: Any = tree
+    for at, part in enumerate(path):
+        last = at == len(path) - 1
+        if isinstance(here, dict):
+            if last:
+                here[part] = value
+            elif not isinstance(here.get(part), dict | list):
+                here[part] = {}
+            here = here[part]
+        elif isinstance(here, list) and part.isdecimal() and int(part) < len(here):
+            if last:
+                here[int(part)] = value
+            here = here[int(part)]
+        elif isinstance(here, list) and tuple(path[:at]) == _TASKS and not last:
+            _put_by_name(here, path[at:], value)
+            return
+        else:
+            raise ConfigError(f"{shown_path(path)}: {_why(here, part, path[:at])}")
+
+
+def _put_by_name(tasks: list[Any], path: Sequence[str], value: Any) -> None:
+    """Names may hold dots: the longest that some task has is meant."""
+    for cut in range(len(path) - 1, 0, -1):
+        name = ".".join(path[:cut])
+        found = [task for task in tasks if isinstance(task, dict) and task.get("name") == name]
+        for task in found:
+            put(task, path[cut:], copy.deepcopy(value))
+        if found:
+            return
+    known = ", ".join(str(task.get("name")) for task in tasks if isinstance(task, dict))
+    raise ConfigError(f"evaluation.tasks has no '{path[0]}'; its tasks: {known}.")
+
+
+def _why(here: Any, part: str, path: Sequence[str]) -> str:
+    if isinstance(here, list):
+        return f"'{part}' is no place in the list {shown_path(path)}, which has {len(here)} items."
+    return f"{shown_path(path)} is a value, not a section."
+
+
+def walk(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every value that is no dictionary or list, and every empty one, with its path."""
+    children = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    found = False
+    for key, value in children:
+        found = True
+        yield from walk(value, (*path, str(key)))
+    if not found and path:
+        yield path, tree

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resolved sections → structs. What is missing or does not fit is collected, with an example where one helps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar, get_args
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import suggest
+from newskills.base.records import Row
+from newskills.interop.compile.dialects import KEY, Variables
+from newskills.interop.compile.problems import Problem
+from newskills.interop.compile.tree import Path, merge, shown_path
+from newskills.interop.config import Deployment, DeploymentType, EnvValue, Execution, Params, Target, Task
+from newskills.interop.tasks import map_task
+
+S = TypeVar("S", bound=Struct)
+
+SECTIONS = ("run", "execution", "deployment", "target", "evaluation", "export", KEY, "auxiliary_deployments")
+EVALUATION_KEYS = ("tasks", "nemo_evaluator_config", KEY, "pre_cmd", "post_cmd")
+TASK_KEYS = (
+    "name",
+    "container",
+    "endpoint_type",
+    KEY,
+    "nemo_evaluator_config",
+    "dataset_dir",
+    "dataset_mount_path",
+    "pre_cmd",
+    "post_cmd",
+)
+TYPES: tuple[str, ...] = get_args(DeploymentType)
+NEEDED: dict[str, dict[str, object]] = {
+    "local": {"output_dir": "./evaluations"},
+    "slurm": {
+        "hostname": "login.example.org",
+        "output_dir": "/shared/evaluations",
+        "ntasks_per_node": 1,
+        "gres": "gpu:8",
+    },
+}
+"""Keys of `execution` without which a place cannot be used, with examples."""
+DEPLOYED: dict[str, dict[str, object]] = {
+    "generic": {"command": "python server.py --port 8000", "served_model_name": "my-model"},
+    "nim": {"image": "nvcr.io/nim/meta/llama-3.1-8b-instruct:1.8.6", "served_model_name": "my-model"},
+    **{kind: {"served_model_name": "my-model"} for kind in ("vllm", "vllm_ray", "sglang", "trtllm")},
+}
+
+
+class Sections(Struct, frozen=True, kw_only=True):
+    execution: Execution
+    deployment: Deployment
+    target: Target
+    tasks: tuple[Task, ...]
+
+
+class Reader:
+    """Reads one resolved configuration; `problems` grows."""
+
+    def __init__(self, config: Row, problems: list[Problem]) -> None:
+        self.config, self.problems = config, problems
+
+    def sections(self, variables: Variables) -> Sections:
+        for name in self.config:
+            close = suggest(name, SECTIONS)
+            if name not in SECTIONS and "did you mean" in close:
+                self.problems.append(Problem((name,), f"there is no such section{close}"))
+        deployment = self.deployment(variables)
+        return Sections(
+            execution=self.execution(),
+            deployment=deployment,
+            target=self.target(needed=deployment.type == "none"),
+            tasks=self.tasks(variables),
+        )
+
+    def execution(self) -> Execution:
+        path = ("execution",)
+        section = self.section(self.config, path)
+        kind = section.get("type")
+        if kind is None:
+            self.missing((*path, "type"), "slurm")
+        for key, example in NEEDED.get(str(kind), {}).items():
+            if key not in section or (section[key] is None and key != "gres"):
+                self.missing((*path, key), example)
+        mounts = self.section(section, (*path, "mounts"))
+        proxy = self.section(section, (*path, "proxy"))
+        export = self.section(section, (*path, "auto_export"))
+        self.unknown(mounts, ("deployment", "evaluation", "auxiliary", "mount_home"), (*path, "mounts"))
+        auto = export.get("destinations") or () if export.get("enabled", True) else ()
+        values = {
+            **{key: value for key, value in section.items() if key not in ("mounts", "proxy", "auto_export")},
+            "type": "" if kind is None else kind,
+            "output_dir": section.get("output_dir") or "",
+            "sbatch": self.section(section, (*path, "sbatch_extra_flags")),
+            "deployment_mounts": self.section(mounts, (*path, "mounts", "deployment")),
+            "evaluation_mounts": self.section(mounts, (*path, "mounts", "evaluation")),
+            "mount_home": mounts.get("mount_home", False),
+            "proxy_image": proxy.get("image"),
+            "auto_export": [auto] if isinstance(auto, str) else auto,
+        }
+        return self.struct(Execution, values, path, Execution(type="", output_dir=""))
+
+    def deployment(self, variables: Variables) -> Deployment:
+        path = ("deployment",)
+        section = self.section(self.config, path)
+        kind = section.get("type")
+        if kind is None:
+            self.missing((*path, "type"), "none")
+        elif kind not in TYPES:
+            self.problems.append(
+                Problem((*path, "type"), f"'{kind}' is no kind of deployment{suggest(str(kind), TYPES)}")
+            )
+        for key, example in DEPLOYED.get(str(kind), {}).items():
+            if section.get(key) is None:
+                self.missing((*path, key), example)
+        endpoints = self.section(section, (*path, "endpoints"))
+        values = {
+            **{key: value for key, value in section.items() if value is not None},
+            "type": kind if kind in TYPES else "none",
+            **{key: endpoints[key] for key in ("health", "chat", "completions") if endpoints.get(key) is not None},
+        }
+        if section.get("health_check_path") and "health" not in endpoints:
+            values["health"] = section["health_check_path"]
+        own = self.section(self.section(self.config, ("execution",)), ("execution", "deployment"))
+        if own.get("n_tasks") is not None:
+            values["n_tasks"] = own["n_tasks"]
+        return msgspec.structs.replace(
+            self.struct(Deployment, values, path, Deployment()), env=variables.deployment
+        )
+
+    def target(self, *, needed: bool) -> Target:
+        path = ("target", "api_endpoint")
+        section = self.section(self.section(self.config, path[:1]), path)
+        if needed:
+            for key, example in {"url": "http://localhost:8000/v1", "model_id": "my-model"}.items():
+                if not section.get(key):
+                    self.missing((*path, key), example)
+        return self.struct(
+            Target, {key: value for key, value in section.items() if value is not None}, path, Target()
+        )
+
+    def tasks(self, variables: Variables) -> tuple[Task, ...]:
+        path = ("evaluation",)
+        section = self.section(self.config, path)
+        self.unknown(section, EVALUATION_KEYS, path)
+        listed = section.get("tasks")
+        if not listed:
+            self.missing((*path, "tasks"), [{"name": "gsm8k"}])
+            return ()
+        if not isinstance(listed, list):
+            self.problems.append(Problem((*path, "tasks"), "a list is expected, of lines such as '- name: gsm8k'"))
+            return ()
+        return tuple(self.task(section, task, at, variables) for at, task in enumerate(listed))
+
+    def task(self, common: Row, task: Any, at: int, variables: Variables) -> Task:
+        path = ("evaluation", "tasks", str(at))
+        if not isinstance(task, dict) or not isinstance(task.get("name"), str) or not task["name"]:
+            self.problems.append(Problem(path, "a task has a name: write '- name: gsm8k'"))
+            return Task(index=at, name="", folder="")
+        self.unknown(task, TASK_KEYS, path)
+        settings = merge(common.get("nemo_evaluator_config") or {}, task.get("nemo_evaluator_config") or {})
+        mapped = map_task(task["name"])
+        given = (*path, "nemo_evaluator_config", "config", "params")
+        params = self.section(self.section(settings, given[:-1]), given)
+        if mapped is not None:
+            params = merge(mapped.params, params)
+        unused = set(params) - set(Params.__struct_fields__)
+        self.unknown(dict.fromkeys(unused), Params.__struct_fields__, given)
+        values: Row = {
+            **{
+                key: value
+                for key, value in task.items()
+                if value is not None and key not in (KEY, "nemo_evaluator_config")
+            },
+            "index": at,
+            "folder": f"{task['name'].replace('/', '_')}.{at}",
+            "benchmark": mapped.benchmark if mapped else None,
+            "few_shot": mapped.few_shot if mapped else None,
+            "pre_cmd": task.get("pre_cmd") or common.get("pre_cmd") or "",
+            "post_cmd": task.get("post_cmd") or common.get("post_cmd") or "",
+            "settings": settings,
+        }
+        done = self.struct(Task, values, path, Task(index=at, name=task["name"], folder=values["folder"]))
+        env: dict[str, EnvValue] = {**variables.evaluation, **variables.tasks[at]}
+        kept = {key: value for key, value in params.items() if value is not None and key not in unused}
+        return msgspec.structs.replace(done, params=self.struct(Params, kept, given, Params()), env=env)
+
+    def section(self, tree: Row, path: Path) -> Row:
+        """What stands below the last part of `path`; empty where nothing does."""
+        found = tree.get(path[-1])
+        if found is None:
+            return {}
+        if not isinstance(found, dict):
+            self.problems.append(Problem(path, "a section of keys is expected, not a value"))
+            return {}
+        return found
+
+    def struct(self, cls: type[S], values: Row, path: Path, fallback: S) -> S:
+        """Each key on its own, so that every fault is found; other keys are the launcher's."""
+        done: Row = {}
+        for field in msgspec.structs.fields(cls):
+            if field.name not in values or field.name == "env":
+                continue
+            try:
+                done[field.name] = msgspec.convert(values[field.name], field.type, strict=False)
+            except msgspec.ValidationError as error:
+                what = str(error).partition(" - at ")[0].replace("`", "'")
+                self.problems.append(Problem((*path, field.name), f"{what[:1].lower()}{what[1:]}"))
+        return msgspec.structs.replace(fallback, **done)
+
+    def missing(self, path: Path, example: object) -> None:
+        if not any(problem.path == path for problem in self.problems):
+            self.problems.append(Problem(path, f"the key '{path[-1]}' is missing", example))
+
+    def unknown(self, section: Row, known: Sequence[str], path: Path) -> None:
+        for key in section:
+            if key not in known:
+                what = f"{shown_path(path)} has no such key{suggest(str(key), known)}"
+                self.problems.append(Problem((*path, str(key)), what))

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""env.toml: profiles of places where evaluations run, and the section `[wandb]`.
+
+[wandb]
+project = "my-project"
+
+[cluster]
+executor = "slurm"
+host = "login.example.org"
+remote_job_dir = "/lustre/me"
+
+[cluster-short]
+extends = "cluster"
+time = "00:30:00"
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError, UnknownNameError, suggest
+from newskills.base.records import Row
+from newskills.interop.config import Profile, Wandb
+
+NAME = "env.toml"
+VARIABLES = ("NEWSKILLS_ENV_FILE", "NEMOTRON_ENV_FILE")
+PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
+RESERVED = ("wandb", "cli", "cache", "artifacts")
+ALIASES = {"container": "container_image"}
+UNSUPPORTED = {
+    "dgxcloud": "jobs of DGX Cloud are submitted by its own tools",
+    "lepton": "jobs of Lepton are submitted by its own tools, and by nemo-evaluator-launcher",
+}
+_FREE = ("packager", "extends", "name", "settings")
+"""Keys that are accepted and mean nothing to newskills, which packages code by itself, or that are set here."""
+
+
+class EnvFile(Struct, frozen=True, kw_only=True):
+    """What one env.toml says, `extends` not yet followed. `path` None: there is no file."""
+
+    path: Path | None = None
+    profiles: dict[str, Row] = {}
+    wandb: Wandb = Wandb()
+    cli: Row = {}
+
+
+def find_env_file(cwd: Path, environ: Mapping[str, str]) -> Path | None:
+    """The file that a variable names, else the nearest env.toml up to the first folder with a project file.
+
+    Raises DataError where the variable names no file.
+    """
+    for variable in VARIABLES:
+        if named := environ.get(variable):
+            path = Path(named).expanduser()
+            if not path.is_file():
+                raise DataError(f"{variable} names {path}, and there is no such file.")
+            return path
+    for folder in (cwd, *cwd.parents):
+        if (folder / NAME).is_file():
+            return folder / NAME
+        if any((folder / file).exists() for file in PROJECT_FILES):
+            return None
+    return None
+
+
+def read_env_file(path: Path | None) -> EnvFile:
+    """Raises DataError for a file that cannot be read, ConfigError for one that says something else."""
+    if path is None:
+        return EnvFile()
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"Cannot read {path}: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is no TOML: {error}.") from error
+    for name, section in content.items():
+        if not isinstance(section, dict):
+            raise ConfigError(f"{path}: '{name}' stands outside any section; write it below [PROFILE].")
+    profiles = {name: section for name, section in content.items() if name not in RESERVED}
+    wandb = content.get("wandb", {})
+    return EnvFile(
+        path=path,
+        profiles=profiles,
+        wandb=Wandb(project=_text(wandb, "project", path), entity=_text(wandb, "entity", path)),
+        cli=content.get("cli", {}),
+    )
+
+
+def merged_profile(file: EnvFile, name: str) -> Row:
+    """Settings of the profile `name` laid over those of its parents, aliases replaced.
+
+    `env_vars` are merged by name; all else the child replaces. Raises UnknownNameError, ConfigError for a circle.
+    """
+    chain: list[str] = []
+    wanted: str | None = name
+    while wanted is not None:
+        if wanted in chain:
+            raise ConfigError(
+                f"{file.path}: profiles extend each other in a circle: {' → '.join([*chain, wanted])}."
+            )
+        if wanted not in file.profiles:
+            raise _unknown(file, wanted, chain)
+        chain.append(wanted)
+        parent = file.profiles[wanted].get("extends")
+        if parent is not None and not isinstance(parent, str):
+            raise ConfigError(f"{file.path}: extends of [{wanted}] names one profile, as text.")
+        wanted = parent
+    settings: Row = {}
+    for one in reversed(chain):
+        own = {ALIASES.get(key, key): value for key, value in file.profiles[one].items() if key != "extends"}
+        variables = {**settings.get("env_vars", {}), **own.get("env_vars", {})}
+        settings |= own
+        if variables:
+            settings["env_vars"] = variables
+    return settings
+
+
+def profile_of(name: str, settings: Row) -> Profile:
+    """Raises ConfigError naming every key whose value does not fit."""
+    executor = settings.get("executor", "local")
+    if executor in UNSUPPORTED:
+        raise ConfigError(
+            f"Profile [{name}]: executor '{executor}' is not supported: {UNSUPPORTED[executor]}.",
+            hint="newskills runs on: local, docker, slurm.",
+        )
+    fields = {field.name: field for field in msgspec.structs.fields(Profile) if field.name not in _FREE}
+    values: Row = {}
+    wrong: list[str] = []
+    for key, value in settings.items():
+        if key not in fields or value is None:
+            continue
+        try:
+            values[key] = msgspec.convert(_as_texts(key, value), fields[key].type, strict=False)
+        except msgspec.ValidationError as error:
+            wrong.append(f"{key} = {value!r}: {str(error).replace('`', chr(39))}")
+    if wrong:
+        raise ConfigError(f"Profile [{name}] has values that do not fit: {'; '.join(wrong)}.")
+    return Profile(name=name, settings=settings, **values)
+
+
+def _as_texts(key: str, value: Any) -> Any:
+    """Numbers and booleans of TOML where texts are expected."""
+    if key == "env_vars" and isinstance(value, dict):
+        return {name: str(one) for name, one in value.items()}
+    if key in ("mounts", "startup_commands") and isinstance(value, str):
+        return [value]
+    if key in ("mem", "time", "build_time") and not isinstance(value, str):
+        return str(value)
+    return value
+
+
+def _unknown(file: EnvFile, wanted: str, chain: list[str]) -> ConfigError | UnknownNameError:
+    if file.path is None:
+        return ConfigError(
+            f"Profile '{wanted}' is wanted, but no {NAME} was found here or above.",
+            hint=f'Write one, with [{wanted}], executor = "slurm", host = …, or name it in {VARIABLES[0]}.',
+        )
+    if wanted in RESERVED:
+        return ConfigError(f"[{wanted}] of {file.path} is no profile; its profiles: {', '.join(file.profiles)}.")
+    if chain:
+        return ConfigError(f"{file.path}: [{chain[-1]}] extends '{wanted}'{suggest(wanted, file.profiles)}")
+    return UnknownNameError("profile", wanted, file.profiles, hint=f"They are the sections of {file.path}.")
+
+
+def _text(section: Row, key: str, path: Path) -> str | None:
+    value = section.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ConfigError(f"{path}: {key} in [wandb] is a text.")
+    return value
