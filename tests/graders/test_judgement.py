@@ -17,6 +17,12 @@ ANSWERED = {"generation": "So it is 4.", "predicted_answer": "4"}
         ({**ANSWERED, "judgement": "**Judgement**: no"}, "wrong", "model"),
         ({**ANSWERED, "judgement": "Judgement: Yes? Wait.\nJudgement: No"}, "wrong", "model"),
         ({**ANSWERED, "judgement": "<points>6 out of 7</points>"}, "correct", None),
+        ({**ANSWERED, "judgement": '{"correct": "yes", "reasoning": "Judgement: No", "confidence": 3}'}, "correct", None),
+        ({**ANSWERED, "judgement": '```json\n{"correct": false}\n```'}, "wrong", "model"),
+        ({**ANSWERED, "judgement": '<think>{"correct": "no"}</think>\n{"correct": "Yes "}'}, "correct", None),
+        ({**ANSWERED, "judgement": '{"correct": "perhaps"}'}, "unscored", "judge"),
+        ({**ANSWERED, "judgement": '{"correct": "yes"'}, "unscored", "judge"),
+        ({**ANSWERED, "judgement": "{" * 100_000 + "}"}, "unscored", "judge"),
         ({**ANSWERED, "judgement": "They might be the same."}, "unscored", "judge"),
         ({**ANSWERED, "judgement": ""}, "unscored", "judge"),
         ({**ANSWERED, "judgement": None}, "unscored", "judge"),
@@ -31,7 +37,7 @@ def test_verdicts(record: dict[str, object], outcome: str, cause: str | None) ->
     score = make_grader("judgement", {}).grade(record)
     assert (score.outcome, score.cause) == (outcome, cause)
     assert score.fields == {"judge_correct": {"correct": True, "unscored": None}.get(outcome, False)}
-    assert score.grader == "judgement@1"
+    assert score.grader == "judgement@2"
 
 
 def test_other_fields() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 
@@ -11,13 +12,14 @@ _BOXED = re.compile(r"\\boxed\s?\{\s?(?:\\text\s?\{\s?)?(correct|incorrect)\b", 
 _POINTS = re.compile(r"<points>\s?(\d{1,3})(?:\.\d)?\s?(?:out of|/)\s?7\s?</points>", re.IGNORECASE)
 _BRACKETED = re.compile(r"\[(correct|incorrect)\]", re.IGNORECASE)
 _SECTION = re.compile(r"equivalence judge?ment\W{1,12}(true|false)\b", re.IGNORECASE)
+_OBJECT = re.compile(r"\A(?:```(?:json)?\s*)?(\{.*\})(?:\s*```)?\Z", re.DOTALL)
 PASSING_POINTS = 6
 
 
 def parse_judgement(text: object) -> bool | None:
     """The last of the first form that is there.
 
-    The forms: `Judgement: yes|no`, `\\boxed{Correct|Incorrect}`, points out of 7, `[Correct]|[Incorrect]`, a section
+    The forms: a JSON object (`structured_verdict`), `Judgement: yes|no`, `\\boxed{Correct|Incorrect}`, points out of 7, `[Correct]|[Incorrect]`, a section
     `Equivalence Judgement` with TRUE or FALSE.
 
     >>> parse_judgement("The answers agree. **Judgement:** Yes")
@@ -25,6 +27,8 @@ def parse_judgement(text: object) -> bool | None:
     """
     if not isinstance(text, str):
         return None
+    if (verdict := structured_verdict(text)) is not None:
+        return verdict
     if found := _VERDICT.findall(text):
         return bool(found[-1].lower() == "yes")
     if found := _BOXED.findall(text):
@@ -36,6 +40,24 @@ def parse_judgement(text: object) -> bool | None:
     if found := _SECTION.findall(text):
         return bool(found[-1].lower() == "true")
     return None
+
+
+def structured_verdict(text: object) -> bool | None:
+    """`correct` of a verdict as a JSON object, alone or in a fence: "yes" or "no", true or false; None for any other.
+
+    >>> structured_verdict('{"reasoning": "same number", "correct": "yes", "confidence": 90}')
+    True
+    """
+    if not isinstance(text, str):
+        return None
+    found = _OBJECT.match(text.rpartition("</think>")[2].strip())
+    try:
+        verdict = json.loads(found[1])["correct"] if found else None
+    except (ValueError, KeyError, RecursionError):
+        return None
+    if isinstance(verdict, str):
+        return {"yes": True, "no": False}.get(verdict.strip().lower())
+    return verdict if isinstance(verdict, bool) else None
 
 
 _DRESS = " \t\r\n*_`'\".,:;()[]{}#$"

@@ -22,10 +22,13 @@ class JudgementConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class JudgementGrader:
-    """Reads `Judgement: Yes|No`, `\\boxed{Correct|Incorrect}` or points out of 7. Field written: `judge_correct`."""
+    """Reads `Judgement: Yes|No`, `\\boxed{Correct|Incorrect}`, points out of 7, or `correct` of a JSON object.
+
+    Field written: `judge_correct`.
+    """
 
     name = "judgement"
-    version = "1"
+    version = "2"
     Config = JudgementConfig
 
     def __init__(self, config: JudgementConfig = JudgementConfig()) -> None:  # noqa: B008 - frozen

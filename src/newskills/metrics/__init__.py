@@ -54,6 +54,7 @@ METRICS = Registry(
         "if": "newskills.metrics.instructions:InstructionMetric",
         "physics": "newskills.metrics.math:MathMetric",
         "ugphysics": "newskills.metrics.math:MathMetric",
+        "hle-aa": "newskills.metrics.judged:StructuredJudgedMetric",
         "hle": "newskills.metrics.judged:JudgedMetric",
         "frontierscience-olympiad": "newskills.metrics.judged:JudgedMetric",
         "generic": "newskills.metrics.generic:GenericMetric",

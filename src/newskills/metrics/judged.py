@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from newskills.base.judgement import parse_judgement
+from newskills.base.judgement import parse_judgement, structured_verdict
 from newskills.base.records import Row
 from newskills.metrics.base import ScoreMetric, Scores
 
@@ -29,3 +29,13 @@ class JudgedMetric(ScoreMetric):
 
     def incorrect(self, prediction: Row) -> Row:
         return prediction | {"judgement": "Judgement: No", "outcome": "wrong", "outcome_cause": "truncation"}
+
+
+class StructuredJudgedMetric(JudgedMetric):
+    """The same of verdicts as JSON objects (`++structured_output=HLE_JUDGE_AA`); any other text is none."""
+
+    def scores(self, record: Row) -> Scores:
+        return {"judge_correct": structured_verdict(record["judgement"])} if "judgement" in record else {}
+
+    def incorrect(self, prediction: Row) -> Row:
+        return super().incorrect(prediction) | {"judgement": '{"correct": "no"}'}

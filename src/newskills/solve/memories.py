@@ -12,6 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from inspect import signature
 from typing import Any, Protocol
 
@@ -52,12 +53,17 @@ def make_memory(kind: str, state: Row, encoder: Encoder | None = None) -> Memory
     return makers[kind](state)
 
 
+def check_encoder() -> None:
+    """Raises ConfigError where the encoder's library is missing."""
+    if find_spec("sentence_transformers") is None:
+        raise ConfigError("A memory by vectors needs sentence-transformers.", hint=f"Type: {INSTALL}")
+
+
 def load_encoder() -> Encoder:
     """The leaderboard's. Raises ConfigError where its library is missing or its weights are not to be had."""
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise ConfigError("A memory by vectors needs sentence-transformers.", hint=f"Type: {INSTALL}") from error
+    check_encoder()
+    from sentence_transformers import SentenceTransformer
+
     try:
         model = SentenceTransformer(ENCODER, device="cpu")
     except OSError as error:

@@ -19,7 +19,7 @@ from newskills.base.protocols import Kit, Model
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.solve.chat import MAIN
 from newskills.solve.function_calls import FunctionCallSolver, Talk, converse, next_turn
-from newskills.solve.memories import Encoder, Memory, load_encoder, make_memory
+from newskills.solve.memories import Encoder, Memory, check_encoder, load_encoder, make_memory
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 
@@ -57,9 +57,14 @@ class MemoryCallSolver(FunctionCallSolver):
         self._loading = asyncio.Lock()
 
     def request(self, sample: Sample) -> Request:
-        """What the memory will hold is not known yet; the conversations that fill it are part of the key."""
+        """What the memory will hold is not known yet; the conversations that fill it are part of the key.
+
+        Raises ConfigError where the memory's library is missing.
+        """
         request = super().request(sample)
         row = sample.row
+        if row["memory"] == "vector":
+            check_encoder()
         request.solver = {"memory": row["memory"], "setting": row["setting"], "sessions": row["sessions"]}
         return request
 
