@@ -2,6 +2,7 @@
 """Tests as LiveCodeBench (arXiv:2403.07974) and what follows it write them."""
 
 import base64
+import re
 import zlib
 from typing import Any
 
@@ -28,9 +29,17 @@ def tests(raw: Row, metadata: Row) -> str:
     value: dict[str, Any] = {
         "inputs": [str(case["input"]) for case in found],
         "outputs": [str(case["output"]) for case in found],
-        "function": metadata["func_name"] if called else "",
+        "function": (metadata.get("func_name") or _function_in(raw["starter_code"])) if called else "",
     }
     return base64.b64encode(zlib.compress(msgspec.json.encode(value), 9)).decode()
+
+
+def _function_in(starter: str) -> str:
+    """The name before the first round bracket. Raises ValueError."""
+    found = re.search(r"(\w+)\s*\(", re.sub(r"/\*.*?\*/|//[^\n]*", " ", starter, flags=re.DOTALL))
+    if found is None:
+        raise ValueError("the tests call a function, and `starter_code` has none")
+    return found[1]
 
 
 def metadata(raw: Row) -> Row:

@@ -52,6 +52,7 @@ def pro(raw: Row, index: int) -> Row:
     names = ("problem_id", "problem_title", "difficulty", "platform")
     return {
         "id": str(raw["problem_id"]),
+        "question": raw["problem_statement"],
         **{name: raw[name] for name in names},
         **asked(raw),
         "subset_for_metrics": raw["difficulty"],
@@ -103,7 +104,10 @@ BENCHMARKS = (
         metric="livecodebench",
         licence="unstated",
         homepage="https://huggingface.co/datasets/nvidia/LiveCodeBench-CPP",
-        traps=("Answers are whole programs that read and print; tests that call a function leave them unscored.",),
+        traps=(
+            "Where the problem gives the head of a function, it is called with the types of that head; heads with "
+            "types that JSON has no values for (pointers) leave answers unscored.",
+        ),
     ),
     _benchmark(
         "livecodebench-pro",
@@ -122,14 +126,17 @@ BENCHMARKS = (
         ),
         row=pro,
         split="test_25q2",
+        items={"test_24q4": 207, "test_25q1": 166, "test_25q2": 167, "test_25q3": 144},
         grader="livecodebench_pro",
         grader_config={"language": "cpp"},
         metric="livecodebench_pro",
         licence="unstated",
         homepage="https://livecodebenchpro.com",
         traps=(
-            "The tests (15 GB) are a data set of their own: give a folder of <problem_id>.json with inputs and outputs "
-            "as ++eval_config.test_dir; without it answers are unscored.",
+            "The tests (15 GB) are a data set of their own, "
+            "https://huggingface.co/datasets/QAQAQAQAQ/LiveCodeBench-Pro-Testcase: give its folder of <problem_id>.zip as ++eval_config.test_dir; without it answers are unscored.",
+            "Checkers are made with testlib.h, which is not ours to bring: ++eval_config.testlib=FILE.",
+            "Interactive problems are unscored.",
         ),
     ),
 )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Annotated, Any, ClassVar, Literal
@@ -17,7 +18,9 @@ from newskills.graders.code.base import CodeGrader, Finding, not_built, unjudged
 from newskills.graders.code.programs import CHAINS, Job, Run, batches, run_job
 from newskills.graders.code.stdio import same_text
 
-_MANAGER = "manager."
+_MANAGER, _TESTLIB = "manager.", "testlib.h"
+_CHECKER_FAILED = 3
+"""Exit code of a checker made with testlib that has itself to blame."""
 _CHECKER = ("g++", "-O2", "-std=c++17", "-w", "-o", "program", "checker.cpp")
 
 
@@ -70,8 +73,8 @@ class ContestConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     test_file: Annotated[
         str,
         Meta(
-            description="JSON: problem name → subtask → {score, tests: {name: {input, output}}, checker, …}; or a folder "
-            "with a file for each problem: {subtasks, tests}"
+            description="JSON: problem name → subtask → {score, tests: {name: {input, output}}, checker, …}; or a "
+            "folder with a file for each problem: {subtasks, tests}"
         ),
     ] = "test_metadata.json"
     language: Annotated[Literal["cpp", "python"], Meta(description="language of the answers")] = "cpp"
@@ -136,11 +139,11 @@ class ContestGrader(CodeGrader):
             ran = await run_job(self._job(code, part, subtask), sandbox)
             if (finding := not_built(ran)) is not None:
                 return finding
-            for (test, case), run in zip(left[: len(part)], ran.runs, strict=False):
-                value = await self._points(run, case, subtask, sandbox)
-                if isinstance(value, Finding):
-                    return value
-                points[test] = value
+            cases = [case for _, case in left[: len(part)]]
+            told = await judged(subtask, list(zip(ran.runs, cases, strict=False)), sandbox)
+            if isinstance(told, Finding):
+                return told
+            points |= dict(zip((test for test, _ in left), told, strict=False))
             left = left[len(part) :]
         return {test: points.get(test, 0.0) for test in subtask.tests}
 
@@ -160,24 +163,39 @@ class ContestGrader(CodeGrader):
             stop=False,
         )
 
-    async def _points(self, run: Run, case: Case, subtask: Subtask, sandbox: Sandbox) -> float | Finding:
-        if not run.well:
-            return 0.0
-        if not subtask.checker:
-            return float(same_text(run.out, case.output))
+
+async def judged(subtask: Subtask, runs: Sequence[tuple[Run, Case]], sandbox: Sandbox) -> list[float] | Finding:
+    """Points of each run, from 0 to 1; a finding where the checker itself fails. It is built once for all of them."""
+    if not subtask.checker:
+        return [float(run.well and same_text(run.out, case.output)) for run, case in runs]
+    ended = {str(at): pair for at, pair in enumerate(runs) if pair[0].well}
+    if not ended:
+        return [0.0] * len(runs)
+    files = {**dict(subtask.grader_files), "checker.cpp": subtask.checker}
+    order = " ".join(f'"{name}-$number.txt"' for name in subtask.checker_files)
+    files["check.sh"] = f"read -r number\nexec ./program {order}\n"
+    for number, (run, case) in ended.items():
         texts = {"input": case.input, "output": run.out, "answer": case.output}
-        named = {f"{name}.txt": text for name, text in texts.items()}
-        files = {**dict(subtask.grader_files), "checker.cpp": subtask.checker, **named}
-        command = ("./program", *(f"{name}.txt" for name in subtask.checker_files))
-        ran = await run_job(Job(files=files, build=(_CHECKER,), run=command, inputs=[""], cpu=30.0), sandbox)
-        if ran.missing or ran.build is not None:
-            return unjudged(f"the checker cannot be built: {ran.missing or ran.build}", "data")
-        told = ran.runs[0]
-        first = told.out.split()[:1]
-        try:
-            return min(1.0, max(0.0, float(first[0])))
-        except (IndexError, ValueError):
-            return float(told.well)
+        files |= {f"{name}-{number}.txt": text for name, text in texts.items()}
+    inputs = [f"{number}\n" for number in ended]
+    check = Job(files=files, build=(_CHECKER,), run=("bash", "check.sh"), inputs=inputs, cpu=30.0, stop=False)
+    ran = await run_job(check, sandbox)
+    if ran.missing or ran.build is not None:
+        why = ran.missing or (ran.build and ran.build.err.strip().partition("\n")[0][:300])
+        return unjudged(f"the checker cannot be built: {why}", "data")
+    points = [0.0] * len(runs)
+    for number, told in zip(ended, ran.runs, strict=False):
+        if told.kind == "ended" and told.code == _CHECKER_FAILED and _TESTLIB in subtask.checker:
+            return unjudged(f"the checker failed: {told}", "data")
+        points[int(number)] = _told_points(told)
+    return points
+
+
+def _told_points(told: Run) -> float:
+    try:
+        return min(1.0, max(0.0, float(told.out.split()[0])))
+    except (IndexError, ValueError):
+        return float(told.well)
 
 
 class IOIGrader(ContestGrader):

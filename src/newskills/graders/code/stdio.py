@@ -19,6 +19,7 @@ from msgspec import Meta, Struct
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeGrader, Finding, not_built
+from newskills.graders.code.cpp_calls import calling
 from newskills.graders.code.inside.driver import PYTHON
 from newskills.graders.code.programs import CHAINS, OUTPUT, Job, Run, batches, run_job
 
@@ -97,7 +98,7 @@ class LiveCodeBenchGrader(CodeGrader):
             raise ValueError("as many outputs as inputs are expected, and at least one")
         done, total = 0, len(tests.inputs)
         for part in batches(tests.inputs):
-            ran = await run_job(self._job(code, part, tests), sandbox)
+            ran = await run_job(self._job(code, part, tests, record), sandbox)
             if (finding := not_built(ran)) is not None:
                 return finding
             for number, run in enumerate(ran.runs, done):
@@ -123,13 +124,14 @@ class LiveCodeBenchGrader(CodeGrader):
         except OSError as error:
             raise ValueError(f"cannot read {path}: {error.strerror}") from error
 
-    def _job(self, code: str, inputs: Sequence[str], tests: Cases) -> Job:
+    def _job(self, code: str, inputs: Sequence[str], tests: Cases, record: Row) -> Job:
         if self.config.language == "cpp":
-            if tests.function:
-                raise ValueError("a C++ answer cannot be called by name: the tests must be for whole programs")
             chain = CHAINS["cpp"]
+            called = (
+                calling(code, str(record.get("starter_code") or ""), tests.function) if tests.function else code
+            )
             return Job(
-                files={chain.file: code},
+                files={chain.file: called},
                 build=chain.build,
                 run=chain.run,
                 inputs=list(inputs),
@@ -150,15 +152,6 @@ class LiveCodeBenchGrader(CodeGrader):
         if tests.function:
             return same_value(run.out, expected)
         return same_text(run.out, expected, self.config.float_tolerance)
-
-
-class LiveCodeBenchProGrader(LiveCodeBenchGrader):
-    """The same for answers in C++, where nothing else is said."""
-
-    name: ClassVar[str] = "livecodebench_pro"
-
-    def __init__(self, config: LiveCodeBenchConfig | None = None) -> None:
-        super().__init__(config or LiveCodeBenchConfig(language="cpp"))
 
 
 class LiveBenchCodingGrader(LiveCodeBenchGrader):

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Problems with their tests, limits and checker in one archive, as LiveCodeBench Pro publishes them
+(arXiv:2506.11928; the form is that of LightCPVerifier, https://github.com/YanagiOrigami/LightCPVerifier)."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path, PurePath
+from typing import Annotated, Any, ClassVar
+
+import yaml
+from msgspec import Meta
+
+from newskills.base.protocols import Sandbox
+from newskills.base.records import Row
+from newskills.graders.code.base import Finding, not_built, unjudged
+from newskills.graders.code.contest import Case, Subtask, judged
+from newskills.graders.code.programs import CHAINS, Job, batches, run_job
+from newskills.graders.code.stdio import LiveCodeBenchConfig, LiveCodeBenchGrader
+
+_MOST = 1 << 30
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s)?")
+_HEADER = "testlib.h"
+
+
+class LiveCodeBenchProConfig(LiveCodeBenchConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=livecodebench_pro`."""
+
+    language: Annotated[str, Meta(pattern="^cpp$", description="language of the answers: cpp")] = "cpp"  # type: ignore[assignment]
+    testlib: Annotated[
+        str, Meta(description="testlib.h, which checkers are made with (github.com/MikeMirzayanov/testlib)")
+    ] = ""
+
+
+class LiveCodeBenchProGrader(LiveCodeBenchGrader):
+    """Tests are those of the row, of `<id>.json`, or of the archive `<id>.zip` (or folder `<id>`) in `test_dir`.
+
+    An archive has its own limit of time, and a checker where several outputs are right.
+    """
+
+    name: ClassVar[str] = "livecodebench_pro"
+    Config = LiveCodeBenchProConfig
+
+    def __init__(self, config: LiveCodeBenchProConfig = LiveCodeBenchProConfig()) -> None:  # noqa: B008 - frozen
+        super().__init__(config)
+        self._testlib = config.testlib
+
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+        place = Path(self.config.test_dir) / PurePath(str(record["id"])).name
+        archive = place.with_name(f"{place.name}.zip")
+        found = next((each for each in (archive, place) if self.config.test_dir and each.exists()), None)
+        if record.get("tests") is not None or found is None:
+            return await super().judge(code, record, sandbox)
+        problem = package(found)
+        if isinstance(problem, str):
+            return unjudged(problem, "data")
+        return await self._tested(code, self._with_header(problem), sandbox)
+
+    def _with_header(self, problem: Subtask) -> Subtask:
+        """Raises ValueError where the checker needs testlib.h, which is nowhere."""
+        if _HEADER not in problem.checker or _HEADER in dict(problem.grader_files):
+            return problem
+        try:
+            header = Path(self._testlib or _HEADER).read_text("utf-8")
+        except OSError as error:
+            raise ValueError(
+                "the checker needs testlib.h: name the file as ++eval_config.testlib "
+                "(https://github.com/MikeMirzayanov/testlib)"
+            ) from error
+        files = [*problem.grader_files, (_HEADER, header)]
+        return Subtask(
+            tests=problem.tests, checker=problem.checker, grader_files=files, time_limit=problem.time_limit
+        )
+
+    async def _tested(self, code: str, problem: Subtask, sandbox: Sandbox) -> Finding:
+        chain, left = CHAINS["cpp"], list(problem.tests.values())
+        done, total = 0, len(left)
+        for part in batches([case.input for case in left]):
+            job = Job(
+                files={chain.file: code},
+                build=chain.build,
+                run=chain.run,
+                inputs=part,
+                cpu=problem.time_limit or self.config.timeout,
+            )
+            ran = await run_job(job, sandbox)
+            if (finding := not_built(ran)) is not None:
+                return finding
+            told = await judged(problem, list(zip(ran.runs, left[done:], strict=False)), sandbox)
+            if isinstance(told, Finding):
+                return told
+            for number, (points, run) in enumerate(zip(told, ran.runs, strict=True), done + 1):
+                if points < 1:
+                    why = "another output" if run.well else str(run)
+                    return Finding(passed=False, why=f"test {number} of {total}: {why}")
+            done += len(part)
+        return Finding(passed=True)
+
+
+def package(place: Path) -> Subtask | str:
+    """The problem in an archive or a folder; a reason why it cannot be judged. Raises ValueError."""
+    return _package(place, place.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=4)
+def _package(place: Path, changed: int) -> Subtask | str:
+    files = (
+        _zipped(place) if place.is_file() else {p.name: p.read_bytes() for p in place.rglob("*") if p.is_file()}
+    )
+    try:
+        config: Any = yaml.safe_load(files.get("config.yaml", b"{}")) or {}
+    except yaml.YAMLError as error:
+        raise ValueError(f"{place}: config.yaml cannot be read ({error})") from error
+    if config.get("type", "default") != "default":
+        return f"the problem is {config['type']}: a conversation with another program, which is not run"
+    checker = str(config.get("checker") or "chk.cc")
+    tests = {
+        name: Case(input=_text(files[name]), output=_text(files[answer]))
+        for name, answer in _pairs(files, config)
+        if name in files
+    }
+    if not tests:
+        raise ValueError(f"{place} has no tests")
+    return Subtask(
+        tests=tests,
+        checker=_text(files.get(checker, b"")),
+        grader_files=[(name, _text(data)) for name, data in files.items() if name.endswith(".h")],
+        time_limit=_seconds(config),
+    )
+
+
+def _zipped(place: Path) -> dict[str, bytes]:
+    """By their names without folders. Raises ValueError."""
+    try:
+        with zipfile.ZipFile(place) as archive:
+            infos = [info for info in archive.infolist() if not info.is_dir()]
+            if sum(info.file_size for info in infos) > _MOST:
+                raise ValueError(f"{place} has more than {_MOST >> 20} MiB")
+            return {PurePath(info.filename).name: archive.read(info) for info in infos}
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{place} cannot be read: {error}") from error
+
+
+def _pairs(files: Mapping[str, bytes], config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(input, output) as the settings list them, else by their names, in the order of their numbers."""
+    listed = [case for part in config.get("subtasks") or () for case in part.get("cases") or ()]
+    if listed:
+        return [(PurePath(case["input"]).name, PurePath(case["output"]).name) for case in listed]
+    names = sorted((name for name in files if name.endswith(".in")), key=lambda name: (len(name), name))
+    stems = [name.removesuffix(".in") for name in names]
+    return [(f"{stem}.in", next(n for n in (f"{stem}.ans", f"{stem}.out") if n in files)) for stem in stems]
+
+
+def _seconds(config: Mapping[str, Any]) -> float:
+    """The largest of the limits; 0 where there is none."""
+    told = [config.get("time"), *(part.get("time") for part in config.get("subtasks") or ())]
+    found = [_TIME.fullmatch(str(each).strip()) for each in told if each is not None]
+    return max((float(each[1]) / (1000 if each[2] == "ms" else 1) for each in found if each), default=0.0)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace").replace("\r\n", "\n")
