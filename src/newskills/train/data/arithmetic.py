@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic chains in a text (`1 + 2 + 3 = 6`): found, computed exactly step by step, never evaluated as code.
+
+A chain that is cut out of something larger (`2x + 3 + 4`, `10,000 + 5 + 3`, `6^2`) is not taken for one. All work is
+linear in the text; numbers and chains beyond the limits below are no arithmetic that a person wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple
+
+MOST_DIGITS, MOST_PARTS, MOST_PLACES = 30, 100, 10
+_RUN = re.compile(r"[0-9+\-*/=()][0-9+\-*/=(). \t]*")
+_PART = re.compile(r"[ \t]*(?:([0-9]+(?:\.[0-9]*)?|\.[0-9]+)|([+\-*/()]))")
+_OPERATORS = frozenset("+-*/")
+_GLUED_BEFORE = frozenset("_^\\.,'%°")
+_OPEN_BEFORE = frozenset(")]}!|%°")
+_GLUED_AFTER = frozenset("_^%!,°'")
+
+Part = Fraction | str
+"""A number, an operator, or a bracket."""
+
+
+class Chain(NamedTuple):
+    """`text` stands at `start`; `sides` are what `=` separates, at least two."""
+
+    text: str
+    start: int
+    sides: tuple[str, ...]
+
+
+class NoArithmetic(Exception):
+    """The text is no expression of numbers, `+ - * /` and brackets, or has no value."""
+
+
+def chains(text: str) -> Iterator[Chain]:
+    """Chains of at least two operators and one `=`, in order. They never go over a line's end."""
+    for found in _RUN.finditer(text):
+        start = found.start()
+        run = found[0]
+        bare = run.lstrip("= ")
+        start += len(run) - len(bare)
+        bare = bare.rstrip(" \t").rstrip(".")
+        if "=" not in bare or sum(map(bare.count, "+-*/")) < 2:
+            continue
+        if not _cut_before(text, start, bare) and not _cut_after(text, start + len(bare)):
+            yield Chain(bare, start, tuple(bare.split("=")))
+
+
+def value(expression: str) -> Fraction:
+    """Raises NoArithmetic."""
+    return steps(expression)[-1][0]
+
+
+def steps(expression: str) -> list[tuple[Fraction, str]]:
+    """(value of the first number, text) after each single operation; the last has one number only.
+
+    Innermost brackets first, in them `*` and `/` before `+` and `-`, each from the left. Raises NoArithmetic.
+
+    >>> [text for _, text in steps("3 * (1 + 7) / 4")]
+    ['3 * 8 / 4', '24 / 4', '6']
+    """
+    parts = _unwrapped(_parts(expression))
+    done: list[tuple[Fraction, str]] = []
+    while len(parts) > 1:
+        parts = _reduced(parts)
+        done.append((_first(parts), _shown(parts)))
+    if not done:
+        done.append((_first(parts), _shown(parts)))
+    return done
+
+
+def split(chain: Chain) -> str | None:
+    """The chain with one operation for each `=`; None where it stays: more than one `=`, a wrong or endless value.
+
+    >>> split(next(chains("1 + 2 + 3 + 4 = 10")))
+    '1 + 2 + 3 + 4 = 3 + 3 + 4 = 6 + 4 = 10'
+    """
+    if len(chain.sides) != 2:
+        return None
+    left, right = chain.sides
+    try:
+        taken = steps(left)
+        if taken[-1][0] != value(right):
+            return None
+        return " = ".join([left.strip(), *(text for _, text in taken)])
+    except NoArithmetic:
+        return None
+
+
+def is_wrong(chain: Chain, tolerance: float) -> bool:
+    """Whether first and last side differ by more than `tolerance` of the larger; what has no value is not wrong."""
+    try:
+        first, last = _worth(chain.sides[0]), _worth(chain.sides[-1])
+    except NoArithmetic:
+        return False
+    return abs(first - last) > Fraction(tolerance) * max(abs(first), abs(last))
+
+
+def _worth(expression: str) -> Fraction:
+    """As `value`, for numbers that cannot be written down too (`1 / 3`). Raises NoArithmetic."""
+    parts = _unwrapped(_parts(expression))
+    while len(parts) > 1:
+        parts = _reduced(parts)
+    return _first(parts)
+
+
+def _cut_before(text: str, start: int, bare: str) -> bool:
+    """Whether the chain's begin belongs to what stands before it."""
+    if start and (text[start - 1].isalnum() or text[start - 1] in _GLUED_BEFORE):
+        return True
+    before = text[max(0, start - 40) : start].rstrip(" \t")[-1:]
+    open_to_the_left = before.isalnum() or before in _OPEN_BEFORE if before else False
+    return bare[0] in "+*/" or (bare[0] == "-" and open_to_the_left)
+
+
+def _cut_after(text: str, end: int) -> bool:
+    """Whether the chain's end goes on in what stands after it."""
+    after = text[end : end + 1]
+    if after == ",":
+        return text[end + 1 : end + 2].isdigit()
+    if after == ".":
+        return text[end + 1 : end + 2].isdigit()
+    if after.isalnum() or (after in _GLUED_AFTER and after):
+        return True
+    rest = text[end : end + 40].lstrip(" \t")
+    return rest[:1] == "^" or (rest[:1] == "\\" and rest[1:2].isalpha() and not rest.startswith("\\text"))
+
+
+def _parts(expression: str) -> list[Part]:
+    """Numbers with their sign where one is meant. Raises NoArithmetic."""
+    found: list[Part] = []
+    at, end = 0, len(expression.rstrip(" \t"))
+    while at < end:
+        match = _PART.match(expression, at)
+        if match is None or len(found) >= MOST_PARTS:
+            raise NoArithmetic
+        at = match.end()
+        number, sign = match.groups()
+        if number is None:
+            found.append(sign)
+        elif len(number) > MOST_DIGITS:
+            raise NoArithmetic
+        else:
+            found.append(Fraction(number))
+    signed = _signed(found)
+    _check(signed)
+    return signed
+
+
+def _signed(parts: list[Part]) -> list[Part]:
+    """A `+` or `-` at the begin, or after an opening bracket, belongs to the number behind it."""
+    done: list[Part] = []
+    sign: str | None = None
+    for part in parts:
+        if sign is not None:
+            if isinstance(part, str):
+                raise NoArithmetic
+            done.append(-part if sign == "-" else part)
+            sign = None
+        elif isinstance(part, str) and part in "+-" and (not done or done[-1] == "("):
+            sign = part
+        else:
+            done.append(part)
+    if sign is not None:
+        raise NoArithmetic
+    return done
+
+
+def _check(parts: list[Part]) -> None:
+    """Raises NoArithmetic unless numbers and operators alternate and brackets close."""
+    depth = 0
+    operand_is_next = True
+    for part in parts:
+        if part == "(":
+            depth += 1
+            if not operand_is_next:
+                raise NoArithmetic
+        elif part == ")":
+            depth -= 1
+            if operand_is_next or depth < 0:
+                raise NoArithmetic
+        elif isinstance(part, Fraction) is not operand_is_next:
+            raise NoArithmetic
+        else:
+            operand_is_next = not operand_is_next
+    if operand_is_next or depth:
+        raise NoArithmetic
+
+
+def _unwrapped(parts: list[Part]) -> list[Part]:
+    """Without brackets around a single number."""
+    done: list[Part] = []
+    for part in parts:
+        done.append(part)
+        while len(done) > 2 and done[-1] == ")" and done[-3] == "(":
+            done[-3:] = [done[-2]]
+    return done
+
+
+def _reduced(parts: list[Part]) -> list[Part]:
+    """After the one operation that comes first. Raises NoArithmetic for a division by zero and for giant numbers."""
+    close = parts.index(")") if ")" in parts else len(parts)
+    start = max((i for i in range(close) if parts[i] == "("), default=-1) + 1
+    inside = range(start, close)
+    at = next((i for i in inside if parts[i] in ("*", "/")), -1)
+    if at < 0:
+        at = next(i for i in inside if parts[i] in ("+", "-"))
+    left, right = parts[at - 1], parts[at + 1]
+    assert isinstance(left, Fraction), "numbers and operators alternate"
+    assert isinstance(right, Fraction), "numbers and operators alternate"
+    result = _applied(str(parts[at]), left, right)
+    return _unwrapped([*parts[: at - 1], result, *parts[at + 2 :]])
+
+
+def _applied(operator: str, left: Fraction, right: Fraction) -> Fraction:
+    if operator == "/":
+        if not right:
+            raise NoArithmetic
+        return left / right
+    return left + right if operator == "+" else left - right if operator == "-" else left * right
+
+
+def _first(parts: list[Part]) -> Fraction:
+    return next(part for part in parts if isinstance(part, Fraction))
+
+
+def _shown(parts: list[Part]) -> str:
+    """Raises NoArithmetic for a number without an end. Negative numbers stand in brackets but at the begin."""
+    pieces = []
+    for at, part in enumerate(parts):
+        if isinstance(part, str):
+            pieces.append(part)
+        else:
+            bracketed = at and part < 0 and parts[at - 1] != "("
+            pieces.append(f"({_decimal(part)})" if bracketed else _decimal(part))
+    spaced = [f"{a} " if a in _OPERATORS or b in _OPERATORS else a for a, b in pairwise(pieces)]
+    return "".join([*spaced, pieces[-1]])
+
+
+def _decimal(number: Fraction) -> str:
+    if number.denominator == 1:
+        return str(number.numerator)
+    scaled = number * 10**MOST_PLACES
+    if scaled.denominator != 1 or len(str(scaled.numerator)) > MOST_DIGITS + MOST_PLACES:
+        raise NoArithmetic
+    whole, places = divmod(abs(scaled.numerator), 10**MOST_PLACES)
+    return f"{'-' if number < 0 else ''}{whole}.{places:0{MOST_PLACES}d}".rstrip("0")

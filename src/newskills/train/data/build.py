@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Input files → a training set: two passes over chunks and partitions in worker processes, then one that writes.
+
+The result depends on inputs and settings alone, not on the number of workers. Memory holds one chunk or partition
+for each worker. Killed at any moment it leaves the output as it was, and a folder that the next run removes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base import errors
+from newskills.base.errors import DataError, NewskillsError
+from newskills.base.pool import PoolOptions, WorkerPool
+from newskills.base.records import Failure, Row
+from newskills.base.store import atomic_write, locked
+from newskills.train.data.card import Card, Lengths, steps_of, write_card
+from newskills.train.data.chain import active
+from newskills.train.data.chunks import ChunkCounts
+from newskills.train.data.job import BuildJob, InputFile, partitions_for
+from newskills.train.data.overlap import Overlap
+from newskills.train.data.partitions import merged
+from newskills.train.data.reading import Chunk, offset_after
+from newskills.train.data.sampling import Chosen, chosen
+from newskills.train.data.settings import RecipeName, TrainingDataConfig
+from newskills.train.data.worker import Done, Task, Worker
+
+CHUNK_BYTES, MOST_CHUNKS = 4 << 20, 2000
+_FACTORY = "newskills.train.data.worker:make"
+_CPU_SECONDS = 3600.0
+_BATCH = 2000
+
+
+class Given(Struct, frozen=True, kw_only=True):
+    """An input file as the user has it: does it need verdicts, which published set is it, where did it come from."""
+
+    path: Path
+    graded: bool = False
+    schema: str = ""
+    origin: Row = {}
+
+
+class BuildRequest(Struct, frozen=True, kw_only=True):
+    """Checked settings. `compared`: names of what `overlap` was made of; `workers`: 0 = as many as CPUs."""
+
+    config: TrainingDataConfig
+    recipe: RecipeName
+    inputs: tuple[Given, ...]
+    overlap: Overlap = Overlap()
+    compared: tuple[str, ...] = ()
+    workers: int = 0
+
+
+Progress = Callable[[str, float], None]
+"""(what is done, share 0–1 of it)."""
+
+
+def work_folder(output: Path) -> Path:
+    """Where a build keeps what is on the way to `output`."""
+    return output.with_name(f".{output.name}.work")
+
+
+def build(request: BuildRequest, progress: Progress) -> Card:
+    """Writes the training set and its card, which is returned.
+
+    Raises DataError naming file and line of a row that does not fit, and what took the rows where none is left;
+    ConfigError, StorageError; LockedError where another process builds the same.
+    """
+    output = Path(request.config.output_path)
+    work = work_folder(output)
+    with locked(work / "lock", str(output)):
+        _clear(work)
+        try:
+            job = make_job(request, work)
+            card = _built(job, request, progress)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    return card
+
+
+def make_job(request: BuildRequest, work: Path) -> BuildJob:
+    """Raises DataError for a file that cannot be read."""
+    files: list[InputFile] = []
+    base = 0
+    for given in request.inputs:
+        try:
+            size = given.path.stat().st_size
+        except OSError as error:
+            raise DataError(f"Cannot read {given.path}: {error.strerror}.") from error
+        first = offset_after(given.path, request.config.skip_first)
+        files.append(
+            InputFile(
+                path=str(given.path), size=size, base=base, first=first, graded=given.graded, schema=given.schema
+            )
+        )
+        base += size
+    return BuildJob(
+        config=request.config,
+        recipe_name=request.recipe,
+        inputs=tuple(files),
+        work=str(work),
+        partitions=partitions_for(base),
+        overlap=request.overlap,
+    )
+
+
+def chunks_of(job: BuildJob) -> list[Chunk]:
+    """Pieces of the files, in order."""
+    size = max(CHUNK_BYTES, 1 + job.total // MOST_CHUNKS)
+    found: list[Chunk] = []
+    for number, file in enumerate(job.inputs):
+        for start in range(file.first, file.size, size):
+            found.append(Chunk(number=len(found), file=number, start=start, end=min(file.size, start + size)))
+    return found
+
+
+def _built(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
+    chunks = chunks_of(job)
+    read = ChunkCounts()
+    left_out: Counter[str] = Counter()
+    with _workers(job, len(chunks), request.workers) as do:
+        for number, done in enumerate(do(Task(chunk=chunk) for chunk in chunks), 1):
+            assert done.chunk is not None, "asked for"
+            read.seen += done.chunk.seen
+            left_out.update(done.chunk.left_out)
+            progress("filtered", number / len(chunks))
+        parts = []
+        for number, done in enumerate(do(Task(partition=at) for at in range(job.partitions)), 1):
+            assert done.partition is not None, "asked for"
+            parts.append(done.partition)
+            progress("sorted", number / job.partitions)
+    read.left_out = dict(left_out)
+    for chunk in chunks:
+        job.chunk_file(chunk.number).unlink()
+    counts = merged(parts)
+    card = Card.of(job, read, counts, names=active(job), compared=request.compared)
+    card.inputs = [_described(given) for given in request.inputs]
+    if not counts.kept:
+        raise DataError(_nothing_left(card))
+    _write(job, card, chosen(job, counts.ranks), progress)
+    write_card(Path(job.config.output_path), card)
+    return card
+
+
+def _described(given: Given) -> Row:
+    row: Row = {"path": str(given.path), "bytes": given.path.stat().st_size}
+    row |= {"dataset": given.schema} if given.schema else {}
+    return row | given.origin
+
+
+def _nothing_left(card: Card) -> str:
+    if not card.rows_read:
+        return "The input files have no rows."
+    took = ", ".join(f"{step.name} {step.removed}" for step in steps_of(card) if step.removed)
+    return f"Nothing is left of {card.rows_read} rows. Removed by: {took}."
+
+
+def _write(job: BuildJob, card: Card, rows: Iterable[Chosen], progress: Progress) -> None:
+    """Raises StorageError."""
+    sha256 = hashlib.sha256()
+    asked, said = Lengths(), Lengths()
+    expected = min(card.rows_kept, job.config.num_output_samples or card.rows_kept)
+    batch: list[memoryview] = []
+    with atomic_write(Path(job.config.output_path)) as file:
+
+        def flush() -> None:
+            data = b"".join(batch)
+            sha256.update(data)
+            file.write(data)
+            card.bytes += len(data)
+            card.rows_written += len(batch)
+            batch.clear()
+            progress("written", card.rows_written / expected)
+
+        for row in rows:
+            batch.append(row.line)
+            asked.add(row.input_chars)
+            said.add(row.output_chars)
+            if len(batch) >= _BATCH:
+                flush()
+        flush()
+    card.sha256 = sha256.hexdigest()
+    card.input_chars, card.output_chars = asked, said
+
+
+@contextlib.contextmanager
+def _workers(job: BuildJob, chunks: int, workers: int) -> Iterator[Callable[[Iterable[Task]], Iterator[Done]]]:
+    """A function that does tasks and gives the answers in order; small work is done in this process."""
+    workers = workers or len(os.sched_getaffinity(0))
+    if workers == 1 or chunks <= 1:
+        yield _here(job, chunks)
+        return
+    options = PoolOptions(
+        processes=workers, cpu_seconds=_CPU_SECONDS, wall_seconds=10 * _CPU_SECONDS, memory=64 << 30, max_batch=1
+    )
+    config = {"job": msgspec.to_builtins(job), "chunks": chunks}
+    with WorkerPool(_FACTORY, config, result_type=Done, options=options) as pool:
+
+        def do(tasks: Iterable[Task]) -> Iterator[Done]:
+            for done in pool.map(msgspec.to_builtins(task) for task in tasks):
+                if isinstance(done, Failure):
+                    raise _as_error(done)
+                yield done
+
+        yield do
+
+
+def _here(job: BuildJob, chunks: int) -> Callable[[Iterable[Task]], Iterator[Done]]:
+    worker = Worker(job, chunks)
+    return lambda tasks: map(worker, tasks)
+
+
+def _as_error(failure: Failure) -> NewskillsError:
+    """The error that a worker has met, of the kind that it was."""
+    kind = getattr(errors, failure.kind, NewskillsError)
+    if isinstance(kind, type) and issubclass(kind, DataError | errors.ConfigError | errors.StorageError):
+        return kind(failure.message)
+    return NewskillsError(f"A worker failed: {failure.message}")
+
+
+def _clear(work: Path) -> None:
+    """Removes what a killed run has left."""
+    for path in work.iterdir():
+        if path.name != "lock":
+            path.unlink()
+
+
+def preview(request: BuildRequest, count: int) -> Sequence[bytes]:
+    """The first lines that the chain lets through, in order of reading. Raises as `build`."""
+    import tempfile
+
+    from newskills.train.data.chunks import ChunkWorker, records
+    from newskills.train.data.segments import read_bucket
+
+    with tempfile.TemporaryDirectory(prefix="newskills-") as folder:
+        job = msgspec.structs.replace(make_job(request, Path(folder)), partitions=1)
+        lines: list[bytes] = []
+        worker = ChunkWorker(job)
+        for chunk in chunks_of(job):
+            small = msgspec.structs.replace(chunk, end=min(chunk.end, chunk.start + (64 << 10)))
+            worker(small)
+            data = read_bucket([job.chunk_file(chunk.number)], 0)
+            lines += [bytes(record.line) for record in records(data) if record.line]
+            if len(lines) >= count:
+                break
+        return lines[:count]

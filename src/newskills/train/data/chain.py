@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The chain of filters, declared once, in the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from newskills.base.protocols import Tokenizer
+from newskills.train.data.filters.answers import DropNoneAnswers, MajorityFilter
+from newskills.train.data.filters.arithmetic import DropIncorrectArithmetic, SplitArithmetic
+from newskills.train.data.filters.base import Filter
+from newskills.train.data.filters.contamination import RemoveContaminated, read_contaminated
+from newskills.train.data.filters.executions import AddCodeExecutionCounts
+from newskills.train.data.filters.lengths import RemoveLenOutliers
+from newskills.train.data.filters.solutions import (
+    DropIncorrectCodeBlocks,
+    DropMultiBoxed,
+    TrimPrefix,
+    TrimSolutions,
+)
+from newskills.train.data.filters.words import (
+    CODE,
+    CODE_ERRORS,
+    PLOTS,
+    THINKING,
+    VERIFICATION,
+    DropWith,
+    DropWithout,
+)
+from newskills.train.data.job import BuildJob
+
+_Maker = Callable[[BuildJob, str, Callable[[], Tokenizer]], Filter]
+
+
+def _words(name: str, words: tuple[str, ...]) -> _Maker:
+    return lambda job, key, tokens: DropWith(name=name, key=key, words=words)
+
+
+def _lacking(name: str, words: tuple[str, ...]) -> _Maker:
+    return lambda job, key, tokens: DropWithout(name=name, key=key, words=words)
+
+
+def _lengths(name: str, which: str, *, of_input: bool) -> _Maker:
+    """`which`: the word in `min_…_length` and `max_…_length`."""
+
+    def make(job: BuildJob, key: str, tokens: Callable[[], Tokenizer]) -> Filter:
+        config = job.config
+        return RemoveLenOutliers(
+            name=name,
+            key=config.input_key if of_input else key,
+            least=getattr(config, f"min_{which}_length"),
+            most=getattr(config, f"max_{which}_length"),
+            chars=config.use_chars_for_min_length,
+            tokenizer=tokens(),
+        )
+
+    return make
+
+
+def _contaminated(job: BuildJob, key: str, tokens: Callable[[], Tokenizer]) -> Filter:
+    file = job.config.contamination_file
+    found = read_contaminated(Path(file))[0] if file else frozenset()
+    from newskills.train.data.overlap import read_index
+
+    return RemoveContaminated(key=job.config.input_key, found=found, index=read_index(job.overlap))
+
+
+def _majority(job: BuildJob, key: str, tokens: Callable[[], Tokenizer]) -> Filter:
+    limits = job.config.majority_filter
+    return MajorityFilter(votes=limits.min_majority_votes, share=limits.min_majority_percentage)
+
+
+CHAIN: Mapping[str, _Maker] = {
+    "drop_multi_boxed": lambda job, key, tokens: DropMultiBoxed(key=key),
+    "remove_contaminated": _contaminated,
+    "remove_code_errors": _words("remove_code_errors", CODE_ERRORS),
+    "remove_matplotlib": _words("remove_matplotlib", PLOTS),
+    "remove_no_code": _lacking("remove_no_code", CODE),
+    "remove_no_think_tags": _lacking("remove_no_think_tags", THINKING),
+    "remove_verification_code": _words("remove_verification_code", VERIFICATION),
+    "majority_filter": _majority,
+    "trim_prefix": lambda job, key, tokens: TrimPrefix(key=key),
+    "trim_solutions": lambda job, key, tokens: TrimSolutions(key=key),
+    "drop_incorrect_arithmetic": lambda job, key, tokens: DropIncorrectArithmetic(key=key),
+    "split_arithmetic": lambda job, key, tokens: SplitArithmetic(key=key),
+    "remove_len_outlier_problems": _lengths("remove_len_outlier_problems", "problem", of_input=True),
+    "remove_len_outlier_solutions": _lengths("remove_len_outlier_solutions", "solution", of_input=False),
+    "remove_len_outlier_inputs": _lengths("remove_len_outlier_inputs", "input", of_input=True),
+    "remove_len_outlier_outputs": _lengths("remove_len_outlier_outputs", "output", of_input=False),
+    "add_code_execution_counts": lambda job, key, tokens: AddCodeExecutionCounts(key=key),
+    "drop_incorrect_code_blocks": lambda job, key, tokens: DropIncorrectCodeBlocks(key=key),
+    "drop_none_answers": lambda job, key, tokens: DropNoneAnswers(),
+}
+"""Name → how it is made. The order is that of the reference system, on which counts of single filters depend."""
+
+
+def active(job: BuildJob) -> list[str]:
+    """Names of the filters that the recipe has and the settings switch on, in order."""
+    found = []
+    for name in CHAIN:
+        of = job.config if name == "add_code_execution_counts" else job.config.filters
+        if getattr(of, name) and name not in job.recipe.lacks and f"filters.{name}" not in job.recipe.lacks:
+            found.append(name)
+    return found
+
+
+def make_chain(job: BuildJob, tokens: Callable[[], Tokenizer]) -> Sequence[Filter]:
+    """Raises DataError, ConfigError for files and tokenizers that filters need."""
+    key = job.config.output_key or job.config.input_key
+    return [CHAIN[name](job, key, tokens) for name in active(job)]

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filters of the form of a solution: boxed answers, the lead-in line, blocks of code."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from newskills.base.records import Row
+from newskills.train.data.filters.base import Verdict
+
+LEAD_IN = "My solution:\n"
+_BOXED = re.compile(r"\\boxed\{[^}]*\}")
+_BOX = "\\boxed{"
+_PYTHON_FENCE = re.compile(r"```[pP]ython")
+
+
+class DropMultiBoxed(Struct, frozen=True, kw_only=True):
+    """Drops a solution with more than one `\\boxed{…}`; braces inside are not matched."""
+
+    key: str
+    name: str = "drop_multi_boxed"
+
+    def apply(self, row: Row) -> Verdict:
+        text = row[self.key]
+        if text.count(_BOX) < 2:
+            return Verdict.KEPT
+        return Verdict.DROPPED if len(_BOXED.findall(text)) > 1 else Verdict.KEPT
+
+
+class TrimPrefix(Struct, frozen=True, kw_only=True):
+    """Removes the lead-in line."""
+
+    key: str
+    name: str = "trim_prefix"
+
+    def apply(self, row: Row) -> Verdict:
+        text = row[self.key]
+        if not text.startswith(LEAD_IN):
+            return Verdict.KEPT
+        row[self.key] = text[len(LEAD_IN) :]
+        return Verdict.CHANGED
+
+
+class TrimSolutions(Struct, frozen=True, kw_only=True):
+    """Cuts after the line on which the last boxed answer ends."""
+
+    key: str
+    name: str = "trim_solutions"
+
+    def apply(self, row: Row) -> Verdict:
+        text = row[self.key]
+        end = boxed_end(text)
+        cut = text.find("\n", end) if end >= 0 else -1
+        if cut < 0:
+            return Verdict.KEPT
+        row[self.key] = text[:cut]
+        return Verdict.CHANGED
+
+
+class DropIncorrectCodeBlocks(Struct, frozen=True, kw_only=True):
+    """Keeps solutions with exactly one block of Python."""
+
+    key: str
+    name: str = "drop_incorrect_code_blocks"
+
+    def apply(self, row: Row) -> Verdict:
+        return Verdict.KEPT if len(_PYTHON_FENCE.findall(row[self.key])) == 1 else Verdict.DROPPED
+
+
+def boxed_end(text: str) -> int:
+    """Where the last `\\boxed{…}` with matched braces ends; -1 where there is none, or it is cut off."""
+    start = text.rfind(_BOX)
+    if start < 0:
+        return -1
+    depth = 0
+    for at in range(start + len(_BOX) - 1, len(text)):
+        if text[at] == "{":
+            depth += 1
+        elif text[at] == "}":
+            depth -= 1
+            if not depth:
+                return at + 1
+    return -1
+
+
+def boxed_answer(text: str) -> str | None:
+    """What stands in the last `\\boxed{…}`."""
+    end = boxed_end(text)
+    return None if end < 0 else text[text.rfind(_BOX) + len(_BOX) : end - 1].strip()

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A row that went through the chain → the line that training reads: SFT, conversation, or RL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from newskills.base.errors import DataError
+from newskills.base.protocols import Tokenizer
+from newskills.base.records import Message, Row
+from newskills.base.store import encode_line
+from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
+from newskills.train.data.settings import Recipe, TrainingDataConfig
+
+TASK = "math"
+_MARK = "The last word of an answer."
+_OPEN, _CLOSE = "<think>", "</think>"
+
+
+class Written(NamedTuple):
+    """One line with its newline; lengths in characters."""
+
+    line: bytes
+    input_chars: int
+    output_chars: int
+
+
+class Formatter:
+    """`line(row)` → Written. Raises DataError where the prompt lacks a field, ConfigError for a misfit template."""
+
+    def __init__(self, config: TrainingDataConfig, recipe: Recipe, tokens: Callable[[], Tokenizer]) -> None:
+        self._config = config
+        self._metadata = config.metadata or {}
+        self.prompt = _prompt(config)
+        self._tokenizer = tokens() if self.prompt is not None and recipe.output != "conversation" else None
+        self._end = ""
+        if self._tokenizer is not None and recipe.output == "sft":
+            self._end = (
+                self._end_of_turn(self._tokenizer) if config.assistant_end is None else config.assistant_end
+            )
+        self.line: Callable[[Row], Written] = {
+            "sft": self._sft,
+            "conversation": self._conversation,
+            "rl": self._rl,
+        }[recipe.output]
+
+    def _sft(self, row: Row) -> Written:
+        config = self._config
+        assert config.output_key is not None, "recipes for SFT have solutions"
+        question, answer = row[config.input_key], row[config.output_key]
+        if self.prompt is not None:
+            question = self.prompt.text(row, self._tokenizer)
+            answer = self._answer(row, question)
+        head = {"input": question, "output": answer}
+        if self.prompt is None and row.get("reasoning_content"):
+            head["reasoning_content"] = row["reasoning_content"]
+        return self._written(head, row, len(question), len(answer))
+
+    def _conversation(self, row: Row) -> Written:
+        config = self._config
+        assert config.output_key is not None, "recipes for SFT have solutions"
+        said = row.get("serialized_output")
+        if not isinstance(said, list) or not said:
+            turn = Message(role="assistant", content=row[config.output_key])
+            turn.reasoning_content = row.get("reasoning_content")
+            said = [msgspec.to_builtins(turn)]
+        begun = self._asked(row)
+        tools = {"tools": row["tools"]} if row.get("tools") else {}
+        head = {"messages": [*begun, *said], **tools}
+        return self._written(head, row, len(row[config.input_key]), len(row[config.output_key]))
+
+    def _rl(self, row: Row) -> Written:
+        problem = row[self._config.input_key]
+        asked = problem if self.prompt is None else self.prompt.text(row, self._tokenizer)
+        head = {"input": asked, "problem": problem, "expected_answer": "", "task_name": TASK}
+        return self._written(head, row, len(asked), 0)
+
+    def _written(self, head: Row, row: Row, asked: int, said: int) -> Written:
+        if (answer := row.get("expected_answer")) is not None:
+            head["expected_answer"] = answer if type(answer) is str else str(answer)
+        if not self._config.exclude_optional_keys:
+            shown = (self._config.output_key, "serialized_output", "prompt_messages", "reasoning_content")
+            head |= {key: value for key, value in row.items() if key not in head and key not in shown}
+        return Written(encode_line(head | self._metadata), asked, said)
+
+    def _asked(self, row: Row) -> list[Row]:
+        if self.prompt is not None:
+            return [msgspec.to_builtins(message) for message in self.prompt.messages(row)]
+        if isinstance(row.get("prompt_messages"), list):
+            return list(row["prompt_messages"])
+        return [{"role": "user", "content": row[self._config.input_key]}]
+
+    def _answer(self, row: Row, question: str) -> str:
+        """What follows `question` when the model answers as in `row`; without an end mark where it was cut off."""
+        config = self._config
+        content, reasoning = str(row[str(config.output_key)]), str(row.get("reasoning_content") or "")
+        finished = row.get("finish_reason") in (None, "stop")
+        if (
+            config.assistant_end is None
+            and (said := self._rendered(row, question, content, reasoning)) is not None
+        ):
+            return said if finished else said[: said.rfind(content.strip()) + len(content.strip())]
+        thought = f"{_OPEN}\n{reasoning}\n{_CLOSE}\n\n" if reasoning else ""
+        if thought and question.rstrip().endswith(_OPEN):
+            thought = thought.removeprefix(f"{_OPEN}\n")
+        return thought + content + (self._end if finished else "")
+
+    def _rendered(self, row: Row, question: str, content: str, reasoning: str) -> str | None:
+        """The answer as the chat template writes it; None where the template would change it."""
+        assert self.prompt is not None
+        assert self._tokenizer is not None
+        turn = Message(role="assistant", content=content, reasoning_content=reasoning or None)
+        kwargs = {**(self._config.chat_template_kwargs or {}), "add_generation_prompt": False}
+        whole = self._tokenizer.render([*self.prompt.messages(row), turn], **kwargs)
+        said = whole[len(question) :]
+        if whole.startswith(question) and content.strip() in said and reasoning.strip() in said:
+            return said
+        return None
+
+    def _end_of_turn(self, tokenizer: Tokenizer) -> str:
+        """What the chat template has after an answer. Raises DataError where it shows no answer."""
+        turns = [Message(role="user", content="?"), Message(role="assistant", content=_MARK)]
+        kwargs = {**(self._config.chat_template_kwargs or {}), "add_generation_prompt": False}
+        _, found, end = tokenizer.render(turns, **kwargs).rpartition(_MARK)
+        if not found:
+            raise DataError(
+                f"The chat template of {self._config.tokenizer} does not show what the assistant says.",
+                hint="Say how an answer ends: ++assistant_end=TEXT.",
+            )
+        return end
+
+
+def _prompt(config: TrainingDataConfig) -> Prompt | None:
+    if config.prompt_config is None:
+        return None
+    overrides = PromptOverrides(
+        system_message=config.system_message,
+        code_tags=config.code_tags,
+        chat_template_kwargs=config.chat_template_kwargs or {},
+    )
+    return load_prompt(config.prompt_config, overrides)

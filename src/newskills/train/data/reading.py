@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A chunk of an input file → rows that are wanted, with the fields that are needed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import DataError, suggest
+from newskills.base.judgement import parse_judgement
+from newskills.base.records import Row
+from newskills.base.store import decode_row, open_for_reading
+from newskills.train.data.filters.contamination import CHECKED
+from newskills.train.data.job import BuildJob, InputFile
+from newskills.train.data.published import Schema, resembling, schema_of
+
+EMPTY, UNLABELED, CORRECT, INCORRECT, UNFIT = (
+    "empty rows",
+    "rows without a verdict",
+    "right solutions",
+    "wrong solutions",
+    "rows that the data set marks as not for training",
+)
+"""Why a row is left out before any filter looks at it."""
+
+
+class Chunk(Struct, frozen=True, kw_only=True):
+    """Lines of file `file` that begin in the bytes from `start` up to `end`."""
+
+    number: int
+    file: int
+    start: int
+    end: int
+
+
+class Line(NamedTuple):
+    """A row and its byte offset in the file."""
+
+    offset: int
+    row: Row
+
+
+class Reader:
+    """Reads chunks; `left_out` counts by reason, `seen` rows in all."""
+
+    def __init__(self, job: BuildJob, needed: frozenset[str]) -> None:
+        """`needed`: fields that the prompt asks for."""
+        self._config = job.config
+        self._inputs = job.inputs
+        config = job.config
+        own = {config.input_key, CHECKED, *([config.output_key] if config.output_key else [])}
+        self._kept = None if job.recipe.kept is None else job.recipe.kept | own | needed
+        self._decode = msgspec.json.Decoder(dict[str, Any]).decode
+        self._schemas = {file.schema: schema_of(file.schema) for file in job.inputs if file.schema}
+        self._labelled = config.output_key is not None and not (
+            config.add_correct and config.add_incorrect and config.add_unlabeled
+        )
+        self.left_out: Counter[str] = Counter()
+        self.seen = 0
+
+    def rows(self, chunk: Chunk) -> Iterator[Line]:
+        """Rows that are wanted, checked to have the texts. Raises DataError naming file and line."""
+        file = self._inputs[chunk.file]
+        labelled = file.graded and self._labelled
+        named = file.graded and not self._config.exclude_optional_keys
+        schema = self._schemas.get(file.schema)
+        for offset, line in lines_of(Path(file.path), chunk):
+            if not line.strip():
+                continue
+            self.seen += 1
+            try:
+                row = self._decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                row = decode_row(line, Path(file.path), line_number(Path(file.path), offset))
+            mapped = self._mapped(row, schema, file, offset)
+            if mapped is None:
+                continue
+            row = mapped
+            if labelled and (reason := self._unwanted(row)) is not None:
+                self.left_out[reason] += 1
+                continue
+            self._check(row, file, offset)
+            if self._kept is not None:
+                row = {key: value for key, value in row.items() if key in self._kept}
+            if named:
+                row["filename"] = file.path
+            yield Line(offset, row)
+
+    def _mapped(self, row: Row, schema: Schema | None, file: InputFile, offset: int) -> Row | None:
+        if not row:
+            self.left_out[EMPTY] += 1
+            return None
+        if schema is None:
+            return row
+        try:
+            mapped = schema.row(row)
+        except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
+            where = f"{file.path}, line {line_number(Path(file.path), offset)}"
+            raise DataError(
+                f"{where}: this is no row of {schema.name} ({type(error).__name__}: {error}); it has the fields "
+                f"{', '.join(sorted(row))}."
+            ) from error
+        if mapped is None:
+            self.left_out[UNFIT] += 1
+        return mapped
+
+    def _unwanted(self, row: Row) -> str | None:
+        verdict = self._verdict(row)
+        if verdict is None:
+            return None if self._config.add_unlabeled else UNLABELED
+        if verdict:
+            return None if self._config.add_correct else CORRECT
+        return None if self._config.add_incorrect else INCORRECT
+
+    def _verdict(self, row: Row) -> bool | None:
+        """None where nobody has decided: an instrument that failed says nothing about the solution."""
+        if self._config.use_judgement:
+            return parse_judgement(row.get("judgement"))
+        if row.get("outcome") == "unscored":
+            return None
+        label = row.get("symbolic_correct")
+        return None if label is None else bool(label)
+
+    def _check(self, row: Row, file: InputFile, offset: int) -> None:
+        config = self._config
+        if type(row.get(config.input_key)) is str and (
+            config.output_key is None or type(row.get(config.output_key)) is str
+        ):
+            return
+        wrong = config.input_key if type(row.get(config.input_key)) is not str else config.output_key
+        option = "input_key" if wrong == config.input_key else "output_key"
+        where = f"{file.path}, line {line_number(Path(file.path), offset)}"
+        keys = sorted(row)
+        state = f"is no text but {type(row[wrong]).__name__}" if wrong in row else "is missing"
+        published = resembling(row)
+        if published:
+            hint = f"These are the fields of {published}: add --dataset={published}."
+        else:
+            hint = f"Name the right field: ++{option}=FIELD."
+        raise DataError(
+            f"{where}: the field '{wrong}' {state}; the row has {', '.join(keys)}"
+            f"{suggest(str(wrong), keys) if wrong not in row and not published else '.'}",
+            hint=hint,
+        )
+
+
+def lines_of(path: Path, chunk: Chunk) -> Iterator[tuple[int, bytes]]:
+    """(offset, line) of lines that begin inside the chunk. Raises DataError."""
+    with open_for_reading(path) as file:
+        at = chunk.start
+        if at:
+            file.seek(at - 1)
+            at += len(file.readline()) - 1
+        while at < chunk.end:
+            line = file.readline()
+            if not line:
+                return
+            yield at, line
+            at += len(line)
+
+
+def line_number(path: Path, offset: int) -> int:
+    """1-based; reads all that stands before."""
+    number, left = 1, offset
+    with open_for_reading(path) as file:
+        while left > 0 and (block := file.read(min(left, 1 << 20))):
+            number += block.count(b"\n")
+            left -= len(block)
+    return number
+
+
+def offset_after(path: Path, lines: int) -> int:
+    """Byte offset of the line that follows the first `lines`."""
+    at = 0
+    if lines:
+        with open_for_reading(path) as file:
+            for _ in range(lines):
+                at += len(file.readline())
+    return at

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Last pass: rows in their final order, as many as are wanted."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from newskills.train.data.job import BuildJob
+from newskills.train.data.partitions import ENTRY, RANK
+from newskills.train.data.segments import read_bucket
+
+
+class Chosen(NamedTuple):
+    """A line to write; lengths in characters."""
+
+    line: memoryview
+    input_chars: int
+    output_chars: int
+
+
+class Cut(NamedTuple):
+    """Rows of a lower rank than `rank` are taken, and of that rank those whose problem comes no later than `place`."""
+
+    rank: int
+    place: int
+
+
+def chosen(job: BuildJob, ranks: Sequence[int]) -> Iterator[Chosen]:
+    """The rows of the data set. `ranks`: how many problems have an n-th solution."""
+    wanted = job.config.num_output_samples
+    cut = None
+    if job.config.downsampling_method == "fair" and wanted is not None and wanted < sum(ranks):
+        cut = _fair_cut(job, ranks, wanted)
+    left = wanted if wanted is not None else sum(ranks)
+    for bucket in range(job.partitions):
+        for row in _sorted(job, bucket, cut):
+            if not left:
+                return
+            left -= 1
+            yield row
+
+
+def _sorted(job: BuildJob, bucket: int, cut: Cut | None) -> Iterator[Chosen]:
+    data = read_bucket((job.partition_file(number) for number in range(job.partitions)), bucket)
+    view = memoryview(data)
+    rows: list[tuple[int, int, Chosen]] = []
+    at = 0
+    while at < len(data):
+        first, second, rank, place, asked, said, length = ENTRY.unpack_from(data, at)
+        at += ENTRY.size
+        if cut is None or (rank, place) <= cut:
+            rows.append((first, second, Chosen(view[at : at + length], asked, said)))
+        at += length
+    rows.sort(key=lambda row: row[:2])
+    for _, _, row in rows:
+        yield row
+
+
+def _fair_cut(job: BuildJob, ranks: Sequence[int], wanted: int) -> Cut:
+    """Round robin: first solutions of all problems, then second ones, …; within a round in order of appearance.
+
+    8 bytes of memory for each problem that has a solution of the round that is not finished.
+    """
+    rank, left = 0, wanted
+    while ranks[rank] < left:
+        left -= ranks[rank]
+        rank += 1
+    places = array("Q")
+    for number in range(job.partitions):
+        data = job.ranks_file(number).read_bytes()
+        places.extend(place for found, place in RANK.iter_unpack(data) if found == rank)
+    return Cut(rank, sorted(places)[left - 1])

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `++` keys of `ns prepare_training_data`, and the recipes (`--config-name`): which keys, with which defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError, suggest
+from newskills.base.records import Row
+
+RecipeName = Literal["math_sft", "stem_sft", "code_sft", "math_rl"]
+Output = Literal["sft", "conversation", "rl"]
+CodeText = Literal["all", "majority_code", "majority_text", "any_code"]
+Files = str | list[str]
+
+
+def _doc(text: str) -> Meta:
+    return Meta(description=text)
+
+
+Length = Annotated[int, Meta(ge=0)]
+Switch = bool
+
+
+class MajorityConfig(Struct, frozen=True, kw_only=True):
+    """How many votes an answer needs."""
+
+    min_majority_votes: Annotated[Length, _doc("fewest votes for the answer")] = 0
+    min_majority_percentage: Annotated[
+        float, Meta(ge=0, le=1, description="smallest share (0–1) of all votes for the answer")
+    ] = 0.0
+
+
+class FilterSwitches(Struct, frozen=True, kw_only=True):
+    """Which steps of the chain run."""
+
+    drop_multi_boxed: Annotated[Switch, _doc("drop solutions with more than one \\boxed{…}")] = False
+    remove_contaminated: Annotated[
+        Switch, _doc("drop problems of contamination_file and --decontaminate (one of them is required)")
+    ] = True
+    remove_code_errors: Annotated[Switch, _doc("drop solutions that show tracebacks, time-outs, cut output")] = (
+        False
+    )
+    remove_matplotlib: Annotated[Switch, _doc("drop solutions that plot")] = False
+    remove_no_code: Annotated[Switch, _doc("drop solutions without <tool_call> and </tool_call>")] = False
+    remove_no_think_tags: Annotated[Switch, _doc("drop solutions without </think>")] = False
+    remove_verification_code: Annotated[Switch, _doc("drop solutions that announce a check or a plot by code")] = (
+        False
+    )
+    majority_filter: Annotated[Switch, _doc("drop answers with too few votes (majority_filter.*)")] = False
+    trim_prefix: Annotated[Switch, _doc("remove the lead-in line `My solution:`")] = False
+    trim_solutions: Annotated[Switch, _doc("cut after the line with the last \\boxed{…}")] = True
+    drop_incorrect_arithmetic: Annotated[Switch, _doc("drop solutions with a wrong chain of arithmetic")] = False
+    split_arithmetic: Annotated[Switch, _doc("rewrite right chains of arithmetic with one operation per step")] = (
+        False
+    )
+    remove_len_outlier_problems: Annotated[
+        Switch, _doc("drop problems outside their length (needs tokenizer)")
+    ] = True
+    remove_len_outlier_solutions: Annotated[
+        Switch, _doc("drop solutions outside their length (needs tokenizer)")
+    ] = False
+    remove_len_outlier_inputs: Annotated[Switch, _doc("code_sft: the same for inputs")] = False
+    remove_len_outlier_outputs: Annotated[Switch, _doc("code_sft: the same for outputs")] = False
+    drop_incorrect_code_blocks: Annotated[Switch, _doc("code_sft: keep only outputs with one python block")] = (
+        False
+    )
+    drop_none_answers: Annotated[Switch, _doc("math_rl: drop rows without an expected answer")] = True
+    code_text_filter: Annotated[
+        CodeText | None,
+        _doc("of each problem keep solutions with code, or text, by what prevails (needs code_tags)"),
+    ] = None
+
+
+class TrainingDataConfig(Struct, frozen=True, kw_only=True):
+    """Defaults are those of math_sft; other recipes lay theirs over them."""
+
+    output_path: Annotated[str, _doc("JSONL file to write; its data card lies beside it")] = ""
+    input_files: Annotated[
+        Files | None, _doc("graded generations: files or patterns, separated by commas or blanks")
+    ] = None
+    preprocessed_dataset_files: Annotated[
+        Files | None, _doc("the same for rows that need no verdict (ready-made data)")
+    ] = None
+    input_key: Annotated[str, Meta(min_length=1, description="field with the problem")] = "problem"
+    output_key: Annotated[str | None, _doc("field with the solution (math_rl: none)")] = "generation"
+    skip_first: Annotated[Length, _doc("leave out the first lines of each file")] = 0
+    add_correct: Annotated[bool, _doc("take right solutions")] = True
+    add_incorrect: Annotated[bool, _doc("take wrong solutions")] = False
+    add_unlabeled: Annotated[bool, _doc("take solutions without a verdict")] = False
+    use_judgement: Annotated[bool, _doc("the verdict is the judge's, not symbolic_correct")] = False
+    deduplicate: Annotated[bool, _doc("keep only the first of equal problems with equal solutions")] = True
+    downsampling_method: Annotated[
+        Literal["random", "fair"] | None,
+        _doc("how num_output_samples are chosen; fair = in turn from each problem"),
+    ] = None
+    num_output_samples: Annotated[
+        Annotated[int, Meta(ge=1)] | None, _doc("how many rows to write; null = all")
+    ] = None
+    random_seed: Annotated[int, _doc("another one gives another order and choice")] = 42
+    do_shuffle: Annotated[bool, _doc("false: problems stay in the order in which they first appear")] = True
+    prompt_config: Annotated[
+        str | None, _doc("prompt that asks the problem; with a tokenizer, rows become text")
+    ] = None
+    tokenizer: Annotated[str | None, _doc("folder, tokenizer.json or name on the hub")] = None
+    chat_template_kwargs: Annotated[Row | None, _doc("variables of the chat template")] = None
+    system_message: Annotated[str | None, _doc("in place of the prompt's own")] = None
+    assistant_end: Annotated[
+        str | None, _doc("goes to the end of finished outputs, in place of what the chat template has there")
+    ] = None
+    code_tags: Annotated[str | None, _doc("marks of code in solutions and examples")] = None
+    min_problem_length: Annotated[Length, _doc("tokens of the problem")] = 0
+    max_problem_length: Annotated[Length, _doc("tokens of the problem")] = 1024
+    min_solution_length: Annotated[Length, _doc("tokens of the solution")] = 0
+    max_solution_length: Annotated[Length, _doc("tokens of the solution")] = 2048
+    min_input_length: Annotated[Length, _doc("code_sft: tokens of the input")] = 0
+    max_input_length: Annotated[Length, _doc("code_sft: tokens of the input")] = 1024
+    min_output_length: Annotated[Length, _doc("code_sft: tokens of the output")] = 0
+    max_output_length: Annotated[Length, _doc("code_sft: tokens of the output")] = 2048
+    use_chars_for_min_length: Annotated[bool, _doc("the smallest lengths count characters")] = False
+    majority_filter: MajorityConfig = MajorityConfig()
+    contamination_file: Annotated[
+        str | None, _doc("JSONL of ns generate --generation_type=check_contamination")
+    ] = None
+    exclude_optional_keys: Annotated[bool, _doc("write only the fields that training needs")] = True
+    metadata: Annotated[Row | None, _doc("fields to add to each row")] = None
+    add_code_execution_counts: Annotated[
+        bool, _doc("add total_code_executions (needs exclude_optional_keys=false to be written)")
+    ] = False
+    filters: FilterSwitches = FilterSwitches()
+
+
+class Recipe(Struct, frozen=True, kw_only=True):
+    """`lacks`: keys (or their common beginning, ending in `_`) that it does not have; `kept`: fields of a row that
+    it keeps, None = all."""
+
+    name: RecipeName
+    output: Output
+    defaults: Mapping[str, Any] = {}
+    lacks: tuple[str, ...] = ()
+    kept: frozenset[str] | None = None
+
+
+_CODE_ONLY = (
+    "min_input_length",
+    "max_input_length",
+    "min_output_length",
+    "max_output_length",
+    "filters.remove_len_outlier_inputs",
+    "filters.remove_len_outlier_outputs",
+    "filters.drop_incorrect_code_blocks",
+)
+_RL_ONLY = ("filters.drop_none_answers",)
+_SOLUTIONS = frozenset(
+    {
+        "total_votes",
+        "majority_votes",
+        "expected_answer",
+        "predicted_answer",
+        "answer_rm_score",
+        "solutions",
+        "num_solutions",
+        "max_idx",
+        "reasoning_content",
+        "finish_reason",
+    }
+)
+_CONVERSATION = frozenset({"serialized_output", "tools", "prompt_messages"})
+_ANSWERS = frozenset({"expected_answer", "total_votes", "majority_votes", "category"})
+_NO_SOLUTIONS = {
+    "output_key": None,
+    "filters.trim_solutions": False,
+    "filters.drop_none_answers": True,
+}
+
+RECIPES: Mapping[str, Recipe] = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe(name="math_sft", output="sft", lacks=(*_CODE_ONLY, *_RL_ONLY), kept=_SOLUTIONS),
+        Recipe(
+            name="stem_sft",
+            output="conversation",
+            lacks=(*_CODE_ONLY, *_RL_ONLY),
+            kept=_SOLUTIONS | _CONVERSATION,
+        ),
+        Recipe(
+            name="code_sft",
+            output="sft",
+            defaults={
+                "input_key": "input",
+                "output_key": "output",
+                "add_incorrect": True,
+                "add_unlabeled": True,
+                "filters.remove_contaminated": False,
+                "filters.trim_solutions": False,
+                "filters.remove_len_outlier_problems": False,
+            },
+            lacks=(
+                "use_judgement",
+                "downsampling_method",
+                "num_output_samples",
+                "contamination_file",
+                "add_code_execution_counts",
+                "majority_filter_",
+                "min_problem_length",
+                "max_problem_length",
+                "min_solution_length",
+                "max_solution_length",
+                *(
+                    f"filters.{name}"
+                    for name in FilterSwitches.__struct_fields__
+                    if f"filters.{name}" not in _CODE_ONLY
+                ),
+            ),
+        ),
+        Recipe(
+            name="math_rl",
+            output="rl",
+            defaults={"downsampling_method": "random", **_NO_SOLUTIONS},
+            lacks=(
+                *_CODE_ONLY,
+                "output_key",
+                "add_",
+                "use_judgement",
+                "assistant_end",
+                "min_solution_length",
+                "max_solution_length",
+                *(
+                    f"filters.{name}"
+                    for name in FilterSwitches.__struct_fields__
+                    if name
+                    not in (
+                        "remove_contaminated",
+                        "majority_filter",
+                        "remove_len_outlier_problems",
+                        "drop_none_answers",
+                    )
+                ),
+            ),
+            kept=_ANSWERS,
+        ),
+    )
+}
+
+
+def check_keys(recipe: Recipe, given: Sequence[str]) -> None:
+    """Raises ConfigError for a key that the recipe does not have."""
+    for key in given:
+        path = key.replace("-", "_")
+        flat = path.replace(".", "_")
+        if any(path == word or (word.endswith("_") and f"{flat}_".startswith(word)) for word in recipe.lacks):
+            others = [name for name, other in RECIPES.items() if path not in other.lacks and name != recipe.name]
+            raise ConfigError(
+                f"++{key}: {recipe.name} has no such step or setting.",
+                hint=f"It belongs to --config-name={'|'.join(others)}." if others else "",
+            )
+
+
+def check_settings(config: TrainingDataConfig, recipe: Recipe, *, decontaminated: bool) -> None:
+    """Raises ConfigError for what does not fit together. `decontaminated`: benchmarks were named to compare with."""
+    if not config.output_path:
+        raise ConfigError("Where to? Give ++output_path=FILE.jsonl.")
+    if recipe.output != "rl" and not (config.add_correct or config.add_incorrect or config.add_unlabeled):
+        raise ConfigError("add_correct, add_incorrect and add_unlabeled are all false: nothing would be left.")
+    if config.num_output_samples is not None and config.downsampling_method is None:
+        raise ConfigError("num_output_samples needs a way to choose: add ++downsampling_method=random (or fair).")
+    if config.downsampling_method is not None and config.num_output_samples is None and recipe.output != "rl":
+        raise ConfigError(f"downsampling_method={config.downsampling_method} needs ++num_output_samples=N.")
+    filters = config.filters
+    if filters.remove_contaminated and config.contamination_file is None and not decontaminated:
+        raise ConfigError(
+            "filters.remove_contaminated has nothing to compare with.",
+            hint="Give --decontaminate=BENCHMARK, or ++contamination_file=FILE (ns generate "
+            "--generation_type=check_contamination makes one), or switch it off: ++filters.remove_contaminated=false.",
+        )
+    by_length = [
+        name for name in filters.__struct_fields__ if name.startswith("remove_len") and getattr(filters, name)
+    ]
+    if by_length and config.tokenizer is None:
+        raise ConfigError(
+            f"filters.{by_length[0]} counts tokens, but no tokenizer is named.",
+            hint=f"Give ++tokenizer=NAME, or switch it off: ++filters.{by_length[0]}=false.",
+        )
+    if filters.code_text_filter is not None and config.code_tags is None:
+        raise ConfigError("filters.code_text_filter looks for code: say how it is marked, ++code_tags=NAME.")
+    if config.prompt_config and recipe.output != "conversation" and config.tokenizer is None:
+        raise ConfigError(
+            "prompt_config makes texts for a model, which needs its chat template.",
+            hint="Give ++tokenizer=NAME, or leave prompt_config out to write the fields as they are.",
+        )
+    if config.add_code_execution_counts and config.exclude_optional_keys:
+        raise ConfigError(
+            "add_code_execution_counts adds an optional field, and exclude_optional_keys drops those.",
+            hint="Add ++exclude_optional_keys=false.",
+        )
+
+
+def check_choice(name: str) -> Recipe:
+    """Raises ConfigError for an unknown recipe."""
+    if name not in RECIPES:
+        raise ConfigError(f"--config-name {name}: there is no such recipe{suggest(name, RECIPES)}")
+    return RECIPES[name]

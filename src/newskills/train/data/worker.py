@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs in the worker processes of a build."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.records import Row
+from newskills.train.data.chunks import ChunkCounts, ChunkWorker
+from newskills.train.data.job import BuildJob
+from newskills.train.data.partitions import PartitionCounts, PartitionWorker
+from newskills.train.data.reading import Chunk
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """One of both."""
+
+    chunk: Chunk | None = None
+    partition: int | None = None
+
+
+class Done(Struct, kw_only=True):
+    """The answer to it."""
+
+    chunk: ChunkCounts | None = None
+    partition: PartitionCounts | None = None
+
+
+class Worker:
+    """Does tasks; each half is made when first needed."""
+
+    def __init__(self, job: BuildJob, chunks: int) -> None:
+        self._job, self._chunks = job, chunks
+        self._reader: ChunkWorker | None = None
+        self._sorter: PartitionWorker | None = None
+
+    def __call__(self, task: Task) -> Done:
+        """Raises DataError, ConfigError, StorageError."""
+        if task.chunk is not None:
+            self._reader = self._reader or ChunkWorker(self._job)
+            return Done(chunk=self._reader(task.chunk))
+        assert task.partition is not None, "a task is one of both"
+        self._sorter = self._sorter or PartitionWorker(self._job, self._chunks)
+        return Done(partition=self._sorter(task.partition))
+
+
+def make(config: Row) -> Any:
+    """The factory that `base.pool` calls: rows in, what is told back."""
+    worker = Worker(msgspec.convert(config["job"], BuildJob), config["chunks"])
+    return lambda row: worker(msgspec.convert(row, Task))
