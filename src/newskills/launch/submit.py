@@ -29,6 +29,7 @@ class SubmitOptions(Struct, frozen=True, kw_only=True):
     skip_hf_home_check        None: what the cluster config says
     allow_missing_dependency  go without waiting for an experiment that nobody knows
     packaging                 what goes into the package
+    folder                    of the jobs, one folder in it for each; None: a new one in the cluster's job_dir
     """
 
     log_dir: str | None = None
@@ -37,6 +38,7 @@ class SubmitOptions(Struct, frozen=True, kw_only=True):
     skip_hf_home_check: bool | None = None
     allow_missing_dependency: bool = False
     packaging: PackageOptions = PackageOptions()
+    folder: str | None = None
 
 
 class _Desk(Struct, frozen=True):
@@ -70,11 +72,12 @@ def submit(
     root = job_root(cluster, environ)
     desk = _Desk(cluster, environ, options, say, shell_of(cluster, environ), Records(environ), root)
     code, files = _code(desk)
-    folder = f"{root}/{pipeline.name}/{new_stamp()}"
+    stamp = new_stamp()
+    folder = options.folder or f"{root}/{pipeline.name}/{stamp}"
     site = site_of(cluster, environ, name=pipeline.name, folder=folder, code=code.path, log_dir=options.log_dir)
     executor = make_executor(site)
     outside = _outside(pipeline, desk, executor)
-    experiment = _planned(pipeline, site, code, outside)
+    experiment = _planned(pipeline, site, code, outside, stamp)
     if options.dry_run:
         return experiment
     desk.records.create(experiment, pipeline, files)
@@ -198,7 +201,9 @@ def _is_handle(name: str, executor: Executor) -> bool:
         return False
 
 
-def _planned(pipeline: Pipeline, site: Site, code: Package, outside: Mapping[str, tuple[str, ...]]) -> Experiment:
+def _planned(
+    pipeline: Pipeline, site: Site, code: Package, outside: Mapping[str, tuple[str, ...]], stamp: str
+) -> Experiment:
     import datetime
 
     jobs = []
@@ -216,7 +221,7 @@ def _planned(pipeline: Pipeline, site: Site, code: Package, outside: Mapping[str
         )
     return Experiment(
         name=pipeline.name,
-        stamp=site.folder.rpartition("/")[2],
+        stamp=stamp,
         submitted_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         cluster=site.cluster,
         folder=site.folder,
