@@ -67,6 +67,36 @@ def _function(name: str) -> Callable[..., Any]:
     return call
 
 
+async def evaluate_async(ctx: Arguments | None = None, **options: Any) -> Any:
+    """`evaluate`, awaited from within a running event loop, on a thread of its own: a callback of a trainer.
+
+    Cancelling it stops the evaluation: requests in flight may finish, what is done is on disk, and the same call goes
+    on from there. Raises as `evaluate`.
+    """
+    import asyncio
+    from concurrent.futures import ThreadPoolExecutor
+
+    from newskills.run.supervision import Supervision
+
+    supervision = Supervision()
+
+    def work() -> Any:
+        with supervision.installed():
+            return evaluate(ctx, **options)
+
+    thread = ThreadPoolExecutor(1, "newskills-evaluate")  # the loop's own threads are the caller's
+    running = asyncio.get_running_loop().run_in_executor(thread, work)
+    thread.shutdown(wait=False)
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        supervision.stop()
+        await asyncio.wait([running])
+        if not running.cancelled():
+            running.exception()  # that of being stopped
+        raise
+
+
 compute_metrics = _function("compute_metrics")
 evaluate = _function("eval")
 eval = evaluate  # noqa: A001 - the name of the command
