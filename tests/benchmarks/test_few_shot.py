@@ -51,6 +51,15 @@ def test_unknown_names_and_subjects(tmp_path: Path) -> None:
     assert few_shot_rows("mmlu_few_shot_cooking", tmp_path, tmp_path / "test.jsonl") is None
 
 
+def test_a_whole_split_is_a_set(tmp_path: Path) -> None:
+    write_dev(tmp_path / "train.jsonl")
+    rows = few_shot_rows("train", None, tmp_path / "test.jsonl")
+    assert rows is not None
+    assert [row["problem"] for row in rows[:3]] == ["college_physics 0?", "law 0?", "college_physics 1?"]
+    assert few_shot_rows("train", None, tmp_path / "train.jsonl") is None
+    assert few_shot_rows("../train", None, tmp_path / "deeper" / "test.jsonl") is None
+
+
 def test_a_split_that_is_not_prepared_names_the_command(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="ns prepare_data mmlu --data_dir="):
         few_shot_rows("mmlu_few_shot_law", tmp_path, tmp_path / "test.jsonl")

@@ -140,7 +140,7 @@ def test_a_group_of_the_benchmarks_in_its_file(tmp_path: Path, monkeypatch: pyte
         assert found == [("family.de", 0), ("family.fr", 2), ("family.other", 0)]
     assert get_benchmark("place/family.py::family.de").title == "de"
     assert [one.name for one in expand("place/family.py::family.fr")] == ["family.fr"]
-    with pytest.raises(UnknownNameError, match="family.it"):
+    with pytest.raises(UnknownNameError, match=r"family\.it"):
         get_benchmark("place/family.py::family.it")
 
 

@@ -25,7 +25,7 @@ def files() -> dict[str, str]:
 
 def test_each_benchmark_is_a_short_file() -> None:
     made = {name: text for name, text in files().items() if name.endswith(".py")}
-    assert {"sums.py", "studies.py", "quiz.py", "endings.py", "both.py"} == set(made)
+    assert {"sums.py", "studies.py", "quiz.py", "endings.py", "animals.py", "both.py"} == set(made)
     assert all(len(text.splitlines()) < SHORT for text in made.values())
 
 
@@ -51,5 +51,7 @@ def test_the_page_can_be_typed_as_it_stands(here, fake_server):
     assert {"studies", "quiz", "quiz-de", "quiz-fr", "endings"} <= set(three)
     assert three["studies"]["pass@1"]["num_entries"] == 2
     assert {"acc", "acc_norm"} <= set(three["endings"]["pass@1"])
+    assert {"animals", "animals.en", "animals.de", "animals.sw"} == set(read("family/metrics.json"))
+    assert set(read("german/metrics.json")) == {"animals.de"}
     together = read("together/eval-results/both/metrics.json")["both"]["score"]
     assert together == {"num_benchmarks_in_group": 2, "overall": 25.0}

@@ -13,7 +13,7 @@ from tests.server.script import Answer, Script, fraction
 
 Body = dict[str, Any]
 RUNNER_UP = -0.7
-_TOKEN = re.compile(r"\s*\S+|\s+$")
+_TOKEN = re.compile(r"\A\n|\s*\S+|\s+$")
 
 
 class Completion(Struct, kw_only=True):

@@ -142,6 +142,17 @@ def test_a_text_without_context() -> None:
     assert tokens_at_end(["x", "ya", " b"], "xy", "a b") == 2, "a token on both sides belongs to the continuation"
 
 
+@pytest.mark.parametrize("echo", ["right", "mangled"])
+def test_whole_texts_are_compared_from_their_first_token_on(fake_server: FakeServerFactory, echo: Any) -> None:
+    row: Row = {"context": "", "continuations": ["Cats sleep.", "Stones sleep."], "expected_answer": 0}
+    likely = {"Cats": -2.0, "Stones": -6.0, " sleep.": -1.0}
+    server = fake_server(Script(likely=likely, echo=echo))
+    record = graded(solve(server, row))
+    assert record["outcome"] == "correct"
+    assert record["loglikelihoods"] == pytest.approx([-3.0, -7.0])
+    assert {"\nCats sleep.", "\nStones sleep."} < {record.body["prompt"] for record in server.records}
+
+
 def test_records_that_cannot_be_graded() -> None:
     grader = make_grader("loglikelihood", {})
     two = {"continuations": [" a", " b"], "loglikelihoods": [-1.0, -2.0]}

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Few-shot sets made of a benchmark's own development split: `mmlu_few_shot_<subject>`, `mmlu_pro_few_shot_<field>`."""
+"""Few-shot sets made of another split of the benchmark: the split's name, or `mmlu_few_shot_<subject>` and its like."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 from newskills.base.records import Row
@@ -14,16 +15,21 @@ from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 
 PER_SET = 5
+MOST = 100
+"""Rows of a whole split that are at hand."""
 # Beginning of the names of sets → benchmark and split that holds their rows.
 _ORIGINS = {"mmlu_few_shot_": ("mmlu", "dev"), "mmlu_pro_few_shot_": ("mmlu-pro", "validation")}
 
 
 def few_shot_rows(name: str, data_dir: str | Path | None, input_file: str | Path) -> Sequence[Row] | None:
-    """The five examples that have `name` as their `examples_type`; None for a name of no such set.
+    """The first rows of the split `name` beside `input_file`, or the five that have `name` as their `examples_type`.
 
-    They come from the split beside `input_file`, else from the prepared one in `data_dir`. Raises DataError with the
-    command to type where that is not prepared.
+    The latter come from the split beside `input_file`, else from the prepared one in `data_dir`. None for a name of no
+    such set. Raises DataError with the command to type where a split is not prepared.
     """
+    whole = Path(input_file).parent / f"{name}.jsonl"
+    if "/" not in name and whole != Path(input_file) and whole.is_file():
+        return _first(whole, whole.stat().st_mtime_ns)
     wanted = fold(name)
     for prefix, (benchmark, split) in _ORIGINS.items():
         if wanted.startswith(prefix):
@@ -46,3 +52,8 @@ def _by_set(path: Path, version: int) -> dict[str, list[Row]]:
         if len(rows) < PER_SET:
             rows.append(row)
     return found
+
+
+@lru_cache(maxsize=8)
+def _first(path: Path, version: int) -> list[Row]:
+    return list(islice(read_rows(path), MOST))

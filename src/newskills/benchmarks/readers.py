@@ -171,9 +171,12 @@ def _whole_object(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRo
 def _delimited(delimiter: str) -> Callable[[IO[bytes], Source, str], Iterator[RawRow]]:
     def read(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
         csv.field_size_limit(_LONGEST_CELL)
-        quoting = csv.QUOTE_MINIMAL if source.quoted else csv.QUOTE_NONE
         with io.TextIOWrapper(file, encoding=_encoding(source), newline="") as text:
-            lines = csv.reader(text, delimiter=source.separator or delimiter, quoting=quoting)
+            lines = csv.reader(
+                text,
+                delimiter=source.separator or delimiter,
+                quoting=csv.QUOTE_MINIMAL if source.quoted else csv.QUOTE_NONE,
+            )
             try:
                 columns = list(source.columns) or next(lines, [])
                 end = lines.line_num
@@ -193,8 +196,9 @@ def _delimited(delimiter: str) -> Callable[[IO[bytes], Source, str], Iterator[Ra
 def _xml(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     """One row per element named by the last of `records`: its attributes, and its children.
 
-    A child is its text, or an object of the same form, with `text`, where it has attributes or children itself; children
-    of one name are a list. Namespaces do not count. Entity declarations are refused, so that nothing outside the file is read and nothing is expanded.
+    A child is its text, or an object of the same form, with `text`, where it has attributes or children itself;
+    children of one name are a list. Namespaces do not count. Entity declarations are refused, so that nothing outside
+    the file is read and nothing is expanded.
     """
     data = file.read()
     if b"<!ENTITY" in data.replace(b"\0", b""):  # as UTF-16 writes it, too

@@ -59,7 +59,7 @@ def choices(question: str, options: Sequence[str] | Mapping[str, str]) -> Row:
     Of a mapping, the values in its order. Raises ValueError: fewer than two options, more than there are letters, or
     one that is no text.
     """
-    texts = list(options.values() if isinstance(options, Mapping) else options)
+    texts: list[object] = list(options.values() if isinstance(options, Mapping) else options)
     if isinstance(options, str) or not 2 <= len(texts) <= len(ascii_uppercase):
         raise ValueError(f"2 to {len(ascii_uppercase)} options are expected, not {options!r}")
     if unfit := [text for text in texts if text is None or isinstance(text, list | tuple | dict)]:

@@ -33,7 +33,7 @@ _ANSWER_LINE = re.compile(
     + r"[$(\\{*_\s]*+(?:(?:boxed|text|mathrm)\s*+\{[\s*_$(]*+)*+([A-Za-zＡ-Ｚａ-ｚأبجدهاإঅবডঢকখগঘ])(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
-_ANSWER_TEXT = re.compile(_LABEL + r"([^\n]{2,300})", re.IGNORECASE)
+_ANSWER_TEXT = re.compile(_LABEL + r"([^\n]{1,300})", re.IGNORECASE)
 _BEGINNING = re.compile(_IS, re.IGNORECASE)
 _DRESS = " .,;:!?()[]{}*_`'\"$"
 _WRAPPED = re.compile(r"\\(?:boxed|text|textbf|mathrm)\s?\{([^{}]*)\}")
@@ -64,7 +64,7 @@ class MultichoiceGrader:
     """
 
     name = "multichoice"
-    version = "3"
+    version = "4"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen
@@ -174,7 +174,7 @@ def _names(record: Row) -> dict[str, str]:
     letters: dict[str, str] = {}
     for letter, option in options:
         name = _folded(str(option))
-        if len(name) > 1:
+        if len(name) > 1 or (name and name.translate(_ALPHABETS).upper() not in ascii_uppercase):
             letters[name] = "" if name in letters else letter
     return {name: letter for name, letter in letters.items() if letter}
 

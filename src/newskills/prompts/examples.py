@@ -15,6 +15,8 @@ from newskills.prompts.schema import FewShotConfig, read_yaml
 from newskills.prompts.template import MissingField, Place, Template
 
 FEW_SHOTS = Path(__file__).parent / "few_shot"
+USUAL = 5
+"""Examples of a set that a provider builds, where `num_few_shots` says nothing."""
 
 ExampleProvider = Callable[[str], Sequence[Row] | None]
 """Name of a few-shot set → its examples, or None where the provider does not know the name."""
@@ -66,13 +68,15 @@ class ExampleSets:
 
     def _rows(self, name: str) -> Sequence[Row]:
         rows: Sequence[Row] | None = built_in_examples(name)
+        count = self._config.num_few_shots
         if rows is not None:
             rows = [self._expanded(row) for row in rows]
-        elif self._provider is not None:
-            rows = self._provider(name)
+        elif self._provider is not None and (rows := self._provider(name)) is not None and count is None:
+            rows = rows[:USUAL]
         if rows is None:
-            raise UnknownNameError("few-shot set", name, few_shot_names())
-        count = self._config.num_few_shots
+            raise UnknownNameError(
+                "few-shot set", name, few_shot_names(), hint="Other splits of the benchmark are sets, too."
+            )
         if count is None:
             return rows
         if count > len(rows):

@@ -26,6 +26,7 @@ from newskills.run.build import Recipe
 from newskills.run.config import GenerationConfig
 from newskills.run.judging import judge_layer
 from newskills.run.plan import BenchmarkRun, Pieces, benchmark_units, resolve_config
+from newskills.solve.judge import shown_to_judges
 
 ANSWERED = {
     **dict.fromkeys(("generation", "answer", "answer_1", "answer_2"), "the reply"),
@@ -128,7 +129,7 @@ def _split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[Ask
 def _shown(prompts: Prompts, row: Row) -> str:
     """The last text for the model. Raises DataError, also where the judge cannot be asked."""
     if prompts.judge is not None:
-        prompts.judge.messages({**row, **ANSWERED})
+        prompts.judge.messages(shown_to_judges({**row, **ANSWERED}))
     if prompts.solver is None:
         content: object = prompts.model.messages(row)[-1].content
     else:

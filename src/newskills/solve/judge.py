@@ -35,7 +35,7 @@ class JudgeSolver:
         """Raises DataError for a row that the prompt does not fit."""
         if is_lost(sample.row):
             return Request(prompt=NOTHING)
-        return self._chat.request(sample)
+        return self._chat.request(Sample(id=sample.id, row=shown_to_judges(sample.row)))
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         if (known := self._unasked(sample.row)) is not None:
@@ -67,6 +67,18 @@ class MathJudgeSolver(JudgeSolver):
         if expected is not None and str(answer).strip() == str(expected).strip():
             return {self._key: YES, f"{PREFIX}prefilled": True}
         return None
+
+
+def shown_to_judges(row: Row) -> Row:
+    """The row, with what prompts of judges ask for under either name that benchmarks give it.
+
+    `question` is `problem`, too, and the whole answer is the predicted one where no rule has looked for that.
+    """
+    given = row.get("problem", row.get("question"))
+    asked = {} if given is None else {"problem": given, "question": given}
+    answer = row.get("generation")
+    said = {"predicted_answer": answer.rpartition("</think>")[2].strip()} if isinstance(answer, str) else {}
+    return {**asked, **said, **row}
 
 
 def is_lost(row: Row) -> bool:

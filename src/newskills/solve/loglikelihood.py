@@ -22,6 +22,8 @@ from newskills.solve.replies import joined
 
 _COMPARED = 20
 """Characters before the continuation that the server's tokens have to spell, too."""
+_BEGINNING = "\n"
+"""Stands before a text without context where the server puts no mark there, so that its first token counts, too."""
 
 
 class Likelihood(NamedTuple):
@@ -73,6 +75,9 @@ class LoglikelihoodSolver:
         replies: list[Reply] = []
         for prompt, text in zip(request.solver["prompts"], request.solver["continuations"], strict=True):
             reply = await ask(kit.models[MAIN], _asking(request, prompt + text))
+            if not prompt and not _spells(reply, text):
+                prompt = _BEGINNING
+                reply = await ask(kit.models[MAIN], _asking(request, prompt + text))
             replies.append(reply)
             found.append(await _likelihood(reply, prompt, text, request, kit.models[MAIN]))
         best = max(range(len(found)), key=lambda place: found[place].value)
@@ -110,14 +115,18 @@ async def _likelihood(reply: Reply, prompt: str, text: str, request: Request, mo
     values = logprobs.logprobs[:-1]
     count = tokens_at_end(logprobs.tokens[:-1], prompt, text)
     if count is None:
-        alone = await ask(model, _asking(request, prompt)) if prompt else None
-        count = _counted(reply, alone, len(values))
+        count = _counted(reply, await ask(model, _asking(request, prompt)), len(values))
     if count is None:
         raise BadRequestError(
             f"The tokens that the server of {model.name} gives with its log-probabilities do not spell the text that"
             f" was asked about, near {text[:40]!r}, and it does not count them."
         )
     return Likelihood(sum(values[-count:]), _greedy(logprobs, count), count)
+
+
+def _spells(reply: Reply, text: str) -> bool:
+    """Whether each token of a text without context has a log-probability: the server begins with a mark."""
+    return reply.logprobs is not None and tokens_at_end(reply.logprobs.tokens[:-1], "", text) is not None
 
 
 def tokens_at_end(tokens: Sequence[str], prompt: str, text: str) -> int | None:
@@ -136,9 +145,9 @@ def tokens_at_end(tokens: Sequence[str], prompt: str, text: str) -> int | None:
     return count
 
 
-def _counted(whole: Reply, context: Reply | None, known: int) -> int | None:
+def _counted(whole: Reply, context: Reply, known: int) -> int | None:
     """By the server's own counts: the tokens of all less those of the context."""
-    if context is None or whole.usage.input_tokens is None or context.usage.input_tokens is None:
+    if whole.usage.input_tokens is None or context.usage.input_tokens is None:
         return None
     count = whole.usage.input_tokens - context.usage.input_tokens
     return count if 0 < count <= known else None
