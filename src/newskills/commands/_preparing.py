@@ -20,6 +20,7 @@ from newskills.commands._cluster import Paths, paths_of, placed
 from newskills.commands._downloads import Downloads
 from newskills.commands._dry_run import Step, show_dry_run
 from newskills.commands._submitting import Prepared, finished, prepared, run_prepared
+from newskills.commands._training_sets import lay_out_all, training_sets, training_steps
 from newskills.commands._unit_jobs import MAIN, Plan, job_group, main_container
 from newskills.commands._work import notice
 from newskills.commands.prepare_data import Options
@@ -28,6 +29,7 @@ from newskills.launch.clients import PrepareDataScript
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.experiments import Experiment
 from newskills.launch.variables import job_variables
+from newskills.train.data.published import is_published
 
 ALL = "all"
 BUILDING = (
@@ -61,7 +63,7 @@ def result(parsed: Parsed[Options]) -> Experiment | None:
 
 
 def _prepare_here(options: Options) -> int:
-    names = _names(options)
+    trained, names = training_sets(_names(options))
     fetch = FetchOptions(
         mirror=options.mirror or "",
         offline=options.offline,
@@ -74,10 +76,16 @@ def _prepare_here(options: Options) -> int:
         places = Places(options.extra_benchmark_map, data_dir(options.data_dir))
         found = (one for name in names for one in expand(name, places))
         benchmarks = list({one.name: one for one in found}.values())
-    progress = _Progress(len(benchmarks))
+    progress = _Progress(len(benchmarks) + len(trained))
     fetch = replace(fetch, progress=progress)
     if options.dry_run:
-        show_dry_run(step for benchmark in benchmarks for step in _steps(benchmark, options, fetch))
+        steps = [step for benchmark in benchmarks for step in _steps(benchmark, options, fetch)]
+        show_dry_run([*steps, *training_steps(trained, options.split, options.data_dir)])
+        return 0
+    for line in lay_out_all(trained, options.split, options.data_dir, fetch):
+        progress.finished()
+        progress.line(line)
+    if trained and not benchmarks:
         return 0
     built = [benchmark for benchmark in benchmarks if benchmark.build is not None and options.setup]
     for benchmark in built:
@@ -189,7 +197,7 @@ def _name_there(name: str, options: Options, paths: Paths) -> str:
     """Names are checked here; files with benchmarks may be on the cluster only. Raises UnknownNameError."""
     if "/" in name or name.endswith(".py"):
         return paths.seen(name, "benchmark")
-    if name != ALL:
+    if name != ALL and not is_published(name):
         expand(name, options.extra_benchmark_map)
     return name
 

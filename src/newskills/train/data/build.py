@@ -11,8 +11,10 @@ import contextlib
 import hashlib
 import os
 import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -22,15 +24,16 @@ from newskills.base import errors
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.records import Failure, Row
-from newskills.base.store import atomic_write, locked
+from newskills.base.store import atomic_write, locked, write_rows
 from newskills.train.data.card import Card, Lengths, steps_of, write_card
 from newskills.train.data.chain import active
-from newskills.train.data.chunks import ChunkCounts
+from newskills.train.data.chunks import ChunkCounts, ChunkWorker, records
 from newskills.train.data.job import BuildJob, InputFile, partitions_for
-from newskills.train.data.overlap import Overlap
+from newskills.train.data.overlap import NGRAM, SHARE, Overlap
 from newskills.train.data.partitions import merged
 from newskills.train.data.reading import Chunk, offset_after
 from newskills.train.data.sampling import Chosen, chosen
+from newskills.train.data.segments import read_bucket
 from newskills.train.data.settings import RecipeName, TrainingDataConfig
 from newskills.train.data.worker import Done, Task, Worker
 
@@ -38,25 +41,38 @@ CHUNK_BYTES, MOST_CHUNKS = 4 << 20, 2000
 _FACTORY = "newskills.train.data.worker:make"
 _CPU_SECONDS = 3600.0
 _BATCH = 2000
+_PREVIEWED = 200
 
 
 class Given(Struct, frozen=True, kw_only=True):
-    """An input file as the user has it: does it need verdicts, which published set is it, where did it come from."""
+    """An input file as the user has it: does it need verdicts, which published set is it, where did it come from.
+
+    `rows` reads a file that is no JSONL; it is called once, when the build begins.
+    """
 
     path: Path
     graded: bool = False
     schema: str = ""
     origin: Row = {}
+    rows: Callable[[], Iterable[Row]] | None = None
+
+
+class Compared(Struct, frozen=True, kw_only=True):
+    """Problems to keep away from, and what they are called."""
+
+    name: str
+    texts: Callable[[], Iterable[str]]
 
 
 class BuildRequest(Struct, frozen=True, kw_only=True):
-    """Checked settings. `compared`: names of what `overlap` was made of; `workers`: 0 = as many as CPUs."""
+    """Checked settings. `ngram`, `share`: as in `Overlap`; `workers`: 0 = as many as CPUs."""
 
     config: TrainingDataConfig
     recipe: RecipeName
     inputs: tuple[Given, ...]
-    overlap: Overlap = Overlap()
-    compared: tuple[str, ...] = ()
+    compared: tuple[Compared, ...] = ()
+    ngram: int = NGRAM
+    share: float = SHARE
     workers: int = 0
 
 
@@ -88,28 +104,43 @@ def build(request: BuildRequest, progress: Progress) -> Card:
 
 
 def make_job(request: BuildRequest, work: Path) -> BuildJob:
-    """Raises DataError for a file that cannot be read."""
+    """Lays in `work` what workers cannot read otherwise. Raises DataError for a file that cannot be read."""
     files: list[InputFile] = []
     base = 0
-    for given in request.inputs:
-        try:
-            size = given.path.stat().st_size
-        except OSError as error:
-            raise DataError(f"Cannot read {given.path}: {error.strerror}.") from error
-        first = offset_after(given.path, request.config.skip_first)
-        files.append(
-            InputFile(
-                path=str(given.path), size=size, base=base, first=first, graded=given.graded, schema=given.schema
-            )
-        )
-        base += size
+    for number, given in enumerate(request.inputs):
+        path = given.path
+        if given.rows is not None:
+            path = work / f"input-{number}"
+            write_rows(path, given.rows())
+        files.append(_input_file(path, given, base, request.config.skip_first))
+        base += files[-1].size
+    overlap = Overlap(ngram=request.ngram, share=request.share)
+    if request.compared:
+        write_rows(work / "compared", ({"text": text} for one in request.compared for text in one.texts()))
+        overlap = msgspec.structs.replace(overlap, files=(str(work / "compared"),))
     return BuildJob(
         config=request.config,
         recipe_name=request.recipe,
         inputs=tuple(files),
         work=str(work),
         partitions=partitions_for(base),
-        overlap=request.overlap,
+        overlap=overlap,
+    )
+
+
+def _input_file(path: Path, given: Given, base: int, skipped: int) -> InputFile:
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise DataError(f"Cannot read {path}: {error.strerror}.") from error
+    return InputFile(
+        path=str(path),
+        shown=str(given.path),
+        size=size,
+        base=base,
+        first=offset_after(path, skipped),
+        graded=given.graded,
+        schema=given.schema,
     )
 
 
@@ -142,7 +173,7 @@ def _built(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
     for chunk in chunks:
         job.chunk_file(chunk.number).unlink()
     counts = merged(parts)
-    card = Card.of(job, read, counts, names=active(job), compared=request.compared)
+    card = Card.of(job, read, counts, names=active(job), compared=[one.name for one in request.compared])
     card.inputs = [_described(given) for given in request.inputs]
     if not counts.kept:
         raise DataError(_nothing_left(card))
@@ -236,13 +267,9 @@ def _clear(work: Path) -> None:
 
 def preview(request: BuildRequest, count: int) -> Sequence[bytes]:
     """The first lines that the chain lets through, in order of reading. Raises as `build`."""
-    import tempfile
-
-    from newskills.train.data.chunks import ChunkWorker, records
-    from newskills.train.data.segments import read_bucket
-
     with tempfile.TemporaryDirectory(prefix="newskills-") as folder:
-        job = msgspec.structs.replace(make_job(request, Path(folder)), partitions=1)
+        short = msgspec.structs.replace(request, inputs=tuple(map(_begin_of, request.inputs)))
+        job = msgspec.structs.replace(make_job(short, Path(folder)), partitions=1)
         lines: list[bytes] = []
         worker = ChunkWorker(job)
         for chunk in chunks_of(job):
@@ -253,3 +280,10 @@ def preview(request: BuildRequest, count: int) -> Sequence[bytes]:
             if len(lines) >= count:
                 break
         return lines[:count]
+
+
+def _begin_of(given: Given) -> Given:
+    """Of a file that is no JSONL, the first rows."""
+    if (rows := given.rows) is None:
+        return given
+    return msgspec.structs.replace(given, rows=lambda: islice(rows(), _PREVIEWED))

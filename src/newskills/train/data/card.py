@@ -104,7 +104,7 @@ class Card(Struct, kw_only=True):
             rows_kept=counts.kept,
             problems=counts.problems,
             compared_with=list(compared),
-            overlap=job.overlap if compared else None,
+            overlap=Overlap(ngram=job.overlap.ngram, share=job.overlap.share) if compared else None,
         )
 
 

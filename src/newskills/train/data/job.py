@@ -15,13 +15,15 @@ MOST_PARTITIONS = 4096
 
 
 class InputFile(Struct, frozen=True, kw_only=True):
-    """A JSONL file. `base`: bytes of the files before it, so that `base + offset` is a line's place among all.
+    """A JSONL file, called `shown` in messages.
 
-    `first`: byte offset of the first line that is read; `graded`: its rows need a verdict; `schema`: the published
-    data set whose fields it has, empty for rows that have the fields already.
+    `base`: bytes of the files before it, so that `base + offset` is a line's place among all; `first`: byte offset of
+    the first line that is read; `graded`: its rows need a verdict; `schema`: the published data set whose fields it
+    has, empty for rows that have the fields already.
     """
 
     path: str
+    shown: str
     size: int
     base: int
     first: int = 0

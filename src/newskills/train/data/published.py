@@ -19,7 +19,6 @@ from newskills.base.records import Row
 from newskills.base.registry import fold
 from newskills.train.data.filters.solutions import boxed_answer
 
-
 _TRAIN: Mapping[str, str] = MappingProxyType({"train": "default/train"})
 
 

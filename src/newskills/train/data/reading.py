@@ -76,7 +76,7 @@ class Reader:
             try:
                 row = self._decode(line)
             except (msgspec.MsgspecError, UnicodeDecodeError):
-                row = decode_row(line, Path(file.path), line_number(Path(file.path), offset))
+                row = decode_row(line, Path(file.shown), line_number(Path(file.path), offset))
             mapped = self._mapped(row, schema, file, offset)
             if mapped is None:
                 continue
@@ -88,7 +88,7 @@ class Reader:
             if self._kept is not None:
                 row = {key: value for key, value in row.items() if key in self._kept}
             if named:
-                row["filename"] = file.path
+                row["filename"] = file.shown
             yield Line(offset, row)
 
     def _mapped(self, row: Row, schema: Schema | None, file: InputFile, offset: int) -> Row | None:
@@ -100,10 +100,9 @@ class Reader:
         try:
             mapped = schema.row(row)
         except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
-            where = f"{file.path}, line {line_number(Path(file.path), offset)}"
             raise DataError(
-                f"{where}: this is no row of {schema.name} ({type(error).__name__}: {error}); it has the fields "
-                f"{', '.join(sorted(row))}."
+                f"{_place(file, offset)}: this is no row of {schema.name} ({type(error).__name__}: {error}); "
+                f"it has the fields {', '.join(sorted(row))}."
             ) from error
         if mapped is None:
             self.left_out[UNFIT] += 1
@@ -134,7 +133,6 @@ class Reader:
             return
         wrong = config.input_key if type(row.get(config.input_key)) is not str else config.output_key
         option = "input_key" if wrong == config.input_key else "output_key"
-        where = f"{file.path}, line {line_number(Path(file.path), offset)}"
         keys = sorted(row)
         state = f"is no text but {type(row[wrong]).__name__}" if wrong in row else "is missing"
         published = resembling(row)
@@ -143,10 +141,14 @@ class Reader:
         else:
             hint = f"Name the right field: ++{option}=FIELD."
         raise DataError(
-            f"{where}: the field '{wrong}' {state}; the row has {', '.join(keys)}"
+            f"{_place(file, offset)}: the field '{wrong}' {state}; the row has {', '.join(keys)}"
             f"{suggest(str(wrong), keys) if wrong not in row and not published else '.'}",
             hint=hint,
         )
+
+
+def _place(file: InputFile, offset: int) -> str:
+    return f"{file.shown}, line {line_number(Path(file.path), offset)}"
 
 
 def lines_of(path: Path, chunk: Chunk) -> Iterator[tuple[int, bytes]]:
