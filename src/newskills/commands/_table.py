@@ -25,6 +25,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "robust_eval": "evaluate a model with many wordings of the prompts",
         "retrieve_similar": "find similar problems, before a check for contamination",
         "grade": "verdicts for any JSONL file of answers",
+        "prepare_training_data": "build training data: filter, deduplicate, decontaminate, sample",
         "run_cmd": "run a command of your own, here or on a cluster",
         "plan": "show what a command would submit: jobs, scripts, settings",
         "rehearse": "run a command's whole pipeline here, small, before a cluster is touched",
@@ -86,6 +87,6 @@ def overview() -> str:
     """The page of `ns --help`."""
     lines = ["usage: ns COMMAND [--options] [++key=value …]", ""]
     for title, commands in GROUPS.items():
-        lines += [f"{title}:", *(f"  {name:<21}{summary}" for name, summary in commands.items()), ""]
+        lines += [f"{title}:", *(f"  {name:<23}{summary}" for name, summary in commands.items()), ""]
     lines += ["ns COMMAND --help shows its options and all ++ keys; --explain shows where each value comes from."]
     return "\n".join(lines) + "\n"
