@@ -38,6 +38,7 @@ LINES = {
     ),
     "validate": ("ns validate ./sums.py --data_dir=ready", "ready/own-sums"),
     "grade": ("ns grade --input_files in.jsonl --output_file graded.jsonl ++timeout=3", "graded.jsonl"),
+    "swe_bench": ("ns swe_bench export in.jsonl --output_file=predictions.jsonl", "predictions.jsonl"),
     "run_cmd": ("ns run_cmd touch made", "touch made"),
     "merge_chunks": ("ns merge_chunks all.jsonl in.jsonl in.jsonl", "20 rows"),
     "cancel": ("ns cancel long", "nothing is cancelled"),

@@ -25,6 +25,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "robust_eval": "evaluate a model with many wordings of the prompts",
         "retrieve_similar": "find similar problems, before a check for contamination",
         "grade": "verdicts for any JSONL file of answers",
+        "swe_bench": "patches for the harness of SWE-bench, and its verdicts",
         "prepare_training_data": "build training data: filter, deduplicate, decontaminate, sample",
         "run_cmd": "run a command of your own, here or on a cluster",
         "plan": "show what a command would submit: jobs, scripts, settings",

@@ -134,7 +134,8 @@ BENCHMARKS = (
         homepage="https://livecodebenchpro.com",
         traps=(
             "The tests (15 GB) are a data set of their own, "
-            "https://huggingface.co/datasets/QAQAQAQAQ/LiveCodeBench-Pro-Testcase: give its folder of <problem_id>.zip as ++eval_config.test_dir; without it answers are unscored.",
+            "https://huggingface.co/datasets/QAQAQAQAQ/LiveCodeBench-Pro-Testcase: give its "
+            "folder of <problem_id>.zip as ++eval_config.test_dir; without it answers are unscored.",
             "Checkers are made with testlib.h, which is not ours to bring: ++eval_config.testlib=FILE.",
             "Interactive problems are unscored.",
         ),

@@ -91,7 +91,10 @@ def _benchmark(
     )
 
 
-_TRAP = "Agents and the tests run in containers outside of newskills: it prepares the data and counts the reports."
+_TRAP = (
+    "Agents run outside of newskills. `ns swe_bench grade` judges their patches by the package swebench, in "
+    "containers; `export` and `report` do so where the harness runs elsewhere."
+)
 
 BENCHMARKS = (
     _benchmark(
