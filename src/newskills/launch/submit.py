@@ -25,6 +25,7 @@ Say = Callable[[str], None]
 
 class SubmitOptions(Struct, frozen=True, kw_only=True):
     """log_dir                   folder of logs, one folder in it for each job; None: in the jobs' own folders
+    job_folder                of the jobs; None: a new one below the job folder of the cluster
     reuse_code_exp            the package of that experiment, instead of the current commit
     skip_hf_home_check        None: what the cluster config says
     allow_missing_dependency  go without waiting for an experiment that nobody knows
@@ -33,6 +34,7 @@ class SubmitOptions(Struct, frozen=True, kw_only=True):
     """
 
     log_dir: str | None = None
+    job_folder: str | None = None
     dry_run: bool = False
     reuse_code_exp: str | None = None
     skip_hf_home_check: bool | None = None
@@ -73,7 +75,7 @@ def submit(
     desk = _Desk(cluster, environ, options, say, shell_of(cluster, environ), Records(environ), root)
     code, files = _code(desk)
     stamp = new_stamp()
-    folder = options.folder or f"{root}/{pipeline.name}/{stamp}"
+    folder = options.job_folder or f"{root}/{pipeline.name}/{stamp}"
     site = site_of(cluster, environ, name=pipeline.name, folder=folder, code=code.path, log_dir=options.log_dir)
     executor = make_executor(site)
     outside = _outside(pipeline, desk, executor)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client that evaluates one task, and what it leaves in the task's run directory.
+
+`<folder>/artifacts` holds what `ns eval` writes and results.yml; `<folder>/logs` has stage.pre-start, stage.running and
+stage.exit (time, exit code) beside the logs, under the names that NVIDIA's launcher gives them.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import Command, Ref, Script, Word
+from newskills.interop.config import CompiledConfig, Task
+from newskills.interop.deployments.environment import Environment
+from newskills.interop.deployments.place import mounts_of
+from newskills.interop.tasks import eval_call
+from newskills.launch.cluster import ClusterConfig, image_of, python_of
+from newskills.launch.mounts import CODE
+
+CLIENT = "client"
+DATASETS = "/datasets"
+ROUTES = ("/chat/completions", "/completions", "/responses")
+
+_BEGIN = """\
+logs=@LOGS@
+mkdir -p -- "$logs" && rm -f -- "$logs"/stage.*
+date -u +%FT%TZ >"$logs/stage.pre-start"
+ln -sfn -- client.log "$logs/client_stdout.log"
+ln -sfn -- server.log "$logs/server_stdout.log"
+ln -sfn -- job.log "$logs/stdout.log"
+ln -sfn -- job.sh "${logs%/*}/run.sh"
+"""
+"""Runs before the client waits for its server."""
+_WORK = """\
+logs=$1 prepare=("${@:3:$2}")
+shift $(($2 + 2))
+finish=("${@:2:$1}")
+shift $(($1 + 1))
+trap : TERM INT # the work gets them, too; this shell still has to say how it ended
+trap 'code=$?; printf "%s %s\\n" "$(date -u +%FT%TZ)" "$code" >"$logs/stage.exit"' EXIT
+date -u +%FT%TZ >"$logs/stage.running"
+begin() {
+    set -e
+    @BEFORE@
+    set +e
+}
+begin
+"${prepare[@]}" && "$@" && "${finish[@]}"
+code=$?
+@AFTER@
+exit "$code"
+"""
+
+
+def client_command(
+    compiled: CompiledConfig,
+    task: Task,
+    cluster: ClusterConfig,
+    folder: str,
+    *,
+    server: str | None,
+    env: Environment,
+) -> Command:
+    """`server`: the command whose address it asks; None: `target.api_endpoint`. Raises ConfigError."""
+    image = task.container or (compiled.profile.container_image if compiled.profile else None)
+    contained = image_of(cluster, image) is not None
+    key = compiled.target.api_key_name if server is None else None
+    call = eval_call(task, model=_model(compiled, server), key_name=key, output_dir=f"{folder}/artifacts")
+    python = python_of(cluster, image if contained else None)
+    evaluate = (call.evaluate[0], "--cluster=none", *call.evaluate[1:])
+    prepare = (python, "-m", "newskills", call.prepare[0], "--cluster=none", *call.prepare[1:])
+    finish = (python, "-m", "newskills.interop.artifacts", f"{folder}/artifacts", "--", "ns", *call.evaluate)
+    counted = (f"{folder}/logs", str(len(prepare)), *prepare, str(len(finish)), *finish)
+    work: tuple[Word, ...] = (python, "-m", "newskills", *evaluate, _address(compiled, task, server))
+    return Command(
+        name=CLIENT,
+        script=Script(
+            argv=("bash", "-c", _text(compiled, task, env), "bash", *counted, *work),
+            env={**env.plain, **_dataset(task, contained=contained)},
+            secrets=tuple(dict.fromkeys([*env.secrets, *([key] if key else [])])),
+            setup=_BEGIN.replace("@LOGS@", shlex.quote(f"{folder}/logs")),
+        ),
+        container=image,
+        mounts=tuple(_mounts(compiled, task)) if contained else None,
+        workdir=CODE if contained else None,
+    )
+
+
+def _text(compiled: CompiledConfig, task: Task, env: Environment) -> str:
+    startup = compiled.profile.startup_commands if compiled.profile else ()
+    before = "\n".join(text for text in (*startup, env.exports(), task.pre_cmd) if text.strip())
+    return _WORK.replace("    @BEFORE@\n", f"{before or ':'}\n").replace("@AFTER@", task.post_cmd or ":")
+
+
+def _model(compiled: CompiledConfig, server: str | None) -> str:
+    deployment = compiled.deployment
+    if server is None:
+        return compiled.target.model_id
+    name = deployment.served_model_name or deployment.hf_model_handle or deployment.checkpoint_path
+    if not name:
+        raise ConfigError("deployment: under which name is the model served?", hint="Add served_model_name: NAME.")
+    return name
+
+
+def _address(compiled: CompiledConfig, task: Task, server: str | None) -> Word:
+    """What clients append `/chat/completions` to: the launcher's configurations name the whole route."""
+    if server is None:
+        return f"--server_address={_base(compiled.target.url)}"
+    route = compiled.deployment.completions if task.endpoint_type == "completions" else compiled.deployment.chat
+    return Ref(server, "address", "--server_address=", _base(route))
+
+
+def _base(url: str) -> str:
+    url = url.rstrip("/")
+    return next((url.removesuffix(route) for route in ROUTES if url.endswith(route)), url)
+
+
+def _dataset(task: Task, *, contained: bool) -> dict[str, Word]:
+    if not task.dataset_dir:
+        return {}
+    place = (task.dataset_mount_path or DATASETS) if contained else task.dataset_dir
+    return {"NEMO_EVALUATOR_DATASET_DIR": place}
+
+
+def _mounts(compiled: CompiledConfig, task: Task) -> list[str]:
+    mounts = mounts_of(compiled.execution.evaluation_mounts, compiled)
+    if task.dataset_dir:
+        mounts.append(f"{task.dataset_dir}:{task.dataset_mount_path or DATASETS}:ro")
+    return mounts

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the jobs of a configuration run: the cluster that execution section and profile describe, and its hardware."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import HardwareConfig
+from newskills.interop.config import CompiledConfig, Execution
+from newskills.launch.cluster import ClusterConfig, SshTunnel
+from newskills.launch.times import seconds_of
+
+MOST_COPIES = 4
+"""Jobs that wait to go on where the time limit stops a task; `ns resume` submits further ones."""
+_GRES = re.compile(r"gpu(?::[^:,()]+)?:(\d+)\Z", re.ASCII)
+
+
+def cluster_of(compiled: CompiledConfig) -> ClusterConfig:
+    """The cluster config. Raises ConfigError for an executor that newskills has not."""
+    execution, profile = compiled.execution, compiled.profile
+    names = list(profile.env_vars) if profile else []
+    if compiled.mode == "local" or execution.type == "local":
+        images = any(image.path != "execution.proxy.image" for image in compiled.images())
+        return ClusterConfig(
+            executor="local" if images else "none",
+            name=profile.name if profile else "local",
+            env_vars=names,
+            skip_hf_home_check=True,
+        )
+    if execution.type != "slurm":
+        raise ConfigError(
+            f"execution.type '{execution.type}' is no place where newskills can run tasks.",
+            hint="It is local or slurm.",
+        )
+    folder = (profile.remote_job_dir if profile else None) or execution.output_dir
+    return ClusterConfig(
+        executor="slurm",
+        name=profile.name if profile else execution.hostname or "slurm",
+        account=execution.account or (profile.account if profile else None),
+        partition=execution.partition or (profile.partition if profile else None),
+        env_vars=names,
+        default_timeout=execution.walltime or (profile.time if profile else "04:00:00"),
+        job_dir=folder,
+        skip_hf_home_check=True,
+        ssh_tunnel=_tunnel(compiled),
+    )
+
+
+def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
+    """Of one instance of the deployment; without one, of the client: no GPUs, in the partition for such jobs."""
+    execution, deployment = compiled.execution, compiled.deployment
+    kwargs: dict[str, Any] = dict(execution.sbatch)
+    if comment := (compiled.config.get("execution") or {}).get("sbatch_comment"):
+        kwargs.setdefault("comment", comment)
+    if compiled.mode == "local" or execution.type == "local":
+        width = deployment.tensor_parallel_size * deployment.pipeline_parallel_size * deployment.data_parallel_size
+        gpus = width if deployment.image and deployment.type not in ("none", "generic") else 0
+        return HardwareConfig(num_gpus=gpus)
+    served = deployment.type != "none"
+    gres = execution.gres if served else None
+    gpus = _gpus(gres) if gres else 0
+    if gres and not gpus:
+        kwargs.setdefault("gres", gres)
+    elif gres and gres.count(":") > 1:
+        kwargs |= {"gpus-per-node": None, "gres": gres}
+    partition = execution.partition if served else execution.cpu_partition or execution.partition
+    return HardwareConfig(
+        num_nodes=_nodes(execution) if served else 1,
+        num_gpus=gpus,
+        num_tasks=execution.ntasks_per_node,
+        partition=partition or None,
+        account=execution.account,
+        time_limit=execution.walltime,
+        sbatch_kwargs={key.replace("_", "-"): value for key, value in kwargs.items() if value is not None},
+    )
+
+
+def copies_of(execution: Execution) -> int:
+    """Further jobs in the chain of a task, for what `max_walltime` allows beyond `walltime`. Raises ConfigError."""
+    if execution.type != "slurm" or not execution.walltime or not execution.max_walltime:
+        return 0
+    return min(MOST_COPIES, max(0, -(-seconds_of(execution.max_walltime) // seconds_of(execution.walltime)) - 1))
+
+
+def output_dir(compiled: CompiledConfig) -> str:
+    """Absolute, as the machine sees it on which the tasks run. Raises ConfigError."""
+    folder = compiled.execution.output_dir
+    if compiled.mode == "local" or not _tunnel(compiled):
+        return str(Path(folder).expanduser().absolute())
+    if not folder.startswith("/"):
+        raise ConfigError(f"execution.output_dir must be an absolute path of the cluster, not '{folder}'.")
+    return folder.rstrip("/")
+
+
+def mounts_of(mounts: Mapping[str, str], compiled: CompiledConfig) -> list[str]:
+    """`source:target[:ro]` of a section's mounts, and of the profile's."""
+    own = [f"{source}:{target}" for source, target in mounts.items()]
+    return [*own, *(compiled.profile.mounts if compiled.profile else ())]
+
+
+def _tunnel(compiled: CompiledConfig) -> SshTunnel | None:
+    """How to reach the machine that submits; None: it is this one."""
+    execution, profile = compiled.execution, compiled.profile
+    if profile is not None and profile.tunnel == "local":
+        return None
+    host = (profile.host if profile else None) or execution.hostname
+    if not host or host in ("localhost", "127.0.0.1"):
+        return None
+    user = (profile.user if profile else None) or execution.username
+    identity = str(Path(profile.identity).expanduser()) if profile and profile.identity else None
+    return SshTunnel(host=host, user=user or None, identity=identity)
+
+
+def _nodes(execution: Execution) -> int:
+    """Of one instance. Raises ConfigError."""
+    if execution.num_instances < 1 or execution.num_nodes % execution.num_instances:
+        raise ConfigError(
+            f"execution.num_nodes {execution.num_nodes} cannot be shared by {execution.num_instances} instances.",
+            hint="Choose a num_nodes that num_instances divides.",
+        )
+    return execution.num_nodes // execution.num_instances
+
+
+def _gpus(gres: str) -> int:
+    found = _GRES.match(gres)
+    return int(found[1]) if found else 0

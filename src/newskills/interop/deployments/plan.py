@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pipeline of an invocation: a job for each task, and one that exports the results of all."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline
+from newskills.interop.config import CompiledConfig, Task
+from newskills.interop.deployments.balancer import proxy_script
+from newskills.interop.deployments.clients import client_command
+from newskills.interop.deployments.environment import Variables
+from newskills.interop.deployments.place import cluster_of, copies_of, hardware_of, output_dir
+from newskills.interop.deployments.servers import server_command
+from newskills.interop.export_jobs import export_job
+from newskills.launch.cluster import ClusterConfig, python_of
+
+SERVER, PROXY = "server", "proxy"
+TRUST = "NEMO_EVALUATOR_TRUST_PRE_CMD"
+"""Set to 1 by who has read the shell commands that tasks of a configuration bring along."""
+
+
+class Planned(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """What to submit. environ: of the submitting process, with the values of all secrets; it is never written down.
+
+    folder  `<output_dir>/<time>-<invocation>`; the run directory of a task is `<folder>/<job's name>`
+    """
+
+    invocation: str
+    pipeline: Pipeline
+    cluster: ClusterConfig
+    folder: str
+    environ: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return f"Planned(invocation={self.invocation!r}, folder={self.folder!r})"
+
+
+def plan_invocation(
+    compiled: CompiledConfig, invocation: str, environ: Mapping[str, str], when: datetime.datetime | None = None
+) -> Planned:
+    """Raises ConfigError. `when`: the local time that the folder's name says; None: now."""
+    foreign = [task.name for task in compiled.tasks if task.benchmark is None]
+    if foreign:
+        raise ConfigError(
+            f"newskills has no benchmark for {', '.join(foreign)}.",
+            hint="Such tasks run where nemo-evaluator-launcher is installed: pip install nemo-evaluator-launcher",
+        )
+    when = when or datetime.datetime.now()
+    folder = f"{output_dir(compiled)}/{when:%Y%m%d_%H%M%S}-{invocation}"
+    variables = Variables(environ)
+    if compiled.profile:
+        variables.environ.update(compiled.profile.env_vars)
+    cluster = cluster_of(compiled)
+    untrusted = [task.name for task in compiled.tasks if task.pre_cmd or task.post_cmd]
+    if untrusted and environ.get(TRUST) != "1":
+        raise ConfigError(
+            f"Tasks have shell commands of their own (pre_cmd, post_cmd): {', '.join(untrusted)}.",
+            hint=f"Read them, then say that you trust them: export {TRUST}=1",
+        )
+    jobs: list[Job] = []
+    for task in compiled.tasks:
+        after = (jobs[-1].name,) if jobs and _one_by_one(compiled) else ()
+        jobs.append(_job(compiled, task, cluster, f"{folder}/{task.folder}", variables, after))
+    if compiled.execution.auto_export:
+        jobs.append(export_job(compiled, invocation, cluster, folder, jobs, variables))
+    return Planned(
+        invocation=invocation,
+        pipeline=Pipeline(name=f"evaluate-{invocation}", jobs=tuple(jobs)),
+        cluster=cluster,
+        folder=folder,
+        environ=variables.environ,
+    )
+
+
+def _one_by_one(compiled: CompiledConfig) -> bool:
+    return compiled.execution.type != "slurm" and compiled.execution.mode == "sequential"
+
+
+def _job(
+    compiled: CompiledConfig,
+    task: Task,
+    cluster: ClusterConfig,
+    folder: str,
+    variables: Variables,
+    after: tuple[str, ...],
+) -> Job:
+    hardware = hardware_of(compiled)
+    groups = _servers(compiled, cluster, hardware, variables)
+    names = [command.name for commands in groups for command in commands]
+    env = variables.of(task.env, f"Task {task.name}")
+    asked = names[0] if names else None
+    if len(names) > 1:
+        groups[0].append(_proxy(compiled, cluster, names))
+        asked = PROXY
+    client = client_command(compiled, task, cluster, folder, server=asked, env=env)
+    groups = groups or [[]]
+    groups[0].append(client)
+    return Job(
+        name=task.folder,
+        groups=tuple(
+            CommandGroup(name=f"group-{number}", commands=tuple(commands), hardware=hardware)
+            for number, commands in enumerate(groups)
+        ),
+        depends_on=after,
+        copies=copies_of(compiled.execution) if cluster.executor == "slurm" else 0,
+    )
+
+
+def _servers(
+    compiled: CompiledConfig, cluster: ClusterConfig, hardware: HardwareConfig, variables: Variables
+) -> list[list[Command]]:
+    """Commands of each group of nodes: one instance in each."""
+    if compiled.deployment.type == "none":
+        return []
+    env = variables.of(compiled.deployment.env, "deployment")
+    count = compiled.execution.num_instances if cluster.executor == "slurm" else 1
+    names = [SERVER] if count == 1 else [f"{SERVER}-{number}" for number in range(count)]
+    return [[server_command(compiled, cluster, name, nodes=hardware.num_nodes, env=env)] for name in names]
+
+
+def _proxy(compiled: CompiledConfig, cluster: ClusterConfig, names: list[str]) -> Command:
+    image = compiled.execution.proxy_image
+    python = python_of(cluster, None)
+    script = proxy_script(PROXY, names, compiled.deployment.health, python=python, image=image)
+    return Command(name=PROXY, script=script, container=image, role="server", mounts=() if image else None)

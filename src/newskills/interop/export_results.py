@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of an invocation to where people look at them: Weights & Biases, MLflow, local JSON or CSV.
+
+Add a destination: a file in `exporters/` with `export(results, settings, environ, say)`, and a row in `DESTINATIONS`.
+Scores are called as in NeMo Evaluator: `aime25_pass@1[avg-of-8]_symbolic_correct`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from newskills.base.errors import DataError, NewskillsError
+from newskills.base.records import Row
+from newskills.base.registry import Registry
+from newskills.interop.artifacts import flattened
+from newskills.interop.results_yml import task_results
+
+Say = Callable[[str], None]
+
+DESTINATIONS = Registry(
+    "destination",
+    {
+        "wandb": "newskills.interop.exporters.wandb_runs:export",
+        "mlflow": "newskills.interop.exporters.mlflow_runs:export",
+        "local": "newskills.interop.exporters.local:export",
+    },
+    group="newskills.exporters",
+)
+HARNESS = "newskills"
+
+
+class Finished(Struct, frozen=True, kw_only=True):
+    """A task that has been run. id: `<invocation>.<i>`; folder: its run directory, with `artifacts/` in it."""
+
+    id: str
+    task: str
+    benchmark: str
+    folder: str
+    container: str = ""
+    model: str = ""
+
+
+class ExportPlan(Struct, frozen=True, kw_only=True):
+    """What to export: `settings` has a section for each destination (`export.*` of the configuration)."""
+
+    invocation: str
+    executor: str
+    destinations: tuple[str, ...] = ()
+    settings: dict[str, Row] = {}
+    jobs: tuple[Finished, ...] = ()
+
+
+class Results(Struct, frozen=True, kw_only=True):
+    """The scores of one task, by their flat names."""
+
+    invocation: str
+    executor: str
+    job: Finished
+    scores: dict[str, float]
+
+    @property
+    def artifacts(self) -> Path:
+        return Path(self.job.folder, "artifacts")
+
+    @property
+    def harness(self) -> str:
+        """`harness.task` names one; else it is newskills."""
+        harness, dot, _ = self.job.task.partition(".")
+        return harness if dot and "/" not in harness and harness else HARNESS
+
+
+def collect(plan: ExportPlan, say: Say = lambda text: None) -> list[Results]:
+    """Of the tasks that have scores; `say` hears of the others. Raises DataError where none has."""
+    found = []
+    for job in plan.jobs:
+        try:
+            scores = flattened(task_results(Path(job.folder, "artifacts")))
+        except DataError as error:
+            say(f"{job.id} ({job.task}) is left out: {error}")
+            continue
+        found.append(Results(invocation=plan.invocation, executor=plan.executor, job=job, scores=scores))
+    if not found:
+        raise DataError(f"Invocation {plan.invocation} has no results to export yet.")
+    return found
+
+
+def export_results(plan: ExportPlan, environ: Mapping[str, str], say: Say) -> int:
+    """To all destinations; returns how many failed, of which `say` hears. Raises DataError, UnknownNameError."""
+    results = collect(plan, say)
+    failed = 0
+    for name in plan.destinations:
+        export = DESTINATIONS.get(name)
+        try:
+            export(results, plan.settings.get(name, {}), environ, say)
+        except NewskillsError as error:
+            failed += 1
+            say(f"export to {name} failed: {error}")
+    return failed
+
+
+def chosen(scores: Mapping[str, float], wanted: Sequence[str]) -> dict[str, float]:
+    """Those whose name has one of `wanted` in it; all where nothing is wanted (`log_metrics`)."""
+    return {name: value for name, value in scores.items() if not wanted or any(one in name for one in wanted)}

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of Weights & Biases: one for each task, or one for the invocation (`log_mode: multi_task`).
+
+`export.wandb`: entity, project, log_mode, name, group, job_type, tags, description, extra_metadata, log_metrics,
+log_artifacts. Ids of runs are made of the invocation, so that exporting again goes on with the same run. The key is
+read by wandb from WANDB_API_KEY or its own login; WANDB_MODE=offline writes below WANDB_DIR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from newskills.base.errors import AuthError, ConfigError, NewskillsError
+from newskills.base.records import Row
+from newskills.interop.export_results import Results, Say, chosen
+from newskills.interop.wandb_login import found_login
+
+MODES = ("per_task", "multi_task")
+UPLOADED = ("results.yml", "metrics.json", "metrics-extended.json")
+
+
+def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str], say: Say) -> None:
+    """Raises ConfigError (no wandb, no project), AuthError, NewskillsError for what the service says."""
+    if find_spec("wandb") is None:
+        raise ConfigError("W&B needs the package wandb.", hint="Run: pip install 'newskills[wandb]'")
+    mode = settings.get("log_mode") or MODES[0]
+    if mode not in MODES:
+        raise ConfigError(f"export.wandb.log_mode is {' or '.join(MODES)}, not '{mode}'.")
+    if environ.get("WANDB_MODE") not in ("offline", "disabled") and not found_login(environ):
+        raise AuthError("There is no key for Weights & Biases.", hint="Run wandb login, or set WANDB_API_KEY.")
+    given = {key: settings.get(key) or environ.get(f"WANDB_{key.upper()}") for key in ("project", "entity")}
+    if not given["project"]:
+        raise ConfigError(
+            "Which W&B project? There is no export.wandb.project.",
+            hint='Add [wandb] project = "NAME" to env.toml, or export: {wandb: {project: NAME}}.',
+        )
+    groups = [results] if mode == "multi_task" else [[one] for one in results]
+    for group in groups:
+        say(_run(group, settings, {key: value for key, value in given.items() if value}, several=mode == MODES[1]))
+
+
+def _run(results: Sequence[Results], settings: Row, given: Row, *, several: bool) -> str:
+    import wandb
+
+    first = results[0]
+    name = f"eval-{first.invocation}" + ("" if several else f"-{first.job.task}")
+    config: Row = {"invocation_id": first.invocation, "executor": first.executor}
+    if several:
+        config |= {"benchmarks": [one.job.benchmark for one in results]}
+        config |= {"harnesses": sorted({one.harness for one in results})}
+    else:
+        config |= {"job_id": first.job.id, "harness": first.harness, "benchmark": first.job.benchmark}
+    options = {
+        **given,
+        "name": settings.get("name") or name,
+        "group": settings.get("group") or first.invocation,
+        "job_type": settings.get("job_type") or "evaluation",
+        "tags": settings.get("tags"),
+        "notes": settings.get("description"),
+        "id": settings.get("run_id") or (first.invocation if several else first.job.id.replace(".", "-")),
+        "resume": "allow",
+        "config": {**config, **(settings.get("extra_metadata") or {})},
+    }
+    try:
+        run = wandb.init(**{key: value for key, value in options.items() if value is not None})
+        for one in results:
+            run.summary.update(chosen(one.scores, settings.get("log_metrics") or ()))
+        if settings.get("log_artifacts", True):
+            _upload(run, results, several=several)
+        run.finish()
+    except (wandb.Error, OSError) as error:
+        raise NewskillsError(f"W&B: {error}") from error
+    return f"W&B run {name}: {getattr(run, 'url', None) or 'offline, in ' + str(run.dir)}"
+
+
+def _upload(run: Any, results: Sequence[Results], *, several: bool) -> None:
+    import wandb
+
+    first = results[0]
+    label = first.invocation if several else f"{first.invocation}_{first.job.benchmark}"
+    label = "".join(ch if ch.isalnum() or ch in "._-" else "_" for ch in label)
+    facts = {"invocation_id": first.invocation, **({} if several else {"task": first.job.task})}
+    artifact = wandb.Artifact(label, type="evaluation_result", description="Evaluation results", metadata=facts)
+    for one in results:
+        for name in UPLOADED:
+            if (file := one.artifacts / name).is_file():
+                artifact.add_file(str(file), name=f"{one.harness}.{one.job.benchmark}/artifacts/{name}")
+    run.log_artifact(artifact)

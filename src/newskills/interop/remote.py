@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a compiled configuration to jobs on a cluster: images become files, the jobs are submitted and watched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from msgspec import structs
+
+from newskills.interop.config import CompiledConfig, Image
+from newskills.interop.deployments.place import cluster_of
+from newskills.interop.deployments.plan import Planned
+from newskills.launch.experiments import Experiment
+from newskills.launch.images import is_file
+from newskills.launch.logs import follow_logs
+from newskills.launch.package import PackageOptions
+from newskills.launch.squash import Squash, SquashPlace, plan_squash, squash
+from newskills.launch.ssh import shell_of
+from newskills.launch.states import Watch
+from newskills.launch.submit import SubmitOptions, executor_of, submit
+
+Say = Callable[[str], None]
+
+
+def why_not_squash(compiled: CompiledConfig) -> str:
+    """Why no image is imported; empty: images are."""
+    profile, execution = compiled.profile, compiled.execution
+    if all(is_file(image.reference) for image in compiled.images()):
+        return "no image needs an import"
+    if compiled.mode == "local":
+        return "images are not imported for a run on this machine; --run or --batch imports them"
+    if profile is None or profile.executor != "slurm" or execution.type != "slurm":
+        return "images are imported for executor slurm only"
+    if profile.tunnel != "ssh":
+        return f'images are imported over ssh, and profile [{profile.name}] has no tunnel = "ssh"'
+    missing = [key for key in ("host", "remote_job_dir") if not getattr(profile, key)]
+    if missing:
+        return f"images are not imported: profile [{profile.name}] lacks {' and '.join(missing)}"
+    return ""
+
+
+def squash_plan(compiled: CompiledConfig, environ: Mapping[str, str], *, ask: bool = True) -> list[Squash]:
+    """What becomes of each image; empty where `why_not_squash` says why. Raises ConfigError, RemoteError."""
+    if why_not_squash(compiled):
+        return []
+    place, cluster = _place(compiled), cluster_of(compiled)
+    references = [image.reference for image in compiled.images()]
+    return plan_squash(references, place, shell_of(cluster, environ), force=compiled.force_squash, ask=ask)
+
+
+def squashed(compiled: CompiledConfig, environ: Mapping[str, str], say: Say) -> CompiledConfig:
+    """The configuration with files in place of images, once they are there; `say` hears why where it is not so.
+
+    Raises ConfigError, RemoteError.
+    """
+    if why := why_not_squash(compiled):
+        if compiled.images():
+            say(f"[info] {why}")
+        return compiled
+    plans = squash_plan(compiled, environ)
+    shell = shell_of(cluster_of(compiled), environ)
+    paths = squash(plans, _place(compiled), shell, force=compiled.force_squash, say=say)
+    return with_paths(compiled, paths)
+
+
+def with_paths(compiled: CompiledConfig, paths: Mapping[str, str]) -> CompiledConfig:
+    """`compiled` with `paths` (image → path) in its typed sections and in `config`."""
+
+    def new(image: str | None) -> str | None:
+        return paths.get(image, image) if image else image
+
+    config: Any = compiled.config
+    for image in compiled.images():
+        config = _replaced(config, image, paths.get(image.reference, image.reference))
+    return structs.replace(
+        compiled,
+        config=config,
+        deployment=structs.replace(compiled.deployment, image=new(compiled.deployment.image)),
+        execution=structs.replace(compiled.execution, proxy_image=new(compiled.execution.proxy_image)),
+        tasks=tuple(structs.replace(task, container=new(task.container)) for task in compiled.tasks),
+    )
+
+
+def submit_invocation(planned: Planned, say: Say) -> Experiment:
+    """Submits all jobs or none; run directories are made. Raises NewskillsError."""
+    return submit(
+        planned.pipeline,
+        planned.cluster,
+        planned.environ,
+        SubmitOptions(
+            job_folder=planned.folder,
+            skip_hf_home_check=True,
+            packaging=PackageOptions(allow_uncommitted=True),
+        ),
+        say=say,
+    )
+
+
+def follow_tasks(experiment: Experiment, environ: Mapping[str, str], say: Say) -> None:
+    """Says the lines of all tasks' logs as they are written, until all jobs have ended. Raises RemoteError."""
+    import shlex
+
+    shell = shell_of(experiment.cluster, environ)
+    watch = Watch(experiment.jobs, executor_of(experiment, environ), shell)
+    several = len(experiment.jobs) > 1
+    names = {"client": "client_stdout", "export": "export"}
+    files = [
+        (job.name if several else "", f"{shlex.quote(f'{job.logs}/{names[name]}.lo')}[g]")
+        for job in experiment.jobs
+        for name in job.commands
+        if name in names
+    ]
+    for line in follow_logs(shell, files, watch.over):
+        say(line)
+
+
+def _place(compiled: CompiledConfig) -> SquashPlace:
+    profile = compiled.profile
+    assert profile is not None
+    mode = profile.batch_partition if compiled.mode == "batch" else profile.run_partition
+    return SquashPlace(
+        folder=str(profile.remote_job_dir).rstrip("/"),
+        account=profile.account,
+        partition=profile.build_partition or mode or profile.partition,
+        time_limit=profile.build_time or profile.time,
+        gpus=profile.build_gpus_per_node,
+    )
+
+
+def _replaced(config: Any, image: Image, path: str) -> Any:
+    """A copy of `config` with `path` at the place that `image` names."""
+
+    def walk(node: Any, steps: Iterable[str]) -> Any:
+        step, *rest = steps
+        if isinstance(node, list) and step.isdecimal() and int(step) < len(node):
+            at = int(step)
+            return [*node[:at], walk(node[at], rest) if rest else path, *node[at + 1 :]]
+        if isinstance(node, dict) and step in node:
+            return {**node, step: walk(node[step], rest) if rest else path}
+        return node
+
+    return walk(config, image.path.split("."))
