@@ -186,6 +186,16 @@ def test_the_command(tokenizer: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert isinstance(get_benchmark("ruler.mine.vt", Places(None, tmp_path)), Benchmark)
 
 
+def test_without_a_tokenizer_tokens_are_estimated_rather_too_many(tokenizer: Path, tmp_path: Path) -> None:
+    options = _options(tokenizer, tasks=["niah_single_3", "cwe"])
+    del options["tokenizer_path"]
+    make(tmp_path / "ruler", options, FetchOptions(offline=True))
+    for task in ("niah_single_3", "cwe"):
+        rows = list(read_rows(tmp_path / "ruler" / "tiny" / task / "test.jsonl"))
+        assert all(1000 < row["length"] <= 1450 for row in rows)
+        assert all(2 * len(row["question"].split()) / 3 < row["length"] for row in rows)
+
+
 def test_folders_of_the_second_version(tmp_path: Path) -> None:
     task = tmp_path / "ruler2" / "mine" / "qa_easy"
     task.mkdir(parents=True)

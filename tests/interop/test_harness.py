@@ -46,7 +46,7 @@ def rendered(task: str, params: dict[str, Any] | None = None, endpoint: dict[str
         "config": {"output_dir": "/results", "params": params or {}},
         "target": {"api_endpoint": endpoint or {}},
     }
-    blank = {name: None for name in ("limit_samples", "max_new_tokens", "max_retries", "temperature", "top_p")}
+    blank = dict.fromkeys(("limit_samples", "max_new_tokens", "max_retries", "temperature", "top_p"))
     base = merged({"config": {"params": {**blank, "request_timeout": None}}}, FRAMEWORK["defaults"])
     values = merged(merged(merged(base, TASKS[task]), {"target": {"api_endpoint": ENDPOINT}}), run)
     values["target"]["api_endpoint"].setdefault("api_key_name", None)

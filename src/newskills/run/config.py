@@ -53,6 +53,10 @@ JUDGES = {
     "arena": "arena_judge",
     "turns": "turns_judge",
     "claims": "claims_judge",
+    "comet": "comet_judge",
+    "nvembed": "nvembed_judge",
+    "step": "step_judge",
+    "own": "own_judge",
 }
 """Kind of a judge → its solver."""
 SEARCHING = ("claims_judge",)
@@ -131,6 +135,9 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(description="code executions the prompt speaks of, or [min,max] to draw each sample's number from"),
     ] = None
     override_max_code_executions: Annotated[bool, Meta(description="that number is the limit, too")] = False
+    use_client_parsing: Annotated[
+        bool, Meta(description="accepted where it is false: the server reads the tool calls out of a reply")
+    ] = False
     tool_modules: Annotated[
         tuple[str, ...] | None,
         Meta(description="what the model may call: python, mcp, tavily, exa, module::Class, file.py::function"),
@@ -199,6 +206,8 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             )
 
     def _check_tools(self) -> None:
+        if self.use_client_parsing:
+            raise ValueError("use_client_parsing: tool calls are read by the server here; leave the key out")
         if not self.tool_modules:
             idle = [n for n in ("tool_overrides", "schema_overrides") if getattr(self, n)]
             if idle or fold(self.solver) == TOOLS:

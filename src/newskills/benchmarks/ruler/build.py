@@ -37,6 +37,7 @@ _SQUAD = (
 _HOTPOT = (Source(hf="hotpotqa/hotpot_qa", config="distractor", hf_split="validation"),)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _NAME = re.compile(r"\w[\w-]*")
+_COARSE = re.compile(r"[A-Za-z]{1,4}|[^\sA-Za-z]")
 _MOST_SHRINKING = 200
 
 
@@ -44,8 +45,11 @@ class RulerOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Options of `ns prepare_data ruler` and `ruler2`."""
 
     setup: Annotated[str, Meta(description="name for this tokenizer and length")]
-    tokenizer_path: Annotated[str, Meta(description="folder, tokenizer.json or name on the hub")]
     max_seq_length: Annotated[int, Meta(ge=512, description="tokens of prompt and answer together")]
+    tokenizer_path: Annotated[
+        str,
+        Meta(description="folder, tokenizer.json or name on the hub; none: tokens are estimated, rather too many"),
+    ] = ""
     template_tokens: Annotated[int, Meta(ge=0, description="tokens kept free for the chat template")] = 50
     num_samples: Annotated[int, Meta(ge=1, description="samples of each task")] = 100
     random_seed: int = 42
@@ -91,16 +95,14 @@ def make_family(family: Family, folder: Path, given: Row, fetch: FetchOptions) -
     """`make` for any family of tasks."""
     options = read_config(RulerOptions, given, f"options of {family.name}")
     names = _checked(options, family)
-    from newskills.models.tokenizer import HFTokenizer
-
-    tokenizer = HFTokenizer(options.tokenizer_path)
+    count = _counter(options.tokenizer_path)
     home = folder / options.setup
     fetcher = Fetcher(folder.parent / ".downloads", fetch)
     done, problems = [], []
     for name in names:
         try:
             material, origin = family.material(name, options, fetcher)
-            rows = list(_rows(family, name, options, material, lambda text: len(tokenizer.encode(text))))
+            rows = list(_rows(family, name, options, material, count))
         except DataError as error:
             problems.append(f"{name}: {error.message}")
             continue
@@ -113,6 +115,16 @@ def make_family(family: Family, folder: Path, given: Row, fetch: FetchOptions) -
             hint=f"The others are: ns eval --benchmarks={family.name}.{options.setup}",
         )
     return [f"{family.name}.{options.setup}"]
+
+
+def _counter(tokenizer_path: str) -> Callable[[str], int]:
+    """Text → its tokens; without a tokenizer as many as a coarse one has: four letters, or one of any other sign."""
+    if not tokenizer_path:
+        return lambda text: len(_COARSE.findall(text))
+    from newskills.models.tokenizer import HFTokenizer
+
+    tokenizer = HFTokenizer(tokenizer_path)
+    return lambda text: len(tokenizer.encode(text))
 
 
 def _checked(options: RulerOptions, family: Family) -> list[str]:
