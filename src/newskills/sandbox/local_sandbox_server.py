@@ -10,4 +10,4 @@ import os
 import sys
 
 if __name__ == "__main__":
-    os.execv(sys.executable, [sys.executable, "-m", "newskills", "sandbox", "serve", *sys.argv[1:]])
+    os.execv(sys.executable, [sys.executable, "-m", "newskills", "sandbox", "serve", *sys.argv[1:]])  # noqa: S606 - no shell is wanted
