@@ -68,10 +68,27 @@ def test_a_metric_without_a_grader_of_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("program", "kind", "model"),
+    [
+        ('"judge_step_fn": "nemo_skills.pipeline.judges.comet_judge::make"', "comet", "Unbabel/XCOMET-XXL"),
+        ('"judge_step_fn": "nemo_skills.pipeline.judges.nvembed_judge::make"', "nvembed", "nvidia/NV-Embed-v2"),
+        ('"generation_module": "nemo_skills.inference.llm_math_judge"', "math_judge", ""),
+        ('"generation_module": "./judge.py::Mine"', "own", ""),
+        ('"judge_step_fn": "./judge.py::rule"', "step", "./judge.py::rule"),
+    ],
+)
+def test_judges_with_programs_of_their_own(tmp_path: Path, program: str, kind: str, model: str) -> None:
+    folder = package(tmp_path / "own", MATH + f"JUDGE_PIPELINE_ARGS = {{{program}}}\n")
+    judge = get_benchmark(str(folder)).judge
+    assert judge is not None
+    assert (judge.kind, judge.model) == (kind, model)
+
+
+@pytest.mark.parametrize(
     ("constants", "message"),
     [
         (MATH + 'GENERATION_MODULE = "nemo_skills.inference.eval.nothing"', "cannot run here"),
-        (MATH + 'JUDGE_PIPELINE_ARGS = {"generation_module": "x.y"}', "generation_module in JUDGE_PIPELINE_ARGS"),
+        (MATH + 'JUDGE_PIPELINE_ARGS = {"generation_module": "x.y"}', "x.y in JUDGE_PIPELINE_ARGS"),
         (MATH + 'JUDGE_ARGS = "loose"', "'loose' in JUDGE_ARGS is not of the form"),
         ("IS_BENCHMARK_GROUP = True", "BENCHMARKS is no mapping"),
         (

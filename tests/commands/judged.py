@@ -21,6 +21,10 @@ def rows(split):
     for n in range(10):
         yield {"id": f"s{n}", "problem": f"Add {n} and {n}.", "expected_answer": str(2 * n)}
 
+def make_tasks(exp, expname, benchmark):
+    # as in the reference system, whose pipeline is not here
+    return []
+
 BENCHMARK = Benchmark(
     name="judged-sums", category="math-natural", title="Sums", generate_rows=rows, prompt="generic/math",
     grader="math", metric="math", judge=Judge(),

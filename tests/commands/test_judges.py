@@ -138,12 +138,18 @@ def test_a_judge_that_is_down_stops_the_run_and_the_same_command_goes_on(here, f
         ("--judge_model=x", "none is named"),
         (
             "--judge_type=comet --judge_model=None",
-            "translation quality models (comet) are not part of this version",
+            "judged-sums is not judged by comet: it has no translations",
         ),
-        ("--judge_type=nvembed", "are not part of this version"),
+        ("--judge_type=nvembed", "judged-sums is not judged by nvembed: it has no choices"),
+        ("--judge_step_fn=nemo_skills.pipeline.judges.other::create", "there are those of comet and nvembed"),
+        ("--judge_step_fn=./sums.py", "Name it: FILE.py::FUNCTION"),
+        ("--judge_step_fn=./sums.py::rowz", "did you mean 'rows'"),
+        ("--judge_step_fn=./sums.py::rows --judge_model=x", "leave out --judge_model"),
+        ("--judge_step_fn=./sums.py::make_tasks", "is no judge: it has to take one argument, a list of records"),
+        ("--judge_generation_module=./sums.py --judge_type=llm", "leave out the other options"),
+        ("--judge_generation_module=./gone.py --judge_model=x --judge_server_type=vllm", "There is no file"),
         ("--judge_type=arena", "benchmarks that are judged like this say so themselves"),
         ("--judge_type=arenas", "did you mean 'arena'"),
-        ("--judge_step_fn=x::y", "own steps of judges are not part of this version"),
         ("--judge_pipeline_kwargs='{\"modell\": 1}'", "did you mean 'model'"),
         ("--judge_pipeline_kwargs={", "--judge_pipeline_kwargs: a JSON object is expected"),
         ("--judge_model=x --judge_server_type=vlm", "vlm"),
@@ -373,3 +379,98 @@ def test_generate_judges_any_file(here, fake_server):
     assert len(judge.records) == 1
     assert [row["outcome"] for row in rows_of(here / "gen/output.jsonl")] == ["correct", "correct", "no_answer"]
     assert not any("generation_time" in key for row in rows_of(here / "gen/output.jsonl") for key in row)
+
+
+OWN_JUDGE = '''
+from newskills.base.records import Attempt, Message, Request
+from newskills.solve.chat import ask
+
+class Twice:
+    """Asks for reasons first, then for a verdict."""
+
+    def __init__(self, parts):
+        self.key = parts.chat.generation_key
+
+    def request(self, sample):
+        text = f"Give reasons: {sample.row['problem']} {sample.row['generation']}"
+        return Request(messages=[Message(role="user", content=text)])
+
+    async def solve(self, sample, request, kit):
+        reasons = await ask(kit.models["main"], request)
+        said = [*request.messages, Message(role="assistant", content=reasons.text), Message(role="user", content="So?")]
+        verdict = await ask(kit.models["main"], Request(messages=said))
+        return Attempt(sample_id=sample.id, key=request.key(), fields={self.key: verdict.text, "judge_steps": 2})
+
+SOLVER = Twice
+
+def by_rule(records):
+    return ["Judgement: " + ("Yes" if r["expected_answer"] in r["generation"] else "No") for r in records]
+
+def broken(records):
+    assert not any(r["problem"] == "Add 4 and 4." for r in records), "the judge fell over"
+    return by_rule(records)
+'''
+
+
+def test_a_judge_of_the_users_own(here, fake_server):
+    (here / "mine.py").write_text(OWN_JUDGE)
+    model = fake_server(answering(faults=(Fault(kind="status", status=400, marker="Add 3 and"),)))
+    judge = fake_server(Script(answer=Answer(text="Judgement: Yes")))
+    words = line(
+        model.url,
+        judge.url,
+        "--judge_generation_module=./mine.py ++server.enable_soft_fail=true --accept_lost=20",
+    )
+    done = ns(words, cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert len(judge.records) == 18, "the lost answer is not judged"
+    records = rows_of(here / "out/eval-results/judged-sums/output.jsonl")
+    assert (records[0]["judge_steps"], records[0]["judge_correct"]) == (2, True)
+    assert records[3]["outcome"] == "unscored"
+    again = ns(words, cwd=here)
+    assert again.returncode == 0, again.stderr
+    assert len(judge.records) == 18
+
+
+def test_a_function_judges(here, fake_server):
+    (here / "mine.py").write_text(OWN_JUDGE)
+    model = fake_server(answering())
+    words = (
+        f"ns eval --server_type=vllm --model=fake --server_address={model.url} --output_dir=out --data_dir=data "
+        "--benchmarks=./sums.py --judge_step_fn=./mine.py::by_rule"
+    )
+    done = ns(words, cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert metrics_of(here)["pass@1"]["judge_correct"] == 100.0
+    broken = ns(words.replace("by_rule", "broken").replace("=out", "=other") + " --accept_lost=20", cwd=here)
+    assert broken.returncode == 0, broken.stderr
+    records = rows_of(here / "other/eval-results/judged-sums/output.jsonl")
+    outcomes = [(row["outcome"], row.get("outcome_cause")) for row in records]
+    assert outcomes == [("unscored", "judge") if n == 4 else ("correct", None) for n in range(10)]
+    assert "the judge fell over" in json.dumps(records[4])
+
+
+def test_verdicts_as_json_objects(here, fake_server):
+    model = fake_server(answering())
+    verdict = '{"extracted_final_answer": "x", "reasoning": "Judgement: No", "correct": "%s", "confidence": 80}'
+    judge = fake_server(
+        Script(
+            answer=Answer(
+                kind="table",
+                table={"Add 4 and": "no", "Add 7 and": "perhaps"},
+                template=verdict,
+                text=verdict % "yes",
+            )
+        )
+    )
+    words = line(
+        model.url,
+        judge.url,
+        "--extra_judge_args=++structured_output=HLE_JUDGE_AA --metric_type=hle-aa --accept_lost=20",
+    )
+    done = ns(words, cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert judge.records[0].body["response_format"]["json_schema"]["schema"]["required"][2] == "correct"
+    numbers = metrics_of(here)["pass@1"]
+    assert numbers["judge_correct"] == pytest.approx(100 * 8 / 9)
+    assert "symbolic_correct" not in numbers

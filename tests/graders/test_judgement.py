@@ -17,7 +17,7 @@ ANSWERED = {"generation": "So it is 4.", "predicted_answer": "4"}
         ({**ANSWERED, "judgement": "**Judgement**: no"}, "wrong", "model"),
         ({**ANSWERED, "judgement": "Judgement: Yes? Wait.\nJudgement: No"}, "wrong", "model"),
         ({**ANSWERED, "judgement": "<points>6 out of 7</points>"}, "correct", None),
-        ({**ANSWERED, "judgement": '{"correct": "yes", "reasoning": "Judgement: No", "confidence": 3}'}, "correct", None),
+        ({**ANSWERED, "judgement": '{"correct": "yes", "reasoning": "Judgement: No"}'}, "correct", None),
         ({**ANSWERED, "judgement": '```json\n{"correct": false}\n```'}, "wrong", "model"),
         ({**ANSWERED, "judgement": '<think>{"correct": "no"}</think>\n{"correct": "Yes "}'}, "correct", None),
         ({**ANSWERED, "judgement": '{"correct": "perhaps"}'}, "unscored", "judge"),

@@ -12,6 +12,7 @@ from newskills.base.benchmark import Group, GroupScore
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.registry import load_module
+from newskills.benchmarks.measures import MEASURES, REPLY, measure_of
 from newskills.config.values import parse_value
 from newskills.solve import SOLVERS
 
@@ -26,7 +27,7 @@ _JUDGE_FIELDS = {
     "server_type": "server_type",
     "server_address": "server_address",
 }
-_JUDGE_PROGRAMS = ("generation_module", "judge_step_fn")
+_JUDGE_MODULES = {"llm_math_judge": "math_judge", "generate": "llm"}
 
 
 def changed_fields(constants: Constants, file: Path) -> Row:
@@ -54,23 +55,38 @@ def changed_judge(constants: Constants, file: Path) -> Row | None:
     """The fields of `Judge` that the constants set; None where they speak of no judge.
 
     GPUs, nodes and arguments of a judge's server are given with `--judge_*`. Raises ConfigError for a judge with a
-    program of its own.
+    program of the reference system that is not here.
     """
     pipeline = constants.get("JUDGE_PIPELINE_ARGS") or {}
     if not pipeline and not constants.get("JUDGE_ARGS"):
         return None
-    for key in _JUDGE_PROGRAMS:
-        if pipeline.get(key):
-            raise ConfigError(
-                f"{file}: {key} in JUDGE_PIPELINE_ARGS names a program of the reference system, which cannot run here.",
-                hint="Judge with a prompt (JUDGE_ARGS), or write a grader and name it as eval_type.",
-            )
     args = _words(constants, ("JUDGE_ARGS",), file)
-    fields: Row = {field: str(pipeline[key]) for key, field in _JUDGE_FIELDS.items() if pipeline.get(key)}
+    fields = _judge_program(pipeline, file)
+    fields |= {field: str(pipeline[key]) for key, field in _JUDGE_FIELDS.items() if pipeline.get(key)}
     for key, field in (("prompt_config", "prompt"), ("generation_key", "generation_key"), ("eval_type", "grader")):
         if key in args:
             fields[field] = str(args.pop(key))
-    return {**fields, "defaults": args} if args else fields
+    return {**fields, "defaults": {**fields.get("defaults", {}), **args}} if args else fields
+
+
+def _judge_program(pipeline: Constants, file: Path) -> Row:
+    """The fields of `Judge` for `generation_module` or `judge_step_fn`. Raises ConfigError."""
+    module, step = str(pipeline.get("generation_module") or ""), str(pipeline.get("judge_step_fn") or "")
+    if (kind := measure_of(step)) is not None:
+        judge = MEASURES[kind]
+        return {field: getattr(judge, field) for field in ("kind", "prompt", "grader", "model", "server_type")}
+    if (known := _JUDGE_MODULES.get(module.rpartition(".")[2])) is not None:
+        return {"kind": known}
+    if "::" in module and not module.startswith("nemo_skills."):
+        return {"kind": "own", "defaults": {"solver_config": {"module": module}}}
+    if "::" in step and not step.startswith("nemo_skills."):
+        return {"kind": "step", "prompt": REPLY, "model": step, "server_type": "step"}
+    if module or step:
+        raise ConfigError(
+            f"{file}: {module or step} in JUDGE_PIPELINE_ARGS is a program of the reference system, which is not here.",
+            hint="Judge with a prompt (JUDGE_ARGS), or name a module of your own: file.py::MAKER.",
+        )
+    return {}
 
 
 def load_group(folder: Path, name: str, constants: Constants) -> Group:

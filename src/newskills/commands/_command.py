@@ -18,12 +18,6 @@ if TYPE_CHECKING:
     from newskills.commands._submitting import Prepared
     from newskills.launch.cluster import ClusterConfig
 
-LATER = {
-    "judge_generation_module": "own judge modules are",
-    "judge_step_fn": "own steps of judges are",
-}
-"""Options of the reference system that later versions bring."""
-
 O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
 
 
@@ -59,7 +53,7 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
     def parsed(self, argv: Sequence[str]) -> Parsed[O]:
         """Raises ConfigError, UnknownNameError."""
         keys = tuple(leaves(self.config)) if self.config else ()
-        return parse(self.options, argv, command=self.name, aliases=self.aliases, keys=keys, later=LATER)
+        return parse(self.options, argv, command=self.name, aliases=self.aliases, keys=keys)
 
     def call(self, parsed: Parsed[O]) -> Any:
         """The same from Python. Raises NewskillsError, also where the command would end non-zero."""

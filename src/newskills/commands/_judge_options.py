@@ -26,10 +26,21 @@ class JudgeOptions(WorkOptions, frozen=True, kw_only=True):
     judge_server_container: Annotated[str | None, doc("container image of its server (clusters)", JUDGE)] = None
     judge_container: Annotated[str | None, doc("container image of the judge's client (clusters)", JUDGE)] = None
     judge_type: Annotated[
-        Kind | None, doc("llm: one question per answer; math_judge: none where the texts are equal", JUDGE)
+        Kind | None,
+        doc(
+            "llm: one question per answer; math_judge: none where the texts are equal; comet, nvembed: a trained "
+            "model that runs with the judge (translations; choices)",
+            JUDGE,
+        ),
     ] = None
     judge_generation_type: Annotated[
         Literal["generate", "math_judge"] | None, doc("the same, as older documents have it", JUDGE)
+    ] = None
+    judge_generation_module: Annotated[
+        str | None, doc("a judge of your own: FILE.py or MODULE, with SOLVER or ::MAKER", JUDGE)
+    ] = None
+    judge_step_fn: Annotated[
+        str | None, doc("a function of your own, FILE.py::NAME: records → a text with a verdict for each", JUDGE)
     ] = None
     extra_judge_args: Annotated[str, doc("++ options of the judge, as one text", JUDGE)] = ""
     judge_pipeline_kwargs: Annotated[

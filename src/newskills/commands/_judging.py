@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from newskills.base.benchmark import Judge
 from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.benchmarks.measures import MEASURES, REPLY, measure_of
 from newskills.commands._judge_options import JudgeOptions
 from newskills.commands._model import choose_model, hosting_of
 from newskills.commands._options import WorkOptions
@@ -28,10 +29,6 @@ from newskills.run.config import JUDGES
 from newskills.run.judging import LOGS, Judging
 from newskills.run.plan import BenchmarkRun
 
-LATER = {
-    "comet": "translation quality models (comet)",
-    "nvembed": "judges by embedding similarity (nvembed)",
-}
 SERVER = (
     "model",
     "server_type",
@@ -47,6 +44,7 @@ JOBS = ("server_timeout", "main_container", "installation_command", "dependent_j
 PIPELINE = (*SERVER, *PLACE, *JOBS)
 """Options of the judge's jobs that `--judge_pipeline_kwargs` may change."""
 KIND = "generation_type"
+OWN, STEP = "own", "step"
 EITHER = ("llm", "math_judge")
 """Kinds of judges that may stand in for each other."""
 USUAL = Judge(kind="math_judge")
@@ -110,30 +108,74 @@ def _plan(
 
 def _judge_of(run: BenchmarkRun, options: Options, kind: str | None) -> Judge | None:
     judge = run.benchmark.judge
+    if kind in MEASURES:
+        return _measured(run, options, MEASURES[kind])
     if judge is None and options.judge_all:
         metric = make_metric(options.metric_type or run.benchmark.metric)
         if USUAL.generation_key not in metric.fields:
             notice(f"{run.name} is not judged: its metric knows no judgements")
             return None
         judge = USUAL
-    return replace(judge, kind=kind) if judge is not None and kind and judge.kind in EITHER else judge
+    if judge is None or kind is None:
+        return judge
+    if kind in (OWN, STEP):
+        return _own(judge, options, kind)
+    return replace(judge, kind=kind) if judge.kind in EITHER else judge
+
+
+def _measured(run: BenchmarkRun, options: Options, judge: Judge) -> Judge | None:
+    """`judge` where the benchmark has what it measures, else the benchmark's own."""
+    knows = make_metric(options.metric_type or run.benchmark.metric).fields
+    fits = "comet" in knows if judge.kind == "comet" else run.benchmark.grader == "multichoice"
+    if not fits:
+        what = "translations" if judge.kind == "comet" else "choices"
+        notice(f"{run.name} is not judged by {judge.kind}: it has no {what}")
+    return judge if fits else run.benchmark.judge
+
+
+def _own(judge: Judge, options: Options, kind: str) -> Judge:
+    """The benchmark's judge with a solver of the user's, or a function in place of a model."""
+    if kind == OWN:
+        where, _, maker = str(options.judge_generation_module).partition("::")
+        spec = f"{where}::{maker or 'SOLVER'}"
+        return replace(judge, kind=OWN, defaults={**judge.defaults, "solver_config": {"module": spec}})
+    return replace(judge, kind=STEP, prompt=REPLY, model=str(options.judge_step_fn), server_type=STEP)
 
 
 def _kind(options: JudgeOptions, kwargs: Mapping[str, Any]) -> str | None:
     """The kind that the user wants; None: the benchmark's own. Raises ConfigError."""
+    named = [name for name in ("judge_generation_module", "judge_step_fn") if getattr(options, name)]
+    if len(named) > 1 or (named and (options.judge_type or options.judge_generation_type)):
+        raise ConfigError(f"--{named[0]} says how to judge; leave out the other options that do.")
+    if options.judge_generation_module:
+        return OWN
+    if options.judge_step_fn:
+        return _step(options.judge_step_fn, options.judge_model)
     kind = options.judge_type or options.judge_generation_type or kwargs.get(KIND)
     if kind in ("arena", "turns"):
         raise ConfigError(
             f"--judge_type={kind}: benchmarks that are judged like this say so themselves (arena-hard, mt-bench); "
             "others have nothing to compare with."
         )
-    if kind in LATER:
-        raise ConfigError(
-            f"--judge_type={kind}: {LATER[kind]} are not part of this version; llm and math_judge are."
-        )
     if kind not in (None, "generate", *JUDGES):
         raise ConfigError(f"--judge_pipeline_kwargs: {KIND} is '{kind}'; there are generate and math_judge.")
     return "llm" if kind == "generate" else kind
+
+
+def _step(name: str, model: str | None) -> str:
+    """What a step is: one that the reference system comes with, or a function of the user's. Raises ConfigError."""
+    if "::" not in name:
+        raise ConfigError(f"--judge_step_fn={name}: which function? Name it: FILE.py::FUNCTION.")
+    if name.startswith("nemo_skills."):
+        known = measure_of(name)
+        if known is None:
+            raise ConfigError(
+                f"--judge_step_fn={name}: of the reference system's steps there are those of comet and nvembed."
+            )
+        return known
+    if model:
+        raise ConfigError("A function judges by itself: leave out --judge_model, or --judge_step_fn.")
+    return STEP
 
 
 def _pipeline_kwargs(options: JudgeOptions) -> dict[str, Any]:

@@ -40,14 +40,12 @@ def parse(
     command: str,
     aliases: Mapping[str, str] | None = None,
     keys: Iterable[str] = (),
-    later: Mapping[str, str] | None = None,
 ) -> Parsed[S]:
-    """Reads `argv`. `aliases`: other names of options; `keys`: `++` keys, for better suggestions; `later`: options
-    (or their common beginning, ending in `_`) that this version does not have, and what they belong to.
+    """Reads `argv`. `aliases`: other names of options; `keys`: `++` keys, for better suggestions.
 
     Raises ConfigError (a value is missing or of the wrong type), UnknownNameError (option).
     """
-    reader = _Reader(leaves(cls), dict(aliases or {}), command, tuple(keys), dict(later or {}))
+    reader = _Reader(leaves(cls), dict(aliases or {}), command, tuple(keys))
     reader.read(list(argv))
     if reader.help:
         return Parsed(_blank(cls), reader.overrides, frozenset(), help=True)
@@ -85,9 +83,8 @@ class _Reader:
         aliases: dict[str, str],
         command: str,
         keys: tuple[str, ...],
-        later: dict[str, str],
     ) -> None:
-        self.known, self.aliases, self.command, self.keys, self.later = known, aliases, command, keys, later
+        self.known, self.aliases, self.command, self.keys = known, aliases, command, keys
         self.values: dict[str, Any] = {}
         self.overrides: dict[str, Text] = {}
         self.help = self.explain = False
@@ -179,9 +176,6 @@ class _Reader:
             return name, False
         if name.startswith("no_") and name[3:] in self.known and self.known[name[3:]].is_bool:
             return name[3:], True
-        for beginning, what in self.later.items():
-            if name == beginning or (beginning.endswith("_") and name.startswith(beginning)):
-                raise ConfigError(f"--{flag}: {what} not part of this version.", hint=self.see())
         if name in _HYDRA_FLAGS:
             raise UnknownNameError(
                 "option",

@@ -37,6 +37,7 @@ GRADERS = Registry(
         "ccc": "newskills.graders.code.contest:CCCGrader",
         "bird": "newskills.graders.code.sql:BirdGrader",
         "lean4-proof": "newskills.graders.lean.grader:LeanProofGrader",
+        "lean4-statement": "newskills.graders.lean.statement:LeanStatementGrader",
         "bfcl": "newskills.graders.tool_calls.grader:ToolCallGrader",
         "json_schema": "newskills.graders.json_schema:JsonSchemaGrader",
         "if": "newskills.graders.instructions.grader:IFEvalGrader",

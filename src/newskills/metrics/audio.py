@@ -18,8 +18,8 @@ _GAINS = frozenset({"keyword_precision", "keyword_recall", "keyword_f1"})
 _UNITS = {"char_rate": 1.0}
 _MACRO = "wer_macro"
 _SHOWN = (
-    "wer", _MACRO, "wer_c", "wer_pc", "per", "cer", "bleu", "ne_wer", "ne_fnr", "keyword_precision", "keyword_recall",
-    "keyword_f1", "hallucination_rate", "judge_score",
+    "wer", _MACRO, "wer_c", "wer_pc", "per", "cer", "bleu", "comet", "ne_wer", "ne_fnr", "keyword_precision",
+    "keyword_recall", "keyword_f1", "hallucination_rate", "judge_score",
 )  # fmt: skip
 
 
@@ -27,8 +27,8 @@ class AudioMetric(ScoreMetric):
     """`success_rate`, and by what the grader counted: `wer`, `cer`, … (percent, quotients of sums over all samples).
 
     `wer_macro` is the mean over samples; `substitutions`, `insertions`, `deletions`, `ref_words` are sums (over several
-    seeds, their mean); `char_rate`: characters written for a second of silence; `bleu` 0–100; `judge_score`: points of
-    a judge in percent of the most. Rates are those of `pass@1`: no sample is picked by its errors.
+    seeds, their mean); `char_rate`: characters written for a second of silence; `bleu` and `comet` 0–100;
+    `judge_score`: points of a judge in percent of the most. Rates are those of `pass@1`: no sample is picked by its errors.
     """
 
     score_fields: ClassVar[Mapping[str, Any]] = {
@@ -38,6 +38,7 @@ class AudioMetric(ScoreMetric):
         "judgement": Any,
         "judge_correct": bool | None,
         "judge_rating": int | float | None,
+        "comet": int | float | None,
     }
     headline = ("success_rate",)
     columns = ("num_entries", "avg_tokens", "gen_seconds", "success_rate", *_SHOWN, NO_ANSWER)
@@ -47,7 +48,7 @@ class AudioMetric(ScoreMetric):
         self._counts: dict[str, list[list[Sequence[float] | None]]] = {}
 
     def scores(self, record: Row) -> Scores:
-        if "judgement" not in record:
+        if "judgement" not in record or "comet" in record:
             return {"success_rate": record.get("is_correct")}
         verdict = record.get("judge_correct", parse_judgement(record["judgement"]))
         points = record.get("judge_rating")
@@ -65,7 +66,9 @@ class AudioMetric(ScoreMetric):
             }
         if counted := prediction.get("bleu_counts"):
             wrong["bleu_counts"] = [0, counted[1], *[0] * (len(counted) - 2)]
-        if "judgement" in prediction:
+        if "comet" in prediction:
+            wrong["comet"] = 0.0
+        elif "judgement" in prediction:
             wrong |= {"judgement": "Judgement: No", "judge_correct": False, "judge_rating": 0.0}
         return prediction | wrong | {"outcome_cause": "truncation"}
 
@@ -76,6 +79,8 @@ class AudioMetric(ScoreMetric):
             if is_lost(record):
                 continue
             counts = dict(record.get("audio_counts") or {})
+            if record.get("comet") is not None:
+                counts["comet"] = [record["comet"], 1]
             if record.get("bleu_counts"):
                 counts["bleu"] = record["bleu_counts"]
             if "wer" in counts and counts["wer"][1]:

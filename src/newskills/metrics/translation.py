@@ -14,7 +14,7 @@ from newskills.metrics.corpus import jackknife, mean_number
 ANY = "xx"
 _ORDERS = 4
 _CHRF_BETA = 4
-_COUNTS = {"bleu": "bleu_counts", "chrf": "chrf_counts"}
+_COUNTS = {"bleu": "bleu_counts", "chrf": "chrf_counts", "comet": "comet"}
 Pair = tuple[str, str]
 
 
@@ -38,18 +38,20 @@ class SegmentMetric(ScoreMetric):
             wrong["bleu_counts"] = [0, counts[1], *[0] * (2 * _ORDERS)]
         if counts := prediction.get("chrf_counts"):
             wrong["chrf_counts"] = [count if at % 3 == 1 else 0 for at, count in enumerate(counts)]
+        if "comet" in prediction:
+            wrong["comet"] = 0.0
         return prediction | wrong | {"outcome_cause": "truncation"}
 
 
 class TranslationMetric:
-    """Modes: `xx->xx`, `en->xx`, `xx->de`, `en->de`, …, each with `bleu` and `chrf` (0–100).
+    """Modes: `xx->xx`, `en->xx`, `xx->de`, `en->de`, …, each with `bleu`, `chrf`, and `comet` if judged (0–100).
 
     The corpus score of each seed counts, `bleu` is their mean and `bleu_std` their deviation (ddof 0). Modes with xx
     are means over pairs. Intervals are by the jackknife over segments; of a mean over pairs, whose segments are
     translations of the same texts, the mean of theirs, which is never too narrow.
     """
 
-    columns = ("num_entries", "avg_tokens", "gen_seconds", "bleu", "chrf")
+    columns = ("num_entries", "avg_tokens", "gen_seconds", "bleu", "chrf", "comet")
 
     def __init__(self) -> None:
         own = {"source_language": str, "target_language": str, **dict.fromkeys(_COUNTS.values(), Any)}
@@ -67,7 +69,7 @@ class TranslationMetric:
                 self._parts[pair] = SegmentMetric(compute_no_answer=False)
             self._parts[pair].update(predictions)
         kept = [
-            {} if is_lost(record) else {name: record.get(field) for name, field in _COUNTS.items()}
+            {} if is_lost(record) else {name: _counted(record, field) for name, field in _COUNTS.items()}
             for record in predictions
         ]
         self._segments.setdefault((source, target), []).append(kept)
@@ -111,6 +113,12 @@ class TranslationMetric:
             return None
         mean = math.fsum(seeds) / len(seeds)
         return math.sqrt(math.fsum((score - mean) ** 2 for score in seeds) / len(seeds))
+
+
+def _counted(record: Row, field: str) -> Any:
+    """What a segment adds to the sums of its corpus."""
+    found = record.get(field)
+    return [found, 1] if isinstance(found, int | float) else found
 
 
 def _general_first(pair: Pair) -> tuple[int, Pair]:
@@ -173,4 +181,10 @@ def chrf(counts: Sequence[float]) -> float:
     return 100 * (1 + _CHRF_BETA) * precision * recall / (_CHRF_BETA * precision + recall)
 
 
-SCORES: Mapping[str, Callable[[Sequence[float]], float]] = {"bleu": bleu, "chrf": chrf}
+def comet(counts: Sequence[float]) -> float:
+    """The mean of the segments' scores, in percent."""
+    total, segments = counts
+    return 100 * total / segments if segments else 0.0
+
+
+SCORES: Mapping[str, Callable[[Sequence[float]], float]] = {"bleu": bleu, "chrf": chrf, "comet": comet}

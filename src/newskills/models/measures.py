@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trained models that measure answers in this process: COMET (Rei et al. 2020, arXiv:2009.09025), and embeddings.
+
+Their libraries are heavy, bring PyTorch, and are loaded with the first answer. Weights are looked for on this machine
+first, then on the Hugging Face hub.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any
+
+from newskills.base.errors import ConfigError, ModelNotFoundError, guard
+from newskills.base.records import Failure, Row
+from newskills.base.registry import load_attr
+from newskills.models.batches import BatchModel
+from newskills.models.config import ServerConfig
+
+BATCH = 32
+
+
+def make_comet(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> BatchModel:
+    """`src`, `mt`, `ref` → the score as text. Raises ConfigError where the library is missing."""
+    _require("comet", "COMET", "newskills[comet]")
+    name = _name(config)
+    return BatchModel(name, _Comet(name), size=BATCH)
+
+
+def make_nvembed(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> BatchModel:
+    """`answer`, `options` → similarities as a JSON list. Raises ConfigError where the library is missing."""
+    _require("sentence_transformers", "Embedding", "newskills[embeddings]")
+    name = _name(config)
+    return BatchModel(name, _Embeddings(name), size=BATCH)
+
+
+def make_step(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> BatchModel:
+    """A function of the user's, `file.py::judge`: a list of rows → a text for each. Raises ConfigError."""
+    name = _name(config)
+    function: Callable[[list[Row]], Sequence[str]] = load_attr(name, "judge")
+    given = signature(function).parameters.values() if callable(function) else ()
+    needed = [one for one in given if one.default is Parameter.empty and one.kind is not Parameter.VAR_KEYWORD]
+    if len(needed) != 1:
+        raise ConfigError(
+            f"{name} is no judge: it has to take one argument, a list of records, and to return a text for each.",
+            hint="Functions that make tasks for the pipeline of the reference system cannot run here.",
+        )
+    return BatchModel(name, lambda rows: [str(text) for text in function(rows)], size=max(1, concurrency))
+
+
+def _name(config: ServerConfig) -> str:
+    if not config.model:
+        raise ConfigError(f"Which model? server_type={config.server_type} needs server.model.")
+    return config.model
+
+
+def _require(library: str, what: str, extra: str) -> None:
+    if find_spec(library) is None:
+        raise ConfigError(
+            f"{what} models run in this process, and their library is not installed.",
+            hint=f"Type: pip install '{extra}' (it brings PyTorch)",
+        )
+
+
+def _loaded(name: str, load: Callable[[], Any]) -> Any:
+    """Raises ModelNotFoundError: then every answer would fail alike."""
+    found = guard(load)
+    if isinstance(found, Failure):
+        raise ModelNotFoundError(
+            f"{name} cannot be loaded: {found.message[:300]}",
+            hint="Name a folder with the weights (--judge_model), or fetch them where there is a network.",
+        )
+    return found
+
+
+class _Comet:
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._model: Any = None
+
+    def __call__(self, rows: list[Row]) -> list[str]:
+        """Raises ModelNotFoundError, and what the library raises."""
+        import torch
+
+        self._model = self._model or _loaded(self._name, self._load)
+        inputs = _moved(self._model.prepare_sample(rows, stage="predict"), self._model.device)
+        with torch.no_grad():
+            scores = self._model.predict_step(inputs)["scores"]
+        return [repr(float(score)) for score in scores.reshape(-1)]
+
+    def _load(self) -> Any:
+        import comet
+        import torch
+
+        place = Path(self._name)
+        if place.is_dir():
+            place = place / "checkpoints" / "model.ckpt"
+        path = str(place) if place.exists() else comet.download_model(self._name)
+        model = comet.load_from_checkpoint(path)
+        return model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class _Embeddings:
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._model: Any = None
+
+    def __call__(self, rows: list[Row]) -> list[str]:
+        """Raises ModelNotFoundError, and what the library raises."""
+        self._model = self._model or _loaded(self._name, self._load)
+        texts = list(dict.fromkeys(text for row in rows for text in (row["answer"], *row["options"])))
+        vectors = dict(zip(texts, self._model.encode(texts, normalize_embeddings=True).tolist(), strict=True))
+        return [
+            json.dumps([_dot(vectors[row["answer"]], vectors[option]) for option in row["options"]])
+            for row in rows
+        ]
+
+    def _load(self) -> Any:
+        from sentence_transformers import SentenceTransformer
+
+        # NV-Embed is code beside its weights; no other model's code is run.
+        return SentenceTransformer(self._name, trust_remote_code=self._name.startswith("nvidia/NV-Embed"))
+
+
+def _moved(inputs: Any, device: Any) -> Any:
+    """Tensors, in the mappings and tuples that the kinds of COMET take, to the model's device."""
+    if isinstance(inputs, Mapping):
+        return {key: _moved(value, device) for key, value in inputs.items()}
+    if isinstance(inputs, tuple | list):
+        return type(inputs)(_moved(value, device) for value in inputs)
+    return inputs.to(device) if hasattr(inputs, "to") else inputs
+
+
+def _dot(one: Sequence[float], other: Sequence[float]) -> float:
+    return math.fsum(a * b for a, b in zip(one, other, strict=True))
