@@ -7,14 +7,14 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from newskills.base.plan import Command, CommandGroup, Job, Ref, Word
+from newskills.base.plan import Command, CommandGroup, Job, Pipeline, Ref, Word
 from newskills.commands._columns import print_table
 from newskills.config.layers import Resolved, explain
 from newskills.launch.cluster import ClusterConfig, image_of
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment
 from newskills.launch.job_script import render
-from newskills.launch.place import Place
+from newskills.launch.place import Place, Site
 from newskills.launch.submit import site_of
 from newskills.run.config import GenerationConfig
 from newskills.run.spec import masked
@@ -33,23 +33,27 @@ WIDEST = 10_000
 
 def show_pipeline(ready: Prepared, experiment: Experiment) -> None:
     """Prints everything; nothing has been or will be submitted."""
-    from rich.console import Console
-    from rich.text import Text
-    from rich.tree import Tree
-
-    pipeline, cluster = ready.submission.pipeline, experiment.cluster
-    tree = Tree(
-        Text(f"{pipeline.name} on {cluster.name} (executor {cluster.executor}): {len(pipeline.jobs)} jobs")
-    )
-    for job in pipeline.order():
-        _add_job(tree, job, cluster)
-    Console(width=WIDEST).print(tree)
+    print_tree(ready.submission.pipeline, experiment.cluster)
     rows = [(name, value) for name, value in ready.shown.items()]
     package = experiment.package
     code = f"{package.path}{f' (commit {package.commit[:12]})' if package.commit else ''}"
     print_table([("", ""), *rows, ("code", code), ("folder", experiment.folder)])
     if ready.options.show_scripts:
         show_scripts(ready, experiment)
+
+
+def print_tree(pipeline: Pipeline, cluster: ClusterConfig) -> None:
+    """Jobs, groups and commands."""
+    from rich.console import Console
+    from rich.text import Text
+    from rich.tree import Tree
+
+    tree = Tree(
+        Text(f"{pipeline.name} on {cluster.name} (executor {cluster.executor}): {len(pipeline.jobs)} jobs")
+    )
+    for job in pipeline.order():
+        _add_job(tree, job, cluster)
+    Console(width=WIDEST).print(tree)
 
 
 def show_scripts(ready: Prepared, experiment: Experiment) -> None:
@@ -63,12 +67,17 @@ def show_scripts(ready: Prepared, experiment: Experiment) -> None:
         code=experiment.package.path,
         log_dir=submission.log_dir,
     )
+    print_scripts(submission.pipeline, site)
+
+
+def print_scripts(pipeline: Pipeline, site: Site) -> None:
+    """The same for a pipeline at its site."""
     place = make_executor(site)
-    for job in submission.pipeline.jobs:
-        if not isinstance(place, Place):
-            return
+    if not isinstance(place, Place):
+        return
+    for job in pipeline.jobs:
         for name, text in render(job, site.job_folder(job), place).items():
-            sys.stdout.write(f"\n==> {experiment.folder}/{job.name}/{name} <==\n{text}")
+            sys.stdout.write(f"\n==> {site.folder}/{job.name}/{name} <==\n{text}")
 
 
 def _add_job(tree: Tree, job: Job, cluster: ClusterConfig) -> None:

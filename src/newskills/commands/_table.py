@@ -22,6 +22,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "validate": "check benchmarks without a model: rows, prompts, replies of known worth",
         "generate": "run a model over a JSONL file",
         "eval": "evaluate a model on benchmarks",
+        "evaluate": "evaluate with a config and a profile of env.toml, as NeMo Evaluator's launcher does",
         "robust_eval": "evaluate a model with many wordings of the prompts",
         "retrieve_similar": "find similar problems, before a check for contamination",
         "grade": "verdicts for any JSONL file of answers",
@@ -52,7 +53,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "completion": "print the completion script of bash, zsh or fish",
     },
 }
-MODULES = {"eval": "evaluate", "list": "list_things"}
+MODULES = {"eval": "evaluate", "evaluate": "profile_evaluate", "list": "list_things"}
 BENCHMARK_LISTS = (["list"], ["list", "benchmarks"])
 SPELLINGS = {"summarise_results": "summarize_results", "skills_server": "serve_evals"}
 

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -57,11 +58,11 @@ def read_config(path: Path) -> File:
     return File(path=path, content=_texts(content, path), package=found.group(1) if found else None)
 
 
-def _texts(content: Row, path: Path) -> Row:
+def _texts(content: Mapping[Any, object], path: Path) -> Row:
     """Keys as texts; YAML reads `1:` and `on:` as something else. Raises ConfigError for an odd key."""
     done: Row = {}
     for key, value in content.items():
-        if not isinstance(key, str | int | float) or key is True or key is False:
+        if not isinstance(key, str | int | float) or isinstance(key, bool):
             raise ConfigError(f"{path}: the key {key!r} is no text; write it in quotes.")
         done[str(key)] = _inside(value, path)
     return done

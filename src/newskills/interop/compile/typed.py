@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, TypeVar, get_args
 
@@ -176,7 +177,7 @@ class Reader:
                 if value is not None and key not in (KEY, "nemo_evaluator_config")
             },
             "index": at,
-            "folder": f"{task['name'].replace('/', '_')}.{at}",
+            "folder": f"{_folder_name(task['name'])}.{at}",
             "benchmark": mapped.benchmark if mapped else None,
             "few_shot": mapped.few_shot if mapped else None,
             "pre_cmd": task.get("pre_cmd") or common.get("pre_cmd") or "",
@@ -220,3 +221,8 @@ class Reader:
             if key not in known:
                 what = f"{shown_path(path)} has no such key{suggest(str(key), known)}"
                 self.problems.append(Problem((*path, str(key)), what))
+
+
+def _folder_name(task: str) -> str:
+    """`harness.task` as it is; a path of a benchmark file in letters that names of jobs may have."""
+    return re.sub(r"[^A-Za-z0-9_.+=@-]+", "_", task).strip("._")[-80:] or "task"

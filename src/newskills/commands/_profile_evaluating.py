@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns evaluate` does: compile, show, submit; or hand over to NeMo Evaluator's launcher."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from newskills.base.errors import ConfigError, RemoteError
+from newskills.base.terminal import printable
+from newskills.commands._compiled_view import show_compiled, show_tasks
+from newskills.commands._following import stopped_by_ctrl_c
+from newskills.commands._invocations import print_jobs
+from newskills.commands._plan_view import print_scripts, print_tree
+from newskills.commands._submitted import ask_about, exit_code
+from newskills.commands._work import notice
+from newskills.commands.profile_evaluate import Options
+from newskills.config.command_line import Parsed
+from newskills.interop.compile.compiler import Asked, Compiled, compile_config
+from newskills.interop.config import CompiledConfig, Mode
+from newskills.interop.deployments import plan_invocation
+from newskills.interop.invocations import new_invocation
+from newskills.interop.job_folder import write_job_folder
+from newskills.interop.launcher import find_launcher, hand_over, launcher_dialect, needs_launcher
+from newskills.interop.oversight import look, record
+from newskills.interop.remote import follow_tasks, squash_plan, squashed, submit_invocation, why_not_squash
+from newskills.interop.tasks import EvalCall, eval_call
+from newskills.launch.submit import site_of
+
+
+def run(parsed: Parsed[Options]) -> int:
+    asked = _asked(parsed)
+    environ = dict(os.environ)
+    cwd = Path.cwd()
+    made = compile_config(asked, environ, cwd)
+    program = find_launcher(environ)
+    foreign = needs_launcher(made.config, program)
+    if parsed.options.dry_run:
+        _dry_run(made, environ, foreign=foreign)
+        return 0
+    _check_place(made.config)
+    show_compiled(made.config, made.hidden)
+    if foreign and program is not None:
+        return _handed_over(program, made.config, environ, cwd)
+    return _submitted(made.config, environ, cwd)
+
+
+def _asked(parsed: Parsed[Options]) -> Asked:
+    options = parsed.options
+    mode: Mode = "run" if options.run else "batch" if options.batch else "local"
+    return Asked(
+        mode=mode,
+        config=options.config,
+        profile=options.run or options.batch,
+        tasks=tuple(options.task),
+        overrides=dict(parsed.overrides),
+        force_squash=options.force_squash,
+        argv=("ns", "evaluate", *(word for word in sys.argv[2:] if "=" not in word)),
+    )
+
+
+def _check_place(compiled: CompiledConfig) -> None:
+    if compiled.mode == "local" and compiled.execution.type != "local":
+        raise ConfigError(
+            f"execution.type is '{compiled.execution.type}', and no profile says where that is.",
+            hint="Name one: --run PROFILE or --batch PROFILE. To run here: execution=local, or execution.type=local "
+            "with an execution.output_dir of this machine.",
+        )
+
+
+def _calls(compiled: CompiledConfig) -> list[EvalCall | None]:
+    model = compiled.target.model_id or compiled.deployment.served_model_name or ""
+    key = compiled.target.api_key_name if compiled.deployment.type == "none" else None
+    folder = compiled.execution.output_dir.rstrip("/")
+    return [
+        eval_call(task, model=model, key_name=key, output_dir=f"{folder}/…/{task.folder}/artifacts")
+        if task.benchmark is not None
+        else None
+        for task in compiled.tasks
+    ]
+
+
+def _dry_run(made: Compiled, environ: Mapping[str, str], *, foreign: bool) -> None:
+    """Everything but the doing: panels, tasks, what becomes of images, the text of each job's script."""
+    show_compiled(made.config, made.hidden)
+    calls = _calls(made.config)
+    show_tasks(made.config, calls)
+    if foreign:
+        sys.stdout.write("The configuration would be handed to nemo-evaluator-launcher.\n")
+        return
+    if made.config.mode == "local" and made.config.execution.type != "local":
+        notice(f"execution.type is '{made.config.execution.type}': --run PROFILE or --batch PROFILE submits it")
+        return
+    _show_squash(made.config, environ)
+    planned = plan_invocation(made.config, new_invocation(), environ)
+    print_tree(planned.pipeline, planned.cluster)
+    site = site_of(
+        planned.cluster,
+        planned.environ,
+        name=planned.pipeline.name,
+        folder=planned.folder,
+        code="",
+        log_dir=None,
+    )
+    print_scripts(planned.pipeline, site)
+
+
+def _show_squash(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
+    """The cluster is asked which images it has; a dry run works without it, too."""
+    if why := why_not_squash(compiled):
+        sys.stdout.write(f"images: {printable(why)}\n")
+    try:
+        plans = squash_plan(compiled, environ)
+    except RemoteError as error:
+        sys.stdout.write(f"images: which of them are imported already is not known: {printable(str(error))}\n")
+        return
+    for one in plans:
+        sys.stdout.write(f"image {printable(one.image)}: {printable(one.why)}: {printable(one.path)}\n")
+
+
+def _submitted(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> int:
+    plan_invocation(compiled, new_invocation(), environ)  # what is wrong is told before images are imported
+    compiled = squashed(compiled, environ, notice)
+    planned = plan_invocation(compiled, new_invocation(), environ)
+    write_job_folder(compiled, cwd)
+    experiment = submit_invocation(planned, notice)
+    entries = record(experiment, planned.invocation, compiled, environ)
+    sys.stdout.write(
+        f"✓ Evaluation submitted: {planned.invocation}\n"
+        f"  ns status {planned.invocation}      ns logs {planned.invocation} -f      ns cancel {planned.invocation}\n"
+    )
+    sys.stdout.flush()
+    if compiled.mode == "batch":
+        return 0
+    with stopped_by_ctrl_c(experiment):
+        follow_tasks(experiment, environ, lambda line: print(printable(line), flush=True))
+    code = exit_code(ask_about(experiment).states())
+    print_jobs(look(entries, environ))
+    return code
+
+
+def _handed_over(program: str, compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> int:
+    config = write_job_folder(compiled, cwd, launcher_dialect(program))
+    invocation = hand_over(program, config, environ, lambda line: print(line, flush=True))
+    sys.stdout.write(f"✓ Evaluation submitted: {invocation}\n  ns status {invocation}\n")
+    return 0

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns evaluate`: a config of NeMo Evaluator's launcher, at the place that a profile of env.toml describes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, UserError
+from newskills.commands._command import Command
+from newskills.commands._options import doc
+from newskills.config.command_line import Parsed
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    config: Annotated[
+        str | None,
+        doc("config: a path, or a name in evaluate_configs/ or among those of newskills", {"short": "-c"}),
+    ] = None
+    run: Annotated[
+        str | None, doc("profile of env.toml: submit there, show the logs, end as the jobs end", {"short": "-r"})
+    ] = None
+    batch: Annotated[
+        str | None, doc("profile of env.toml: submit there, and print the invocation", {"short": "-b"})
+    ] = None
+    dry_run: Annotated[
+        bool, doc("compile and check everything, show what would be done; do nothing", {"short": "-d"})
+    ] = False
+    task: Annotated[
+        list[str], doc("only this task: a name, or name.1 for the second that is called so", {"short": "-t"})
+    ] = []
+    force_squash: Annotated[bool, doc("import container images anew")] = False
+
+
+class _Evaluate(Command[Options], frozen=True, kw_only=True):
+    def main(self, argv: Sequence[str]) -> int:
+        """What the user must mend ends with 1, as it does in the system whose lines these are."""
+        try:
+            return super().main(argv)
+        except UserError as error:
+            sys.stderr.write(f"error: {error}\n")
+            return 1
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    if options.run is not None and options.batch is not None:
+        raise ConfigError(
+            "--run and --batch exclude each other: the first waits for the jobs, the second does not.",
+            hint=f"For example: ns evaluate -c {options.config or 'CONFIG'} --batch {options.batch}",
+        )
+    from newskills.commands import _profile_evaluating as work
+
+    return work.run(parsed)
+
+
+COMMAND = _Evaluate(
+    name="evaluate",
+    summary="Evaluate with a config of NeMo Evaluator's launcher: compose its defaults, resolve it with a profile of "
+    "env.toml, show it, and run its tasks here or on that profile's cluster. key.sub=value changes the config.",
+    options=Options,
+    run=run,
+    any_keys=True,
+    examples=(
+        "ns evaluate -c my-evaluation.yaml --dry-run",
+        "ns evaluate -t gsm8k target.api_endpoint.url=http://localhost:8000/v1 target.api_endpoint.model_id=my-model",
+        "ns evaluate -c nemotron-3-nano-nemo-ray --run MY-CLUSTER deployment.checkpoint_path=/models/checkpoint",
+    ),
+)

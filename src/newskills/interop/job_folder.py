@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`.nemotron/jobs/<time>-evaluate/`: what was asked for (`job.yaml`), and what runs (`eval.yaml`)."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from newskills.base.errors import storage_error
+from newskills.base.store import atomic_write
+from newskills.interop.config import CompiledConfig, Dialect
+from newskills.interop.oversight import without_secrets
+
+FOLDER = Path(".nemotron") / "jobs"
+CODE = "/nemo_run/code"
+"""Where the code of the current folder lies in jobs elsewhere."""
+
+
+def write_job_folder(compiled: CompiledConfig, cwd: Path, dialect: Dialect = "0.2") -> Path:
+    """Returns `eval.yaml`, which has no section `run`; elsewhere, paths below `cwd` become those of the jobs.
+
+    Both are for the owner alone. Values that are keys are in `eval.yaml` only. Raises StorageError.
+    """
+    folder = _new_folder(cwd)
+    job = {"run": compiled.run, **compiled.config}
+    here = str(cwd)
+    config = compiled.config if compiled.mode == "local" else moved(compiled.config, here)
+    _write(folder / "job.yaml", without_secrets(job))
+    _write(folder / "eval.yaml", escaped(config))
+    return folder / "eval.yaml"
+
+
+def moved(node: Any, here: str) -> Any:
+    """With paths in the folder `here` as they are in jobs elsewhere."""
+    if isinstance(node, dict):
+        return {key: moved(value, here) for key, value in node.items()}
+    if isinstance(node, list):
+        return [moved(value, here) for value in node]
+    if isinstance(node, str) and (node == here or node.startswith(f"{here}/")):
+        return CODE + node[len(here) :]
+    return node
+
+
+def escaped(node: Any) -> Any:
+    """So that the launcher does not take `${…}`, which is meant for a shell, for a reference."""
+    if isinstance(node, dict):
+        return {key: escaped(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [escaped(value) for value in node]
+    return node.replace("${", "\\${") if isinstance(node, str) else node
+
+
+def _new_folder(cwd: Path) -> Path:
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    for number in range(1000):
+        folder = cwd / FOLDER / (f"{stamp}-evaluate" if number == 0 else f"{stamp}-{number}-evaluate")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise storage_error(error, folder) from error
+        return folder
+    raise storage_error(FileExistsError(17, "File exists"), cwd / FOLDER)
+
+
+def _write(path: Path, content: Any) -> None:
+    import yaml
+
+    with atomic_write(path) as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode())

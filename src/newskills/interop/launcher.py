@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NeMo Evaluator's launcher, where it is installed: it runs the tasks that newskills has no benchmark for."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from newskills.base.errors import NewskillsError, UnknownNameError
+from newskills.interop.config import CompiledConfig, Dialect
+from newskills.interop.tasks import own_names
+
+PROGRAM = "nemo-evaluator-launcher"
+_INVOCATION = re.compile(r"Invocation ID: ([0-9a-f]{8,16})")
+_VERSION = re.compile(r"(\d+)\.(\d+)")
+
+
+def find_launcher(environ: Mapping[str, str]) -> str | None:
+    """Its program: on the path, or beside this Python."""
+    beside = Path(sys.executable).with_name(PROGRAM)
+    return shutil.which(PROGRAM, path=environ.get("PATH")) or (str(beside) if beside.is_file() else None)
+
+
+def needs_launcher(compiled: CompiledConfig, program: str | None) -> bool:
+    """Whether a task is not one of newskills' own.
+
+    Raises UnknownNameError where it is not, and there is no launcher to ask.
+    """
+    foreign = [task.name for task in compiled.tasks if task.benchmark is None]
+    if foreign and program is None:
+        _, dot, rest = foreign[0].partition(".")
+        hint = "Tasks of NeMo Evaluator need its launcher: pip install nemo-evaluator-launcher"
+        if dot and rest in own_names():
+            hint = f"newskills has a benchmark '{rest}' of its own: write '- name: {rest}'. {hint}"
+        raise UnknownNameError("task", foreign[0], own_names(), hint=hint)
+    return bool(foreign)
+
+
+def launcher_dialect(program: str) -> Dialect:
+    """Of its configurations. Raises NewskillsError where it does not run."""
+    done = _run([program, "--version"])
+    version = _VERSION.search(done.stdout)
+    if done.returncode or version is None:
+        raise NewskillsError(f"{program} does not run: {_last(done.stdout + done.stderr)}")
+    return "0.1" if (int(version[1]), int(version[2])) < (0, 2) else "0.2"
+
+
+def hand_over(program: str, config: Path, environ: Mapping[str, str], say: Callable[[str], None]) -> str:
+    """Has it run `config`, and says what it prints; returns the invocation. Raises NewskillsError where it fails."""
+    argv = [program, "run", "--config", str(config), "--config-mode", "raw"]
+    found = ""
+    with subprocess.Popen(
+        argv,
+        env=dict(environ),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            say(line.rstrip("\n"))
+            if invocation := _INVOCATION.search(line):
+                found = invocation[1]
+    if process.returncode:
+        raise NewskillsError(
+            f"{PROGRAM} ended with exit code {process.returncode}.", hint=f"It was given {config}."
+        )
+    if not found:
+        raise NewskillsError(f"{PROGRAM} named no invocation.", hint=f"It was given {config}.")
+    return found
+
+
+def ask(program: str, words: Sequence[str]) -> int:
+    """Runs it in the foreground; returns its exit code."""
+    return subprocess.run([program, *words], check=False).returncode
+
+
+def _run(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(argv, check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def _last(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else "it printed nothing"

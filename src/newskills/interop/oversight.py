@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of invocations: written into the launcher's store, looked at, stopped, resumed under its ids.
+
+Each is a job of an experiment of newskills, in its run directory, on this machine as on a cluster.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.plan import Job, Pipeline
+from newskills.base.records import Row
+from newskills.interop.compile.dialects import KEY
+from newskills.interop.config import CompiledConfig, EnvMap
+from newskills.interop.invocations import Entry, State, Store, folder_state, job_state
+from newskills.launch.experiments import PLAN, Experiment, Records
+from newskills.launch.names import looks_secret
+from newskills.launch.package import PackageOptions
+from newskills.launch.ssh import shell_of
+from newskills.launch.states import JobState, states
+from newskills.launch.submit import SubmitOptions, executor_of, submit
+
+Say = Callable[[str], None]
+HOST = "host"
+
+
+class Looked(Struct, frozen=True):
+    """A job, and how it is doing. `job` None: it is not newskills'."""
+
+    entry: Entry
+    state: State
+    code: int | None = None
+    job: JobState | None = None
+
+
+def record(
+    experiment: Experiment, invocation: str, compiled: CompiledConfig, environ: Mapping[str, str]
+) -> list[Entry]:
+    """Writes the jobs that were submitted into the store, and returns them. Raises StorageError."""
+    entries = [
+        Entry(
+            invocation_id=invocation,
+            job_id=f"{invocation}.{at}",
+            timestamp=time.time(),
+            executor=compiled.execution.type,
+            data=_data(experiment, at, compiled),
+            config=without_secrets(compiled.config),
+        )
+        for at, _ in enumerate(compiled.tasks)
+    ]
+    Store(environ).add(entries)
+    return entries
+
+
+def look(entries: Iterable[Entry], environ: Mapping[str, str]) -> list[Looked]:
+    """How they are doing. Raises RemoteError, and ConfigError for jobs of the launcher that are not on this machine."""
+    known: dict[str, dict[str, JobState]] = {}
+    found = []
+    for entry in entries:
+        if entry.own is None:
+            if entry.executor != "local":
+                raise foreign(entry)
+            found.append(Looked(entry, *folder_state(entry)))
+            continue
+        experiment = experiment_of(entry, environ)
+        if experiment.id not in known:
+            executor, shell = executor_of(experiment, environ), shell_of(experiment.cluster, environ)
+            known[experiment.id] = {one.job.name: one for one in states(experiment, executor, shell)}
+        job = known[experiment.id][str(entry.own["job"])]
+        found.append(Looked(entry, _state(entry, job), job.exit_code, job))
+    return found
+
+
+def experiment_of(entry: Entry, environ: Mapping[str, str]) -> Experiment:
+    """Raises UnknownNameError where its record is gone, ConfigError for a job of the launcher."""
+    if entry.own is None:
+        raise foreign(entry)
+    return Records(environ).find(str(entry.own["experiment"]))
+
+
+def cancel(entries: Sequence[Entry], environ: Mapping[str, str]) -> list[Entry]:
+    """Stops what runs or waits; returns those jobs. What they have is kept. Raises RemoteError, ConfigError."""
+    if launched := [entry for entry in entries if entry.own is None]:
+        raise foreign(launched[0])
+    going = [one for one in look(entries, environ) if one.job is not None and not one.job.ended]
+    stopped = [msgspec.structs.replace(one.entry, data={**one.entry.data, "killed": True}) for one in going]
+    Store(environ).add(stopped)
+    handles: dict[str, list[str]] = {}
+    for one in going:
+        assert one.job is not None
+        handles.setdefault(experiment_of(one.entry, environ).id, []).append(one.job.job.handle)
+    for name, some in handles.items():
+        executor_of(Records(environ).find(name), environ).cancel(some)
+    return stopped
+
+
+def resume(entries: Sequence[Entry], environ: Mapping[str, str], say: Say) -> tuple[Experiment, list[Entry]]:
+    """Submits again what has not ended well; finished work is kept.
+
+    Raises ConfigError where all ended well, a job still runs, or a variable is not set that the first run had.
+    """
+    looked = look(entries, environ)
+    if running := [one.entry.job_id for one in looked if one.job is not None and not one.job.ended]:
+        raise ConfigError(f"{', '.join(running)} has not ended yet.", hint=f"First: ns cancel {running[0]}")
+    left = [one for one in looked if one.state != "success"]
+    if not left:
+        raise ConfigError(f"All jobs of {entries[0].invocation_id} have ended well.")
+    first = experiment_of(left[0].entry, environ)
+    names = {str((one.entry.own or {})["job"]) for one in left}
+    pipeline = _left(_pipeline(first, environ), names)
+    hosts = {name: host for one in left for name, host in ((one.entry.own or {}).get(HOST) or {}).items()}
+    given = {**environ, **{name: environ[host] for name, host in hosts.items() if host in environ}}
+    _check_secrets(pipeline, given)
+    options = SubmitOptions(
+        folder=first.folder, skip_hf_home_check=True, packaging=PackageOptions(allow_uncommitted=True)
+    )
+    experiment = submit(pipeline, first.cluster, given, options, say=say)
+    again = [_again(one.entry, experiment) for one in left]
+    Store(environ).add(again)
+    return experiment, again
+
+
+def foreign(entry: Entry) -> ConfigError:
+    """For a job that NeMo Evaluator's launcher looks after."""
+    return ConfigError(
+        f"{entry.job_id} was submitted by nemo-evaluator-launcher ({entry.executor}).",
+        hint=f"Ask it: nemo-evaluator-launcher status {entry.job_id}",
+    )
+
+
+def without_secrets(config: Row) -> Row:
+    """`config` as it may be kept: values of keys that stand in its env_vars are replaced."""
+    done: Row = _masked(config, inside=False)
+    return done
+
+
+def _masked(node: Any, *, inside: bool) -> Any:
+    if isinstance(node, dict):
+        return {
+            key: "lit:***"
+            if inside and isinstance(value, str) and value.startswith("lit:") and looks_secret(key)
+            else _masked(value, inside=inside or key == KEY)
+            for key, value in node.items()
+        }
+    return [_masked(item, inside=inside) for item in node] if isinstance(node, list) else node
+
+
+def _data(experiment: Experiment, at: int, compiled: CompiledConfig) -> Row:
+    """What the launcher keeps of a job, and what newskills does."""
+    task = compiled.tasks[at]
+    job = next(one for one in experiment.jobs if one.name == task.folder)
+    env = _env(compiled, at)
+    hosts = {name: value.value for name, value in env.items() if value.kind == "host" and name != value.value}
+    own = {"experiment": experiment.id, "job": job.name, HOST: hosts}
+    image = task.container or "newskills"
+    if compiled.execution.type != "slurm":
+        return {
+            "output_dir": job.folder,
+            "container": f"client-{task.name}",
+            "eval_image": image,
+            "newskills": own,
+        }
+    tunnel = experiment.cluster.ssh_tunnel
+    return {
+        "slurm_job_id": job.handle,
+        "remote_rundir_path": job.folder,
+        "hostname": tunnel.host if tunnel else compiled.execution.hostname,
+        "username": (tunnel.user if tunnel else None) or compiled.execution.username,
+        "eval_image": image,
+        "newskills": own,
+    }
+
+
+def _env(compiled: CompiledConfig, at: int) -> EnvMap:
+    return {**compiled.export_env, **compiled.deployment.env, **compiled.tasks[at].env}
+
+
+def _again(entry: Entry, experiment: Experiment) -> Entry:
+    """`entry` as a job of the new submission."""
+    own = {**(entry.own or {}), "experiment": experiment.id}
+    data = {key: value for key, value in entry.data.items() if key != "killed"}
+    data |= {"newskills": own, "resumed_at": time.time()}
+    if "slurm_job_id" in data:
+        data["slurm_job_id"] = next(job.handle for job in experiment.jobs if job.name == own["job"])
+    return msgspec.structs.replace(entry, data=data)
+
+
+def _state(entry: Entry, job: JobState) -> State:
+    if job.ended and job.state != "completed" and entry.data.get("killed"):
+        return "killed"
+    return job_state(job.state)
+
+
+def _pipeline(experiment: Experiment, environ: Mapping[str, str]) -> Pipeline:
+    path = Records(environ).folder / experiment.name / experiment.stamp / PLAN
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Pipeline)
+    except (OSError, msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise DataError(f"{path}, the plan of {experiment.id}, cannot be read: {error}.") from error
+
+
+def _left(pipeline: Pipeline, names: set[str]) -> Pipeline:
+    """The jobs called so, and what comes after them; what they came after has ended."""
+    kept: dict[str, Job] = {}
+    for job in pipeline.order():
+        after = tuple(need for need in job.depends_on if need in kept)
+        if job.name in names or (after and job.name not in names and _exports(job)):
+            kept[job.name] = msgspec.structs.replace(job, depends_on=after)
+    return msgspec.structs.replace(pipeline, jobs=tuple(kept.values()))
+
+
+def _exports(job: Job) -> bool:
+    return any(command.name == "export" for command in job.commands())
+
+
+def _check_secrets(pipeline: Pipeline, environ: Mapping[str, str]) -> None:
+    wanted = {name for job in pipeline.jobs for command in job.commands() for name in command.script.secrets}
+    if missing := sorted(wanted - set(environ)):
+        raise ConfigError(
+            f"The first run had {', '.join(missing)}, not set here now.", hint="Export it, and try again."
+        )
