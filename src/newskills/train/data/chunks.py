@@ -97,6 +97,7 @@ class ChunkWorker:
 
     def _processed(self, row: Row, place: int, group: bytes, pair: bytes) -> tuple[bytes, ...]:
         changed = 0
+        before = row[self._output_key] if self._output_key else ""
         for number, step in enumerate(self._chain):
             verdict = step.apply(row)
             if verdict is Verdict.DROPPED:
@@ -105,7 +106,7 @@ class ChunkWorker:
                 changed |= 1 << number
         final = self._digests(row)[1] if changed else pair
         has_code = int(bool(self._code) and self._code in row[self._output_key])
-        line, asked, said = self._formatter.line(row)
+        line, asked, said = self._formatter.line(row, before)
         return HEAD.pack(place, group, pair, final, 0, has_code, changed, asked, said, len(line)), line
 
 

@@ -29,7 +29,10 @@ class Written(NamedTuple):
 
 
 class Formatter:
-    """`line(row)` → Written. Raises DataError where the prompt lacks a field, ConfigError for a misfit template."""
+    """`line(row, before)` → Written; `before`: the solution before the filters.
+
+    Raises DataError where the prompt lacks a field, ConfigError for a misfit template.
+    """
 
     def __init__(self, config: TrainingDataConfig, recipe: Recipe, tokens: Callable[[], Tokenizer]) -> None:
         self._config = config
@@ -41,13 +44,13 @@ class Formatter:
             self._end = (
                 self._end_of_turn(self._tokenizer) if config.assistant_end is None else config.assistant_end
             )
-        self.line: Callable[[Row], Written] = {
+        self.line: Callable[[Row, str], Written] = {
             "sft": self._sft,
             "conversation": self._conversation,
             "rl": self._rl,
         }[recipe.output]
 
-    def _sft(self, row: Row) -> Written:
+    def _sft(self, row: Row, before: str) -> Written:
         config = self._config
         assert config.output_key is not None, "recipes for SFT have solutions"
         question, answer = row[config.input_key], row[config.output_key]
@@ -59,7 +62,7 @@ class Formatter:
             head["reasoning_content"] = row["reasoning_content"]
         return self._written(head, row, len(question), len(answer))
 
-    def _conversation(self, row: Row) -> Written:
+    def _conversation(self, row: Row, before: str) -> Written:
         config = self._config
         assert config.output_key is not None, "recipes for SFT have solutions"
         said = row.get("serialized_output")
@@ -67,12 +70,14 @@ class Formatter:
             turn = Message(role="assistant", content=row[config.output_key])
             turn.reasoning_content = row.get("reasoning_content")
             said = [msgspec.to_builtins(turn)]
+        elif said[-1].get("content") == before:
+            said = [*said[:-1], {**said[-1], "content": row[config.output_key]}]
         begun = self._asked(row)
         tools = {"tools": row["tools"]} if row.get("tools") else {}
         head = {"messages": [*begun, *said], **tools}
         return self._written(head, row, len(row[config.input_key]), len(row[config.output_key]))
 
-    def _rl(self, row: Row) -> Written:
+    def _rl(self, row: Row, before: str) -> Written:
         problem = row[self._config.input_key]
         asked = problem if self.prompt is None else self.prompt.text(row, self._tokenizer)
         head = {"input": asked, "problem": problem, "expected_answer": "", "task_name": TASK}

@@ -3,7 +3,7 @@
 Learners" (2020), appendix C, but a share of them must agree, since problems of one kind have phrases in common.
 
 A text overlaps with a benchmark's problem if at least `share` of the sequences of the shorter of both are in the
-other. Case, punctuation and spaces do not count. Texts of fewer than `n` words must agree as a whole.
+other. Case, punctuation and spaces do not count. Texts of at most 2n words must agree as a whole.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from newskills.base.store import read_rows
 
-NGRAM, SHARE = 8, 0.5
+NGRAM, SHARE = 5, 0.5
 _MOST_ITEMS = 64
 """A phrase of more problems than these tells nothing about any of the others."""
 _WORD = re.compile(r"[぀-鿿가-힯]|[^\W_぀-鿿가-힯]+")
@@ -47,7 +47,7 @@ class OverlapIndex:
         words = _words(text)
         if hash(tuple(words)) in self._whole:
             return True
-        if len(words) < self._ngram:
+        if len(words) <= 2 * self._ngram:
             return False
         grams = self._grams(words)
         known = self._items
@@ -59,7 +59,7 @@ class OverlapIndex:
         if not words or whole in self._whole:
             return
         self._whole.add(whole)
-        grams = self._grams(words) if len(words) >= self._ngram else set()
+        grams = self._grams(words) if len(words) > 2 * self._ngram else set()
         item = len(self._sizes)
         self._sizes.append(len(grams))
         for gram in grams:

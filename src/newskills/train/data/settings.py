@@ -269,6 +269,12 @@ def check_settings(config: TrainingDataConfig, recipe: Recipe, *, decontaminated
         raise ConfigError("num_output_samples needs a way to choose: add ++downsampling_method=random (or fair).")
     if config.downsampling_method is not None and config.num_output_samples is None and recipe.output != "rl":
         raise ConfigError(f"downsampling_method={config.downsampling_method} needs ++num_output_samples=N.")
+    _check_filters(config, decontaminated=decontaminated)
+    _check_prompt(config, recipe)
+
+
+def _check_filters(config: TrainingDataConfig, *, decontaminated: bool) -> None:
+    """Raises ConfigError for a step that lacks what it needs."""
     filters = config.filters
     if filters.remove_contaminated and config.contamination_file is None and not decontaminated:
         raise ConfigError(
@@ -286,16 +292,25 @@ def check_settings(config: TrainingDataConfig, recipe: Recipe, *, decontaminated
         )
     if filters.code_text_filter is not None and config.code_tags is None:
         raise ConfigError("filters.code_text_filter looks for code: say how it is marked, ++code_tags=NAME.")
-    if config.prompt_config and recipe.output != "conversation" and config.tokenizer is None:
-        raise ConfigError(
-            "prompt_config makes texts for a model, which needs its chat template.",
-            hint="Give ++tokenizer=NAME, or leave prompt_config out to write the fields as they are.",
-        )
     if config.add_code_execution_counts and config.exclude_optional_keys:
         raise ConfigError(
             "add_code_execution_counts adds an optional field, and exclude_optional_keys drops those.",
             hint="Add ++exclude_optional_keys=false.",
         )
+
+
+def _check_prompt(config: TrainingDataConfig, recipe: Recipe) -> None:
+    """Raises ConfigError for a prompt without its template, and for what has no effect without a prompt."""
+    if config.prompt_config is not None:
+        if recipe.output != "conversation" and config.tokenizer is None:
+            raise ConfigError(
+                "prompt_config makes texts for a model, which needs its chat template.",
+                hint="Give ++tokenizer=NAME, or leave prompt_config out to write the fields as they are.",
+            )
+        return
+    for name in ("system_message", "assistant_end", "chat_template_kwargs"):
+        if getattr(config, name) is not None:
+            raise ConfigError(f"{name} has no effect without ++prompt_config=NAME.")
 
 
 def check_choice(name: str) -> Recipe:
