@@ -74,10 +74,14 @@ async def evaluate_async(ctx: Arguments | None = None, **options: Any) -> Any:
     on from there. Raises as `evaluate`.
     """
     import asyncio
+    import importlib
     from concurrent.futures import ThreadPoolExecutor
 
     from newskills.run.supervision import Supervision
+    from newskills.run.threads import ready_for_threads
 
+    importlib.import_module("newskills.commands._evaluating")
+    ready_for_threads()
     supervision = Supervision()
 
     def work() -> Any:

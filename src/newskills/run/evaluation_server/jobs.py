@@ -17,26 +17,28 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
 
-from newskills.base.aio import guarded
 from newskills.base.errors import NewskillsError, StorageError, guard, storage_error
 from newskills.base.records import Failure
 from newskills.run.evaluation_server.job import JOB_FILE, LOG_FILE, OPEN, Job, Part, load_job, read_metrics
 from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest
+from newskills.run.spec import masked
 from newskills.run.supervision import SharedLimit, Supervision
+from newskills.run.threads import ready_for_threads
 
 DELIVERED_SECONDS = 60.0
 KEPT = 1000
 """Jobs that are known; the files of older ones stay."""
 AT_ONCE = 16
 """Benchmarks that run at once: each has a thread, and workers that grade. Others wait."""
+NEVER_BEGUN = Failure(kind="Stopped", cause="harness", message="It was stopped before it began.")
 CONTACT_EVERY = 30.0
 """Seconds after which a job's last contact is written down again."""
 ALIVE = ".serve_evals.lock"
@@ -96,6 +98,8 @@ class Jobs:
         self._beginning: dict[str, asyncio.Task[Job]] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._supervisions: dict[tuple[str, str], Supervision] = {}
+        self._turns: dict[tuple[str, str], Future[dict[str, Any] | Failure]] = {}
+        self._planning = ThreadPoolExecutor(1, "newskills-planning")
         self._threads = ThreadPoolExecutor(AT_ONCE, "newskills-evaluation")
 
     def restore(self, ended: float) -> None:
@@ -185,6 +189,7 @@ class Jobs:
             await asyncio.gather(*self._running.values(), *self._beginning.values(), return_exceptions=True)
             await asyncio.sleep(0)
         self._threads.shutdown()
+        self._planning.shutdown()
 
     def hurry(self) -> None:
         """Requests in flight are given up."""
@@ -225,7 +230,7 @@ class Jobs:
         job = before or Job(
             job_id=uuid.uuid4().hex,
             key=key,
-            request=request,
+            request=msgspec.structs.replace(request, router_url=masked(request.router_url)),
             output_dir=str(folder),
             parts=[
                 Part(name=name, command=work.command, output_dir=str(folder / name))
@@ -240,7 +245,10 @@ class Jobs:
                 part.state, part.error = "queued", ""
         job.save()
         self._keep(job)
-        if not self.closing:
+        if self.closing:
+            for part in job.parts:
+                part.state = "interrupted" if part.state == "queued" else part.state
+        else:
             task = asyncio.create_task(self._run(job, works))
             self._running[job.job_id] = task
             task.add_done_callback(lambda _: self._running.pop(job.job_id))
@@ -253,9 +261,11 @@ class Jobs:
 
     async def _plan(self, request: EvaluationRequest, folder: Path) -> dict[str, Work]:
         def plan() -> dict[str, Work]:
-            return {one.name: self._planner.plan(request, one, folder / one.name) for one in request.benchmarks}
+            works = {one.name: self._planner.plan(request, one, folder / one.name) for one in request.benchmarks}
+            ready_for_threads()  # now with the plug-ins that these benchmarks brought
+            return works
 
-        return await asyncio.to_thread(plan)
+        return await asyncio.get_running_loop().run_in_executor(self._planning, plan)
 
     def _new_folder(self, request: EvaluationRequest) -> Path:
         """`<unix seconds>-rollout-N`, which nobody else has. Raises StorageError."""
@@ -291,10 +301,11 @@ class Jobs:
             part.state, part.started = "running", time.time()
 
         call = asyncio.get_running_loop().call_soon_threadsafe
-        done = asyncio.get_running_loop().run_in_executor(
-            self._threads, lambda: _do(work, part, supervision, lambda: call(begun))
-        )
-        found = await guarded(done)
+        turn = self._threads.submit(guard, lambda: _do(work, part, supervision, lambda: call(begun)))
+        self._turns[job.job_id, part.name] = turn
+        await asyncio.wait([asyncio.wrap_future(turn)])
+        found = NEVER_BEGUN if turn.cancelled() else turn.result()
+        del self._turns[job.job_id, part.name]
         part.ended = time.time()
         del self._supervisions[job.job_id, part.name]
         if not isinstance(found, Failure):
@@ -320,6 +331,8 @@ class Jobs:
         for part in job.parts:
             if (supervision := self._supervisions.get((job.job_id, part.name))) is not None:
                 supervision.stop(at_once=at_once)
+            if (turn := self._turns.get((job.job_id, part.name))) is not None:
+                turn.cancel()  # has an effect only where it has not come yet
 
     # Keeping
 
@@ -343,13 +356,11 @@ class Jobs:
             self._say(f"{_title(job)}: {error}")
 
 
-def _do(work: Work, part: Part, supervision: Supervision, begun: Callable[[], object]) -> dict[str, object]:
+def _do(work: Work, part: Part, supervision: Supervision, begun: Callable[[], object]) -> dict[str, Any]:
     """In a thread of its own: runs the work with its log; returns the metrics. Raises NewskillsError."""
     from rich.console import Console
 
     folder = Path(part.output_dir)
-    if supervision.stopping:
-        raise NewskillsError("It was stopped before it began.")
     begun()
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ from newskills.base.http.server import serve
 from newskills.base.store import locked
 from newskills.run.evaluation_server.jobs import ALIVE, JobLimits, Jobs, Planner, last_sign
 from newskills.run.evaluation_server.server import EvaluationServer
+from newskills.run.threads import ready_for_threads
 
 ALIVE_EVERY = 5.0
 GRACE = 2.0
@@ -37,6 +38,7 @@ async def serve_until_stopped(
 
     Raises ConfigError, LockedError where another server has the same root, StorageError, ServerStartError.
     """
+    ready_for_threads()
     stopped = asyncio.Event()
     jobs = Jobs(planner, place.root, limits, say=say)
 
