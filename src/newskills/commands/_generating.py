@@ -34,7 +34,7 @@ from newskills.config.layers import Layer
 from newskills.config.values import Text
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.experiments import Experiment
-from newskills.run.config import GenerationConfig
+from newskills.run.config import AUTOFORMALIZE, PROVER, GenerationConfig
 from newskills.run.contamination import contamination_line
 from newskills.run.execute import execute
 from newskills.run.hosting import address_of, check_units, hosted
@@ -46,6 +46,9 @@ from newskills.run.tracking import log_reports
 
 BENCHMARK_KEYS = ("dataset", "split")
 CONTAMINATION, CONTAMINATION_PROMPT = "check_contamination", "judge/check-contamination"
+LEAN_PROMPTS = {AUTOFORMALIZE: "lean4/autoformalization", PROVER: "lean4/goedel-prover-v2"}
+SEVERAL_MODELS = (AUTOFORMALIZE,)
+"""Solvers of our own that ask other models beside the first."""
 CONTAMINATION_KEYS = ("retrieve_key", "check_both_ways", "top_k")
 
 
@@ -173,6 +176,9 @@ def _kind(options: Options) -> list[Layer]:
         return [judge_layer(Judge(kind="math_judge"))]
     if options.generation_type == CONTAMINATION:
         return [Layer("--generation_type", {"prompt_config": CONTAMINATION_PROMPT, "solver": CONTAMINATION})]
+    if options.generation_type in LEAN_PROMPTS:
+        prompt = LEAN_PROMPTS[options.generation_type]
+        return [Layer("--generation_type", {"prompt_config": prompt, "solver": options.generation_type})]
     return []
 
 
@@ -189,7 +195,7 @@ def _solver_of(module: str, there: Paths | None) -> Layer:
 
 
 def _check_models(config: GenerationConfig) -> None:
-    if config.models and "::" not in config.solver:
+    if config.models and "::" not in config.solver and config.solved_by not in SEVERAL_MODELS:
         roles = ", ".join(config.models)
         raise ConfigError(
             f"Several models ({roles} besides the first) need a generation module that asks them.",

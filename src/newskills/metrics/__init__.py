@@ -50,6 +50,7 @@ METRICS = Registry(
         "ccc": "newskills.metrics.contest:CCCMetric",
         "bird": "newskills.metrics.code:BirdMetric",
         "lean4-proof": "newskills.metrics.lean:LeanMetric",
+        "lean4-statement": "newskills.metrics.lean:LeanMetric",
         "swe-bench": "newskills.metrics.swe_bench:SweBenchMetric",
         "if": "newskills.metrics.instructions:InstructionMetric",
         "physics": "newskills.metrics.math:MathMetric",

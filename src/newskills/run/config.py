@@ -47,6 +47,8 @@ DEPRECATED: dict[str, str] = {
 
 Executions = Annotated[int, Meta(ge=0)]
 CHAT, CODE_EXECUTION, SC_TIR, TOOLS = "chat", "code_execution", "sc_tir", "tools"
+PROVER, AUTOFORMALIZE = "prover", "autoformalize"
+LEAN_ROUNDS = (PROVER, AUTOFORMALIZE)
 JUDGES = {
     "llm": "llm_judge",
     "math_judge": "math_judge",
@@ -243,5 +245,5 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def needs_sandbox(self) -> bool:
-        """Whether code of the model is run, in its text or by a tool."""
-        return self.runs_code or runs_code(self.tool_modules or ())
+        """Whether code of the model is run, in its text, by a tool, or by Lean between rounds."""
+        return self.runs_code or self.solved_by in LEAN_ROUNDS or runs_code(self.tool_modules or ())

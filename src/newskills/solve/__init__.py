@@ -32,6 +32,8 @@ SOLVERS = Registry(
         "turns": "newskills.solve.turns:TurnsSolver",
         "loglikelihood": "newskills.solve.loglikelihood:LoglikelihoodSolver",
         "sc_tir": "newskills.solve.sc_tir:ScTirSolver",
+        "prover": "newskills.solve.lean:ProverSolver",
+        "autoformalize": "newskills.solve.lean:AutoformalizeSolver",
         "tools": "newskills.solve.parts:tools",
         "function_calls": "newskills.solve.function_calls:FunctionCallSolver",
         "memory_calls": "newskills.solve.memory_calls:MemoryCallSolver",

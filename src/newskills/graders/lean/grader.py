@@ -26,7 +26,7 @@ from newskills.graders.replies import unanswered, unscored
 
 AXIOMS = frozenset({"propext", "Classical.choice", "Quot.sound", "choice", "sound"})
 """Lean may print a name as short as the header's opened namespaces allow; answers declare no axioms of their own."""
-_OUTPUT = 200_000
+OUTPUT = 200_000
 _FENCE = "```"
 _ERROR = re.compile(r"main\.lean:\d+:\d+: error(?:\([^)\n]*\))?: *([^\n]*)")
 _NO_LIBRARY = re.compile(r"unknown (?:module prefix|package) |object file .{1,300} does not exist|unknown import")
@@ -98,7 +98,7 @@ class LeanProofGrader:
             code=program(statement, proof, names),
             language="lean4",
             timeout=self.config.timeout,
-            max_output_characters=_OUTPUT,
+            max_output_characters=OUTPUT,
         )
         result = await kit.sandbox.execute(execution)
         return self._score(proof, *verdict(result, names))
@@ -129,14 +129,14 @@ class LeanProofGrader:
 def verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
     """(`proof_status`, reason) by what Lean said. What stands before the mark is not the answer's doing."""
     said = f"{result.stdout}\n{result.stderr}".replace("\r", "")
-    mark = re.search(_axioms_of(names.mark), said)
+    mark = re.search(axioms_of(names.mark), said)
     before = _ERROR.search(said[: mark.start()] if mark else said)
     ended = result.status if result.status not in ("completed", "failed") else ""
     if mark is None and ended:
         how = ended.replace("_", " ")
         return "failed", f"Lean did not come to the end of the statement itself ({how}, {result.seconds:.0f} s)"
     if before or mark is None:
-        return "failed", _not_taken(before[1] if before else said.strip())
+        return "failed", not_taken(before[1] if before else said.strip())
     if ended == "timeout":
         return "timeout", f"Lean was not done with the answer after {result.seconds:.0f} s"
     if ended:
@@ -146,12 +146,18 @@ def verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
     if error or result.status == "failed":
         message = _without(error[1] if error else "Lean gave no reason", names)
         return f"error: {message}", message
-    return _by_axioms(re.findall(_axioms_of(names.final), answer))
+    return _by_axioms(re.findall(axioms_of(names.final), answer))
 
 
-def _axioms_of(name: str) -> str:
+def axioms_of(name: str) -> str:
     """The line of `#print axioms`, whose list may go over several lines."""
     return rf"'(?:[^'\n]{{0,200}}\.)?{name}' (?:does not depend on any axioms|depends on axioms: \[([^\]]*)\])"
+
+
+def first_error(said: str) -> str:
+    """Lean's first message about an error; empty where there is none."""
+    found = _ERROR.search(said)
+    return (found[1] or "no reason is given") if found else ""
 
 
 def _by_axioms(found: list[str]) -> tuple[str, str]:
@@ -165,7 +171,7 @@ def _by_axioms(found: list[str]) -> tuple[str, str]:
     return "completed", "Lean accepts the proof"
 
 
-def _not_taken(message: str) -> str:
+def not_taken(message: str) -> str:
     shown = message[:_MAX_WHY] or "no message"
     if _NO_LIBRARY.search(message):
         return f"a library is missing ({shown}); {_LEAN_HELP}"

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lean 4 statements without proofs, as answers: does Lean take them?"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from newskills.base.errors import SandboxError
+from newskills.base.protocols import Execution, ExecutionResult, Kit
+from newskills.base.records import Row, Score
+from newskills.graders.code.extract import extract_code
+from newskills.graders.lean.grader import (
+    OUTPUT,
+    LeanProofConfig,
+    axioms_of,
+    first_error,
+    not_taken,
+)
+from newskills.graders.lean.program import Names, Statement, new_names, read_statement
+from newskills.graders.lean.source import forbidden, without_comments
+from newskills.graders.replies import decided, unanswered
+
+HEADER = (
+    "import Mathlib\nimport Aesop\n\nset_option maxHeartbeats 400000\n\nopen BigOperators Real Nat Topology Rat\n"
+)
+"""Where neither the record nor the settings have one."""
+_IMPORT = re.compile(r"^[ \t]*(?:prelude|import[ \t][^\n]*)$", re.MULTILINE)
+
+
+class LeanStatementConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=lean4-statement`."""
+
+    timeout: Annotated[float, Meta(gt=0, description="seconds on the clock for one statement")] = 30.0
+    header: Annotated[
+        str, Meta(description="imports and opened names; empty: the record's, or Mathlib with the usual ones")
+    ] = ""
+    final_answer_key: Annotated[
+        str, Meta(description="the statement is looked for behind this text, where the answer has it")
+    ] = LeanProofConfig().final_answer_key
+    num_parallel_requests: Annotated[
+        int, Meta(ge=1, description="kept for older scripts: the sandbox decides how many run at once")
+    ] = 10
+
+
+class Checked(Struct, frozen=True, kw_only=True):
+    """What became of a statement. `status`: completed; no_statement (it cannot be read); forbidden; timeout;
+    error (`why`: what Lean says); failed: Lean did not take the header, which is not the answer's doing."""
+
+    status: str
+    why: str
+    text: str = ""
+
+    @property
+    def holds(self) -> bool:
+        return self.status == "completed"
+
+
+class LeanStatementGrader:
+    """Has Lean elaborate the statement of the answer, proved by `sorry`, in the sandbox. That it says what it should
+    is not looked at. Fields written: `predicted_proof` (the statement), `proof_status`."""
+
+    name = "lean4-statement"
+    version = "1"
+    Config = LeanStatementConfig
+
+    def __init__(self, config: LeanStatementConfig = LeanStatementConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
+        self._stamp = f"{self.name}@{self.version}"
+
+    async def grade(self, record: Row, kit: Kit) -> Score:
+        found = await self.check(str(record.get("generation") or ""), record, kit)
+        if not found.text:
+            return unanswered(self._stamp, record, {"predicted_proof": None, "proof_status": found.status})
+        status = f"error: {found.why}" if found.status == "error" else found.status
+        fields: Row = {"predicted_proof": found.text, "proof_status": status}
+        if found.status == "failed":
+            return Score(outcome="unscored", fields=fields, grader=self._stamp, why=found.why, cause="grader")
+        return decided(self._stamp, found.holds, fields, found.why)
+
+    def header(self, record: Row) -> str:
+        return self.config.header or str(record.get("header") or "") or HEADER
+
+    async def check(self, generation: str, record: Row, kit: Kit) -> Checked:
+        """Raises SandboxError."""
+        if kit.sandbox is None:
+            raise SandboxError("There is no sandbox to run Lean in.")
+        key = self.config.final_answer_key
+        found = extract_code(generation.rpartition(key)[2] if key else generation, "lean")
+        prose = found.how == "whole" and ":=" not in found.code
+        text = "" if prose else _IMPORT.sub("", without_comments(found.code)).strip()
+        if not text:
+            return Checked(status="no_statement", why="there is no Lean code in the answer")
+        try:
+            statement = read_statement(self.header(record), text)
+        except ValueError as error:
+            return Checked(status="no_statement", why=f"it is no statement: {error}", text=text)
+        said = f"{statement.preamble}\n{statement.text}"
+        if why := forbidden(said):
+            return Checked(status="forbidden", why=why, text=said)
+        names = new_names()
+        execution = Execution(
+            code=_program(statement, names),
+            language="lean4",
+            timeout=self.config.timeout,
+            max_output_characters=OUTPUT,
+        )
+        status, why = _verdict(await kit.sandbox.execute(execution), names)
+        end = " := by" if statement.tactics else " :="
+        return Checked(status=status, why=why, text=f"{said.strip()}{end}\n")
+
+
+def _program(statement: Statement, names: Names) -> str:
+    """The header alone, with a mark; then the statement, with another: errors before the first are the header's."""
+    marks = [f"theorem {name} : True := True.intro\n#print axioms {name}" for name in (names.mark, names.final)]
+    proof = f"{statement.text} := by sorry"
+    return "\n".join((statement.header.strip(), marks[0], statement.preamble, proof, marks[1], ""))
+
+
+def _verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
+    said = f"{result.stdout}\n{result.stderr}".replace("\r", "")
+    mark = re.search(axioms_of(names.mark), said)
+    before = first_error(said[: mark.start()] if mark else said)
+    ended = result.status if result.status not in ("completed", "failed") else ""
+    if before or mark is None:
+        return "failed", not_taken(before or ended.replace("_", " ") or said.strip())
+    if ended == "timeout":
+        return "timeout", f"Lean was not done with the statement after {result.seconds:.0f} s"
+    if ended:
+        return "error", f"Lean could not finish the statement ({ended.replace('_', ' ')})"
+    if error := first_error(said[mark.end() :]):
+        return "error", error
+    if re.search(axioms_of(names.final), said) is None:
+        return "error", "Lean did not come to the end of the statement"
+    return "completed", "Lean takes the statement"
