@@ -1,25 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the commands about submitted jobs share where an invocation is meant: finding it, tables."""
+"""What the commands about submitted jobs share where an invocation is meant: finding it, tables, logs."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from newskills.base.errors import UnknownNameError
 from newskills.base.terminal import printable
 from newskills.commands._columns import print_table
-from newskills.interop.invocations import Entry, Store, looks_like_id, progress
-from newskills.interop.oversight import Looked
-from newskills.launch.experiments import Records
+from newskills.commands._dry_run import show_dry_run
+from newskills.commands._following import stopped_by_ctrl_c
+from newskills.commands._submitted import ask_about, exit_code
+from newskills.launch.experiments import Experiment, Records
+
+if TYPE_CHECKING:
+    from newskills.interop.invocations import Entry
+    from newskills.interop.oversight import Looked
 
 
 def meant(name: str) -> list[Entry] | None:
     """Jobs of the invocation (or the one job) that `name` means; None: it is an experiment, or nothing.
 
-    Experiments come first: their names meant something before there were invocations. Raises ConfigError where the
-    beginnings of several invocations are so.
+    Experiments come first: their names meant something before there were invocations. Raises ConfigError where several
+    invocations begin so.
     """
+    from newskills.interop.invocations import Store, looks_like_id
+
     if not looks_like_id(name):
         return None
     try:
@@ -33,11 +42,28 @@ def meant(name: str) -> list[Entry] | None:
 
 
 def invocation(name: str) -> list[Entry]:
-    """The same for commands that know nothing else. Raises UnknownNameError."""
+    """The same for commands that know nothing else. Raises UnknownNameError, ConfigError."""
+    from newskills.interop.invocations import Store
+
     return Store(os.environ).find(name)
 
 
+def show_status(entries: Sequence[Entry], *, json: bool) -> int:
+    """Returns 0: a job that failed is no failure to ask."""
+    from newskills.interop.invocations import as_json
+    from newskills.interop.oversight import look
+
+    looked = look(entries, os.environ)
+    if json:
+        sys.stdout.write(as_json([(one.entry, one.state) for one in looked]) + "\n")
+    else:
+        print_jobs(looked)
+    return 0
+
+
 def print_jobs(looked: Sequence[Looked]) -> None:
+    from newskills.interop.invocations import progress
+
     rows: list[tuple[str, ...]] = [("job", "task", "state", "exit", "replies", "folder")]
     for one in looked:
         done = progress(one.entry)
@@ -53,3 +79,38 @@ def print_jobs(looked: Sequence[Looked]) -> None:
             )
         )
     print_table(rows)
+
+
+def show_logs(entries: Sequence[Entry], *, follow: bool) -> int:
+    """Of the tasks; with `follow` until they have ended, and with their exit code then."""
+    from newskills.interop.oversight import experiment_of, log_lines
+
+    if follow:
+        experiment = experiment_of(entries[0], os.environ)
+        return follow_jobs(experiment)
+    for line in log_lines(entries, os.environ):
+        sys.stdout.write(f"{printable(line)}\n")
+    return 0
+
+
+def cancel_jobs(entries: Sequence[Entry], *, dry_run: bool) -> int:
+    from newskills.interop.oversight import cancel, look
+
+    if dry_run:
+        going = [one for one in look(entries, os.environ) if one.state in ("pending", "running")]
+        show_dry_run([("cancels", one.entry.job_id, f"{one.entry.task} ({one.state})") for one in going])
+        return 0
+    names = ", ".join(entry.job_id for entry in cancel(entries, os.environ))
+    sys.stdout.write(f"{entries[0].invocation_id}: {f'cancelled {names}' if names else 'nothing runs or waits'}\n")
+    return 0
+
+
+def follow_jobs(experiment: Experiment, *, stop: bool = False) -> int:
+    """Until the jobs have ended; returns the first exit code that is not 0. `stop`: Ctrl-C stops the jobs."""
+    from contextlib import nullcontext
+
+    from newskills.interop.remote import follow_tasks
+
+    with stopped_by_ctrl_c(experiment) if stop else nullcontext():
+        follow_tasks(experiment, os.environ, lambda line: print(printable(line), flush=True))
+    return exit_code(ask_about(experiment).states())

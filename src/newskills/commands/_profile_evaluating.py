@@ -11,10 +11,8 @@ from pathlib import Path
 from newskills.base.errors import ConfigError, RemoteError
 from newskills.base.terminal import printable
 from newskills.commands._compiled_view import show_compiled, show_tasks
-from newskills.commands._following import stopped_by_ctrl_c
-from newskills.commands._invocations import print_jobs
+from newskills.commands._invocations import follow_jobs, print_jobs
 from newskills.commands._plan_view import print_scripts, print_tree
-from newskills.commands._submitted import ask_about, exit_code
 from newskills.commands._work import notice
 from newskills.commands.profile_evaluate import Options
 from newskills.config.command_line import Parsed
@@ -25,7 +23,7 @@ from newskills.interop.invocations import new_invocation
 from newskills.interop.job_folder import write_job_folder
 from newskills.interop.launcher import find_launcher, hand_over, launcher_dialect, needs_launcher
 from newskills.interop.oversight import look, record
-from newskills.interop.remote import follow_tasks, squash_plan, squashed, submit_invocation, why_not_squash
+from newskills.interop.remote import squash_plan, squashed, submit_invocation, why_not_squash
 from newskills.interop.tasks import EvalCall, eval_call
 from newskills.launch.submit import site_of
 
@@ -134,9 +132,7 @@ def _submitted(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) 
     sys.stdout.flush()
     if compiled.mode == "batch":
         return 0
-    with stopped_by_ctrl_c(experiment):
-        follow_tasks(experiment, environ, lambda line: print(printable(line), flush=True))
-    code = exit_code(ask_about(experiment).states())
+    code = follow_jobs(experiment, stop=True)
     print_jobs(look(entries, environ))
     return code
 

@@ -37,9 +37,12 @@ GROUPS: dict[str, dict[str, str]] = {
         "status": "how submitted jobs are doing",
         "logs": "what submitted jobs have printed, with -f as they print it",
         "cancel": "stop submitted jobs",
+        "resume": "submit again what of an invocation has not ended well",
         "experiments": "what was submitted from this machine",
     },
     "look at results": {
+        "info": "what an invocation of ns evaluate is, and its scores",
+        "export": "results of an invocation to W&B, MLflow, or a file",
         "summarize_results": "tables and metrics.json of a results folder",
         "summarize_robustness": "how much the wording of prompts changes the scores",
         "compute_metrics": "metrics of single output files",

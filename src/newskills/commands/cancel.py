@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from newskills.commands._command import Command
 from newskills.commands._dry_run import show_dry_run
+from newskills.commands._invocations import cancel_jobs, meant
 from newskills.commands._options import DryRun, doc
 from newskills.commands._submitted import submitted
 from newskills.config.command_line import Parsed
@@ -19,7 +20,8 @@ class Options(Struct, frozen=True, kw_only=True):
     name: Annotated[
         str,
         doc(
-            "experiment: its name (the latest of it), a beginning of one, or NAME/STAMP",
+            "experiment: its name (the latest of it), a beginning of one, or NAME/STAMP; or an invocation of "
+            "ns evaluate: its id, a beginning, ID.INDEX",
             {"positional": True},
         ),
     ]
@@ -29,6 +31,8 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
+    if (entries := meant(options.name)) is not None:
+        return cancel_jobs(entries, dry_run=options.dry_run)
     asked = submitted(options.name)
     jobs = [job for job in asked.states(options.job) if not job.ended]
     if options.dry_run:

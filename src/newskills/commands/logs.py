@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from newskills.base.errors import NewskillsError
 from newskills.commands._command import Command
+from newskills.commands._invocations import meant, show_logs
 from newskills.commands._options import doc
 from newskills.commands._submitted import submitted
 from newskills.config.command_line import Parsed
@@ -18,7 +19,8 @@ class Options(Struct, frozen=True, kw_only=True):
     name: Annotated[
         str,
         doc(
-            "experiment: its name (the latest of it), a beginning of one, or NAME/STAMP",
+            "experiment: its name (the latest of it), a beginning of one, or NAME/STAMP; or an invocation of "
+            "ns evaluate: its id, a beginning, ID.INDEX",
             {"positional": True},
         ),
     ]
@@ -32,6 +34,8 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
+    if (entries := meant(options.name)) is not None:
+        return show_logs(entries, follow=options.follow)
     return submitted(options.name).show_logs(options.job, options.command, follow=options.follow)
 
 

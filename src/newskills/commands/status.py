@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import NewskillsError
 from newskills.commands._columns import print_table
 from newskills.commands._command import Command
+from newskills.commands._invocations import meant, show_status
 from newskills.commands._options import doc
 from newskills.commands._submitted import ask_about, job_rows, submitted, summary
 from newskills.config.command_line import Parsed
@@ -24,16 +25,19 @@ class Options(Struct, frozen=True, kw_only=True):
         str | None,
         doc(
             "experiment: its name (the latest of it), a beginning of one, or NAME/STAMP; "
-            "without: the latest experiments",
+            "without: the latest experiments. Or an invocation of ns evaluate: its id, a beginning, ID.INDEX",
             {"positional": True},
         ),
     ] = None
     job: Annotated[str | None, doc("only this job")] = None
+    json: Annotated[bool, doc("of an invocation: as nemo-evaluator-launcher status --json prints it")] = False
     last: Annotated[int, Meta(ge=1, description="how many experiments, where none is named")] = 10
 
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
+    if options.name is not None and (entries := meant(options.name)) is not None:
+        return show_status(entries, json=options.json)
     if options.name is not None:
         asked = submitted(options.name)
         jobs = asked.states(options.job)
@@ -73,5 +77,5 @@ COMMAND = Command(
     summary="How submitted jobs are doing: state, exit code, seconds, and where their logs lie.",
     options=Options,
     run=run,
-    examples=("ns status", "ns status my-eval", "ns status my-eval --job=judge"),
+    examples=("ns status", "ns status my-eval", "ns status my-eval --job=judge", "ns status 3f9c0a"),
 )

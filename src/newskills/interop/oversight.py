@@ -6,8 +6,10 @@ Each is a job of an experiment of newskills, in its run directory, on this machi
 
 from __future__ import annotations
 
+import shlex
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,16 +20,22 @@ from newskills.base.plan import Job, Pipeline
 from newskills.base.records import Row
 from newskills.interop.compile.dialects import KEY
 from newskills.interop.config import CompiledConfig, EnvMap
+from newskills.interop.export_results import Finished
 from newskills.interop.invocations import Entry, State, Store, folder_state, job_state
+from newskills.interop.tasks import map_task
 from newskills.launch.experiments import PLAN, Experiment, Records
+from newskills.launch.logs import read_logs
 from newskills.launch.names import looks_secret
 from newskills.launch.package import PackageOptions
+from newskills.launch.shell import Here
 from newskills.launch.ssh import shell_of
 from newskills.launch.states import JobState, states
 from newskills.launch.submit import SubmitOptions, executor_of, submit
 
 Say = Callable[[str], None]
 HOST = "host"
+LOG = "client_stdout.lo"
+"""The task's log without its last letter: what is no pattern of bash would be taken for there."""
 
 
 class Looked(Struct, frozen=True):
@@ -118,12 +126,52 @@ def resume(entries: Sequence[Entry], environ: Mapping[str, str], say: Say) -> tu
     given = {**environ, **{name: environ[host] for name, host in hosts.items() if host in environ}}
     _check_secrets(pipeline, given)
     options = SubmitOptions(
-        folder=first.folder, skip_hf_home_check=True, packaging=PackageOptions(allow_uncommitted=True)
+        job_folder=first.folder, skip_hf_home_check=True, packaging=PackageOptions(allow_uncommitted=True)
     )
     experiment = submit(pipeline, first.cluster, given, options, say=say)
     again = [_again(one.entry, experiment) for one in left]
     Store(environ).add(again)
     return experiment, again
+
+
+def log_lines(entries: Sequence[Entry], environ: Mapping[str, str]) -> Iterator[str]:
+    """What the tasks have printed, one task after the other, each line with its job where there are several.
+
+    Raises RemoteError, ConfigError.
+    """
+    groups: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry.own is None and entry.executor != "local":
+            raise foreign(entry)
+        groups.setdefault("" if entry.own is None else experiment_of(entry, environ).id, []).append(entry)
+    for name, some in groups.items():
+        shell = shell_of(Records(environ).find(name).cluster, environ) if name else Here()
+        files = [
+            (one.folder.name if len(entries) > 1 else "", f"{shlex.quote(str(one.folder / 'logs' / LOG))}[g]")
+            for one in some
+        ]
+        yield from read_logs(shell, files)
+
+
+def finished(entry: Entry) -> Finished:
+    """A job as exporters take it. Raises ConfigError where its results do not lie on this machine."""
+    if not Path(entry.folder, "artifacts").is_dir():
+        raise ConfigError(
+            f"The results of {entry.job_id} are not on this machine: {entry.folder}.",
+            hint="execution.auto_export.destinations exports where the jobs run.",
+        )
+    config = entry.config or {}
+    endpoint = (config.get("target") or {}).get("api_endpoint") or {}
+    model = endpoint.get("model_id") or (config.get("deployment") or {}).get("served_model_name") or ""
+    mapped = map_task(entry.task)
+    return Finished(
+        id=entry.job_id,
+        task=entry.task,
+        benchmark=mapped.benchmark.partition(":")[0] if mapped else entry.task,
+        folder=str(entry.folder),
+        container=str(entry.data.get("eval_image", "")),
+        model=str(model),
+    )
 
 
 def foreign(entry: Entry) -> ConfigError:

@@ -30,7 +30,6 @@ class SubmitOptions(Struct, frozen=True, kw_only=True):
     skip_hf_home_check        None: what the cluster config says
     allow_missing_dependency  go without waiting for an experiment that nobody knows
     packaging                 what goes into the package
-    folder                    of the jobs, one folder in it for each; None: a new one in the cluster's job_dir
     """
 
     log_dir: str | None = None
@@ -40,7 +39,6 @@ class SubmitOptions(Struct, frozen=True, kw_only=True):
     skip_hf_home_check: bool | None = None
     allow_missing_dependency: bool = False
     packaging: PackageOptions = PackageOptions()
-    folder: str | None = None
 
 
 class _Desk(Struct, frozen=True):

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns export ID`: results of an invocation to W&B, MLflow, or a file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.records import Row
+from newskills.base.terminal import printable
+from newskills.commands._command import Command
+from newskills.commands._dry_run import show_dry_run
+from newskills.commands._invocations import invocation
+from newskills.commands._options import DryRun, doc
+from newskills.config.command_line import Parsed
+
+LOCAL, EXPORT = "local", "export"
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    id: Annotated[
+        list[str],
+        doc("invocation of ns evaluate: its id, a beginning of it, or ID.INDEX for one job", {"positional": True}),
+    ]
+    dest: Annotated[list[str], doc("where to: local (where none is said), wandb, mlflow, or one of your own")] = []
+    format: Annotated[str | None, doc("for local: json or csv, one file with all scores")] = None
+    output_dir: Annotated[str | None, doc("for local: folder")] = None
+    output_filename: Annotated[str | None, doc("for local: name of that file")] = None
+    copy_logs: Annotated[bool, doc("for local: logs, too")] = False
+    log_metrics: Annotated[list[str], doc("only scores with one of these texts in their names")] = []
+    dry_run: DryRun = False
+
+
+def run(parsed: Parsed[Options]) -> int:
+    from newskills.interop.export_results import DESTINATIONS, ExportPlan, export_results
+    from newskills.interop.oversight import finished
+
+    options = parsed.options
+    dests = options.dest or [LOCAL]
+    for name in dests:
+        DESTINATIONS.resolve(name)
+    changes = _changes(parsed, dests)
+    failed = 0
+    for name in options.id:
+        entries = invocation(name)
+        settings = {dest: {**_kept(entries[0].config, dest), **changes.get(dest, {})} for dest in dests}
+        plan = ExportPlan(
+            invocation=entries[0].invocation_id,
+            executor=entries[0].executor,
+            destinations=tuple(dests),
+            settings=settings,
+            jobs=tuple(finished(entry) for entry in entries),
+        )
+        if options.dry_run:
+            show_dry_run([("exports", job.id, f"{job.task} to {', '.join(dests)}") for job in plan.jobs])
+            continue
+        failed += export_results(plan, os.environ, lambda text: print(printable(text), flush=True))
+    if failed:
+        sys.stderr.write(f"{failed} exports failed\n")
+    return 1 if failed else 0
+
+
+def _kept(config: Row | None, dest: str) -> Row:
+    """What the invocation's own configuration says of the destination."""
+    found = ((config or {}).get(EXPORT) or {}).get(dest)
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def _changes(parsed: Parsed[Options], dests: Sequence[str]) -> dict[str, Row]:
+    """Options, and words such as `export.wandb.project=name`. Raises ConfigError for other words."""
+    from newskills.interop.compile.overrides import value_of
+
+    options = parsed.options
+    local = {
+        "format": options.format,
+        "output_dir": options.output_dir,
+        "output_filename": options.output_filename,
+        "copy_logs": options.copy_logs or None,
+    }
+    changes: dict[str, Row] = {LOCAL: {key: value for key, value in local.items() if value is not None}}
+    for dest in dests:
+        if options.log_metrics:
+            changes.setdefault(dest, {})["log_metrics"] = list(options.log_metrics)
+    for key, text in parsed.overrides.items():
+        parts = key.split(".")
+        if len(parts) != 3 or parts[0] != EXPORT:
+            raise ConfigError(f"{key}=… means nothing here.", hint="Write export.DESTINATION.key=value.")
+        changes.setdefault(parts[1], {})[parts[2]] = value_of(text)
+    return changes
+
+
+COMMAND = Command(
+    name="export",
+    summary="Bring results of ns evaluate to Weights & Biases or MLflow, or into one JSON or CSV file. What the "
+    "invocation's own configuration says under `export` holds where nothing else is said.",
+    options=Options,
+    run=run,
+    any_keys=True,
+    examples=(
+        "ns export 3f9c0a --format json --output_dir exported",
+        "ns export 3f9c0a --dest wandb export.wandb.project=my-project",
+    ),
+)
