@@ -48,8 +48,27 @@ def invocation(name: str) -> list[Entry]:
     return Store(os.environ).find(name)
 
 
+def launched(entries: Sequence[Entry], verb: str, *, here: bool = False) -> int | None:
+    """Has NeMo Evaluator's launcher do it for jobs that are its own, and returns its exit code; None: they are not.
+
+    `here`: newskills can do it by itself for those of this machine. Raises ConfigError where it is not installed.
+    """
+    from newskills.interop.launcher import ask, find_launcher
+    from newskills.interop.oversight import foreign
+
+    its = [one for one in entries if one.own is None and not (here and one.executor == "local")]
+    if not its:
+        return None
+    if (program := find_launcher(os.environ)) is None:
+        raise foreign(its[0])
+    whole = len(entries) > 1 or "." not in entries[0].job_id
+    return ask(program, [verb, its[0].invocation_id if whole else its[0].job_id])
+
+
 def show_status(entries: Sequence[Entry], *, json: bool) -> int:
     """Returns 0: a job that failed is no failure to ask."""
+    if (code := launched(entries, "status", here=True)) is not None:
+        return code
     from newskills.interop.invocations import as_json
     from newskills.interop.oversight import look
 
@@ -85,6 +104,10 @@ def show_logs(entries: Sequence[Entry], *, follow: bool) -> int:
     """Of the tasks; with `follow` until they have ended, and with their exit code then."""
     from newskills.interop.oversight import experiment_of, log_lines
 
+    if (code := launched(entries, "logs", here=True)) is not None:
+        return code
+    if follow and entries[0].own is None:
+        return follow_foreign(entries)
     if follow:
         experiment = experiment_of(entries[0], os.environ)
         return follow_jobs(experiment)
@@ -96,6 +119,8 @@ def show_logs(entries: Sequence[Entry], *, follow: bool) -> int:
 def cancel_jobs(entries: Sequence[Entry], *, dry_run: bool) -> int:
     from newskills.interop.oversight import cancel, look
 
+    if not dry_run and (code := launched(entries, "kill")) is not None:
+        return code
     if dry_run:
         going = [one for one in look(entries, os.environ) if one.state in ("pending", "running")]
         show_dry_run([("cancels", one.entry.job_id, f"{one.entry.task} ({one.state})") for one in going])
@@ -103,6 +128,15 @@ def cancel_jobs(entries: Sequence[Entry], *, dry_run: bool) -> int:
     names = ", ".join(entry.job_id for entry in cancel(entries, os.environ))
     sys.stdout.write(f"{entries[0].invocation_id}: {f'cancelled {names}' if names else 'nothing runs or waits'}\n")
     return 0
+
+
+def follow_foreign(entries: Sequence[Entry]) -> int:
+    """Jobs of the launcher on this machine, until they have ended; they go on after Ctrl-C."""
+    from newskills.interop.oversight import follow_launched
+
+    looked = follow_launched(entries, lambda line: print(printable(line), flush=True))
+    print_jobs(looked)
+    return next((one.code or 1 for one in looked if one.state != "success"), 0)
 
 
 def follow_jobs(experiment: Experiment, *, stop: bool = False) -> int:

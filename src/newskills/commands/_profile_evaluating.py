@@ -11,7 +11,7 @@ from pathlib import Path
 from newskills.base.errors import ConfigError, RemoteError
 from newskills.base.terminal import printable
 from newskills.commands._compiled_view import show_compiled, show_tasks
-from newskills.commands._invocations import follow_jobs, print_jobs
+from newskills.commands._invocations import follow_foreign, follow_jobs, print_jobs
 from newskills.commands._plan_view import print_scripts, print_tree
 from newskills.commands._work import notice
 from newskills.commands.profile_evaluate import Options
@@ -19,12 +19,13 @@ from newskills.config.command_line import Parsed
 from newskills.interop.compile.compiler import Asked, Compiled, compile_config
 from newskills.interop.config import CompiledConfig, Mode
 from newskills.interop.deployments import plan_invocation
-from newskills.interop.invocations import new_invocation
+from newskills.interop.invocations import Store, new_invocation
 from newskills.interop.job_folder import write_job_folder
-from newskills.interop.launcher import find_launcher, hand_over, launcher_dialect, needs_launcher
+from newskills.interop.launcher import find_launcher, for_launcher, hand_over, launcher_dialect, needs_launcher
 from newskills.interop.oversight import look, record
 from newskills.interop.remote import squash_plan, squashed, submit_invocation, why_not_squash
 from newskills.interop.tasks import EvalCall, eval_call
+from newskills.interop.wandb_login import detect
 from newskills.launch.submit import site_of
 
 
@@ -119,6 +120,7 @@ def _show_squash(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
 
 
 def _submitted(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> int:
+    environ = _with_wandb(compiled, environ)
     plan_invocation(compiled, new_invocation(), environ)  # what is wrong is told before images are imported
     compiled = squashed(compiled, environ, notice)
     planned = plan_invocation(compiled, new_invocation(), environ)
@@ -137,8 +139,21 @@ def _submitted(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) 
     return code
 
 
+def _with_wandb(compiled: CompiledConfig, environ: Mapping[str, str]) -> Mapping[str, str]:
+    """With the key, project and entity of W&B, where results go there and a login is found."""
+    if "wandb" not in compiled.execution.auto_export and "wandb" not in compiled.export:
+        return environ
+    found = detect(environ, compiled.wandb)
+    for line in found.lines:
+        sys.stdout.write(f"{line}\n")
+    return {**environ, **found.variables}
+
+
 def _handed_over(program: str, compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> int:
-    config = write_job_folder(compiled, cwd, launcher_dialect(program))
+    environ = _with_wandb(compiled, environ)
+    config = write_job_folder(for_launcher(compiled, launcher_dialect(program), environ), cwd)
     invocation = hand_over(program, config, environ, lambda line: print(line, flush=True))
     sys.stdout.write(f"✓ Evaluation submitted: {invocation}\n  ns status {invocation}\n")
-    return 0
+    entries = Store(environ).find(invocation)
+    here = all(entry.executor == "local" for entry in entries)
+    return follow_foreign(entries) if here and compiled.mode != "batch" else 0

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from newskills.commands._command import Command
 from newskills.commands._dry_run import show_dry_run
-from newskills.commands._invocations import follow_jobs, invocation, print_jobs
+from newskills.commands._invocations import follow_jobs, invocation, launched, print_jobs
 from newskills.commands._options import DryRun, doc
 from newskills.commands._work import notice
 from newskills.config.command_line import Parsed
@@ -37,6 +37,8 @@ def run(parsed: Parsed[Options]) -> int:
         left = [one for one in look(entries, os.environ) if one.state != "success"]
         show_dry_run([("submits", one.entry.job_id, f"{one.entry.task} ({one.state})") for one in left])
         return 0
+    if (code := launched(entries, "resume")) is not None:
+        return code
     experiment, again = resume(entries, os.environ, notice)
     names = ", ".join(entry.job_id for entry in again)
     sys.stdout.write(f"✓ Submitted again: {names}\n  ns status {again[0].invocation_id}\n")

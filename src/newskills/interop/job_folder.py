@@ -10,7 +10,7 @@ from typing import Any
 
 from newskills.base.errors import storage_error
 from newskills.base.store import atomic_write
-from newskills.interop.config import CompiledConfig, Dialect
+from newskills.interop.config import CompiledConfig
 from newskills.interop.oversight import without_secrets
 
 FOLDER = Path(".nemotron") / "jobs"
@@ -18,7 +18,7 @@ CODE = "/nemo_run/code"
 """Where the code of the current folder lies in jobs elsewhere."""
 
 
-def write_job_folder(compiled: CompiledConfig, cwd: Path, dialect: Dialect = "0.2") -> Path:
+def write_job_folder(compiled: CompiledConfig, cwd: Path) -> Path:
     """Returns `eval.yaml`, which has no section `run`; elsewhere, paths below `cwd` become those of the jobs.
 
     Both are for the owner alone. Values that are keys are in `eval.yaml` only. Raises StorageError.

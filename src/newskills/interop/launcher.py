@@ -10,8 +10,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from msgspec import structs
+
 from newskills.base.errors import NewskillsError, UnknownNameError
-from newskills.interop.config import CompiledConfig, Dialect
+from newskills.interop.compile import dialects
+from newskills.interop.compile.compiler import WANDB_KEYS
+from newskills.interop.config import CompiledConfig, Dialect, EnvMap
 from newskills.interop.tasks import own_names
 
 PROGRAM = "nemo-evaluator-launcher"
@@ -47,6 +51,26 @@ def launcher_dialect(program: str) -> Dialect:
     if done.returncode or version is None:
         raise NewskillsError(f"{program} does not run: {_last(done.stdout + done.stderr)}")
     return "0.1" if (int(version[1]), int(version[2])) < (0, 2) else "0.2"
+
+
+def for_launcher(compiled: CompiledConfig, dialect: Dialect, environ: Mapping[str, str]) -> CompiledConfig:
+    """In its dialect, and without the variables of W&B that are not set here, which it would insist on."""
+    variables = dialects.read(compiled.config, [])
+
+    def kept(env: EnvMap) -> EnvMap:
+        return {
+            name: value
+            for name, value in env.items()
+            if value.kind != "host" or value.value not in WANDB_KEYS or value.value in environ
+        }
+
+    variables = structs.replace(
+        variables,
+        evaluation=kept(variables.evaluation),
+        export=kept(variables.export),
+        tasks=tuple(kept(env) for env in variables.tasks),
+    )
+    return structs.replace(compiled, config=dialects.write(compiled.config, variables, dialect), dialect=dialect)
 
 
 def hand_over(program: str, config: Path, environ: Mapping[str, str], say: Callable[[str], None]) -> str:

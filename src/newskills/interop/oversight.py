@@ -21,10 +21,10 @@ from newskills.base.records import Row
 from newskills.interop.compile.dialects import KEY
 from newskills.interop.config import CompiledConfig, EnvMap
 from newskills.interop.export_results import Finished
-from newskills.interop.invocations import Entry, State, Store, folder_state, job_state
+from newskills.interop.invocations import ENDED, Entry, State, Store, folder_state, job_state
 from newskills.interop.tasks import map_task
 from newskills.launch.experiments import PLAN, Experiment, Records
-from newskills.launch.logs import read_logs
+from newskills.launch.logs import follow_logs, read_logs
 from newskills.launch.names import looks_secret
 from newskills.launch.package import PackageOptions
 from newskills.launch.shell import Here
@@ -146,11 +146,25 @@ def log_lines(entries: Sequence[Entry], environ: Mapping[str, str]) -> Iterator[
         groups.setdefault("" if entry.own is None else experiment_of(entry, environ).id, []).append(entry)
     for name, some in groups.items():
         shell = shell_of(Records(environ).find(name).cluster, environ) if name else Here()
-        files = [
-            (one.folder.name if len(entries) > 1 else "", f"{shlex.quote(str(one.folder / 'logs' / LOG))}[g]")
-            for one in some
-        ]
-        yield from read_logs(shell, files)
+        yield from read_logs(shell, _files(some, several=len(entries) > 1))
+
+
+def follow_launched(entries: Sequence[Entry], say: Say) -> list[Looked]:
+    """The same for jobs of the launcher on this machine, as it is printed, until they have ended."""
+
+    def over() -> bool:
+        return all(folder_state(entry)[0] in ENDED for entry in entries)
+
+    for line in follow_logs(Here(), _files(entries, several=len(entries) > 1), over):
+        say(line)
+    return [Looked(entry, *folder_state(entry)) for entry in entries]
+
+
+def _files(entries: Sequence[Entry], *, several: bool) -> list[tuple[str, str]]:
+    return [
+        (one.folder.name if several else "", f"{shlex.quote(str(one.folder / 'logs' / LOG))}[g]")
+        for one in entries
+    ]
 
 
 def finished(entry: Entry) -> Finished:
