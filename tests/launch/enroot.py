@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import struct
 from pathlib import Path
 
@@ -66,3 +67,34 @@ class Enroot:
     def calls(self) -> list[list[str]]:
         """User, node, argv of each call."""
         return [shlex.split(line) for line in (self.folder / "calls").read_text().splitlines()]
+
+
+WITHOUT_PYXIS = r"""#!/bin/bash
+words=() images=()
+for word; do
+    case $word in
+        --container-image=*) images+=("${word#*=}") ;;
+        --container-*|--no-container-*) ;;
+        *) words+=("$word") ;;
+    esac
+done
+for image in "${images[@]}"; do
+    [[ $(head -c 4 -- "$image") == hsqs ]] || { echo "srun: $image is no image" >&2; exit 1; }
+    printf '%s\n' "$image" >>'THIS FOLDER/images'
+done
+exec 'REAL' "${words[@]}"
+"""
+
+
+def srun_without_pyxis(enroot: Enroot) -> None:
+    """Beside the stand-in for enroot, an `srun` for clusters without Pyxis: what has an image runs on the node itself.
+
+    It insists that images are whole squashfs files, and keeps their paths in `images`.
+    """
+    real = shutil.which("srun")
+    assert real is not None
+    program = enroot.folder / "srun"
+    program.write_text(WITHOUT_PYXIS.replace("THIS FOLDER", str(enroot.folder)).replace("REAL", real))
+    program.chmod(0o755)
+    (enroot.folder / "images").touch()
+    (enroot.folder / "images").chmod(0o666)

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from newskills.interop.deployments.environment import Variables
 
 EXPORT, FILE = "export", "export.json"
+PASSED = (
+    *("WANDB_API_KEY", "WANDB_MODE", "WANDB_BASE_URL", "WANDB_PROJECT", "WANDB_ENTITY"),
+    *("MLFLOW_TRACKING_URI", "MLFLOW_TRACKING_USERNAME", "MLFLOW_TRACKING_PASSWORD", "MLFLOW_TRACKING_TOKEN"),
+)
+"""Variables of the submitting shell that tell where results go. They travel by name, as addresses may hold keys."""
 
 
 def export_plan(compiled: CompiledConfig, invocation: str, folder: str) -> ExportPlan:
@@ -69,12 +74,13 @@ def export_job(
     startup = compiled.profile.startup_commands if compiled.profile else ()
     before = "\n".join(text for text in ("set -e", *startup, env.exports()) if text.strip())
     words = (python_of(cluster, image if contained else None), "-m", "newskills.interop.auto_export")
+    passed = [name for name in PASSED if name in variables.environ and name not in env.plain]
     command = Command(
         name=EXPORT,
         script=Script(
             argv=("bash", "-c", f'{before}\nexec "$@"', "bash", *words, Ref(EXPORT, "folder", after=f"/{FILE}")),
-            env=dict(env.plain),
-            secrets=env.secrets,
+            env={"WANDB_DIR": Ref(EXPORT, "folder"), **env.plain},
+            secrets=tuple(dict.fromkeys([*env.secrets, *passed])),
         ),
         container=image,
         mounts=(f"{folder}:{folder}",) if contained else None,

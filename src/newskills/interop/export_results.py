@@ -15,8 +15,9 @@ from msgspec import Struct
 from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Row
 from newskills.base.registry import Registry
-from newskills.interop.artifacts import flattened
+from newskills.interop.artifacts import RESULTS_YML, RUN_CONFIG_YML
 from newskills.interop.results_yml import task_results
+from newskills.run.summarize import EXTENDED_FILE, METRICS_FILE
 
 Say = Callable[[str], None]
 
@@ -30,6 +31,8 @@ DESTINATIONS = Registry(
     group="newskills.exporters",
 )
 HARNESS = "newskills"
+UPLOADED = (RESULTS_YML, RUN_CONFIG_YML, METRICS_FILE, EXTENDED_FILE)
+"""Files of a task's artifacts that go along with its scores."""
 
 
 class Finished(Struct, frozen=True, kw_only=True):
@@ -104,3 +107,19 @@ def export_results(plan: ExportPlan, environ: Mapping[str, str], say: Say) -> in
 def chosen(scores: Mapping[str, float], wanted: Sequence[str]) -> dict[str, float]:
     """Those whose name has one of `wanted` in it; all where nothing is wanted (`log_metrics`)."""
     return {name: value for name, value in scores.items() if not wanted or any(one in name for one in wanted)}
+
+
+def flattened(results: Mapping[str, Row]) -> dict[str, float]:
+    """`{"tasks": …, "groups": …}` of results.yml → `T_M_S`, or `T_M` where score and metric have one name.
+
+    T is the benchmark, M the mode (`pass@1[avg-of-8]`), S the metric. What is no number is left out.
+    """
+    found: dict[str, float] = {}
+    for kind in ("tasks", "groups"):
+        for task, body in (results.get(kind) or {}).items():
+            for metric, scores in (body.get("metrics") or {}).items():
+                for score, told in (scores.get("scores") or {}).items():
+                    value = told.get("value")
+                    if isinstance(value, int | float) and not isinstance(value, bool):
+                        found[f"{task}_{metric}" if score == metric else f"{task}_{metric}_{score}"] = float(value)
+    return found

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import shlex
 
+import msgspec
+
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, Ref, Script, Word
+from newskills.interop.artifacts import FACTS, Facts
 from newskills.interop.config import CompiledConfig, Task
 from newskills.interop.deployments.environment import Environment
 from newskills.interop.deployments.place import mounts_of
+from newskills.interop.deployments.servers import PROXY, SERVER
 from newskills.interop.tasks import eval_call
 from newskills.launch.cluster import ClusterConfig, image_of, python_of
 from newskills.launch.mounts import CODE
@@ -26,9 +30,11 @@ _BEGIN = """\
 logs=@LOGS@
 mkdir -p -- "$logs" && rm -f -- "$logs"/stage.*
 date -u +%FT%TZ >"$logs/stage.pre-start"
+own=job.log
+if [[ -n ${SLURM_JOB_ID:-} ]]; then own=@JOB@_${SLURM_JOB_ID}_sbatch.log; fi
 ln -sfn -- client.log "$logs/client_stdout.log"
-ln -sfn -- server.log "$logs/server_stdout.log"
-ln -sfn -- job.log "$logs/stdout.log"
+ln -sfn -- @SERVER@.log "$logs/server_stdout.log"
+ln -sfn -- "$own" "$logs/stdout.log"
 ln -sfn -- job.sh "${logs%/*}/run.sh"
 """
 """Runs before the client waits for its server."""
@@ -70,8 +76,12 @@ def client_command(
     python = python_of(cluster, image if contained else None)
     evaluate = (call.evaluate[0], "--cluster=none", *call.evaluate[1:])
     prepare = (python, "-m", "newskills", call.prepare[0], "--cluster=none", *call.prepare[1:])
-    finish = (python, "-m", "newskills.interop.artifacts", f"{folder}/artifacts", "--", "ns", *call.evaluate)
-    counted = (f"{folder}/logs", str(len(prepare)), *prepare, str(len(finish)), *finish)
+    finish: tuple[Word, ...] = (
+        *(python, "-m", "newskills.interop.artifacts", f"{folder}/artifacts"),
+        Ref(CLIENT, "folder", after=f"/{FACTS}"),
+        *("ns", *call.evaluate),
+    )
+    counted: tuple[Word, ...] = (f"{folder}/logs", str(len(prepare)), *prepare, str(len(finish)), *finish)
     work: tuple[Word, ...] = (python, "-m", "newskills", *evaluate, _address(compiled, task, server))
     return Command(
         name=CLIENT,
@@ -79,12 +89,34 @@ def client_command(
             argv=("bash", "-c", _text(compiled, task, env), "bash", *counted, *work),
             env={**env.plain, **_dataset(task, contained=contained)},
             secrets=tuple(dict.fromkeys([*env.secrets, *([key] if key else [])])),
-            setup=_BEGIN.replace("@LOGS@", shlex.quote(f"{folder}/logs")),
+            setup=_begin(f"{folder}/logs", task.folder, f"{SERVER}-0" if server == PROXY else SERVER),
         ),
         container=image,
         mounts=tuple(_mounts(compiled, task)) if contained else None,
         workdir=CODE if contained else None,
     )
+
+
+def _begin(logs: str, job: str, server: str) -> str:
+    names = {"@LOGS@": shlex.quote(logs), "@JOB@": shlex.quote(job), "@SERVER@": server}
+    text = _BEGIN
+    for mark, name in names.items():
+        text = text.replace(mark, name)
+    return text
+
+
+def facts_of(compiled: CompiledConfig, task: Task) -> str:
+    """The file `FACTS` in the job's folder."""
+    served = compiled.deployment.type != "none"
+    endpoint = {
+        "url": None if served else compiled.target.url,
+        "model_id": _model(compiled, server=CLIENT if served else None),
+        "type": task.endpoint_type or "chat",
+        "api_key_name": compiled.target.api_key_name,
+    }
+    config = {"type": task.name, "output_dir": "artifacts", **(task.settings.get("config") or {})}
+    facts = Facts(config=config, target={"api_endpoint": endpoint})
+    return msgspec.json.format(msgspec.json.encode(facts), indent=2).decode() + "\n"
 
 
 def _text(compiled: CompiledConfig, task: Task, env: Environment) -> str:

@@ -112,7 +112,8 @@ def _tunnel(compiled: CompiledConfig) -> SshTunnel | None:
         return None
     user = (profile.user if profile else None) or execution.username
     identity = str(Path(profile.identity).expanduser()) if profile and profile.identity else None
-    return SshTunnel(host=host, user=user or None, identity=identity)
+    before = str(profile.settings.get("pre_command") or "") if profile else ""
+    return SshTunnel(host=host, user=user or None, identity=identity, pre_command=before)
 
 
 def _nodes(execution: Execution) -> int:

@@ -10,16 +10,16 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline
+from newskills.interop.artifacts import FACTS
 from newskills.interop.config import CompiledConfig, Task
 from newskills.interop.deployments.balancer import proxy_script
-from newskills.interop.deployments.clients import client_command
+from newskills.interop.deployments.clients import client_command, facts_of
 from newskills.interop.deployments.environment import Variables
 from newskills.interop.deployments.place import cluster_of, copies_of, hardware_of, output_dir
-from newskills.interop.deployments.servers import server_command
+from newskills.interop.deployments.servers import PROXY, SERVER, server_command
 from newskills.interop.export_jobs import export_job
 from newskills.launch.cluster import ClusterConfig, python_of
 
-SERVER, PROXY = "server", "proxy"
 TRUST = "NEMO_EVALUATOR_TRUST_PRE_CMD"
 """Set to 1 by who has read the shell commands that tasks of a configuration bring along."""
 
@@ -107,6 +107,7 @@ def _job(
             for number, commands in enumerate(groups)
         ),
         depends_on=after,
+        files={FACTS: facts_of(compiled, task)},
         copies=copies_of(compiled.execution) if cluster.executor == "slurm" else 0,
     )
 
@@ -127,4 +128,5 @@ def _proxy(compiled: CompiledConfig, cluster: ClusterConfig, names: list[str]) -
     image = compiled.execution.proxy_image
     python = python_of(cluster, None)
     script = proxy_script(PROXY, names, compiled.deployment.health, python=python, image=image)
-    return Command(name=PROXY, script=script, container=image, role="server", mounts=() if image else None)
+    place = {"container": image, "mounts": (), "workdir": "/"} if image else {}
+    return Command(name=PROXY, script=script, role="server", **place)

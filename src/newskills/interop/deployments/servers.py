@@ -22,6 +22,8 @@ from newskills.launch.cluster import ClusterConfig, image_of
 from newskills.launch.scripts import Context, ServerScript, ray_words
 
 CHECKPOINT = "/checkpoint"
+SERVER, PROXY = "server", "proxy"
+"""Names of commands; several instances are server-0, server-1, …"""
 LOCAL_PATIENCE, SLURM_PATIENCE = 600.0, 3600.0
 """Seconds that a server may take until it answers, where the configuration does not say."""
 _CHECKPOINT = re.compile(r"(?<![\w./-])/checkpoint(?![\w-])")
@@ -67,6 +69,7 @@ def server_command(
         container=deployment.image,
         role="server",
         mounts=tuple(_mounts(compiled)) if deployment.image else None,
+        workdir="/" if deployment.image else None,
     )
 
 

@@ -20,11 +20,10 @@ import msgspec
 from newskills.base.errors import ConfigError, DataError, storage_error
 from newskills.base.records import Row
 from newskills.base.store import write_json
-from newskills.interop.export_results import Results, Say, chosen
+from newskills.interop.export_results import UPLOADED, Results, Say, chosen
 
 FOLDER = "./nv-eval-results"
 FORMATS = ("json", "csv")
-COPIED = ("results.yml", "metrics.json", "metrics-extended.json")
 HEAD = ("Model Name", "Harness", "Task Name", "Executor", "Container", "Invocation ID", "Job ID")
 
 
@@ -49,7 +48,7 @@ def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str]
 def _copy(one: Results, folder: Path, *, logs: bool) -> None:
     try:
         (folder / "artifacts").mkdir(parents=True, exist_ok=True)
-        for name in COPIED:
+        for name in UPLOADED:
             if (source := one.artifacts / name).is_file():
                 shutil.copy2(source, folder / "artifacts" / name)
         if logs and Path(one.job.folder, "logs").is_dir():

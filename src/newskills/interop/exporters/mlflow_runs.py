@@ -15,10 +15,9 @@ from typing import Any
 
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.base.records import Row
-from newskills.interop.export_results import Results, Say, chosen
+from newskills.interop.export_results import UPLOADED, Results, Say, chosen
 
 EXPERIMENT = "nemo-evaluator-launcher"
-UPLOADED = ("results.yml", "metrics.json", "metrics-extended.json")
 
 
 def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str], say: Say) -> None:

@@ -14,11 +14,10 @@ from typing import Any
 
 from newskills.base.errors import AuthError, ConfigError, NewskillsError
 from newskills.base.records import Row
-from newskills.interop.export_results import Results, Say, chosen
+from newskills.interop.export_results import UPLOADED, Results, Say, chosen
 from newskills.interop.wandb_login import found_login
 
 MODES = ("per_task", "multi_task")
-UPLOADED = ("results.yml", "metrics.json", "metrics-extended.json")
 
 
 def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str], say: Say) -> None:
