@@ -45,25 +45,31 @@ QUESTIONS = ("problem", "question", "prompt", "text", "instruction")
 
 
 def run(parsed: Parsed[Options]) -> int:
+    result(parsed)
+    return 0
+
+
+def result(parsed: Parsed[Options]) -> Card | None:
+    """The card of what was built; None where nothing was to be done. Raises NewskillsError."""
     options = parsed.options
     recipe = check_choice(options.config_name)
     schema = schema_of(options.dataset) if options.dataset else None
     resolved = settings(recipe, parsed.overrides, schema)
     if parsed.explain:
         print_table([("key", "value", "from"), *((f"++{key}", value, of) for key, value, of in explain(resolved))])
-        return 0
+        return None
     config = resolved.value
     check_settings(config, recipe, decontaminated=bool(options.decontaminate))
     compared = _compared(options)
     if options.dry_run:
         _dry_run(options, recipe, config, schema, compared)
-        return 0
+        return None
     bar = Bar()
     request = _request(options, recipe, config, schema, compared)
     _say_unknown(config)
     card = build(request, lambda what, share: bar.draw(share, f"{share:.0%} {what}"))
     _report(card, Path(config.output_path), bar)
-    return 0
+    return card
 
 
 def settings(recipe: Recipe, overrides: Mapping[str, Any], schema: Schema | None) -> Resolved[TrainingDataConfig]:

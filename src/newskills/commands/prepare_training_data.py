@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -12,6 +12,9 @@ from newskills.commands._options import AtLeastOne, DryRun, doc
 from newskills.config.command_line import Parsed
 from newskills.train.data.overlap import NGRAM, SHARE
 from newskills.train.data.settings import TrainingDataConfig
+
+if TYPE_CHECKING:
+    from newskills.train.data.card import Card
 
 DECONTAMINATION = {"group": "decontamination"}
 
@@ -60,6 +63,12 @@ def run(parsed: Parsed[Options]) -> int:
     return _training_data.run(parsed)
 
 
+def result(parsed: Parsed[Options]) -> Card | None:
+    from newskills.commands import _training_data
+
+    return _training_data.result(parsed)
+
+
 COMMAND = Command(
     name="prepare_training_data",
     summary="Build training data: filter generations or a published set, remove duplicates and what benchmarks ask, "
@@ -68,6 +77,7 @@ COMMAND = Command(
     options=Options,
     config=TrainingDataConfig,
     run=run,
+    result=result,
     examples=(
         "ns prepare_training_data --config-name=math_sft --decontaminate=math-500,aime24 "
         "++input_files='results/output-rs*.jsonl' ++output_path=sft.jsonl ++tokenizer=Qwen/Qwen2.5-7B-Instruct "

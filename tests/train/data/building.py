@@ -33,7 +33,13 @@ def write(path: Path, rows: list[Any]) -> Path:
 
 
 def made(
-    folder: Path, files: list[Path], recipe: str = "math_sft", *, graded: bool = True, workers: int = 1, **more: Any
+    folder: Path,
+    files: list[Path],
+    recipe: str = "math_sft",
+    *,
+    graded: bool = True,
+    workers: int = 1,
+    **more: Any,
 ) -> tuple[list[dict[str, Any]], Card]:
     """(rows, card); keys of `values` with dots."""
     compared, schema = more.pop("compared", ()), more.pop("schema", "")
@@ -45,7 +51,9 @@ def made(
     return [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()], card
 
 
-def expected(rows: list[dict[str, Any]], config: TrainingDataConfig) -> tuple[list[list[tuple[str, str]]], Counter]:
+def expected(
+    rows: list[dict[str, Any]], config: TrainingDataConfig
+) -> tuple[list[list[tuple[str, str]]], Counter]:
     """For math_sft without sampling: (problem, solution) of each problem in order, and what was removed by what."""
     job = BuildJob(config=config, recipe_name="math_sft", inputs=(), work="", partitions=1)
     chain = make_chain(job, lambda: None)

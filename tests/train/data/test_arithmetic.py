@@ -130,7 +130,9 @@ def test_a_chain_ends_with_its_line() -> None:
     assert [chain.text for chain in chains("1 + 1 + 1 = 3\n2 + 2 + 2 = 6")] == ["1 + 1 + 1 = 3", "2 + 2 + 2 = 6"]
 
 
-@pytest.mark.parametrize("text", ["(" * 200_000, "1+" * 200_000 + "1=1", "9" * 200_000 + "+1+1=2", "((1)" * 50_000 + "="])
+@pytest.mark.parametrize(
+    "text", ["(" * 200_000, "1+" * 200_000 + "1=1", "9" * 200_000 + "+1+1=2", "((1)" * 50_000 + "="]
+)
 def test_giants_are_no_arithmetic(text: str) -> None:
     start = time.process_time()
     assert not any(is_wrong(chain, 1e-4) or split(chain) for chain in chains(text))

@@ -82,7 +82,7 @@ def test_as_the_plain_way(small_pieces, rows, deduplicate: bool, shuffled: bool)
         folder = Path(name)
         file = write(folder / "in.jsonl", rows)
         if not groups:
-            with pytest.raises(DataError, match="Nothing is left|no rows"):
+            with pytest.raises(DataError, match=r"Nothing is left|no rows"):
                 made(folder, [file], values=values)
             assert [path.name for path in folder.iterdir()] == ["in.jsonl"]
             return
@@ -113,7 +113,9 @@ def test_neither_workers_nor_pieces_change_a_byte(tmp_path, monkeypatch) -> None
 
 def test_another_seed_is_another_order(tmp_path) -> None:
     file = write(tmp_path / "in.jsonl", generations(50))
-    orders = [[row["output"] + row["input"] for row in made(tmp_path, [file], random_seed=n)[0]] for n in (1, 2, 1)]
+    orders = [
+        [row["output"] + row["input"] for row in made(tmp_path, [file], random_seed=n)[0]] for n in (1, 2, 1)
+    ]
     assert orders[0] == orders[2] != orders[1]
     assert sorted(orders[0]) == sorted(orders[1])
 
@@ -148,8 +150,12 @@ def test_random_and_fair_sampling(tmp_path, small_pieces) -> None:
 )
 def test_code_and_text(tmp_path, method, kept: str) -> None:
     rows = [
-        {"problem": kinds, "generation": f"{n} {'```python' + chr(10) if kind == 'c' else ''}", "symbolic_correct": True}
-        for kinds in "ccttt cct ctt cc tt".split()
+        {
+            "problem": kinds,
+            "generation": f"{n} {'```python' + chr(10) if kind == 'c' else ''}",
+            "symbolic_correct": True,
+        }
+        for kinds in ("ccttt", "cct", "ctt", "cc", "tt")
         for n, kind in enumerate(kinds)
     ]
     file = write(tmp_path / "in.jsonl", rows)
@@ -210,7 +216,10 @@ def test_benchmarks_and_checked_problems_are_removed(tmp_path) -> None:
     [
         ('{"problem": "p", "generation"', r"in\.jsonl, line 2: invalid JSON"),
         ("[1]", r"in\.jsonl, line 2: a JSON object is expected"),
-        ('{"question": "p", "generation": "x"}', r"line 2: the field 'problem' is missing; the row has generation, question"),
+        (
+            '{"question": "p", "generation": "x"}',
+            r"line 2: the field 'problem' is missing; the row has generation, question",
+        ),
         ('{"problem": "p", "output": "x"}', r"line 2: the field 'generation' is missing; .*\+\+output_key="),
         ('{"problem": "p", "generation": 5}', r"line 2: the field 'generation' is no text but int"),
         (
@@ -231,9 +240,11 @@ def test_lines_that_do_not_fit(tmp_path, small_pieces, line: str, message: str, 
 
 
 def test_nothing_left_says_which_step_took_it(tmp_path) -> None:
-    file = write(tmp_path / "in.jsonl", generations(2, each=1) + [{"problem": "p", "generation": "x"}])
+    file = write(tmp_path / "in.jsonl", [*generations(2, each=1), {"problem": "p", "generation": "x"}])
     values = {"filters.remove_no_think_tags": True}
-    with pytest.raises(DataError, match=r"left of 3 rows\. Removed by: rows without a verdict 1, remove_no_think_tags 2"):
+    with pytest.raises(
+        DataError, match=r"left of 3 rows\. Removed by: rows without a verdict 1, remove_no_think_tags 2"
+    ):
         made(tmp_path, [file], values=values)
 
 
@@ -273,12 +284,17 @@ def test_settings_that_do_not_fit_together(tmp_path, recipe: str, values, messag
 def test_keys_of_other_recipes(recipe: str, key: str, home: str) -> None:
     with pytest.raises(ConfigError, match=rf"{recipe} has no such .*--config-name=.*{home}"):
         check_keys(RECIPES[recipe], [key])
-    check_keys(RECIPES[recipe], ["output_path", "filters.remove_len_outlier_problems"][: 1 + (recipe != "code_sft")])
+    check_keys(
+        RECIPES[recipe], ["output_path", "filters.remove_len_outlier_problems"][: 1 + (recipe != "code_sft")]
+    )
 
 
 def test_one_build_at_a_time(tmp_path) -> None:
     file = write(tmp_path / "in.jsonl", generations(2))
-    with locked(work_folder(tmp_path / "out.jsonl") / "lock", "it"), pytest.raises(LockedError, match=r"out\.jsonl is in use"):
+    with (
+        locked(work_folder(tmp_path / "out.jsonl") / "lock", "it"),
+        pytest.raises(LockedError, match=r"out\.jsonl is in use"),
+    ):
         made(tmp_path, [file])
 
 

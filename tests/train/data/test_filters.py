@@ -136,9 +136,7 @@ class Letters:
 
 @given(st.text(max_size=60), st.integers(0, 30), st.integers(0, 60), st.booleans())
 def test_lengths(text: str, least: int, most: int, chars: bool) -> None:
-    step = RemoveLenOutliers(
-        name="x", key="generation", least=least, most=most, chars=chars, tokenizer=Letters()
-    )
+    step = RemoveLenOutliers(name="x", key="generation", least=least, most=most, chars=chars, tokenizer=Letters())
     assert (judged(step, text)[0] is KEPT) == (least <= len(text) <= most)
 
 
@@ -169,7 +167,9 @@ def test_contaminated_problems(tmp_path) -> None:
     step = RemoveContaminated(key="problem", found=found)
     assert [step.apply({"problem": text}) for text in "ABC"] == [DROPPED, KEPT, KEPT]
     file.write_text('{"problem": "A", "verdict": true}\n')
-    with pytest.raises(DataError, match=r"checked\.jsonl, line 1: .*'contaminated' are expected; there are problem"):
+    with pytest.raises(
+        DataError, match=r"checked\.jsonl, line 1: .*'contaminated' are expected; there are problem"
+    ):
         read_contaminated(file)
 
 
@@ -193,7 +193,9 @@ ASKED = "A farmer has 12 cows and 7 sheep; how many legs do all of his animals h
     ],
 )
 def test_problems_that_share_their_words(text: str, same: bool) -> None:
-    index = OverlapIndex([ASKED, "What is 2 + 2?", "", "Compute the sum of the first ten odd primes and then halve it."])
+    index = OverlapIndex(
+        [ASKED, "What is 2 + 2?", "", "Compute the sum of the first ten odd primes and then halve it."]
+    )
     assert index.holds(text) is same
 
 
@@ -204,5 +206,7 @@ def test_every_problem_of_the_index_is_found(texts: list[str], ngram: int) -> No
 
 
 def test_wording_that_many_problems_have_still_tells_each_of_them() -> None:
-    index = OverlapIndex(f"Find the remainder when {n} to the power of {n} is divided by seven." for n in range(500))
+    index = OverlapIndex(
+        f"Find the remainder when {n} to the power of {n} is divided by seven." for n in range(500)
+    )
     assert index.holds("Find the remainder when 499 to the power of 499 is divided by seven.")

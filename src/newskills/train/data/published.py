@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import UnknownNameError
@@ -123,12 +124,12 @@ def _conversation(row: Row) -> Row | None:
         "generation": messages[-1]["content"] or "",
         "prompt_messages": messages[:first],
         "serialized_output": messages[first:],
-        **({"tools": row["tools"]} if row.get("tools") else {}),
+        **({"tools": _from_json(row["tools"])} if row.get("tools") else {}),
     }
 
 
 def _plain(message: Row) -> Row:
-    """Contents in parts (`{type, value}`) become one text; reasoning keeps its own field."""
+    """Contents in parts (`{type, value}`) become one text; reasoning and calls of tools get fields of their own."""
     content = message["content"]
     if not isinstance(content, list):
         return {**message, "content": content}
@@ -138,7 +139,15 @@ def _plain(message: Row) -> Row:
     plain: Row = {"role": message["role"], "content": "".join(texts.pop("text", []))}
     if "reasoning" in texts:
         plain["reasoning_content"] = "".join(texts.pop("reasoning"))
+    if "tool_call" in texts:
+        calls = map(_from_json, texts.pop("tool_call"))
+        plain["tool_calls"] = [{"type": "function", "function": call} for call in calls]
     return plain | texts
+
+
+def _from_json(value: Any) -> Any:
+    """Texts with JSON are read. Raises ValueError."""
+    return msgspec.json.decode(value) if isinstance(value, str) else value
 
 
 def _solved(problem: Any, generation: Any, answer: Any, **more: Any) -> Row:
