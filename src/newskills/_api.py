@@ -107,6 +107,7 @@ eval = evaluate  # noqa: A001 - the name of the command
 generate = _function("generate")
 grade = _function("grade")
 prepare_data = _function("prepare_data")
+prepare_training_data = _function("prepare_training_data")
 retrieve_similar = _function("retrieve_similar")
 robust_eval = _function("robust_eval")
 run_cmd = _function("run_cmd")
