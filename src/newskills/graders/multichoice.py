@@ -13,28 +13,17 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Cause, Row, Score
+from newskills.graders.letters import (
+    labels,
+    letter_after,
+    letter_in,
+    letter_of_a_line,
+    letter_stated,
+    what_follows,
+)
 from newskills.graders.math.extract import Policy, extract
 from newskills.graders.replies import after_thinking
 
-_FULL_WIDTH = {chr(start + i): letter for start in (0xFF21, 0xFF41) for i, letter in enumerate(ascii_uppercase)}
-_ALPHABETS = str.maketrans(
-    {"أ": "A", "ا": "A", "إ": "A", "ب": "B", "ج": "C", "د": "D", "ه": "E"}
-    | {"অ": "A", "ব": "B", "ড": "C", "ঢ": "D", "ক": "A", "খ": "B", "গ": "C", "ঘ": "D"}
-    | _FULL_WIDTH
-)
-_ALONE = re.compile(r"(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])")
-_LANGUAGES = "answer antwort réponse respuesta risposta resposta ответ 答案 答え 정답 الإجابة উত্তর"
-_LABELS = _LANGUAGES.split()
-_LABEL = rf"(?:(?:{'|'.join(_LABELS[:6])})(?![A-Za-z])|{'|'.join(_LABELS[6:])})[\s*_:：]*+"
-_IS = r"(?:(?:(?:is|ist|est|es|è|é)(?![A-Za-z])|是|为)[\s*_:：]*+)?"
-_ANSWER_LINE = re.compile(
-    _LABEL
-    + _IS
-    + r"[$(\\{*_\s]*+(?:(?:boxed|text|mathrm)\s*+\{[\s*_$(]*+)*+([A-Za-zＡ-Ｚａ-ｚأبجدهاإঅবডঢকখগঘ])(?![A-Za-z0-9])",
-    re.IGNORECASE,
-)
-_ANSWER_TEXT = re.compile(_LABEL + r"([^\n]{1,300})", re.IGNORECASE)
-_BEGINNING = re.compile(_IS, re.IGNORECASE)
 _DRESS = " .,;:!?()[]{}*_`'\"$"
 _WRAPPED = re.compile(r"\\(?:boxed|text|textbf|mathrm)\s?\{([^{}]*)\}")
 _CLAUSE = re.compile(r"[.,;(]")
@@ -77,7 +66,7 @@ class MultichoiceGrader:
     def same_replies(self, record: Row) -> list[str]:
         """The letter in other dress, and the text of the option."""
         names, gold = _names(record), str(record.get("expected_answer") or "").strip()
-        letter = names.get(_folded(gold)) or _letter(gold, 26)
+        letter = names.get(_folded(gold)) or letter_in(gold, 26)
         if letter is None:
             return []
         forms = ["Answer: ({})", "Answer: {}.", "**Answer:** {}", "answer:  {} ", "The answer is ({})."]
@@ -95,10 +84,10 @@ class MultichoiceGrader:
         if gold is None or not str(gold).strip():
             return self._score(None, None, "the record has no expected_answer", "data")
         names = _names(record)
-        expected = names.get(_folded(str(gold))) or _letter(str(gold).strip(), 26) or str(gold).strip()
+        expected = names.get(_folded(str(gold))) or letter_in(str(gold), 26) or str(gold).strip()
         if self.config.use_predicted_answer_key or "generation" not in record:
             field = record.get("predicted_answer")
-            letter, how = (None if field is None else _meant(str(field), choices(record), names)), "field"
+            letter, how = (None if field is None else _meant(str(field), choices(record), names)) or None, "field"
         else:
             letter, how = self._chosen(record, names)
         if letter is None:
@@ -114,13 +103,16 @@ class MultichoiceGrader:
         count = choices(record)
         for candidate, how in self._candidates(text, record):
             if (letter := _meant(candidate, count, names)) is not None:
-                return letter, how
+                return letter or None, how if letter else "several letters"
         if (letter := _on_answer_line(text, count, names)) is not None:
-            return letter, "answer line"
+            return letter or None, "answer line" if letter else "several letters"
         for whole in (text, text.strip().rsplit("\n", 1)[-1]):
             if (letter := names.get(_folded(whole))) is not None:
                 return letter, "name"
-        return None, "none"
+        if (letter := letter_stated(text, count)) is not None:
+            return letter, "statement"
+        letter = letter_of_a_line(text, count, names)
+        return letter, "none" if letter is None else "line"
 
     def _candidates(self, text: str, record: Row) -> list[tuple[str, str]]:
         """At most one: what the expression or the box gives, in the order that `relaxed` says."""
@@ -174,7 +166,7 @@ def _names(record: Row) -> dict[str, str]:
     letters: dict[str, str] = {}
     for letter, option in options:
         name = _folded(str(option))
-        if len(name) > 1 or (name and name.translate(_ALPHABETS).upper() not in ascii_uppercase):
+        if len(name) > 1 or (name and letter_in(name, 26) is None):
             letters[name] = "" if name in letters else letter
     return {name: letter for name, letter in letters.items() if letter}
 
@@ -187,27 +179,19 @@ def _folded(text: str) -> str:
 
 
 def _meant(candidate: str, count: int, names: Mapping[str, str]) -> str | None:
-    """The option whose text the candidate is, else the letter in it."""
-    return names.get(_folded(candidate)) or _letter(candidate, count)
+    """The option whose text the candidate is, else what `letter_in` finds."""
+    return names.get(_folded(candidate)) or letter_in(candidate, count)
 
 
 def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | None:
-    """What the last "Answer: …" gives: a letter, or the text of an option."""
-    lower = text.lower()
-    places = [at for label in _LABELS if (at := lower.find(label)) >= 0]
-    if not places:
-        return None
-    start = min(places) if len(lower) == len(text) else 0
-    lettered = named = None
-    for match in _ANSWER_LINE.finditer(text, start):
-        lettered = match
-    last = lettered.start() if lettered else -1
-    for match in _ANSWER_TEXT.finditer(text, start) if names else ():
-        bare = _BEGINNING.sub("", match[1], count=1)
-        forms = (match[1], bare, _CLAUSE.split(bare, maxsplit=1)[0])
-        letter = next(filter(None, (names.get(_folded(form)) for form in forms)), None)
-        named = letter if letter and match.start() >= last else named
-    return named or (_letter(lettered[1], count) if lettered else None)
+    """What the last "Answer: …" gives: the text of an option, or what `letter_after` finds."""
+    for at in labels(text):
+        following = what_follows(text, at) if names else ""
+        forms = (following, _CLAUSE.split(following, maxsplit=1)[0])
+        named = next(filter(None, (names.get(_folded(form)) for form in forms)), None)
+        if (letter := named or letter_after(text, at, count)) is not None:
+            return letter
+    return None
 
 
 def _by_box(text: str) -> tuple[str, str] | None:
@@ -227,13 +211,3 @@ def _by_regex(text: str, patterns: list[str]) -> tuple[str, str] | None:
             groups = [g for g in matches[-1].groups() if g]
             return (groups[0] if groups else matches[-1].group()), "regex"
     return None
-
-
-def _letter(candidate: str, count: int) -> str | None:
-    """One character, upper-cased, or the last capital that stands alone; within the first `count` letters."""
-    plain = candidate.strip().translate(_ALPHABETS).strip(" .()[]{}*_$:\\")
-    allowed = ascii_uppercase[:count]
-    if len(plain) == 1:
-        return plain.upper() if plain.upper() in allowed else None
-    found = [letter for letter in _ALONE.findall(re.sub(r"\\[a-zA-Z]+", " ", plain)) if letter in allowed]
-    return found[-1] if found else None

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Letters as models write them, in many forms and languages; and texts that only look as if they named one."""
+
+from __future__ import annotations
+
+import random
+from string import ascii_uppercase
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from newskills.base.records import Score
+from newskills.graders import make_grader
+from newskills.graders.letters import letter_in
+
+WORDS = ("alpha stone", "beta river", "gamma cloud", "delta field")
+TEN = tuple(f"thing number {place}" for place in "abcdefghij")
+GRADER = make_grader("multichoice", {})
+NAMES_B = r"""
+Answer: B | answer: b | **Answer: B** | **Answer:** B | Answer: **B** | Answer: (B) | Answer: [B] | Answer: `B`
+Answer: "B" | Answer: “B” | Answer: <B> | <answer>B</answer> | {"answer": "B"} | Answer = B | Answer -> B | Ans: B
+Answer: B) beta river | Answer: B - beta river | Answer: B, because A is wrong | Answer: beta river. | answer B
+Answer: Option (B) | Answer: choice b | Answer: The letter is B | My answer: B | ANSWER: B | - Answer: B
+Answer: $B$ | Answer: \(B\) | Answer: \[B\] | Answer: $\mathbf{B}$ | Answer: \textbf{B} | Answer: $\boxed{\text{B}}$
+\boxed{B} | \boxed{b} | \boxed{(B)} | \boxed{\textbf{B}} | \boxed{B) beta river} | \boxed{\text{B. beta river}}
+\boxed{\textbf{(B)}\ beta} | \boxed{beta river} | \boxed B | \fbox{B} | \boxed{\text{Option B}} | \boxed{\rm B}
+\boxed{\text{The answer is B}} | \boxed{"B"} | \boxed{A} ... no, \boxed{B} | </think>\boxed{B} | \boxed{\;B\;}
+The answer is B | The answer is (B). | The correct answer is: B | The correct answer is option B. | Final answer - B
+The correct answer is "B". | The final answer is $B$. I hope it is correct. | The final answer is B. Option A fails.
+Final answer: The correct option is B | The correct option is B. | Therefore, option (B) is correct.
+The answer is B because option A fails | A is wrong. Answer: B | <think>Answer: A</think>Answer: B
+B | B. | (B) | **B** | B) beta river | B. beta river | beta river | Option B | Choice B.
+答案：B | 答案是 (B) | 正确答案是：B | 答案为B。 | 故选：B | 答え：B | 答えはBです | 正解はB | 정답: B | 정답은 B입니다
+Réponse : B | La réponse est B | Die Antwort ist B. | Die richtige Antwort lautet B | La respuesta correcta es la B
+A resposta correta é B | Risposta: B | Ответ: (B) | الإجابة: ب | উত্তর: খ | उत्तर: ख | Đáp án: B | Cevap: B | คำตอบ: ข
+Odpowiedź: B | Jawaban: B | Jibu: B | Απάντηση: Β | תשובה: ב | 答案：Ｂ | Answer：乙
+"""
+NAMES_NONE = r"""
+Answer: A or B | Answer: A and B | Answer: A/B | Answer: (A), (B) | \boxed{A or B} | \boxed{A, B} | \boxed{A}, \boxed{B}
+Answer: E | \boxed{E} | Answer: Z | Answer: none of them | Answer: | \boxed{} | \boxed{?} | \boxed{AB} | Answer: ABCD
+Answer: Apple | The answer is a good one | The answer is apparent. | Answer: A dog is the best friend | Answer: A-levels
+Answer: C++ | Answer: B-cell lymphoma | To answer a question | Answer choice A is wrong. | the answers are A and B
+Let me look at the answer choices: A) this B) that | option A is not correct
+I think A is nice | الإجابة: الف | \boxed{بيت}
+Both A and B are right. | The answer depends on A and B. | <think>Answer: B
+"""
+ENUMERATED = ("a) one\nb) two\nc) three", "A) this is wrong.\nB) this is right.", "answer\nA bird came")
+
+
+def cases(block: str) -> list[str]:
+    return [text for line in block.strip().splitlines() for text in line.split(" | ")]
+
+
+def grade(generation: str, options: tuple[str, ...] = WORDS, **record: Any) -> Score:
+    lettered = dict(zip(ascii_uppercase, options, strict=False))
+    return GRADER.grade({"generation": generation, "expected_answer": "B", **lettered, **record})
+
+
+@pytest.mark.parametrize("text", cases(NAMES_B))
+def test_what_names_b(text: str) -> None:
+    score = grade(text)
+    assert (score.fields["predicted_answer"], score.outcome) == ("B", "correct")
+
+
+@pytest.mark.parametrize("text", [*cases(NAMES_NONE), *ENUMERATED])
+def test_what_names_none(text: str) -> None:
+    assert grade(text).outcome == "no_answer"
+
+
+@pytest.mark.parametrize(
+    "text", ["Answer: I don't know", "\\boxed{\\text{I am not sure}}", "The answer is I think no"]
+)
+def test_a_pronoun_is_no_ninth_option(text: str) -> None:
+    assert grade(text, TEN).outcome == "no_answer"
+    assert grade("Answer: I", TEN, expected_answer="I").outcome == "correct"
+
+
+def test_letters_inside_options_do_not_count() -> None:
+    options = ("Vitamin A", "Vitamin C", "Hepatitis B", "A and B")
+    for text in ("\\boxed{B. Vitamin C}", "Answer: B) Vitamin C", "\\boxed{\\text{B: Vitamin C}}", "Vitamin C"):
+        assert grade(text, options).outcome == "correct", text
+    assert grade("Answer: A and B", options).fields["predicted_answer"] == "D"
+    assert grade("答案：四", ("三", "四")).outcome == "correct"
+    assert grade("Answer: 4", ("3", "4")).outcome == "correct"
+
+
+FORMS = (
+    *("Answer: {letter}", "\\boxed{{{letter}}}", "\\boxed{{\\text{{{letter}) {option}}}}}", "Answer: {option}"),
+    *("{other} is wrong.\n\nAnswer: ({letter}) {option}", "<think>Answer: {other}</think>**{letter}. {option}**"),
+    *(
+        "Answer: {other}\n\nNo.\n\nAnswer: {letter}",
+        "The final answer is {letter}, not {other}.",
+        "答案是{letter}",
+    ),
+)
+
+
+@given(st.integers(0, 10**9))
+def test_any_option_in_any_form(seed: int) -> None:
+    draw = random.Random(seed)
+    pool = [
+        "Vitamin C",
+        "Type B",
+        "I and II only",
+        "3/4",
+        "x = 2",
+        "A and B",
+        "Yes",
+        "the U.S.",
+        "$\\frac12$",
+        "A dog",
+    ]
+    options = draw.sample(pool, draw.randint(2, 10))
+    right, other = draw.sample(range(len(options)), 2)
+    letter = ascii_uppercase[right]
+    text = draw.choice(FORMS).format(letter=letter, option=options[right], other=ascii_uppercase[other])
+    score = grade(text, tuple(options), expected_answer=letter)
+    assert (score.fields["predicted_answer"], score.outcome) == (letter, "correct"), text
+    assert grade(text, tuple(options), expected_answer=ascii_uppercase[other]).outcome == "wrong"
+
+
+@given(st.text(max_size=300), st.integers(2, 26))
+def test_any_text_is_read(text: str, count: int) -> None:
+    assert grade(text).outcome in ("correct", "wrong", "no_answer")
+    found = letter_in(text, count)
+    assert not found or found in ascii_uppercase[:count]
