@@ -164,6 +164,9 @@ def test_a_pool_failure_is_never_a_verdict() -> None:
     }
 
 
-def test_wrong_answers_are_the_models_even_when_cut_off() -> None:
-    score = Score(outcome="wrong", fields={"predicted_answer": "3"}, grader="g@1")
-    assert verdict_fields({"finish_reason": "length"}, score)["outcome_cause"] == "model"
+def test_a_wrong_answer_that_was_cut_off_is_told_apart() -> None:
+    score = Score(outcome="wrong", fields={"predicted_answer": "3"}, grader="g@1", cause="model")
+    assert verdict_fields({"finish_reason": "length"}, score)["outcome_cause"] == "truncation"
+    assert verdict_fields({"finish_reason": "stop"}, score)["outcome_cause"] == "model"
+    right = Score(outcome="correct", fields={"predicted_answer": "3"}, grader="g@1")
+    assert "outcome_cause" not in verdict_fields({"finish_reason": "length"}, right)

@@ -180,8 +180,8 @@ def unscored(failure: Failure, grader: str, fields: Row) -> Score:
 def verdict_fields(record: Row, score: Score) -> Row:
     """The fields that a verdict adds to its record.
 
-    Without an answer, a text that was cut off (finish_reason `length`, thinking that never ended) is blamed on
-    truncation, else on the model.
+    What is no answer or wrong is blamed on truncation where the text was cut off (finish_reason `length`, thinking that
+    never ended), else on the model.
     """
     fields: Row = {**score.fields, "outcome": score.outcome}
     cause = _cause(record, score)
@@ -198,6 +198,6 @@ def _cause(record: Row, score: Score) -> Cause | None:
     if outcome == "correct":
         return None
     cut = record.get("finish_reason") == "length" or record.get("_generation_finished_thinking") is False
-    if outcome == "no_answer" and cut:
+    if outcome in ("no_answer", "wrong") and cut:
         return "truncation"
     return score.cause or ("grader" if outcome == "unscored" else "model")
