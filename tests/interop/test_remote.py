@@ -85,6 +85,7 @@ def test_image_server_task_and_export_from_a_laptop(place, enroot, sshd):
     (run,) = (one for one in Path(planned.folder).iterdir() if one.name.endswith("sums.py.0"))
     check_run_directory(run)
     assert (enroot.folder / "images").read_text().splitlines() == [images[0]]
+    assert "export COLOUR=blue" in (run / "server.sh").read_text()
     (row,) = csv.DictReader(
         (place.folder / f"exported/{INVOCATION}/processed_results.csv").read_text().splitlines()
     )
@@ -111,7 +112,6 @@ def check_run_directory(run: Path) -> None:
         results["results"]["tasks"]["own-sums"]["metrics"]["pass@1"]["scores"]["symbolic_correct"]["value"] == 100
     )
     assert results["target"]["api_endpoint"]["model_id"] == "fake"
-    assert "export COLOUR=blue" in (run / "server.sh").read_text()
     assert (run.stat().st_mode & 0o777) == 0o700
 
 
@@ -135,7 +135,7 @@ def nothing_of(secret: str, folder: Path, said: list[str]) -> None:
     assert not [text for text in said if secret in text]
 
 
-def test_several_instances_behind_one_address_and_a_failed_task(place, sshd):
+def test_several_instances_behind_one_address(place, sshd):
     place.far(sshd)
     place.config(
         execution=place.slurm(num_nodes=2, num_instances=2, proxy={"image": None}),
@@ -145,30 +145,38 @@ def test_several_instances_behind_one_address_and_a_failed_task(place, sshd):
             "port": PORT,
             "served_model_name": "fake",
         },
-        evaluation={
-            **place.tasks(),
-            "tasks": [
-                {"name": f"{place.folder}/sums.py"},
-                {"name": f"{place.folder}/sums.py", "pre_cmd": "echo too bad; exit 7"},
-            ],
-        },
+        evaluation=place.tasks(),
+    )
+    said: list[str] = []
+    planned, states = ended(place, place.compiled("batch"), said)
+    logs = "".join(f"== {file}\n{file.read_text()}" for file in Path(planned.folder).rglob("*.log"))
+    assert list(states.values()) == ["completed"], (said, logs)
+    (run,) = Path(planned.folder).iterdir()
+    check_run_directory(run)
+    nodes = {(run / f"logs/server-{number}.log").read_text().split()[2] for number in range(2)}
+    assert len(nodes) == 2
+
+
+def test_a_task_that_fails_leaves_its_exit_code(place, sshd):
+    place.far(sshd)
+    tasks = place.tasks()
+    tasks["tasks"][0]["pre_cmd"] = "echo too bad; exit 7"
+    place.config(
+        execution=place.slurm(auto_export={"destinations": ["local"]}),
+        target={"api_endpoint": {"url": "http://localhost:1/v1/chat/completions", "model_id": "fake"}},
+        deployment={"type": "none"},
+        evaluation=tasks,
     )
     with pytest.raises(ConfigError, match="NEMO_EVALUATOR_TRUST_PRE_CMD=1"):
         plan_invocation(place.compiled("batch"), INVOCATION, place.environ)
     place.environ["NEMO_EVALUATOR_TRUST_PRE_CMD"] = "1"
     said: list[str] = []
     planned, states = ended(place, place.compiled("batch"), said)
-    logs = "".join(f"== {file}\n{file.read_text()}" for file in Path(planned.folder).rglob("*.log"))
-    assert sorted(states.values()) == ["completed", "failed"], (said, logs)
-    good, bad = sorted(Path(planned.folder).iterdir())
+    assert list(states.values()) == ["failed", "failed"], said
+    bad = next(one for one in Path(planned.folder).iterdir() if one.name != "export")
     assert (bad / "logs/stage.exit").read_text().split()[1] == "7"
-    nodes = {(good / f"logs/server-{number}.log").read_text().split()[2] for number in range(2)}
-    assert len(nodes) == 2
-    assert "POST" not in (good / "logs/proxy.log").read_text()
-    results = yaml.safe_load((good / "artifacts/results.yml").read_text())
-    assert (
-        results["results"]["tasks"]["own-sums"]["metrics"]["pass@1"]["scores"]["symbolic_correct"]["value"] == 100
-    )
+    assert any("too bad" in line for line in said)
+    assert any("has no results to export" in line for line in said)
 
 
 def test_an_import_that_dies_stops_the_run_before_anything_is_submitted(place, enroot, sshd):

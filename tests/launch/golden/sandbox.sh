@@ -34,7 +34,7 @@ claim() {
     command -v flock >/dev/null || return 0
     (umask 077 && mkdir -p -- "$locks") 2>/dev/null
     [[ -d $locks && -O $locks && ! -L $locks ]] || return 0
-    exec {lock}>"$locks/$1" || return 0
+    exec {lock}>"$locks/${job_host//\//_}-$1" || return 0
     flock -n "$lock" && return 0
     exec {lock}>&-
     return 1
