@@ -206,7 +206,7 @@ class Reader:
             if field.name not in values or field.name == "env":
                 continue
             try:
-                done[field.name] = msgspec.convert(values[field.name], field.type, strict=False)
+                done[field.name] = _converted(values[field.name], field.type)
             except msgspec.ValidationError as error:
                 what = str(error).partition(" - at ")[0].replace("`", "'")
                 self.problems.append(Problem((*path, field.name), f"{what[:1].lower()}{what[1:]}"))
@@ -221,6 +221,13 @@ class Reader:
             if key not in known:
                 what = f"{shown_path(path)} has no such key{suggest(str(key), known)}"
                 self.problems.append(Problem((*path, str(key)), what))
+
+
+def _converted(value: Any, kind: Any) -> Any:
+    """A number where a text is expected is its text. Raises ValidationError."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and kind in (str, str | None):
+        value = str(value)
+    return msgspec.convert(value, kind, strict=False)
 
 
 def _folder_name(task: str) -> str:
