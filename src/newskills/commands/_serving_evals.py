@@ -149,7 +149,7 @@ def run(parsed: Parsed[Options]) -> int:
     planner.check()
     folder = Path(options.output_root).expanduser().absolute()
     place = Place(host=options.host, port=options.port, root=folder, token=_token(options, os.environ))
-    if options.dry_run:
+    if options.dry_run or parsed.explain:
         example = planner.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), folder / "FOLDER")
         steps = [("listens", f"{options.host}:{options.port or 'a free port'}", _who(place))]
         show_dry_run([*steps, ("each benchmark", shlex.join(["ns", "eval", *example]), "")])
