@@ -23,6 +23,8 @@ LETTERS = {"A": "correct", "B": "incorrect", "C": "not_attempted"}
         (" b.\n", "incorrect"),
         ("**C**", "not_attempted"),
         (r"\boxed{B}", "incorrect"),
+        (r"$\boxed{\text{B}}$", "incorrect"),
+        ("<think>A", None),
         ("(A)", "correct"),
         ("CORRECT", "correct"),
         ("INCORRECT", "incorrect"),

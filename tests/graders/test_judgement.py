@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from newskills.base.judgement import parse_judgement
 from newskills.graders import make_grader
 
 ANSWERED = {"generation": "So it is 4.", "predicted_answer": "4"}
@@ -37,10 +40,47 @@ def test_verdicts(record: dict[str, object], outcome: str, cause: str | None) ->
     score = make_grader("judgement", {}).grade(record)
     assert (score.outcome, score.cause) == (outcome, cause)
     assert score.fields == {"judge_correct": {"correct": True, "unscored": None}.get(outcome, False)}
-    assert score.grader == "judgement@2"
+    assert score.grader == "judgement@3"
 
 
 def test_other_fields() -> None:
     grader = make_grader("judgement", {"judgement_key": "verdict", "answer_key": "answer"})
     assert grader.grade({"verdict": "Judgement: No", "answer": None}).outcome == "no_answer"
     assert grader.grade({"judgement": "Judgement: No", "answer": "4"}).outcome == "unscored"
+
+
+YES = r"""
+Judgement: Yes | Judgment: yes | **Judgement: Yes** | **Judgement**: **YES** | ### Judgement | Judgement - Yes
+My judgement is: Yes. | Judgement is Yes | Judgement：Yes | Judgement = yes | Judgement: [Yes] | Judgement: `Yes`
+Judgement: $\boxed{\text{Yes}}$ | Judgement: No? Wait. Judgement: Yes | <think>Judgement: No</think>Judgement: Yes
+\boxed{Correct} | \boxed{\textbf{correct}} | [Correct] | <points>7 out of 7</points> | <points>6/7</points>
+"""
+NO = {"yes": "no", "correct": "Incorrect", "7 out": "5 out", "6/": "0/"}
+OPPOSITE = re.compile("|".join(NO), re.IGNORECASE)
+NEITHER = """
+Judgement: Yes or No | Judgement: Yes/No | Judgement: Nothing | Judgement: Not sure | Judgement: Yesterday
+Write 'Judgement: Yes' or 'Judgement: No'. | <think>Judgement: Yes | <think>Judgement: Yes</think>Hard to say
+Yes, they are the same. | They are. | \\boxed{not correct}
+"""
+
+
+def cases(block: str) -> list[str]:
+    texts = [text for line in block.strip().splitlines() for text in line.split(" | ")]
+    return [text + "\n\n**Yes**" if text.startswith("#") else text for text in texts]
+
+
+@pytest.mark.parametrize("text", cases(YES))
+def test_forms_of_yes_and_no(text: str) -> None:
+    assert parse_judgement(text) is True
+    opposite = OPPOSITE.sub(lambda match: NO[match[0].lower()], text.replace("Judgement: No", "Judgement: Maybe"))
+    assert parse_judgement(opposite) is False
+
+
+@pytest.mark.parametrize("text", cases(NEITHER))
+def test_neither_yes_nor_no(text: str) -> None:
+    assert parse_judgement(text) is None
+
+
+@pytest.mark.parametrize("filler", ["judgement ", "judgement:", "\\boxed{", "judgement: yes or ", "\n", "*"])
+def test_judgements_cost_linear_time(filler: str) -> None:
+    assert parse_judgement("judgement" + filler * 60_000) in (None, True)

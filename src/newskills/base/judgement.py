@@ -7,8 +7,15 @@ import json
 import re
 from collections.abc import Mapping
 
-_VERDICT = re.compile(r"judge?ment\W{0,8}:\W{0,8}(yes|no)\b", re.IGNORECASE)
-_BOXED = re.compile(r"\\boxed\s?\{\s?(?:\\text\s?\{\s?)?(correct|incorrect)\b", re.IGNORECASE)
+_WRAPS = r"(?:\\(?:boxed|text|textbf|mathrm|mathbf)\s?\{\s?){0,3}"
+_VERDICT = re.compile(
+    rf"judge?ment(?:\W{{0,8}}[:：=]|\s+is\b|\s*[-–—]|\W{{0,4}}\n)[^\w\\]{{0,8}}{_WRAPS}(yes|no)\b"
+    r"(?!\W{0,4}\bor\b|\s?/)",
+    re.IGNORECASE,
+)
+_ECHO = re.compile(r"judge?ment\s?:\s?yes\W{1,4}or\W{1,4}judge?ment\s?:\s?no\b", re.IGNORECASE)
+"""How prompts say what to write."""
+_BOXED = re.compile(rf"\\boxed\s?\{{\s?{_WRAPS}(correct|incorrect)\b", re.IGNORECASE)
 _POINTS = re.compile(r"<points>\s?(\d{1,3})(?:\.\d)?\s?(?:out of|/)\s?7\s?</points>", re.IGNORECASE)
 _BRACKETED = re.compile(r"\[(correct|incorrect)\]", re.IGNORECASE)
 _SECTION = re.compile(r"equivalence judge?ment\W{1,12}(true|false)\b", re.IGNORECASE)
@@ -19,14 +26,15 @@ PASSING_POINTS = 6
 def parse_judgement(text: object) -> bool | None:
     """The last of the first form that is there.
 
-    The forms: a JSON object (`structured_verdict`), `Judgement: yes|no`, `\\boxed{Correct|Incorrect}`, points out of 7, `[Correct]|[Incorrect]`, a section
-    `Equivalence Judgement` with TRUE or FALSE.
+    The forms: a JSON object (`structured_verdict`), `Judgement: yes|no`, `\\boxed{Correct|Incorrect}`, points out of 7,
+    `[Correct]|[Incorrect]`, a section `Equivalence Judgement` with TRUE or FALSE. The judge's thinking does not count.
 
     >>> parse_judgement("The answers agree. **Judgement:** Yes")
     True
     """
     if not isinstance(text, str):
         return None
+    text = _ECHO.sub("", _said(text))
     if (verdict := structured_verdict(text)) is not None:
         return verdict
     if found := _VERDICT.findall(text):
@@ -42,6 +50,12 @@ def parse_judgement(text: object) -> bool | None:
     return None
 
 
+def _said(text: str) -> str:
+    """What follows the thinking; nothing where that has not ended."""
+    _, end, after = text.rpartition("</think>")
+    return after if end else "" if "<think>" in text else text
+
+
 def structured_verdict(text: object) -> bool | None:
     """`correct` of a verdict as a JSON object, alone or in a fence: "yes" or "no", true or false; None for any other.
 
@@ -50,7 +64,7 @@ def structured_verdict(text: object) -> bool | None:
     """
     if not isinstance(text, str):
         return None
-    found = _OBJECT.match(text.rpartition("</think>")[2].strip())
+    found = _OBJECT.match(_said(text).strip())
     try:
         verdict = json.loads(found[1])["correct"] if found else None
     except (ValueError, KeyError, RecursionError):
@@ -61,6 +75,7 @@ def structured_verdict(text: object) -> bool | None:
 
 
 _DRESS = " \t\r\n*_`'\".,:;()[]{}#$"
+_WRAP = re.compile(r"\\(?:boxed|text|textbf|mathrm|mathbf)(?![a-zA-Z])")
 _NAMED_LETTER = re.compile(
     r"(?i:\b(?:grade|verdict|answer|judge?ment|rating|label|letter)\b[\s*_\"']{0,4}(?:is\b|:))"
     r"[\s*_:\"'(\[$\\]{0,8}(?:boxed\{)?([A-Z])(?![A-Za-z0-9'])(?!\s+[a-z])"
@@ -79,7 +94,7 @@ def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
     """
     if not isinstance(text, str):
         return None
-    text = text.rpartition("</think>")[2].strip()
+    text = _said(text).strip()
     names = {name.replace("_", " "): name for name in verdicts.values()}
     lines = text.splitlines() or [""]
     for part in (text, lines[-1], lines[0]):
@@ -96,7 +111,7 @@ def _bare_verdict(part: str, verdicts: Mapping[str, str], names: Mapping[str, st
     label, colon, rest = part.partition(":")
     spoken = [part, rest] if colon and 1 < len(label.strip(_DRESS)) < 40 else [part]
     for piece in spoken:
-        bare = piece.replace("\\boxed", "").strip(_DRESS)
+        bare = _WRAP.sub("", piece).strip(_DRESS)
         if bare.upper() in verdicts:
             return verdicts[bare.upper()]
         both = _LETTER_AND_WORD.match(bare)
