@@ -60,7 +60,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     cpus_per_task: int | None = None
     mem: str | None = None
     exclusive: bool | None = None
-    tunnel: str | None = None
+    tunnel: str | None = "ssh"
     host: str | None = None
     user: str | None = None
     identity: str | None = None

@@ -62,6 +62,7 @@ def compile_config(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Compi
     _forget_target(tree, environ)
     resolver = Resolver(tree, environ)
     resolved = resolver.tree()
+    resolved["run"] |= _provenance(asked)
     problems = resolver.problems
     compiled = _typed(asked, str(path), resolved, env_file, problems)
     refuse(problems, str(path))
@@ -98,7 +99,7 @@ def _plain(asked: Asked, path: Path) -> dict[str, str]:
 
 
 def _add_run(tree: Row, asked: Asked, settings: Row, env_file: EnvFile) -> None:
-    """`run.env` is the file's with the profile over it; `run.wandb` that of env.toml; and where all comes from."""
+    """`run.env` is the file's with the profile over it; `run.wandb` that of env.toml."""
     run = tree.get("run") if isinstance(tree.get("run"), dict) else {}
     assert isinstance(run, dict)
     own = run.get("env") if isinstance(run.get("env"), dict) else {}
@@ -109,10 +110,13 @@ def _add_run(tree: Row, asked: Asked, settings: Row, env_file: EnvFile) -> None:
         **run,
         "env": env,
         "wandb": merge(run.get("wandb") or {}, wandb),
-        "mode": asked.mode,
-        "profile": asked.profile,
-        "cli": {"argv": list(asked.argv), "overrides": [f"{key}={text}" for key, text in asked.overrides.items()]},
     }
+
+
+def _provenance(asked: Asked) -> Row:
+    """Where all comes from; words of the command line are kept as they were typed."""
+    words = [f"{key}={text}" for key, text in asked.overrides.items()]
+    return {"mode": asked.mode, "profile": asked.profile, "cli": {"argv": list(asked.argv), "overrides": words}}
 
 
 def _merged_env(own: Row, settings: Row) -> Row:
