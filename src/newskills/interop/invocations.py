@@ -43,12 +43,15 @@ _SLURM: dict[str, State] = {
 }
 _JOBS: dict[str, State] = {
     "pending": "pending",
+    "requeued": "pending",
+    "preempted": "pending",
     "running": "running",
     "completed": "success",
     "failed": "failed",
-    "timeout": "pending",
+    "timeout": "failed",
     "cancelled": "killed",
 }
+"""A job that the time limit has stopped is pending as long as a copy of its chain waits; `timeout` is the last one's."""
 
 
 class Entry(Struct, frozen=True, kw_only=True):
