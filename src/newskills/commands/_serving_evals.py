@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
@@ -14,7 +15,8 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base import aio
-from newskills.base.errors import AuthError, ConfigError, NewskillsError
+from newskills.base.errors import AuthError, ConfigError, NewskillsError, UnknownNameError
+from newskills.base.store import atomic_write
 from newskills.base.terminal import printable
 from newskills.benchmarks import Places, expand
 from newskills.benchmarks.data import data_dir as root
@@ -22,7 +24,7 @@ from newskills.commands import _evaluating
 from newskills.commands._cluster import placed
 from newskills.commands._dry_run import show_dry_run
 from newskills.commands._sandbox import check_sandbox
-from newskills.commands._submitted import ask_about, exit_code
+from newskills.commands._submitted import ask_about
 from newskills.commands._submitting import submitted
 from newskills.commands._work import user_layer
 from newskills.commands.evaluate import COMMAND as EVAL
@@ -30,6 +32,7 @@ from newskills.commands.evaluate import Options as EvalOptions
 from newskills.commands.serve_evals import Options
 from newskills.config.command_line import Parsed
 from newskills.launch.cluster import ClusterConfig
+from newskills.launch.experiments import Experiment, Records
 from newskills.launch.states import Watch
 from newskills.run.evaluate import EvaluationSpec, plan_evaluation, plan_judges
 from newskills.run.evaluation_server.jobs import JobLimits, Work
@@ -43,6 +46,8 @@ from newskills.run.supervision import Supervision
 
 LOOK_EVERY = 0.5
 """Seconds between two looks at the jobs of a cluster."""
+SUBMISSION = "experiment"
+"""File of a benchmark's folder: the id of what was submitted for it last."""
 OPENAI = "openai"
 DEFAULT_TOKEN_ENV = "NEWSKILLS_EVALS_TOKEN"  # noqa: S105 - the name of a variable
 EXAMPLE = EvaluationRequest(rollout_id=0, router_url="http://ROUTER")
@@ -64,26 +69,46 @@ class Here(Struct, frozen=True, kw_only=True):
 
 
 class There(Struct, frozen=True, kw_only=True):
-    """An evaluation in jobs of a cluster, which must see the trainer's router and the folder of results."""
+    """An evaluation in jobs of a cluster, which must see the trainer's router and the folder of results.
+
+    Jobs outlive a server that was killed: the next one waits for them before it submits what is missing.
+    """
 
     command: str
     parsed: Parsed[EvalOptions]
     cluster: ClusterConfig
+    folder: Path
 
     def run(self, supervision: Supervision) -> None:
+        submission = self.folder / SUBMISSION
+        if submission.exists():
+            with contextlib.suppress(UnknownNameError):  # its records are gone
+                _wait(Records(os.environ).find(submission.read_text(encoding="utf-8")), supervision)
         ready = _evaluating.prepare(self.parsed, self.cluster)
-        experiment = submitted(ready) if ready is not None else None
-        if experiment is None:
-            return
-        about = ask_about(experiment)
-        watch = Watch(experiment.jobs, about.executor, about.shell)
-        while not watch.over():
-            if supervision.stopping:
-                about.executor.cancel(experiment.handles)
-            time.sleep(LOOK_EVERY)
-        if exit_code(states := about.states()):
-            failed = ", ".join(f"{one.job.name} {printable(one.state)}" for one in states if one.code)
-            raise NewskillsError(f"Experiment {experiment.id}: {failed}.", hint=f"See: ns logs {experiment.id}")
+        experiment = submitted(ready) if ready is not None and not supervision.stopping else None
+        if experiment is not None:
+            with atomic_write(submission) as file:
+                file.write(experiment.id.encode())
+            _wait(experiment, supervision)
+            _require_success(experiment)
+
+
+def _wait(experiment: Experiment, supervision: Supervision) -> None:
+    """Until all its jobs have ended; a stop cancels them."""
+    about = ask_about(experiment)
+    watch = Watch(experiment.jobs, about.executor, about.shell)
+    while not watch.over():
+        if supervision.stopping:
+            about.executor.cancel(experiment.handles)
+        time.sleep(LOOK_EVERY)
+
+
+def _require_success(experiment: Experiment) -> None:
+    failed = [f"{one.job.name} {printable(one.state)}" for one in ask_about(experiment).states() if one.code]
+    if failed:
+        raise NewskillsError(
+            f"Experiment {experiment.id}: {', '.join(failed)}.", hint=f"See: ns logs {experiment.id}"
+        )
 
 
 class EvalPlanner:
@@ -128,7 +153,7 @@ class EvalPlanner:
         EVAL.check(parsed)
         cluster = placed(parsed.options, parsed.given, parsed.options.num_jobs)
         if cluster is not None:
-            return There(command=command, parsed=parsed, cluster=cluster)
+            return There(command=command, parsed=parsed, cluster=cluster, folder=folder)
         spec = _evaluating.specification(parsed)
         check_sandbox(parsed.options, plan_evaluation(spec))
         check_judges(plan_judges(spec), rerun_done=False)
