@@ -42,10 +42,11 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "look at results": {
         "info": "what an invocation of ns evaluate is, and its scores",
-        "export": "results of an invocation to W&B, MLflow, or a file",
+        "export": "results to W&B, MLflow, a file, or a log of Inspect",
         "summarize_results": "tables and metrics.json of a results folder",
         "summarize_robustness": "how much the wording of prompts changes the scores",
         "compute_metrics": "metrics of single output files",
+        "import": "results of NeMo-Skills, lm-evaluation-harness and Inspect, as our own",
     },
     "serve": {
         "start_server": "serve a model in the foreground",
@@ -56,7 +57,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "completion": "print the completion script of bash, zsh or fish",
     },
 }
-MODULES = {"eval": "evaluate", "evaluate": "profile_evaluate", "list": "list_things"}
+MODULES = {"eval": "evaluate", "evaluate": "profile_evaluate", "import": "import_results", "list": "list_things"}
 BENCHMARK_LISTS = (["list"], ["list", "benchmarks"])
 SPELLINGS = {"summarise_results": "summarize_results", "skills_server": "serve_evals"}
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ns export ID`: results of an invocation to W&B, MLflow, or a file."""
+"""`ns export ID`: results of an invocation to W&B, MLflow, or a file; `--format inspect`: logs of Inspect."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Struct
@@ -19,17 +20,25 @@ from newskills.commands._invocations import invocation
 from newskills.commands._options import DryRun, doc
 from newskills.config.command_line import Parsed
 
-LOCAL, EXPORT = "local", "export"
+LOCAL, EXPORT, INSPECT = "local", "export", "inspect"
+LOGS = "logs"
+"""Where Inspect looks for logs."""
 
 
 class Options(Struct, frozen=True, kw_only=True):
     id: Annotated[
         list[str],
-        doc("invocation of ns evaluate: its id, a beginning of it, or ID.INDEX for one job", {"positional": True}),
+        doc(
+            "invocation of ns evaluate: its id, a beginning of it, or ID.INDEX for one job; with --format inspect also "
+            "folders of results",
+            {"positional": True},
+        ),
     ]
     dest: Annotated[list[str], doc("where to: local (where none is said), wandb, mlflow, or one of your own")] = []
-    format: Annotated[str | None, doc("for local: json or csv, one file with all scores")] = None
-    output_dir: Annotated[str | None, doc("for local: folder")] = None
+    format: Annotated[
+        str | None, doc("json or csv (for local): one file with all scores; inspect: a log for each benchmark")
+    ] = None
+    output_dir: Annotated[str | None, doc("for local and inspect: folder")] = None
     output_filename: Annotated[str | None, doc("for local: name of that file")] = None
     copy_logs: Annotated[bool, doc("for local: logs, too")] = False
     log_metrics: Annotated[list[str], doc("only scores with one of these texts in their names")] = []
@@ -41,6 +50,8 @@ def run(parsed: Parsed[Options]) -> int:
     from newskills.interop.oversight import finished
 
     options = parsed.options
+    if options.format == INSPECT:
+        return _to_inspect(options)
     dests = options.dest or [LOCAL]
     for name in dests:
         DESTINATIONS.resolve(name)
@@ -63,6 +74,32 @@ def run(parsed: Parsed[Options]) -> int:
     if failed:
         sys.stderr.write(f"{failed} exports failed\n")
     return 1 if failed else 0
+
+
+def _to_inspect(options: Options) -> int:
+    """Raises ConfigError, DataError, UnknownNameError."""
+    from newskills.interop.inspect_export import export
+
+    if options.dest not in ([], [LOCAL]):
+        raise ConfigError(f"--format inspect writes files; --dest {options.dest[0]} takes none.")
+    places: list[tuple[Path, str]] = []
+    for name in options.id:
+        if Path(name).is_dir():
+            places.append((Path(name), ""))
+        else:
+            places += [(entry.folder / "artifacts", _model(entry.config)) for entry in invocation(name)]
+    if options.dry_run:
+        show_dry_run([("exports", folder, f"to {options.output_dir or LOGS}") for folder, _ in places])
+        return 0
+    for folder, model in places:
+        for path in export(folder, Path(options.output_dir or LOGS), model=model):
+            sys.stdout.write(f"{path}\n")
+    return 0
+
+
+def _model(config: Row | None) -> str:
+    target = ((config or {}).get("target") or {}).get("api_endpoint") or {}
+    return str(target.get("model_id") or "")
 
 
 def _kept(config: Row | None, dest: str) -> Row:
@@ -97,12 +134,14 @@ def _changes(parsed: Parsed[Options], dests: Sequence[str]) -> dict[str, Row]:
 COMMAND = Command(
     name="export",
     summary="Bring results of ns evaluate to Weights & Biases or MLflow, or into one JSON or CSV file. What the "
-    "invocation's own configuration says under `export` holds where nothing else is said.",
+    "invocation's own configuration says under `export` holds where nothing else is said. --format inspect writes logs "
+    "that Inspect and its viewer read, of any folder of results, too.",
     options=Options,
     run=run,
     any_keys=True,
     examples=(
         "ns export 3f9c0a --format json --output_dir exported",
+        "ns export results --format inspect --output_dir logs",
         "ns export 3f9c0a --dest wandb export.wandb.project=my-project",
     ),
 )

@@ -24,7 +24,10 @@ from newskills.run.summarize import EXTENDED_FILE, METRICS_FILE, NOT_SCORES
 Z = 1.959963984540054
 """Half the width of a 95 % interval in standard errors."""
 SIGNALS = ("symbolic_correct", "judge_correct", "is_correct", "correct")
-_SCORES = {"correct": 1, "wrong": 0, "no_answer": 0}
+"""Fields that hold a verdict where a record does not say how it ended, in this order."""
+
+
+_CREDIT = {"correct": 1.0, "no_answer": 0.0, "unscored": None}
 
 
 class _Extended(Struct):
@@ -78,20 +81,33 @@ def write_samples(folder: Path, place: Path) -> int:
 def sample_record(row: Row) -> Row:
     """One of our records as one of NeMo Evaluator's; an unscored sample has no score."""
     generation = row.get("generation")
-    signal = next((name for name in SIGNALS if isinstance(row.get(name), bool)), None)
-    score = _SCORES.get(str(row["outcome"])) if "outcome" in row else int(row[signal]) if signal else None
+    value = credit(row)
+    signal = next((name for name in SIGNALS if isinstance(row.get(name), bool)), "outcome")
     return {
         "id": str(row.get("id", "")),
         "generation": generation if isinstance(generation, str | dict) else "",
         "num_generated_tokens": _count(row.get("num_generated_tokens")),
         "num_prompt_tokens": _count(row.get("num_input_tokens")),
         "sub_query_id": 0,
-        "score": score,
-        "score_name": None if score is None else signal or "outcome",
+        "score": None if value is None else int(value),
+        "score_name": None if value is None else signal,
         "query": next((row[k] for k in ("problem", "question", "prompt") if isinstance(row.get(k), str)), None),
         "answer": row.get("predicted_answer"),
         "ground_truth": row.get("expected_answer"),
     }
+
+
+def credit(row: Row) -> float | None:
+    """What a record's answer is worth, 0–1; None: nobody could judge it."""
+    outcome = str(row.get("outcome"))
+    if outcome in _CREDIT:
+        return _CREDIT[outcome]
+    values = [
+        row[name] for name in SIGNALS if isinstance(row.get(name), bool | int | float) and 0 <= row[name] <= 1
+    ]
+    if outcome == "wrong":  # credit for a part is no right answer
+        return next((float(value) for value in values if value < 1), 0.0)
+    return float(values[0]) if values else None
 
 
 def _count(value: object) -> int:

@@ -43,7 +43,10 @@ OWN_FIELDS: Mapping[str, Any] = {
 
 
 class _Origin(Struct):
+    """metric_of_import: what understands records that another system graded, whatever the benchmark is called."""
+
     group_score: bool = False
+    metric_of_import: str = ""
 
 
 class SummaryOptions(Struct, frozen=True, kw_only=True):
@@ -114,10 +117,14 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
 
 def _in_scored_group(folder: Path) -> bool:
     """Whether the benchmark was evaluated as part of a group with a score of its own."""
+    return _origin(folder).group_score
+
+
+def _origin(folder: Path) -> _Origin:
     try:
-        return bool(msgspec.json.decode((folder / BENCHMARK_FILE).read_bytes(), type=_Origin).group_score)
+        return msgspec.json.decode((folder / BENCHMARK_FILE).read_bytes(), type=_Origin)
     except (OSError, msgspec.DecodeError):
-        return False
+        return _Origin()
 
 
 def summarize_files(
@@ -227,6 +234,8 @@ def choose_metric(
     """(name, options, notes). Raises DataError where nothing says which."""
     if options.metric_type is not None:
         return options.metric_type, options.metrics_kwargs, []
+    if own := _origin(files[0].parent).metric_of_import:
+        return own, options.metrics_kwargs, []
     if metric_for is not None:
         try:
             name, kwargs = metric_for(benchmark)

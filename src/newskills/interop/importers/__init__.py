@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of other evaluation systems as records of newskills, in a folder that `ns summarize_results` reads.
+
+Add a format: a file with `read(source: Source) -> list[Imported]` and `fits(path) -> bool`, and a row in `FORMATS`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from newskills._version import __version__
+from newskills.base.errors import DataError, UnknownNameError
+from newskills.base.records import Row
+from newskills.base.store import atomic_write, encode_line, write_json
+from newskills.run.paths import done_path, output_name
+from newskills.run.results import RESULTS, output_files
+from newskills.run.summarize import BENCHMARK_FILE
+
+FORMATS: dict[str, str] = {
+    "inspect": "newskills.interop.importers.inspect_logs",
+    "lm-eval": "newskills.interop.importers.lm_eval",
+    "nemo-skills": "newskills.interop.importers.nemo_skills",
+}
+"""Name → module; where none is named, the first that fits is taken."""
+
+GENERIC = "generic"
+"""The metric that reads `is_correct`, whoever decided it."""
+
+_UNSAFE = re.compile(r"[^\w.\-@+=]+", re.ASCII)
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """What to read. score: name of the verdict to take; empty = the first one."""
+
+    path: Path
+    score: str = ""
+
+
+class Imported(Struct, kw_only=True):
+    """The records of one benchmark.
+
+    seeds    seed (None: the only run) → records
+    metric   that understands the records; None: that of the benchmark of this name
+    origin   where they are from: goes into benchmark.json
+    """
+
+    benchmark: str
+    seeds: dict[int | None, list[Row]]
+    metric: str | None = GENERIC
+    origin: Row = {}
+    notes: list[str] = []
+
+
+def read(source: Source, format: str = "") -> list[Imported]:
+    """Everything at `source`. Raises DataError (not there, broken, of no known form), UnknownNameError (format)."""
+    if not source.path.exists():
+        raise DataError(f"There is no {source.path}.")
+    if format and format not in FORMATS:
+        raise UnknownNameError("format", format, FORMATS)
+    for name in [format] if format else FORMATS:
+        module = import_module(FORMATS[name])
+        if format or module.fits(source.path):
+            found: list[Imported] = module.read(source)
+            return found
+    raise DataError(
+        f"{source.path} is of no known form: neither *.eval logs, nor samples_*.jsonl, nor output*.jsonl.",
+        hint=f"Name its form with --format: {', '.join(FORMATS)}.",
+    )
+
+
+def write(imported: Imported, output_dir: Path) -> Path:
+    """Writes the records below `output_dir/eval-results`; returns the folder of the benchmark.
+
+    Members of a group lie in its folder, as in our own results; names of others have no dots.
+    Raises DataError where that has results already, StorageError.
+    """
+    name = _UNSAFE.sub("-", imported.benchmark).strip("-.") or "imported"
+    steps = name.split(".") if imported.metric is None else [name.replace(".", "-")]
+    folder = output_dir.joinpath(RESULTS, *filter(None, steps))
+    if folder.is_dir() and output_files(folder):
+        raise DataError(f"{folder} has results already.", hint="Give another --output_dir, or --benchmark NAME.")
+    for seed, rows in imported.seeds.items():
+        path = folder / output_name(seed)
+        with atomic_write(path) as out:
+            for row in rows:
+                out.write(encode_line(row))
+    description = {"benchmark": imported.benchmark, "newskills": __version__, "imported": imported.origin}
+    if imported.metric is not None:
+        description["metric_of_import"] = imported.metric
+    write_json(folder / BENCHMARK_FILE, description)
+    for seed in imported.seeds:
+        done_path(folder / output_name(seed)).touch()
+    return folder
+
+
+def renamed(imported: list[Imported], name: str) -> list[Imported]:
+    """The only benchmark under another name. Raises DataError where there are several."""
+    if len(imported) != 1:
+        names = ", ".join(item.benchmark for item in imported)
+        raise DataError(f"--benchmark names one benchmark, and {len(imported)} are there: {names}.")
+    return [replace(imported[0], benchmark=name)]
+
+
+def by_seed(
+    benchmark: str, records: Iterable[tuple[int | None, Row]], notes: list[str], expected: Iterable[str] = ()
+) -> dict[int | None, list[Row]]:
+    """Records of each seed, in the order of the first; equal ones count once, missing ones are unscored.
+
+    `expected`: ids of samples that should be there. Raises DataError where two records of one sample and seed differ.
+    """
+    found: dict[int | None, dict[str, Row]] = {}
+    doubled = 0
+    for seed, row in records:
+        rows = found.setdefault(seed, {})
+        doubled += _place(benchmark, rows, row)
+    identities = dict.fromkeys([*expected, *(identity for rows in found.values() for identity in rows)])
+    missing = sum(len(identities) - len(rows) for rows in found.values())
+    if doubled:
+        notes.append(f"{benchmark}: {doubled} records are there twice; each counts once.")
+    if missing:
+        notes.append(f"{benchmark}: {missing} of {len(identities) * len(found)} samples are missing: unscored.")
+    some = {identity: row for rows in found.values() for identity, row in rows.items()}
+    return {
+        seed: [rows.get(identity) or _absent(some.get(identity, {"id": identity})) for identity in identities]
+        for seed, rows in sorted(found.items(), key=lambda pair: -1 if pair[0] is None else pair[0])
+    }
+
+
+def _place(benchmark: str, rows: dict[str, Row], row: Row) -> bool:
+    """Whether it was there. Raises DataError."""
+    identity = str(row["id"])
+    if identity not in rows:
+        rows[identity] = row
+        return False
+    if rows[identity] != row:
+        raise DataError(
+            f"{benchmark}: there are two different records of sample '{identity}'.",
+            hint="Results of several runs lie together; import them one by one.",
+        )
+    return True
+
+
+def _absent(other: Row) -> Row:
+    known: Row = {name: other[name] for name in ("id", "problem", "expected_answer") if name in other}
+    return {**known, "generation": "", **unscored("harness", "not in the imported results")}
+
+
+def unscored(cause: str, why: str) -> Row:
+    """Fields of a record whose answer nobody could judge."""
+    return {"outcome": "unscored", "outcome_cause": cause, "why": why[:500]}
+
+
+def scored(value: float | bool, grader: str) -> Row:
+    """Fields of a record with a verdict: right, wrong, or partial credit (0–1)."""
+    right = bool(value) if value in (0, 1) else float(value)
+    return {"is_correct": right, "outcome": "correct" if value == 1 else "wrong", "grader": grader}
+
+
+def read_lines(path: Path, decode: Callable[[bytes], Any], notes: list[str]) -> Iterator[Row]:
+    """JSON objects of a file. A last line that was cut off is left out, with a note. Raises DataError."""
+    try:
+        lines = path.read_bytes().splitlines(keepends=True)
+    except OSError as error:
+        raise DataError(f"Cannot read {path}: {error.strerror}.") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = decode(line)
+        except (ValueError, RecursionError) as error:
+            if number == len(lines) and not line.endswith(b"\n"):
+                notes.append(f"{path}: the last line was cut off and is left out.")
+                return
+            raise DataError(f"{path}, line {number}: invalid JSON ({error}).") from error
+        if not isinstance(row, dict):
+            raise DataError(f"{path}, line {number}: a JSON object is expected.")
+        yield row
+
+
+def origin_of(format: str, path: Path, facts: Mapping[str, Any]) -> Row:
+    """What benchmark.json tells of an import; facts that are not known are left out."""
+    return {"format": format, "path": str(path.resolve())} | {k: v for k, v in facts.items() if v is not None}

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of lm-evaluation-harness (`--log_samples`): `samples_<task>_<time>.jsonl`, with `results_<time>.json` beside.
+
+One row per document and filter. A task with several filters becomes several benchmarks, `<task>-<filter>`. Taken is
+the first metric of a row whose value lies in 0–1 (or the one that the user names).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.interop.importers import Imported, Source, by_seed, origin_of, read_lines, scored
+from newskills.interop.json_of_others import finite, loads
+
+FORMAT = "lm-eval"
+_FILE = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.\-:]+)\.jsonl")
+_KNOWN = {
+    "doc_id",
+    "doc",
+    "target",
+    "arguments",
+    "resps",
+    "filtered_resps",
+    "filter",
+    "metrics",
+    "doc_hash",
+    "prompt_hash",
+    "target_hash",
+    "task_name",
+}
+"""Keys that are no metric."""
+_NEEDED = ("doc_id", "doc", "target", "resps", "filtered_resps")
+_QUESTION = ("question", "problem", "query", "input", "prompt")
+
+
+def fits(path: Path) -> bool:
+    if path.is_file():
+        return _FILE.fullmatch(path.name) is not None
+    return next(path.rglob("samples_*.jsonl"), None) is not None
+
+
+def read(source: Source) -> list[Imported]:
+    """Raises DataError: broken or foreign rows, several models, no metric of a sample."""
+    files, notes = _files(source.path)
+    imported = [item for task, file in files.items() for item in _task(task, file, source.score)]
+    imported[0].notes[:0] = notes
+    return imported
+
+
+def _files(path: Path) -> tuple[dict[str, Path], list[str]]:
+    """task → its latest file. Raises DataError."""
+    found = [path] if path.is_file() else sorted(path.rglob("samples_*.jsonl"))
+    named = [(match["task"], match["time"], file) for file in found if (match := _FILE.fullmatch(file.name))]
+    if path.is_file() and not named:
+        named = [(path.stem.removeprefix("samples_"), "", path)]
+    if not named:
+        raise DataError(
+            f"{path} has no samples_<task>_<time>.jsonl.", hint="lm_eval writes them with --log_samples."
+        )
+    folders = sorted({file.parent for _, _, file in named})
+    if len(folders) > 1:
+        raise DataError(
+            f"{path} has samples of several models: {', '.join(folder.name for folder in folders[:8])}.",
+            hint="Import the folder of one of them.",
+        )
+    latest: dict[str, tuple[str, Path]] = {}
+    for task, time, file in named:
+        latest[task] = max(latest.get(task, (time, file)), (time, file))
+    older = len(named) - len(latest)
+    notes = [f"{older} older files of the same tasks are left out."] if older else []
+    return {task: file for task, (_, file) in latest.items()}, notes
+
+
+def _task(task: str, file: Path, score: str) -> list[Imported]:
+    notes: list[str] = []
+    rows = list(read_lines(file, loads, notes))
+    if not rows:
+        raise DataError(f"{file} has no rows.")
+    for number, row in enumerate(rows, 1):
+        if missing := [name for name in _NEEDED if name not in row]:
+            raise DataError(f"{file}, row {number} is no sample of lm-eval: it has no {', '.join(missing)}.")
+    filters = list(dict.fromkeys(str(row.get("filter", "none")) for row in rows))
+    origin = origin_of(FORMAT, file, _facts(file, task))
+    imported = []
+    for name in filters:
+        own = [row for row in rows if str(row.get("filter", "none")) == name]
+        metric = _metric(own, score, file)
+        benchmark = task if len(filters) == 1 else f"{task}-{name}"
+        records = [(None, _record(row, metric)) for row in own]
+        imported.append(
+            Imported(
+                benchmark=benchmark,
+                seeds=by_seed(benchmark, records, notes),
+                origin={**origin, "filter": name, "score": metric},
+                notes=notes,
+            )
+        )
+        notes = []
+    return imported
+
+
+def _metric(rows: Sequence[Row], score: str, file: Path) -> str:
+    """Name of the metric to take: one that all rows have. Raises DataError."""
+    usable = [name for name in _metrics(rows[0]) if all(_share(row.get(name)) is not None for row in rows)]
+    if score and score not in usable:
+        raise DataError(f"{file}: no metric '{score}' of a sample; there are {', '.join(usable) or 'none'}.")
+    if not usable:
+        raise DataError(
+            f"{file}: none of {', '.join(_metrics(rows[0])) or 'its metrics'} is a score of a single sample (0 to 1)."
+        )
+    return score or usable[0]
+
+
+def _metrics(row: Row) -> list[str]:
+    named = row.get("metrics")
+    if isinstance(named, list):
+        return [str(name) for name in named]
+    return [name for name in row if name not in _KNOWN]
+
+
+def _share(value: object) -> float | None:
+    """A score of one sample as a number in 0–1; None for what is none."""
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= 1:
+        return float(value)
+    return None
+
+
+def _record(row: Row, metric: str) -> Row:
+    share = _share(row[metric])
+    assert share is not None, "the metric was chosen so that all rows have it"
+    said, answer = _said(row)
+    rest = {name: row[name] for name in (*_metrics(row), "doc_hash", "prompt_hash") if name in row}
+    made: Row = {
+        "id": str(row["doc_id"]),
+        "problem": _problem(row),
+        "expected_answer": row["target"] if isinstance(row["target"], str) else str(row["target"]),
+        "generation": said,
+        "predicted_answer": answer,
+        **scored(share, f"{FORMAT}/{metric}"),
+        "lm_eval": {"doc": row["doc"], **rest},
+    }
+    clean: Row = finite(made)
+    return clean
+
+
+def _said(row: Row) -> tuple[str, str | None]:
+    """(text, answer): of a generation its text; of choices by likelihood the number of the likeliest."""
+    filtered, replies = row["filtered_resps"], row["resps"]
+    likelihoods = _likelihoods(filtered)
+    if likelihoods is not None:
+        return "", str(max(range(len(likelihoods)), key=likelihoods.__getitem__))
+    first = _first(replies)
+    answer = _first(filtered)
+    return (first if isinstance(first, str) else ""), (answer if isinstance(answer, str) else None)
+
+
+def _likelihoods(filtered: Any) -> list[float] | None:
+    """`[[log-probability, is greedy], …]`, which samples hold as texts, too."""
+    if not isinstance(filtered, list) or not filtered:
+        return None
+    try:
+        pairs = [(float(one), str(other)) for one, other in filtered]
+    except (TypeError, ValueError):
+        return None
+    return [one for one, _ in pairs] if all(other in ("True", "False") for _, other in pairs) else None
+
+
+def _first(value: Any) -> Any:
+    while isinstance(value, list) and value:
+        value = value[0]
+    return value
+
+
+def _problem(row: Row) -> str:
+    doc = row["doc"]
+    if isinstance(doc, dict):
+        question = next((doc[name] for name in _QUESTION if isinstance(doc.get(name), str)), None)
+        if question is not None:
+            return str(question)
+    arguments = row.get("arguments")
+    while isinstance(arguments, dict) and arguments:
+        arguments = next(iter(arguments.values()))
+    first = _first(arguments)
+    return first if isinstance(first, str) else ""
+
+
+def _facts(file: Path, task: str) -> Row:
+    """Model, version and shots, from the newest results beside the samples; nothing where they are not there."""
+    for path in sorted(file.parent.glob("results_*.json"), reverse=True):
+        try:
+            results = loads(path.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            continue
+        if isinstance(results, dict) and task in (results.get("results") or {}):
+            return {
+                "model": results.get("model_name"),
+                "task_version": (results.get("versions") or {}).get(task),
+                "num_fewshot": (results.get("n-shot") or {}).get(task),
+                "harness_revision": results.get("git_hash"),
+            }
+    return {}

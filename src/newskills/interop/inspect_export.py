@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of newskills as logs of Inspect, one `.eval` per benchmark, for its viewer and its data frames.
+
+Seeds become epochs. Unscored samples have the value NaN, as Inspect's own unscored samples, and leave its accuracy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from newskills._version import __version__
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.base.store import read_rows
+from newskills.interop.importers.inspect_logs import FORMAT
+from newskills.interop.inspect_files import write_log
+from newskills.interop.results_yml import credit
+from newskills.run.results import Found, discover
+from newskills.run.summarize import BENCHMARK_FILE
+
+SCORER = "newskills"
+_STOPS = {"length": "max_tokens", "stop": "stop", "tool_calls": "tool_calls", "content_filter": "content_filter"}
+_REASONS = {"judge": "grader_failed"}
+_BASE36 = 22
+"""Signs of the ids in Inspect's file names."""
+_SHOWN = ("id", "problem", "generation", "expected_answer", "reasoning_content", FORMAT)
+"""Fields of a record that have a place of their own in a sample."""
+
+
+def export(results_dir: Path, output_dir: Path, *, model: str = "") -> list[Path]:
+    """Writes a log for each benchmark with records; `model`: as the log is to call it.
+
+    Raises DataError (no results, broken records, a log of that name), StorageError.
+    """
+    written = [_log(found, output_dir, model) for found in discover(results_dir) if found.files]
+    if not written:
+        raise DataError(f"{results_dir} has no output*.jsonl, so there is nothing to export.")
+    return written
+
+
+def _log(found: Found, output_dir: Path, model: str) -> Path:
+    samples = [sample for at, file in enumerate(found.files) for sample in _samples(file, at + 1, model)]
+    times = sorted(time for sample in samples for time in (sample["started_at"], sample["completed_at"]) if time)
+    created = times[0] if times else _iso(found.files[0].stat().st_mtime)
+    described = _described(found.folder)
+    header = _header(found, samples, described, model or str(described.get("model") or "none/unknown"))
+    header["eval"]["created"] = created
+    header["stats"] = {"started_at": times[0] if times else "", "completed_at": times[-1] if times else ""}
+    stamp = re.sub(r"[:.+]", "-", created)[:19]
+    path = output_dir / f"{stamp}_{found.benchmark.replace('_', '-')}_{header['eval']['task_id']}.eval"
+    if path.exists():
+        raise DataError(f"{path} is there already.", hint="Give another --output_dir, or remove it.")
+    write_log(path, header, samples, _summary)
+    return path
+
+
+def _header(found: Found, samples: list[Row], described: Row, model: str) -> Row:
+    identities = list(dict.fromkeys(sample["id"] for sample in samples))
+    task = _identity("task", found.benchmark)
+    epochs = len(found.files)
+    return {
+        "version": 2,
+        "status": "success",
+        "eval": {
+            "eval_id": _identity("eval", str(found.folder.resolve()), str(len(samples))),
+            "run_id": _identity("run", str(found.folder.resolve())),
+            "created": "",
+            "task": found.benchmark,
+            "task_id": task,
+            "task_version": described.get("version") or 0,
+            "dataset": {"name": found.benchmark, "samples": len(identities), "sample_ids": identities},
+            "model": model,
+            "config": {"epochs": epochs, "epochs_reducer": ["mean"]},
+            "packages": {"newskills": __version__},
+            "metadata": {SCORER: described},
+            "scorers": [{"name": SCORER, "options": {}, "metrics": [{"name": "accuracy"}, {"name": "stderr"}]}],
+        },
+        "plan": {"name": "plan", "steps": [{"solver": SCORER, "params": {}}], "config": {}},
+        "results": _results(samples, epochs),
+        "stats": {},
+    }
+
+
+def _results(samples: list[Row], epochs: int) -> Row:
+    """Accuracy: the mean over problems of the means over epochs; its error as Inspect reckons it."""
+    values: dict[str, list[float]] = {}
+    for sample in samples:
+        value = sample["scores"][SCORER]["value"]
+        if not math.isnan(value):
+            values.setdefault(sample["id"], []).append(value)
+    means = [math.fsum(of_one) / len(of_one) for of_one in values.values()]
+    mean = math.fsum(means) / len(means) if means else math.nan
+    spread = math.fsum((one - mean) ** 2 for one in means)
+    error = math.sqrt(spread / (len(means) - 1) / len(means)) if len(means) > 1 else 0.0
+    known = sum(len(of_one) for of_one in values.values())
+    return {
+        "total_samples": len(samples),
+        "completed_samples": len(samples),
+        "scores": [
+            {
+                "name": SCORER,
+                "scorer": SCORER,
+                "reducer": "mean" if epochs > 1 else None,
+                "scored_samples": known,
+                "unscored_samples": len(samples) - known,
+                "metrics": {
+                    "accuracy": {"name": "accuracy", "value": mean},
+                    "stderr": {"name": "stderr", "value": error},
+                },
+            }
+        ],
+    }
+
+
+def _samples(file: Path, epoch: int, model: str) -> Iterator[Row]:
+    seen: dict[str, int] = {}
+    for number, row in enumerate(read_rows(file)):
+        identity = str(row.get("id", number))
+        seen[identity] = seen.get(identity, 0) + 1
+        yield _sample(row, identity if seen[identity] == 1 else f"{identity}-{seen[identity]}", epoch, model)
+
+
+def _sample(row: Row, identity: str, epoch: int, model: str) -> Row:
+    said = row.get("generation")
+    text = said if isinstance(said, str) else "" if said is None else msgspec.json.encode(said).decode()
+    content: Any = text
+    if isinstance(row.get("reasoning_content"), str):
+        content = [{"type": "reasoning", "reasoning": row["reasoning_content"]}, {"type": "text", "text": text}]
+    answer = {"role": "assistant", "content": content, "source": "generate"}
+    question = _question(row)
+    stop = _STOPS.get(str(row.get("finish_reason")), "unknown")
+    started, ended = _time(row.get("generation_start_time")), _time(row.get("generation_end_time"))
+    return {
+        "id": identity,
+        "epoch": epoch,
+        "input": question,
+        "target": _target(row.get("expected_answer")),
+        "messages": [{"role": "user", "content": question, "source": "input"}, answer],
+        "output": {
+            "model": model or "none/unknown",
+            "choices": [{"message": answer, "stop_reason": stop}],
+            "completion": text,
+            **_usage(row),
+        },
+        "scores": {SCORER: _score(row)},
+        "metadata": {name: value for name, value in row.items() if name not in _SHOWN},
+        "started_at": started,
+        "completed_at": ended,
+    }
+
+
+def _score(row: Row) -> Row:
+    value = credit(row)
+    answer = row.get("predicted_answer")
+    score: Row = {
+        "value": math.nan if value is None else value,
+        "answer": None if answer is None else str(answer),
+        "explanation": str(row.get("why") or "") or None,
+        "metadata": {"outcome": row.get("outcome"), "cause": row.get("outcome_cause")},
+    }
+    if value is None:
+        score["reason"] = _REASONS.get(str(row.get("outcome_cause")), "scoring_failed")
+    return score
+
+
+def _question(row: Row) -> str:
+    found = next((row[name] for name in ("problem", "question", "prompt") if isinstance(row.get(name), str)), None)
+    if found is not None:
+        return str(found)
+    messages = row.get("messages")
+    last = messages[-1] if isinstance(messages, list) and messages else {}
+    content = last.get("content") if isinstance(last, dict) else None
+    return content if isinstance(content, str) else ""
+
+
+def _target(value: object) -> str | list[str]:
+    if isinstance(value, list):
+        return [str(item) for item in value]
+    return "" if value is None else str(value)
+
+
+def _usage(row: Row) -> Row:
+    read, written = row.get("num_input_tokens"), row.get("num_generated_tokens")
+    if not isinstance(read, int) and not isinstance(written, int):
+        return {}
+    read, written = (count if isinstance(count, int) else 0 for count in (read, written))
+    return {"usage": {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}}
+
+
+def _summary(sample: Row) -> Row:
+    kept = ("id", "epoch", "input", "target", "scores", "started_at", "completed_at")
+    return {**{name: sample[name] for name in kept}, "metadata": {}, "completed": True, "message_count": 2}
+
+
+def _described(folder: Path) -> Row:
+    try:
+        described: Row = msgspec.json.decode((folder / BENCHMARK_FILE).read_bytes(), type=Row)
+    except (OSError, msgspec.DecodeError):
+        return {}
+    imported = described.get("imported")
+    if "model" not in described and isinstance(imported, dict) and isinstance(imported.get("model"), str):
+        described["model"] = imported["model"]
+    return described
+
+
+def _identity(*parts: str) -> str:
+    """22 signs that are the same for the same parts."""
+    return hashlib.blake2b("\0".join(parts).encode(), digest_size=16).hexdigest()[:_BASE36]
+
+
+def _time(value: object) -> str | None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        return _iso(value)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON as other programs write it: with NaN and Infinity, halves of surrogate pairs, and integers of any size."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+_LONGEST = 18
+"""Digits of the integers that our own files hold."""
+
+
+def loads(text: bytes | str) -> Any:
+    """NaN and infinities stay floats; integers that are too long become texts. Raises ValueError, RecursionError."""
+    return json.loads(text, parse_int=_integer)
+
+
+def finite(value: Any) -> Any:
+    """The same value with None for what is no number in strict JSON, however deep. Raises RecursionError."""
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, list):
+        return [finite(item) for item in value]
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    return value
+
+
+def _integer(digits: str) -> int | str:
+    return int(digits) if len(digits) <= _LONGEST else digits
