@@ -51,7 +51,7 @@ _JOBS: dict[str, State] = {
     "timeout": "failed",
     "cancelled": "killed",
 }
-"""A job that the time limit has stopped is pending as long as a copy of its chain waits; `timeout` is the last one's."""
+"""A job that the time limit has stopped is pending while a copy of its chain waits; `timeout` is the last one's."""
 
 
 class Entry(Struct, frozen=True, kw_only=True):
