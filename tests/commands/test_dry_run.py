@@ -48,6 +48,8 @@ LINES = {
         "ns compute_metrics --prediction_jsonl_files in.jsonl --benchmark=gsm8k --save_metrics_path=m.json",
         "m_extended.json",
     ),
+    "import": ("ns import results", "10 records"),
+    "export": ("ns export results --format inspect", "to logs"),
     "start_server": ("ns start_server --server_type=vllm --model=/models/m --server_gpus=1", "/models/m"),
     "sandbox": ("ns sandbox serve --port=0 --memory_mb=64", "++sandbox.limits.memory_mb"),
 }
