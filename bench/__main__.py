@@ -17,7 +17,17 @@ import msgspec
 
 from bench.measure import RESULTS, ROOT, BenchError, Line, Options
 
-USUAL = ("bare_client", "end_to_end", "startup", "prepare", "grading", "instructions", "summarize", "sandbox")
+USUAL = (
+    "bare_client",
+    "end_to_end",
+    "startup",
+    "prepare",
+    "grading",
+    "instructions",
+    "summarize",
+    "sandbox",
+    "training_data",
+)
 LONG = ("memory", "launch")
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,12 @@ def problems(count: int, seed: int = 0) -> Iterator[dict[str, Any]]:
 
 
 def write_problems(path: Path, count: int) -> None:
+    write_rows(path, problems(count))
+
+
+def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
     with path.open("wb") as file:
-        for row in problems(count):
+        for row in rows:
             file.write(_encode(row) + b"\n")
 
 
@@ -62,6 +66,4 @@ def records(count: int, seed: int) -> Iterator[dict[str, Any]]:
 
 
 def write_records(path: Path, count: int, seed: int) -> None:
-    with path.open("wb") as file:
-        for row in records(count, seed):
-            file.write(_encode(row) + b"\n")
+    write_rows(path, records(count, seed))

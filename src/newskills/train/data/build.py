@@ -25,14 +25,14 @@ from newskills.base.errors import DataError, NewskillsError
 from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.records import Failure, Row
 from newskills.base.store import atomic_write, locked, write_rows
-from newskills.train.data.card import Card, Lengths, steps_of, write_card
+from newskills.train.data.card import Card, steps_of, write_card
 from newskills.train.data.chain import active
 from newskills.train.data.chunks import ChunkCounts, ChunkWorker, records
 from newskills.train.data.job import BuildJob, InputFile, partitions_for
 from newskills.train.data.overlap import NGRAM, SHARE, Overlap
 from newskills.train.data.partitions import merged
 from newskills.train.data.reading import Chunk, offset_after
-from newskills.train.data.sampling import Chosen, chosen
+from newskills.train.data.sampling import Batch, chosen
 from newskills.train.data.segments import read_bucket
 from newskills.train.data.settings import RecipeName, TrainingDataConfig
 from newskills.train.data.worker import Done, Task, Worker
@@ -40,7 +40,6 @@ from newskills.train.data.worker import Done, Task, Worker
 CHUNK_BYTES, MOST_CHUNKS = 4 << 20, 2000
 _FACTORY = "newskills.train.data.worker:make"
 _CPU_SECONDS = 3600.0
-_BATCH = 2000
 _PREVIEWED = 200
 
 
@@ -195,32 +194,21 @@ def _nothing_left(card: Card) -> str:
     return f"Nothing is left of {card.rows_read} rows. Removed by: {took}."
 
 
-def _write(job: BuildJob, card: Card, rows: Iterable[Chosen], progress: Progress) -> None:
+def _write(job: BuildJob, card: Card, batches: Iterable[Batch], progress: Progress) -> None:
     """Raises StorageError."""
     sha256 = hashlib.sha256()
-    asked, said = Lengths(), Lengths()
     expected = min(card.rows_kept, job.config.num_output_samples or card.rows_kept)
-    batch: list[memoryview] = []
     with atomic_write(Path(job.config.output_path)) as file:
-
-        def flush() -> None:
-            data = b"".join(batch)
+        for batch in batches:
+            data = b"".join(batch.lines)
             sha256.update(data)
             file.write(data)
             card.bytes += len(data)
-            card.rows_written += len(batch)
-            batch.clear()
+            card.rows_written += len(batch.lines)
+            card.input_chars.add(batch.input_chars)
+            card.output_chars.add(batch.output_chars)
             progress("written", card.rows_written / expected)
-
-        for row in rows:
-            batch.append(row.line)
-            asked.add(row.input_chars)
-            said.add(row.output_chars)
-            if len(batch) >= _BATCH:
-                flush()
-        flush()
     card.sha256 = sha256.hexdigest()
-    card.input_chars, card.output_chars = asked, said
 
 
 @contextlib.contextmanager

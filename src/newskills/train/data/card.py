@@ -41,13 +41,14 @@ class Lengths(Struct, kw_only=True):
     longest: int = 0
     count: int = 0
 
-    def add(self, length: int) -> None:
-        if not self.count or length < self.shortest:
-            self.shortest = length
-        if length > self.longest:
-            self.longest = length
-        self.total += length
-        self.count += 1
+    def add(self, lengths: Sequence[int]) -> None:
+        if not lengths:
+            return
+        shortest, longest = min(lengths), max(lengths)
+        self.shortest = min(self.shortest, shortest) if self.count else shortest
+        self.longest = max(self.longest, longest)
+        self.total += sum(lengths)
+        self.count += len(lengths)
 
     @property
     def mean(self) -> float:

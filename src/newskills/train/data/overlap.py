@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from msgspec import Struct
 from newskills.base.store import read_rows
 
 NGRAM, SHARE = 5, 0.5
-_MOST_ITEMS = 64
+_MOST_ITEMS = 16
 """A phrase of more problems than these tells nothing about any of the others."""
 _WORD = re.compile(r"[぀-鿿가-힯]|[^\W_぀-鿿가-힯]+")
 
@@ -51,7 +52,7 @@ class OverlapIndex:
             return False
         grams = self._grams(words)
         known = self._items
-        counts = Counter(item for gram in grams if gram in known for item in known[gram])
+        counts = Counter(chain.from_iterable(known[gram] for gram in grams & known.keys()))
         return any(n >= self._share * min(len(grams), self._sizes[item]) for item, n in counts.items())
 
     def _add(self, words: list[str]) -> None:

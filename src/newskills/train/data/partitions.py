@@ -63,16 +63,17 @@ class PartitionWorker:
         for group in groups.values():
             chosen = list(self._chosen(group, counts))
             counts.problems += bool(chosen)
+            place = group[0].place
             for rank, record in enumerate(chosen):
-                first, second = self._order(record.place, group[0].place)
-                at = self._bucket(first)
-                head = (first, second, rank, group[0].place, record.input_chars, record.output_chars)
-                buckets[at] += (ENTRY.pack(*head, len(record.line)), record.line)  # type: ignore[arg-type]
+                first, second = self._order(record.place, place)
+                line = record.line
+                head = ENTRY.pack(first, second, rank, place, record.input_chars, record.output_chars, len(line))
+                buckets[self._bucket(first)] += (head, line)  # type: ignore[arg-type]
                 if rank == len(counts.ranks):
                     counts.ranks.append(0)
                 counts.ranks[rank] += 1
                 if self._fair:
-                    ranks.append(RANK.pack(rank, group[0].place))
+                    ranks.append(RANK.pack(rank, place))
         counts.kept = sum(counts.ranks)
         write_segments(self._job.partition_file(number), buckets)
         if self._fair:

@@ -12,12 +12,12 @@ from newskills.train.data.partitions import ENTRY, RANK
 from newskills.train.data.segments import read_bucket
 
 
-class Chosen(NamedTuple):
-    """A line to write; lengths in characters."""
+class Batch(NamedTuple):
+    """Some lines to write, in order; lengths of their texts in characters."""
 
-    line: memoryview
-    input_chars: int
-    output_chars: int
+    lines: Sequence[memoryview]
+    input_chars: Sequence[int]
+    output_chars: Sequence[int]
 
 
 class Cut(NamedTuple):
@@ -27,7 +27,7 @@ class Cut(NamedTuple):
     place: int
 
 
-def chosen(job: BuildJob, ranks: Sequence[int]) -> Iterator[Chosen]:
+def chosen(job: BuildJob, ranks: Sequence[int]) -> Iterator[Batch]:
     """The rows of the data set. `ranks`: how many problems have an n-th solution."""
     wanted = job.config.num_output_samples
     cut = None
@@ -35,27 +35,28 @@ def chosen(job: BuildJob, ranks: Sequence[int]) -> Iterator[Chosen]:
         cut = _fair_cut(job, ranks, wanted)
     left = wanted if wanted is not None else sum(ranks)
     for bucket in range(job.partitions):
-        for row in _sorted(job, bucket, cut):
-            if not left:
-                return
-            left -= 1
-            yield row
+        if not left:
+            return
+        batch = _sorted(job, bucket, cut, left)
+        left -= len(batch.lines)
+        yield batch
 
 
-def _sorted(job: BuildJob, bucket: int, cut: Cut | None) -> Iterator[Chosen]:
+def _sorted(job: BuildJob, bucket: int, cut: Cut | None, most: int) -> Batch:
+    """At most the first `most` rows of a bucket."""
     data = read_bucket((job.partition_file(number) for number in range(job.partitions)), bucket)
-    view = memoryview(data)
-    rows: list[tuple[int, int, Chosen]] = []
-    at = 0
-    while at < len(data):
-        first, second, rank, place, asked, said, length = ENTRY.unpack_from(data, at)
+    rows: list[tuple[int, int, int, int, int, int]] = []
+    at, size, unpack = 0, len(data), ENTRY.unpack_from
+    while at < size:
+        first, second, rank, place, asked, said, length = unpack(data, at)
         at += ENTRY.size
         if cut is None or (rank, place) <= cut:
-            rows.append((first, second, Chosen(view[at : at + length], asked, said)))
+            rows.append((first, second, at, at + length, asked, said))
         at += length
-    rows.sort(key=lambda row: row[:2])
-    for _, _, row in rows:
-        yield row
+    rows.sort()
+    del rows[most:]
+    view = memoryview(data)
+    return Batch([view[row[2] : row[3]] for row in rows], [row[4] for row in rows], [row[5] for row in rows])
 
 
 def _fair_cut(job: BuildJob, ranks: Sequence[int], wanted: int) -> Cut:

@@ -74,8 +74,12 @@ def boxed_end(text: str) -> int:
     start = text.rfind(_BOX)
     if start < 0:
         return -1
+    inside = start + len(_BOX)
+    close = text.find("}", inside)
+    if close < 0 or text.find("{", inside, close) < 0:
+        return close + 1 if close >= 0 else -1
     depth = 0
-    for at in range(start + len(_BOX) - 1, len(text)):
+    for at in range(inside - 1, len(text)):
         if text[at] == "{":
             depth += 1
         elif text[at] == "}":
