@@ -209,6 +209,9 @@ GRID = [[0, 1], [2, 3]]
         "01\n23",
         "| 0 | 1 |\n| 2 | 3 |",
         "[" * 1000 + "\n[[0,1],[2,3]]",
+        "[0, 1]\n[2, 3]",
+        "[[0 1]\n [2 3]]",
+        "The output:\n[0,1],\n[2,3]\nIt took 2 steps.",
     ],
 )
 def test_grids_are_found(generation: str) -> None:

@@ -16,7 +16,7 @@ from newskills.graders.replies import decided, unanswered, unscored, visible
 Grid = list[list[int]]
 
 _RUN = re.compile(r"\[[\s\d,\[\]]*+")
-_ROW = re.compile(r"[ \t|]*\d(?:[ \t,|]*\d)*[ \t|]*")
+_ROW = re.compile(r"[ \t|\[]*\d(?:[ \t,|]*\d)*[ \t|\],]*")
 _LARGEST = 64
 _DEPTH = 3
 
@@ -29,7 +29,7 @@ class GridGrader:
     """
 
     name = "grid_match"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str:
         return json.dumps(record.get("expected_answer"))
