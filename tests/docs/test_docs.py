@@ -14,9 +14,10 @@ import pytest
 
 from newskills.base.errors import NewskillsError
 from newskills.commands._table import load
-from newskills.config.layers import Layer
+from newskills.config.layers import Layer, resolve
 from newskills.config.values import parse_value
 from newskills.graders import make_grader
+from newskills.run.config import GenerationConfig
 from newskills.run.plan import resolve_config
 
 ROOT = Path(__file__).parents[2]
@@ -63,8 +64,11 @@ def understand(words: list[str]) -> None:
     command.check(parsed)
     if command.config is not None:
         own = {key: value for key, value in parsed.overrides.items() if key not in OF_THE_COMMAND}
-        resolve_config([Layer("the page", own)])
-    elif command.any_keys:
+        if command.config is GenerationConfig:
+            resolve_config([Layer("the page", own)])
+        else:
+            resolve(command.config, [Layer("the page", own)])
+    elif command.any_keys and hasattr(parsed.options, "grader"):
         settings = {key: parse_value(str(text)) for key, text in parsed.overrides.items()}
         make_grader(parsed.options.grader, settings)
 
