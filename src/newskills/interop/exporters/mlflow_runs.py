@@ -29,7 +29,7 @@ def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str]
     if not uri:
         raise ConfigError(
             "Where does MLflow run? There is no export.mlflow.tracking_uri.",
-            hint="Set it, or MLFLOW_TRACKING_URI; file:///some/folder keeps runs without a server.",
+            hint="Set it, or MLFLOW_TRACKING_URI, to http://SERVER:PORT, or with all of mlflow installed to sqlite:///FILE.",
         )
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from newskills.base.errors import AuthError, ConfigError, NewskillsError
@@ -65,13 +66,20 @@ def _run(results: Sequence[Results], settings: Row, given: Row, *, several: bool
     try:
         run = wandb.init(**{key: value for key, value in options.items() if value is not None})
         for one in results:
-            run.summary.update(chosen(one.scores, settings.get("log_metrics") or ()))
+            scores = chosen(one.scores, settings.get("log_metrics") or ())
+            run.summary.update({f"{_prefix(one, results)}{key}": value for key, value in scores.items()})
         if settings.get("log_artifacts", True):
             _upload(run, results, several=several)
         run.finish()
     except (wandb.Error, OSError) as error:
         raise NewskillsError(f"W&B: {error}") from error
     return f"W&B run {name}: {getattr(run, 'url', None) or 'offline, in ' + str(run.dir)}"
+
+
+def _prefix(one: Results, results: Sequence[Results]) -> str:
+    """Tells scores of tasks apart that have one benchmark."""
+    same = [other for other in results if other.job.benchmark == one.job.benchmark]
+    return f"{Path(one.job.folder).name}/" if len(same) > 1 else ""
 
 
 def _upload(run: Any, results: Sequence[Results], *, several: bool) -> None:
@@ -85,5 +93,5 @@ def _upload(run: Any, results: Sequence[Results], *, several: bool) -> None:
     for one in results:
         for name in UPLOADED:
             if (file := one.artifacts / name).is_file():
-                artifact.add_file(str(file), name=f"{one.harness}.{one.job.benchmark}/artifacts/{name}")
+                artifact.add_file(str(file), name=f"{Path(one.job.folder).name}/artifacts/{name}")
     run.log_artifact(artifact)
