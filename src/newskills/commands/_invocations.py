@@ -61,8 +61,7 @@ def launched(entries: Sequence[Entry], verb: str, *, here: bool = False) -> int 
         return None
     if (program := find_launcher(os.environ)) is None:
         raise foreign(its[0])
-    whole = len(entries) > 1 or "." not in entries[0].job_id
-    return ask(program, [verb, its[0].invocation_id if whole else its[0].job_id])
+    return ask(program, [verb, its[0].invocation_id if len(entries) > 1 else its[0].job_id])
 
 
 def show_status(entries: Sequence[Entry], *, json: bool) -> int:

@@ -72,7 +72,7 @@ def _overview(last: int) -> int:
 def _config(entry: Entry) -> int:
     import yaml
 
-    from newskills.commands._compiled_view import masked
+    from newskills.interop.masking import masked
 
     sys.stdout.write(printable(yaml.safe_dump(masked(entry.config or {}), sort_keys=False, allow_unicode=True)))
     return 0

@@ -283,7 +283,7 @@ def _exports(job: Job) -> bool:
 
 def _check_secrets(pipeline: Pipeline, environ: Mapping[str, str]) -> None:
     wanted = {name for job in pipeline.jobs for command in job.commands() for name in command.script.secrets}
-    if missing := sorted(wanted - set(environ)):
+    if missing := sorted(name for name in wanted if not environ.get(name)):
         raise ConfigError(
             f"The first run had {', '.join(missing)}, not set here now.", hint="Export it, and try again."
         )

@@ -21,6 +21,7 @@ from newskills.interop.compile.problems import Problem, refuse
 from newskills.interop.compile.tree import merge
 from newskills.interop.compile.typed import Reader
 from newskills.interop.config import CompiledConfig, EnvMap, EnvValue, Mode
+from newskills.interop.masking import masked_word
 from newskills.interop.profiles import EnvFile, find_env_file, merged_profile, profile_of, read_env_file
 
 DEFAULT = "default"
@@ -114,8 +115,8 @@ def _add_run(tree: Row, asked: Asked, settings: Row, env_file: EnvFile) -> None:
 
 
 def _provenance(asked: Asked) -> Row:
-    """Where all comes from; words of the command line are kept as they were typed."""
-    words = [f"{key}={text}" for key, text in asked.overrides.items()]
+    """Where all comes from; words of the command line are kept as they were typed, without secrets."""
+    words = [masked_word(key, text, overrides.value_of(text)) for key, text in asked.overrides.items()]
     return {"mode": asked.mode, "profile": asked.profile, "cli": {"argv": list(asked.argv), "overrides": words}}
 
 

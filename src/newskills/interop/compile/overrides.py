@@ -19,8 +19,11 @@ def apply(tree: Row, overrides: Mapping[str, str]) -> None:
 
 
 def value_of(text: str) -> Any:
-    """null, true, 0.6, [a,b], {a: 1}, 'text'; what holds a reference, and `???`, stays as it is."""
-    if "${" in text or text == MISSING:
+    """null, true, 0.6, [a,b], {a: 1}, 'text'; a plain text with a reference, and `???`, stay as they are.
+
+    Inside brackets, references stand in quotes. Raises ConfigError.
+    """
+    if text == MISSING or ("${" in text and text[:1] not in "[{'\""):
         return text
     return parse_value(text)
 
