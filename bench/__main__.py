@@ -24,6 +24,7 @@ USUAL = (
     "prepare",
     "grading",
     "instructions",
+    "choices",
     "summarize",
     "sandbox",
     "training_data",

@@ -118,15 +118,18 @@ def letter_after(text: str, at: int, count: int) -> str | None:
     return None if at < 0 else _letter_at(window, at, count, sure=firm)
 
 
-def what_follows(text: str, at: int) -> str:
-    """The rest of the line behind a label, without mark-up, colon and "is"."""
+def what_follows(text: str, at: int) -> list[str]:
+    """The rest of the line behind a label, without mark-up and colon; and the same without "is"."""
     window = text[at : at + 3 * _SPAN]
     place = 0
+    bare: int | None = None
     while (token := _TOKEN.match(window, place)) is not None and token.lastgroup in ("firm", "dress"):
         if token[0].startswith("\\"):
             break
+        if bare is None and token[0].isalpha():
+            bare = token.start()
         place = token.end()
-    return window[place:].partition("\n")[0]
+    return [window[start:].partition("\n")[0] for start in dict.fromkeys((place, place if bare is None else bare))]
 
 
 def letter_in(candidate: str, count: int) -> str | None:

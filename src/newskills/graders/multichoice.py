@@ -186,8 +186,8 @@ def _meant(candidate: str, count: int, names: Mapping[str, str]) -> str | None:
 def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | None:
     """What the last "Answer: …" gives: the text of an option, or what `letter_after` finds."""
     for at in labels(text):
-        following = what_follows(text, at) if names else ""
-        forms = (following, _CLAUSE.split(following, maxsplit=1)[0])
+        lines = what_follows(text, at) if names else []
+        forms = (form for line in lines for form in (line, _CLAUSE.split(line, maxsplit=1)[0]))
         named = next(filter(None, (names.get(_folded(form)) for form in forms)), None)
         if (letter := named or letter_after(text, at, count)) is not None:
             return letter
