@@ -35,6 +35,7 @@ if words[0] == "--version":
     print("nemo-evaluator-launcher: {version}")
 elif words[0] == "run":
     config = yaml.safe_load(open(words[2]))
+    print("saw", str(config["evaluation"].get("env_vars", {{}}).get("MY_TOKEN")).removeprefix("lit:"))
     for at, task in enumerate(config["evaluation"]["tasks"]):
         folder = pathlib.Path("theirs") / f"{{task['name']}}.{{at}}"
         (folder / "logs").mkdir(parents=True)
@@ -283,6 +284,14 @@ def test_a_dry_run_shows_everything_and_does_nothing(project):
     assert "images: which of them are imported already is not known" in out
 
 
+def test_secrets_that_a_config_resolves_itself_are_shown_nowhere(project):
+    project.config(target={"api_endpoint": {"url": "http://127.0.0.1:9/${oc.env:MODEL_KEY}/v1", "model_id": "m"}})
+    done = project.ns("ns evaluate -d -c mine.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "sk-never" not in done.stdout
+    assert "http://127.0.0.1:9/********/v1" in done.stdout
+
+
 def test_the_launcher_gets_what_is_not_ours(project, tmp_path):
     log = tmp_path / "launcher.log"
     program = tmp_path / "bin/nemo-evaluator-launcher"
@@ -302,7 +311,8 @@ def test_the_launcher_gets_what_is_not_ours(project, tmp_path):
     assert "it ran" in done.stdout
     config = yaml.safe_load(next((project.folder / ".nemotron/jobs").rglob("eval.yaml")).read_text())
     assert config["evaluation"]["tasks"][0]["pre_cmd"] == "echo \\${HOME}"
-    assert config["evaluation"]["env_vars"] == {"A": "host:HOME"}
+    assert config["evaluation"]["env_vars"] == {"A": "host:HOME", "MY_TOKEN": "lit:***"}
+    assert "saw hf-text" in done.stdout
     assert project.states("feed") == {"feed0000feed0000.0": "success"}
     assert "it ran" in project.ns("ns logs feed").stdout
     killed = project.ns("ns cancel feed", PATH=path)

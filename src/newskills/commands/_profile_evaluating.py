@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 from collections.abc import Mapping
@@ -20,8 +22,9 @@ from newskills.interop.compile.compiler import Asked, Compiled, compile_config
 from newskills.interop.config import CompiledConfig, Mode
 from newskills.interop.deployments import plan_invocation
 from newskills.interop.invocations import Store, new_invocation
-from newskills.interop.job_folder import write_job_folder
+from newskills.interop.job_folder import forget_secrets, write_job_folder
 from newskills.interop.launcher import find_launcher, for_launcher, hand_over, launcher_dialect, needs_launcher
+from newskills.interop.masking import masked
 from newskills.interop.oversight import look, record
 from newskills.interop.remote import squash_plan, squashed, submit_invocation, why_not_squash
 from newskills.interop.tasks import EvalCall, eval_call
@@ -84,26 +87,29 @@ def _calls(compiled: CompiledConfig) -> list[EvalCall | None]:
 def _dry_run(made: Compiled, environ: Mapping[str, str], *, foreign: bool) -> None:
     """Everything but the doing: panels, tasks, what becomes of images, the text of each job's script."""
     show_compiled(made.config, made.hidden)
-    calls = _calls(made.config)
-    show_tasks(made.config, calls)
-    if foreign:
-        sys.stdout.write("The configuration would be handed to nemo-evaluator-launcher.\n")
-        return
-    if made.config.mode == "local" and made.config.execution.type != "local":
-        notice(f"execution.type is '{made.config.execution.type}': --run PROFILE or --batch PROFILE submits it")
-        return
-    _show_squash(made.config, environ)
-    planned = plan_invocation(made.config, new_invocation(), environ)
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        show_tasks(made.config, _calls(made.config))
+        if foreign:
+            print("The configuration would be handed to nemo-evaluator-launcher.")
+        elif made.config.mode == "local" and made.config.execution.type != "local":
+            print(
+                f"execution.type is '{made.config.execution.type}': --run PROFILE or --batch PROFILE submits it."
+            )
+        else:
+            _show_jobs(made.config, environ)
+    sys.stdout.write(masked(shown.getvalue(), made.hidden))
+
+
+def _show_jobs(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
+    _show_squash(compiled, environ)
+    planned = plan_invocation(compiled, new_invocation(), environ)
     print_tree(planned.pipeline, planned.cluster)
-    site = site_of(
-        planned.cluster,
-        planned.environ,
-        name=planned.pipeline.name,
-        folder=planned.folder,
-        code="",
-        log_dir=None,
+    name, folder = planned.pipeline.name, planned.folder
+    print_scripts(
+        planned.pipeline,
+        site_of(planned.cluster, planned.environ, name=name, folder=folder, code="", log_dir=None),
     )
-    print_scripts(planned.pipeline, site)
 
 
 def _show_squash(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
@@ -151,8 +157,12 @@ def _with_wandb(compiled: CompiledConfig, environ: Mapping[str, str]) -> Mapping
 
 def _handed_over(program: str, compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> int:
     environ = _with_wandb(compiled, environ)
-    config = write_job_folder(for_launcher(compiled, launcher_dialect(program), environ), cwd)
-    invocation = hand_over(program, config, environ, lambda line: print(line, flush=True))
+    given = for_launcher(compiled, launcher_dialect(program), environ)
+    config = write_job_folder(given, cwd, secrets=True)
+    try:
+        invocation = hand_over(program, config, environ, lambda line: print(printable(line), flush=True))
+    finally:
+        forget_secrets(config, given, cwd)
     sys.stdout.write(f"✓ Evaluation submitted: {invocation}\n  ns status {invocation}\n")
     entries = Store(environ).find(invocation)
     here = all(entry.executor == "local" for entry in entries)

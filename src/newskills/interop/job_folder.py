@@ -18,18 +18,25 @@ CODE = "/nemo_run/code"
 """Where the code of the current folder lies in jobs elsewhere."""
 
 
-def write_job_folder(compiled: CompiledConfig, cwd: Path) -> Path:
+def write_job_folder(compiled: CompiledConfig, cwd: Path, *, secrets: bool = False) -> Path:
     """Returns `eval.yaml`, which has no section `run`; elsewhere, paths below `cwd` become those of the jobs.
 
-    Both are for the owner alone. Values that are keys are in `eval.yaml` only. Raises StorageError.
+    Both are for the owner alone. `secrets`: `eval.yaml` has them until `forget_secrets`. Raises StorageError.
     """
     folder = _new_folder(cwd)
-    job = {"run": compiled.run, **compiled.config}
-    here = str(cwd)
-    config = compiled.config if compiled.mode == "local" else moved(compiled.config, here)
-    _write(folder / "job.yaml", without_secrets(job))
-    _write(folder / "eval.yaml", escaped(config))
+    _write(folder / "job.yaml", without_secrets({"run": compiled.run, **compiled.config}))
+    _write(folder / "eval.yaml", _config(compiled, cwd, secrets=secrets))
     return folder / "eval.yaml"
+
+
+def forget_secrets(path: Path, compiled: CompiledConfig, cwd: Path) -> None:
+    """Writes `eval.yaml` again without them, once it has been read. Raises StorageError."""
+    _write(path, _config(compiled, cwd, secrets=False))
+
+
+def _config(compiled: CompiledConfig, cwd: Path, *, secrets: bool) -> Any:
+    config: Any = compiled.config if secrets else without_secrets(compiled.config)
+    return escaped(config if compiled.mode == "local" else moved(config, str(cwd)))
 
 
 def moved(node: Any, here: str) -> Any:
