@@ -201,6 +201,7 @@ def test_without_waiting(calm, model):
     assert calm.call(begun["status_url"])[1]["status"] in ("queued", "running")
     found = calm.until(begun["job_id"], "completed")
     assert found["runs"][0]["status"] == "completed"
+    assert "log" in found["runs"][0]
     done = calm.call(begun["status_url"])[1]
     assert done["status"] == "completed"
     assert done["raw_metrics"]["aime25"]["pass@1"]["symbolic_correct"] == 100.0

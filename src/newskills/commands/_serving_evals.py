@@ -185,8 +185,9 @@ def run(parsed: Parsed[Options]) -> int:
     def say(text: str) -> None:
         text = printable(masked(text))
         journal.write(text)
-        sys.stdout.write(f"{time.strftime('%H:%M:%S')} {text}\n")
-        sys.stdout.flush()
+        with contextlib.suppress(OSError):  # nobody reads any more; the evaluations go on
+            sys.stdout.write(f"{time.strftime('%H:%M:%S')} {text}\n")
+            sys.stdout.flush()
 
     say(_who(place))
     aio.run(lambda: serve_until_stopped(planner, place, limits, say=say))

@@ -37,7 +37,7 @@ class Piece:
             if supervision.stopping:
                 raise NewskillsError("Stopped.")
         if self.name == "bad":
-            raise NewskillsError("It is bad.")
+            raise NewskillsError("It is bad.\ud800")
         if self.name == "odd":
             raise ZeroDivisionError("by 0")
         place = self.folder / "eval-results" / self.name / "metrics.json"
@@ -95,7 +95,7 @@ def test_what_passed_what_failed_and_what_is_a_defect(tmp_path):
     status, answer = play(tmp_path, scene)
     assert status == 200
     assert answer["raw_metrics"] == {"good": {"pass@1": {"symbolic_correct": 50.0}}}
-    assert answer["errors"] == {"bad": "It is bad.", "odd": "ZeroDivisionError: by 0"}
+    assert answer["errors"] == {"bad": "It is bad.?", "odd": "ZeroDivisionError: by 0"}
     assert "It is bad." in Path(answer["runs"][1]["log_path"]).read_text()
 
 
@@ -105,7 +105,7 @@ def test_where_all_fail_the_logs_are_in_the_answer(tmp_path):
 
     status, answer = play(tmp_path, scene)
     assert (status, answer["raw_metrics"]) == (500, {})
-    assert answer["error"].splitlines()[-2:] == ["$ toy bad", "It is bad."]
+    assert answer["error"].splitlines()[-2:] == ["$ toy bad", "It is bad.?"]
 
 
 def test_what_is_refused_leaves_no_folder(tmp_path):

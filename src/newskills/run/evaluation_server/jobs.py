@@ -220,12 +220,12 @@ class Jobs:
         if before is None and (old := self._known.get(self._latest.get(key, ""))) is not None:
             self._stop(old, at_once=True)
         folder = Path(before.output_dir) if before else self._new_folder(request)
+        works: dict[str, Work] = {}
         try:
             works = await self._plan(request, folder)
-        except NewskillsError:
-            if before is None:
+        finally:
+            if not works and before is None:
                 guard(folder.rmdir)
-            raise
         now = time.time()
         job = before or Job(
             job_id=uuid.uuid4().hex,
@@ -242,7 +242,7 @@ class Jobs:
         job.delivered, job.ended = False, None
         for part in job.parts:
             if part.state != "completed":
-                part.state, part.error = "queued", ""
+                part.state, part.error, part.command = "queued", "", works[part.name].command
         job.save()
         self._keep(job)
         if self.closing:
@@ -315,7 +315,7 @@ class Jobs:
             part.state = "interrupted"
         else:
             part.state = "cancelled" if supervision.stopping else "failed"
-            part.error = "It was cancelled." if supervision.stopping else found.message
+            part.error = "It was cancelled." if supervision.stopping else _writable(found.message)
             self._say(f"{_title(job)}: {part.name} {part.state}: {part.error} See {part.log_path}")
         self._save(job)
 
@@ -376,6 +376,11 @@ def _do(work: Work, part: Part, supervision: Supervision, begun: Callable[[], ob
             log.write(f"{failure.message}\n")
             raise NewskillsError(failure.message)
         return read_metrics(folder, part.name)
+
+
+def _writable(text: str) -> str:
+    """Lone surrogates, which text of a model may have, as `?`: JSON cannot hold them."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _title(job: Job) -> str:

@@ -112,7 +112,13 @@ class EvaluationServer:
     def _details(self, job: Job) -> Row:
         progress = self._jobs.progress(job)
         runs = [
-            {**part.outline(), "status": part.state, **progress.get(part.name, {}), "metrics": part.metrics}
+            {
+                **part.outline(),
+                "status": part.state,
+                **progress.get(part.name, {}),
+                "log": part.log_tail().rpartition("\n")[2],
+                "metrics": part.metrics,
+            }
             for part in job.parts
         ]
         return {**job.outline(), "request": job.request, "runs": runs, "errors": job.errors}
