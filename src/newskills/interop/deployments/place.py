@@ -66,7 +66,7 @@ def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
     if gres and not gpus:
         kwargs.setdefault("gres", gres)
     elif gres and gres.count(":") > 1:
-        kwargs |= {"gpus-per-node": None, "gres": gres}
+        kwargs |= {"gpus-per-node": False, "gres": gres}
     partition = execution.partition if served else execution.cpu_partition or execution.partition
     return HardwareConfig(
         num_nodes=_nodes(execution) if served else 1,
@@ -75,7 +75,7 @@ def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
         partition=partition or None,
         account=execution.account,
         time_limit=execution.walltime,
-        sbatch_kwargs={key.replace("_", "-"): value for key, value in kwargs.items() if value is not None},
+        sbatch_kwargs={key.replace("_", "-"): value for key, value in kwargs.items()},
     )
 
 

@@ -26,6 +26,7 @@ SERVER, PROXY = "server", "proxy"
 """Names of commands; several instances are server-0, server-1, …"""
 LOCAL_PATIENCE, SLURM_PATIENCE = 600.0, 3600.0
 """Seconds that a server may take until it answers, where the configuration does not say."""
+NIM_HEALTH = "/v1/health/ready"
 _CHECKPOINT = re.compile(r"(?<![\w./-])/checkpoint(?![\w-])")
 
 SERVERS = Registry(
@@ -181,7 +182,9 @@ def _checkpoint(deployment: Deployment) -> str:
 
 
 def _ready(compiled: CompiledConfig) -> Ready:
-    return Ready(path=compiled.deployment.health, patience=_patience(compiled))
+    path = compiled.deployment.health
+    nim = compiled.deployment.type == "nim" and path == Deployment().health
+    return Ready(path=NIM_HEALTH if nim else path, patience=_patience(compiled))
 
 
 def _patience(compiled: CompiledConfig) -> float:
