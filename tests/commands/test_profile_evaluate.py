@@ -302,7 +302,7 @@ def test_the_launcher_gets_what_is_not_ours(project, tmp_path):
     project.config(
         evaluation={
             "tasks": [{"name": "tau2_bench_retail", "pre_cmd": "echo \\${HOME}"}],
-            "env_vars": {"A": "HOME"},
+            "env_vars": {"A": "HOME", "MY_TOKEN": "lit:hf-text"},
         },
         export={"wandb": {"project": "p"}},
     )
