@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.store import read_rows
 from newskills.benchmarks import Places, expand
@@ -30,10 +31,10 @@ from newskills.train.data.filters.contamination import read_contaminated
 from newskills.train.data.published import Schema, schema_of
 from newskills.train.data.reading import UNLABELED
 from newskills.train.data.settings import (
+    RECIPES,
     Files,
     Recipe,
     TrainingDataConfig,
-    check_choice,
     check_keys,
     check_settings,
 )
@@ -52,7 +53,7 @@ def run(parsed: Parsed[Options]) -> int:
 def result(parsed: Parsed[Options]) -> Card | None:
     """The card of what was built; None where nothing was to be done. Raises NewskillsError."""
     options = parsed.options
-    recipe = check_choice(options.config_name)
+    recipe = RECIPES[options.config_name]
     schema = schema_of(options.dataset) if options.dataset else None
     resolved = settings(recipe, parsed.overrides, schema)
     if parsed.explain:
@@ -164,7 +165,7 @@ def _compared(options: Options) -> tuple[Compared, ...]:
     return tuple(found)
 
 
-def _of_benchmark(benchmark: Any, options: Options) -> Iterator[str]:
+def _of_benchmark(benchmark: Benchmark, options: Options) -> Iterator[str]:
     """What the benchmark asks in its own split, which is prepared where it is not yet."""
     prepare(benchmark, data_dir=options.data_dir, splits=(benchmark.split,), options=_fetch(options))
     return _questions(load_rows(benchmark, data_dir=options.data_dir))

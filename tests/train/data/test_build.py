@@ -215,6 +215,7 @@ def test_benchmarks_and_checked_problems_are_removed(tmp_path) -> None:
     ("line", "message"),
     [
         ('{"problem": "p", "generation"', r"in\.jsonl, line 2: invalid JSON"),
+        ('{"problem": ' + "[" * 100_000, r"in\.jsonl, line 2: invalid JSON \(nested too deeply\)"),
         ("[1]", r"in\.jsonl, line 2: a JSON object is expected"),
         (
             '{"question": "p", "generation": "x"}',

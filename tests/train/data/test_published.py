@@ -99,6 +99,8 @@ def test_what_sets_say_besides() -> None:
     assert row(REASONING)["pass_rate_72b_tir"] == 0.96875
     assert row({**REASONING, "pass_rate_72b_tir": "n/a"})["pass_rate_72b_tir"] is None
     assert row(REASONING)["inference_mode"] == "cot"
+    unknown = row({**REASONING, "generated_solution": "N/A", "expected_answer": "n/a"})
+    assert not {"generation", "expected_answer"} & unknown.keys()
     talk = schema_of("messages").row(FIXTURES["messages"])
     assert talk["prompt_messages"] == [
         {"role": "system", "content": "Be brief."},

@@ -46,16 +46,21 @@ def _numina(row: Row) -> Row:
 
 
 def _math_reasoning(row: Row) -> Row:
-    rate = row.get("pass_rate_72b_tir")
+    rate = _known(row.get("pass_rate_72b_tir"))
     return {
-        **_solved(row["problem"], row["generated_solution"], row["expected_answer"]),
+        **_solved(row["problem"], _known(row["generated_solution"]), _known(row["expected_answer"])),
         "problem_type": row.get("problem_type"),
         "problem_source": row.get("problem_source"),
         "generation_model": row.get("generation_model"),
-        "pass_rate_72b_tir": None if rate in (None, "n/a", "") else float(rate),
+        "pass_rate_72b_tir": None if rate is None else float(rate),
         "inference_mode": row.get("inference_mode"),
         "used_in_kaggle": row.get("used_in_kaggle"),
     }
+
+
+def _known(value: Any) -> Any:
+    """The set writes "n/a" for what it does not know."""
+    return None if value is None or str(value).strip().lower() in ("n/a", "") else value
 
 
 def _math_instruct(row: Row) -> Row:

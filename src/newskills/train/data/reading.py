@@ -75,6 +75,8 @@ class Reader:
             self.seen += 1
             try:
                 row = self._decode(line)
+            except RecursionError as error:
+                raise DataError(f"{_place(file, offset)}: invalid JSON (nested too deeply).") from error
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 row = decode_row(line, Path(file.shown), line_number(Path(file.path), offset))
             mapped = self._mapped(row, schema, file, offset)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from newskills.base.errors import ConfigError, suggest
+from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 
 RecipeName = Literal["math_sft", "stem_sft", "code_sft", "math_rl"]
@@ -311,10 +311,3 @@ def _check_prompt(config: TrainingDataConfig, recipe: Recipe) -> None:
     for name in ("system_message", "assistant_end", "chat_template_kwargs"):
         if getattr(config, name) is not None:
             raise ConfigError(f"{name} has no effect without ++prompt_config=NAME.")
-
-
-def check_choice(name: str) -> Recipe:
-    """Raises ConfigError for an unknown recipe."""
-    if name not in RECIPES:
-        raise ConfigError(f"--config-name {name}: there is no such recipe{suggest(name, RECIPES)}")
-    return RECIPES[name]
