@@ -12,6 +12,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.commands._table import load
 from newskills.config.command_line import Parsed, build, check_keywords, parse
+from newskills.config.fields import leaves
 from newskills.config.values import Text
 
 INSIDE = {"_reuse_exp": "reuse_code_exp", "_task_dependencies": "run_after"}
@@ -50,16 +51,26 @@ def _named(value: Any) -> Any:
     return getattr(value, "id", value)
 
 
+def _words(value: Any) -> list[str]:
+    """The values of an option that only the command knows; a flag has none."""
+    values = value if isinstance(value, list | tuple) else [] if value is True else [value]
+    return [str(one) for one in values]
+
+
 def _function(name: str) -> Callable[..., Any]:
     def call(ctx: Arguments | None = None, **options: Any) -> Any:
         command = load(name)
         names = {**INSIDE, **command.aliases}
         options = {names.get(key, key): value for key, value in options.items()}
+        known = leaves(command.options)
+        own = {key: value for key, value in options.items() if command.more_help and key not in known}
+        more = {key: _words(value) for key, value in own.items() if value is not None and value is not False}
+        options = {key: value for key, value in options.items() if key not in own}
         check_keywords(command.options, options, name)
         given = {key: _named(value) if key in HANDLES else value for key, value in options.items()}
         values = {key: value for key, value in given.items() if value is not None}
         overrides = dict(ctx.overrides) if ctx else {}
-        parsed = Parsed(build(command.options, values, command=name), overrides, frozenset(values))
+        parsed = Parsed(build(command.options, values, command=name), overrides, frozenset(values), more=more)
         return command.call(parsed)
 
     call.__name__ = call.__qualname__ = name

@@ -63,7 +63,7 @@ def _published(file: str) -> tuple[str, Format, bytes]:
 def _prepared(file: str, folder: Path) -> tuple[Benchmark, list[Row]]:
     """The benchmark that `file` is named after, and the rows of all splits that it makes of it."""
     benchmark = get_benchmark(Path(file).stem)
-    known = {source.split: source for source in reversed(benchmark.sources)}
+    known = {source.split: source for source in reversed(benchmark.sources) if not source.beside}
     name, form, content = _published(file)
     sources = [
         Source(

@@ -76,7 +76,8 @@ TASK_ROWS = [
         ("x{b,a}y", ["xby", "xay"]),
         ("{a,b}/{1,2}", ["a/1", "a/2", "b/1", "b/2"]),
         ("x{,s}", ["x", "xs"]),
-        ("{one}", ["{one}"]),
+        ("{one}", ["one"]),
+        ("{}", ["{}"]),
     ],
 )
 def test_braces(text: str, expected: list[str]) -> None:

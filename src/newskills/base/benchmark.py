@@ -82,6 +82,7 @@ class Source(Struct, frozen=True, kw_only=True):
     records     path of keys to the list inside a json file (`("Instances",)`), or of the element in xml
     span        only these rows: 0-based, the end not included
     sha256      of the file; of several: sha256 of the lines `<sha256>  <name>` of all that are read
+    beside      https address of a JSON file (one value, or one per line) that each row gets as `_beside`
     note        licence page to accept, token to set
 
     Each row of an archive, a repository, or several files gets `_file`: its path there, for several addresses the
@@ -109,6 +110,7 @@ class Source(Struct, frozen=True, kw_only=True):
     span: tuple[int, int] | None = None
     sha256: str = ""
     gated: bool = False
+    beside: str = ""
     note: str = ""
 
 
@@ -138,6 +140,22 @@ class Judge(Struct, frozen=True, kw_only=True):
     model_defaults: Row = {}
 
 
+class Option(Struct, frozen=True, kw_only=True):
+    """An option of `ns prepare_data` that a benchmark has for itself: `--name`, `--name value …`, `--name=a,b`.
+
+    meaning   what it does, for the help
+    apply     (benchmark, values) → the benchmark that is prepared in its place, or None to leave it out;
+              None: `build` takes the values
+    known     the values that there are; none = any
+    usual     what holds where the option is not given, for the help
+    """
+
+    meaning: str
+    apply: Callable[[Benchmark, tuple[str, ...]], Benchmark | None] | None = None
+    known: tuple[str, ...] = ()
+    usual: str = ""
+
+
 class Benchmark(Struct, frozen=True, kw_only=True):
     """One benchmark; its file in `benchmarks/<category>/` is the only place that knows it.
 
@@ -148,10 +166,13 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     generate_rows   (split) → prepared rows, for benchmarks that are generated instead of downloaded
     build           (folder, options of `ns prepare_data`, how to fetch) → names of the benchmarks written below the
                     folder, for those that are made for a tokenizer or a length (`--setup`)
+    options         further options of `ns prepare_data`, by name
+    chosen          those that were given, with their values (recorded with the rows)
+    keep            field of prepared rows → values (as text): rows with others are left out
     generator       distribution whose version decides what is generated (recorded with the rows)
     prompt          name in the prompt library; empty = rows hold `messages` (`prompt_format` openai)
-    grader          registered name, with `grader_config` for its constructor (`{folder}` in a text of it: that of the
-                    prepared file); empty = only the judge decides
+    grader          registered name, with `grader_config` for its constructor (`{folder}` in a text of it, or of `defaults`:
+                    that of the prepared file); empty = only the judge decides
     metric          registered name
     judge           who decides on the answers beside or instead of the grader; None = no judge is needed
     defaults        `++` options that differ from the general defaults (lowest precedence but one)
@@ -176,6 +197,9 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     join: Joiner | None = None
     generate_rows: Callable[[str], Iterable[Row]] | None = None
     build: Callable[[Path, Row, Any], list[str]] | None = None
+    options: dict[str, Option] = {}
+    chosen: dict[str, tuple[str, ...]] = {}
+    keep: dict[str, tuple[str, ...]] = {}
     generator: str = ""
     prompt: str = "generic/default"
     grader: str = "math"

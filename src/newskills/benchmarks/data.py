@@ -18,9 +18,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -33,6 +35,7 @@ from newskills.base.store import read_rows, waiting_lock, write_json, write_rows
 from newskills.benchmarks.assets import AssetFolder
 from newskills.benchmarks.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.mirror import file_sha256
+from newskills.benchmarks.options import written
 from newskills.benchmarks.readers import RawRow
 from newskills.benchmarks.sources import in_mirror, local_files, opened
 
@@ -42,7 +45,8 @@ _MISFITS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 class Provenance(Struct, kw_only=True):
     """`<split>.jsonl.meta.json`: what a prepared file was made from; `source_rows` = rows used + all `dropped`.
 
-    `bytes`: size of the prepared file; `assets`: number of images and sounds beside it.
+    `bytes`: size of the prepared file; `assets`: number of images and sounds beside it; `options`: those of the
+    benchmark that it was made with.
     """
 
     benchmark: str
@@ -60,6 +64,7 @@ class Provenance(Struct, kw_only=True):
     prepared: str
     bytes: int = -1
     assets: int = 0
+    options: dict[str, tuple[str, ...]] = {}
 
 
 class PreparedSplit(Struct, kw_only=True):
@@ -281,6 +286,7 @@ def _write_split(benchmark: Benchmark, split: str, path: Path, fetcher: Fetcher)
         prepared=datetime.now(UTC).isoformat(timespec="seconds"),
         bytes=path.stat().st_size,
         assets=assets.count,
+        options=benchmark.chosen,
     )
     write_json(_provenance_file(path), provenance)
     notices = _notices(benchmark, provenance)
@@ -294,6 +300,10 @@ def _notices(benchmark: Benchmark, made: Provenance) -> list[str]:
     expected = benchmark.items.get(made.split)
     if expected is not None and expected != made.rows:
         notices.append(f"{made.rows} rows, but {expected} are known: scores may not be comparable")
+    if made.options:
+        notices.append(
+            f"made with {' '.join(map(' '.join, written(made.options)))}: scores are of these rows only"
+        )
     left_out = {reason: count for reason, count in made.dropped.items() if reason != OTHER_SPLIT.reason}
     notices += [f"{count} rows left out: {reason}" for reason, count in left_out.items()]
     return notices
@@ -339,13 +349,25 @@ def _recipe(benchmark: Benchmark, split: str) -> str:
     """Changes whenever the prepared rows might: sources, version, the file with the mapping, newskills itself."""
     row = benchmark.variants.get(split, benchmark.row)
     makers = [maker for maker in (row, benchmark.join, benchmark.generate_rows) if maker]
-    files = [inspect.getsourcefile(inspect.unwrap(getattr(maker, "func", maker))) for maker in makers]
+    files = [file for maker in makers for file in _written_in(maker)]
     sources = [source for source in benchmark.sources if source.split == split]
     local = [file.stat() for source in sources if source.path for file in _local_files(source, _home(benchmark))]
     states = [(state.st_size, state.st_mtime_ns) for state in local]
-    parts = [msgspec.json.encode([benchmark.version, __version__, sources, states, _generator(benchmark)])]
-    parts += [Path(file).read_bytes() for file in files if file]
+    chosen = [benchmark.chosen, benchmark.keep] if benchmark.chosen or benchmark.keep else []
+    parts = [
+        msgspec.json.encode([benchmark.version, __version__, sources, states, _generator(benchmark), *chosen])
+    ]
+    parts += [Path(file).read_bytes() for file in files]
     return hashlib.blake2b(b"\0".join(parts), digest_size=8).hexdigest()
+
+
+def _written_in(maker: Any) -> Iterator[str]:
+    """The file of a function; of one with arguments set, those of its functions, too."""
+    if isinstance(maker, partial):
+        for part in (maker.func, *filter(callable, maker.args)):
+            yield from _written_in(part)
+    elif file := inspect.getsourcefile(inspect.unwrap(maker)):
+        yield file
 
 
 @contextlib.contextmanager
@@ -416,10 +438,16 @@ class _Tally:
                 self.dropped[mapped.reason] += 1
                 continue
             several = [mapped] if isinstance(mapped, dict) else list(mapped)
+            if self.benchmark.keep and several and not (several := list(filter(self._kept, several))):
+                self.dropped[OTHER_SPLIT.reason] += 1
+                continue
             if not several:
                 self.dropped["the mapping gave no row"] += 1
             for part, prepared in enumerate(several):
                 yield self._checked(prepared, f"{index}" if len(several) == 1 else f"{index}-{part}", where)
+
+    def _kept(self, row: Row) -> bool:
+        return all(str(row.get(field)) in values for field, values in self.benchmark.keep.items())
 
     def _map(self, row: Row, index: int, where: str) -> Row | Iterable[Row] | Drop:
         if self.mapper is None:

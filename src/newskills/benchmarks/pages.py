@@ -75,7 +75,7 @@ def _page(benchmark: Benchmark) -> str:
         "",
         *_use(benchmark.name, benchmark.judge),
     ]
-    lines += _traps(benchmark)
+    lines += [*_options(benchmark), *_traps(benchmark)]
     return "\n".join(lines) + "\n"
 
 
@@ -85,7 +85,7 @@ def _family_page(name: str, members: list[Benchmark], group: Group | None) -> st
     if group:
         lines += [f"{group.title}.", "", _score_of(group), ""]
     lines += [f"{len(members)} benchmarks, named `{name}.<task>`.", "", *_facts(first, family=True)]
-    lines += ["", *_use(name if group else members[-1].name), *_traps(*members)]
+    lines += ["", *_use(name if group else members[-1].name), *_options(*members), *_traps(*members)]
     lines += ["", "## Tasks", "", "| name | what | rows by split | grader | chance |", "|---|---|---|---|---|"]
     for one in members:
         splits = ", ".join(f"{split} {count}" for split, count in one.items.items())
@@ -150,6 +150,20 @@ def _facts(benchmark: Benchmark, *, family: bool = False) -> Iterator[str]:
         yield "| runs code | in the sandbox, which starts by itself |"
     if benchmark.requires:
         yield f"| needs | `pip install '{benchmark.requires}'` |"
+
+
+def _options(*members: Benchmark) -> list[str]:
+    """What `ns prepare_data` takes for them."""
+    told = {name: option for one in members for name, option in one.options.items()}
+    if not told:
+        return []
+    lines = [
+        f"- `--{name}`: {option.meaning}"
+        + (f"; {', '.join(f'`{value}`' for value in option.known)}" if 0 < len(option.known) <= 30 else "")
+        + (f" (default: {option.usual})" if option.usual else "")
+        for name, option in told.items()
+    ]
+    return ["", "## Options of prepare_data", "", *lines]
 
 
 def _judge(judge: Judge) -> str:

@@ -7,7 +7,7 @@ import fnmatch
 import re
 from collections.abc import Iterable
 
-_LIST = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_LIST = re.compile(r"\{([^{}]+)\}")
 
 
 def braces(text: str) -> list[str]:

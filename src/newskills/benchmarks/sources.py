@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import json
 import os
 import shutil
 import tarfile
@@ -29,6 +30,8 @@ from newskills.benchmarks.readers import RawRow, members, read_source
 T = TypeVar("T")
 U = TypeVar("U")
 _AT_ONCE = 8
+BESIDE = "_beside"
+"""Field of raw rows with what lies beside their source."""
 
 
 class _File(NamedTuple):
@@ -76,20 +79,41 @@ def opened(source: Source, fetcher: Fetcher, folder: Path = Path()) -> Iterator[
     """
     with contextlib.ExitStack() as stack:
         if source.path:
-            yield _local(source, folder, stack)
+            found = _local(source, folder, stack)
         elif source.github:
-            yield _repository(source, fetcher, stack)
+            found = _repository(source, fetcher, stack)
         elif source.hf:
-            yield _hub(source, fetcher)
+            found = _hub(source, fetcher)
         else:
-            yield _addresses(source, fetcher, stack)
+            found = _addresses(source, fetcher, stack)
+        yield _with_beside(found, source, fetcher) if source.beside else found
+
+
+def _with_beside(found: Opened, source: Source, fetcher: Fetcher) -> Opened:
+    """The same with what lies beside it in each row. Raises DataError."""
+    file = fetcher.fetch(source.beside, Source(url=source.beside))
+    text = file.path.read_text(encoding="utf-8")
+    try:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except ValueError as error:
+        raise DataError(f"{source.beside} is no JSON: {error}.") from error
+    fields = {BESIDE: value}
+    return msgspec.structs.replace(
+        found,
+        files=[one._replace(extra={**one.extra, **fields}) for one in found.files],
+        origin=[*found.origin, _origin(file, source)],
+        originals=[*found.originals, Original(source.beside, file.path, file.sha256)],
+    )
 
 
 def in_mirror(source: Source, fetcher: Fetcher) -> bool:
     """Whether the mirror holds all of it (not yet verified), or it lies on this machine anyway."""
     if source.path:
         return True
-    if fetcher.mirror is None:
+    if fetcher.mirror is None or (source.beside and not fetcher.has_mirrored(source.beside)):
         return False
     if source.github:
         return bool(_mirrored_tree(source, fetcher))
@@ -136,7 +160,7 @@ def _names_below(folder: Path) -> Iterator[str]:
 
 def _addresses(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -> Opened:
     urls = braces(source.url)
-    single = len(urls) == 1
+    single = len(urls) == 1 and "{" not in source.url
     each = source if single else msgspec.structs.replace(source, sha256="")
     fetched = _each(lambda url: fetcher.fetch(url, each), urls)
     names = [""] if single else _below_common_folder(urls)
@@ -168,7 +192,7 @@ def _unpacked(archives: Sequence[Path], source: Source, stack: contextlib.ExitSt
 
 def _hub(source: Source, fetcher: Fetcher) -> Opened:
     files, origin, originals = [], [], []
-    several = len(_listings(source)) > 1
+    several = "{" in f"{source.hf}{source.config}{source.hf_split}"
     for listing, fields in _listings(source):
         shards = _each(lambda url: fetcher.fetch(url, source), _shards(listing, source, fetcher))
         for number, file in enumerate(shards):

@@ -27,7 +27,8 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
     `prepare` makes the pipeline for a cluster, without submitting it (None: nothing is left to do).
     `config` names the struct of the `++` keys (None: it takes none, or with `any_keys` some that are checked
     later); `result` does the work for the Python API and returns what the call is worth, where that is more than
-    success.
+    success. `more_help` gives what the help says beyond the options, for the positional words that stand with
+    `--help`; a command that has it takes options that only it can judge (`Parsed.more`).
     """
 
     name: str
@@ -40,12 +41,13 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
     aliases: Mapping[str, str] = {}
     examples: Sequence[str] = ()
     any_keys: bool = False
+    more_help: Callable[[Mapping[str, list[str]]], str] | None = None
 
     def main(self, argv: Sequence[str]) -> int:
         """Parses `argv`, shows help where asked, runs. Raises NewskillsError."""
         parsed = self.parsed(argv)
         if parsed.help:
-            sys.stdout.write(self.help())
+            sys.stdout.write(self.help() + (self.more_help(parsed.more) if self.more_help else ""))
             return 0
         self.check(parsed)
         return self.run(parsed)
@@ -53,7 +55,8 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
     def parsed(self, argv: Sequence[str]) -> Parsed[O]:
         """Raises ConfigError, UnknownNameError."""
         keys = tuple(leaves(self.config)) if self.config else ()
-        return parse(self.options, argv, command=self.name, aliases=self.aliases, keys=keys)
+        open_ended = self.more_help is not None
+        return parse(self.options, argv, command=self.name, aliases=self.aliases, keys=keys, open_ended=open_ended)
 
     def call(self, parsed: Parsed[O]) -> Any:
         """The same from Python. Raises NewskillsError, also where the command would end non-zero."""

@@ -15,6 +15,7 @@ from newskills.base.errors import ConfigError, NewskillsError
 from newskills.benchmarks import Places, expand, get_benchmark, list_benchmarks
 from newskills.benchmarks.data import PreparedData, data_dir, prepare_many, read_provenance, split_folder
 from newskills.benchmarks.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.options import Given, check_options, shown, values_of, with_options
 from newskills.benchmarks.sources import in_mirror
 from newskills.commands._cluster import Paths, paths_of, placed
 from newskills.commands._downloads import Downloads
@@ -25,6 +26,7 @@ from newskills.commands._unit_jobs import MAIN, Plan, job_group, main_container
 from newskills.commands._work import notice
 from newskills.commands.prepare_data import Options
 from newskills.config.command_line import Parsed
+from newskills.config.fields import leaves
 from newskills.launch.clients import PrepareDataScript
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.experiments import Experiment
@@ -32,37 +34,25 @@ from newskills.launch.variables import job_variables
 from newskills.train.data.published import is_published
 
 ALL = "all"
-BUILDING = (
-    "setup",
-    "tokenizer_path",
-    "max_seq_length",
-    "template_tokens",
-    "num_samples",
-    "random_seed",
-    "tasks",
-    "data_format",
-    "haystack_file",
-)
-"""Options for benchmarks that are made for a tokenizer and a length."""
 DATA_VARIABLES = ("NEWSKILLS_DATA_DIR", "NEMO_SKILLS_DATA_DIR")
 
 
 def run(parsed: Parsed[Options]) -> int:
     if (cluster := placed(parsed.options, parsed.given)) is not None:
         return run_prepared(prepare(parsed, cluster), show=(MAIN,))
-    return _prepare_here(parsed.options)
+    return _prepare_here(parsed.options, parsed.more)
 
 
 def result(parsed: Parsed[Options]) -> Experiment | None:
     """For Python: what was submitted, None for work on this machine. Raises NewskillsError where any has failed."""
     if (cluster := placed(parsed.options, parsed.given)) is not None:
         return finished(prepare(parsed, cluster))
-    if code := _prepare_here(parsed.options):
+    if code := _prepare_here(parsed.options, parsed.more):
         raise NewskillsError(f"prepare_data ended with exit code {code}.")
     return None
 
 
-def _prepare_here(options: Options) -> int:
+def _prepare_here(options: Options, more: Given) -> int:
     trained, names = training_sets(_names(options))
     fetch = FetchOptions(
         mirror=options.mirror or "",
@@ -76,6 +66,8 @@ def _prepare_here(options: Options) -> int:
         places = Places(options.extra_benchmark_map, data_dir(options.data_dir))
         found = (one for name in names for one in expand(name, places))
         benchmarks = list({one.name: one for one in found}.values())
+    check_options(benchmarks, more, tuple(leaves(Options)))
+    benchmarks = [made for one in benchmarks if (made := with_options(one, more)) is not None]
     progress = _Progress(len(benchmarks) + len(trained))
     fetch = replace(fetch, progress=progress)
     if options.dry_run:
@@ -87,7 +79,7 @@ def _prepare_here(options: Options) -> int:
         progress.line(line)
     if trained and not benchmarks:
         return 0
-    built = [benchmark for benchmark in benchmarks if benchmark.build is not None and options.setup]
+    built = [benchmark for benchmark in benchmarks if benchmark.build is not None and "setup" in benchmark.chosen]
     for benchmark in built:
         _build(benchmark, options, fetch)
     benchmarks = [benchmark for benchmark in benchmarks if benchmark not in built]
@@ -101,15 +93,12 @@ def _prepare_here(options: Options) -> int:
     return 1 if failed else 0
 
 
-def _building(options: Options) -> dict[str, object]:
-    return {name: value for name in BUILDING if (value := getattr(options, name)) not in (None, [])}
-
-
 def _build(benchmark: Benchmark, options: Options, fetch: FetchOptions) -> None:
     """Raises ConfigError, DataError."""
     assert benchmark.build is not None, "called for benchmarks that are built"
     home = data_dir(options.data_dir)
-    for name in benchmark.build(home / benchmark.name, _building(options), fetch):
+    given = {name: ",".join(values) for name, values in benchmark.chosen.items() if values}
+    for name in benchmark.build(home / benchmark.name, given, fetch):
         sys.stdout.write(f"{name} is in {home / Path(*name.split('.'))}\n")
 
 
@@ -128,6 +117,18 @@ def _everything(fetch: FetchOptions) -> list[Benchmark]:
     return kept
 
 
+def more_help(names: list[str]) -> str:
+    """The options that the benchmarks called `names` have for themselves. Raises UnknownNameError."""
+    text = ""
+    for name in names:
+        if is_published(name):
+            continue
+        lines = dict.fromkeys(line for benchmark in expand(name) for line in shown(benchmark))
+        told = lines or ("  (none beyond those above)",)
+        text += "\n".join(("", f"options of {name}:", *told, ""))
+    return text
+
+
 def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
     """One job that does the same where the data is to lie. Raises NewskillsError."""
     options = parsed.options
@@ -140,6 +141,9 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
         options.extra_benchmark_map,
     )
     names = _names(options)
+    if not any("/" in name or name.endswith(".py") or name == ALL or is_published(name) for name in names):
+        known = [benchmark for name in names for benchmark in expand(name, extra)]
+        check_options(known, parsed.more, tuple(leaves(Options)))
     settings = {
         "data_dir": place,
         "mirror": mirror,
@@ -147,8 +151,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
         "offline": options.offline,
         "parallelism": options.parallelism,
         "retries": options.retries,
-        **_building(options),
-        "tasks": ",".join(options.tasks) or None,
+        **{name: ",".join(values_of(words)) if words else True for name, words in parsed.more.items()},
     }
     script = PrepareDataScript(
         [_name_there(name, options, paths) for name in names],

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
@@ -34,22 +35,6 @@ class Options(PlacementOptions, frozen=True, kw_only=True):
     skip_data_dir_check: Annotated[
         bool, doc("accepted as in the reference system; no set is too large for the user's cache")
     ] = False
-    setup: Annotated[str | None, doc("ruler: name for a tokenizer and a length, of which the others are told")] = (
-        None
-    )
-    tokenizer_path: Annotated[str | None, doc("ruler: folder, tokenizer.json or name on the hub")] = None
-    max_seq_length: Annotated[AtLeastOne | None, doc("ruler: tokens of prompt and answer")] = None
-    template_tokens: Annotated[int | None, doc("ruler: tokens kept for the chat template (50)")] = None
-    num_samples: Annotated[AtLeastOne | None, doc("ruler: samples of each task (100)")] = None
-    random_seed: Annotated[int | None, doc("ruler: other samples of the same kind (42)")] = None
-    tasks: Annotated[list[str], doc("ruler: only these tasks")] = []  # noqa: RUF012 - copied
-    data_format: Annotated[
-        Literal["default", "base", "chat"] | None,
-        doc("ruler: default = the answer is begun; base = one text to go on with; chat = neither"),
-    ] = None
-    haystack_file: Annotated[str | None, doc("ruler: text to hide needles in (default: generated sentences)")] = (
-        None
-    )
     num_gpus: Annotated[int | None, doc("GPUs of the job", JOB)] = None
     num_nodes: Annotated[AtLeastOne, doc("nodes of the job; the first one prepares", JOB)] = 1
 
@@ -72,16 +57,25 @@ def result(parsed: Parsed[Options]) -> Experiment | None:
     return _preparing.result(parsed)
 
 
+def more_help(words: Mapping[str, list[str]]) -> str:
+    from newskills.commands import _preparing
+
+    return _preparing.more_help(words["benchmarks"])
+
+
 COMMAND = Command(
     name="prepare_data",
     summary="Fetch benchmark data, check it, and lay it out as <data_dir>/<name>/<split>.jsonl with a record of "
-    "where it came from. Needs no other set-up. With --cluster a job does it there.",
+    "where it came from. Needs no other set-up. With --cluster a job does it there. Benchmarks may have options of "
+    "their own: ns prepare_data NAME --help shows them.",
     options=Options,
     run=run,
     result=result,
     prepare=prepare,
+    more_help=more_help,
     examples=(
         "ns prepare_data gsm8k math aime24",
+        "ns prepare_data mmlu-prox --languages de fr",
         "ns prepare_data gsm8k --mirror /data/mirror --offline",
         "ns prepare_data gsm8k --cluster=slurm --data_dir=/lustre/me/data",
     ),

@@ -31,6 +31,7 @@ class Parsed(Struct, Generic[S]):
     given: frozenset[str]
     help: bool = False
     explain: bool = False
+    more: dict[str, list[str]] = {}
 
 
 def parse(
@@ -40,17 +41,22 @@ def parse(
     command: str,
     aliases: Mapping[str, str] | None = None,
     keys: Iterable[str] = (),
+    open_ended: bool = False,
 ) -> Parsed[S]:
     """Reads `argv`. `aliases`: other names of options; `keys`: `++` keys, for better suggestions.
+
+    `open_ended`: options that are not known are kept in `more`, with the words behind them, instead of refused.
 
     Raises ConfigError (a value is missing or of the wrong type), UnknownNameError (option).
     """
     reader = _Reader(leaves(cls), dict(aliases or {}), command, tuple(keys))
+    reader.open_ended = open_ended
     reader.read(list(argv))
     if reader.help:
-        return Parsed(_blank(cls), reader.overrides, frozenset(), help=True)
+        words = {name: list(map(str, reader.values.get(name, []))) for name in reader.positionals if open_ended}
+        return Parsed(_blank(cls), reader.overrides, frozenset(), help=True, more=words)
     options = build(cls, reader.values, command=command)
-    return Parsed(options, reader.overrides, frozenset(reader.values), explain=reader.explain)
+    return Parsed(options, reader.overrides, frozenset(reader.values), explain=reader.explain, more=reader.more)
 
 
 def build(cls: type[S], values: Mapping[str, Any], *, command: str) -> S:
@@ -87,7 +93,8 @@ class _Reader:
         self.known, self.aliases, self.command, self.keys = known, aliases, command, keys
         self.values: dict[str, Any] = {}
         self.overrides: dict[str, Text] = {}
-        self.help = self.explain = False
+        self.more: dict[str, list[str]] = {}
+        self.help = self.explain = self.open_ended = False
         self.positionals = [name for name, leaf in known.items() if leaf.extra.get("positional")]
 
     def read(self, words: list[str]) -> None:
@@ -132,6 +139,9 @@ class _Reader:
 
     def option(self, word: str, words: list[str]) -> None:
         flag, equals, value = word[2:].partition("=")
+        if self.open_ended and not self.knows(flag):
+            self.keep(flag, [value] if equals else self.words_behind(words))
+            return
         name, negated = self.name_of(flag)
         leaf = self.known[name]
         if negated:
@@ -142,6 +152,22 @@ class _Reader:
             self.add(name, [value])
         else:
             self.add(name, self.words_for(word, leaf, words))
+
+    def keep(self, flag: str, texts: list[str]) -> None:
+        self.more.setdefault(flag.replace("-", "_"), []).extend(texts)
+
+    def words_behind(self, words: list[str]) -> list[str]:
+        taken = []
+        while words and not words[0].startswith("-") and not _OVERRIDE.match(words[0]):
+            taken.append(words.pop(0))
+        return taken
+
+    def knows(self, flag: str) -> bool:
+        try:
+            self.name_of(flag)
+        except (UnknownNameError, ConfigError):
+            return False
+        return True
 
     def add(self, name: str, texts: list[str]) -> None:
         if self.known[name].is_list:
@@ -163,11 +189,7 @@ class _Reader:
             return True
         if not word.startswith("--") or any(ch.isspace() for ch in word):
             return False
-        try:
-            self.name_of(word[2:].partition("=")[0])
-        except (UnknownNameError, ConfigError):
-            return False
-        return True
+        return self.open_ended or self.knows(word[2:].partition("=")[0])
 
     def name_of(self, flag: str) -> tuple[str, bool]:
         name = flag.replace("-", "_")

@@ -11,7 +11,7 @@ import msgspec
 from newskills.base.errors import ConfigError, suggest
 from newskills.config.fields import Leaf, alternatives
 
-_NUMBER = re.compile(r"[+-]?(\d[\d_]*)?(\.\d*)?([eE][+-]?\d+)?\Z")
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:_\d+)*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\Z")
 _WORDS = {"null": None, "none": None, "~": None, "true": True, "false": False}
 _PLACE = re.compile(r" - at `\$.*`\Z")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)

@@ -4,19 +4,22 @@
 Arena-Hard (Li et al. 2024, arXiv:2406.11939), m-ArenaHard (arXiv:2412.04261), AlpacaEval (arXiv:2404.04475).
 """
 
+import json
 from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
 
 from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Judge, RowMapper, Source
+from newskills.base.errors import ConfigError
 from newskills.base.records import Row
+from newskills.benchmarks.options import one, rows_changed, sources_with
 
 _URL = "https://raw.githubusercontent.com/lmarena/arena-hard-auto/main/data/"
 _COMMIT = "196f6b826783b3da7310e361a805fa36f0be83f3"
 _CREATIVE = "creative_writing"
 _BASELINES = {"hard_prompt": "o3-mini-2025-01-31", _CREATIVE: "gemini-2.0-flash-001"}
 _LANGUAGES = "{ar,cs,de,el,en,es,fa,fr,he,hi,id,it,ja,ko,nl,pl,pt,ro,ru,tr,uk,vi,zh}"
-_NO_BASELINE = (
-    "No baseline comes with the data: write its answers into the field baseline_answer of the prepared rows."
-)
+_NO_BASELINE = "No baseline comes with the data: give a model's answers with ns prepare_data --baseline_file."
 
 
 def _answer(raw: Row) -> str:
@@ -86,6 +89,30 @@ def alpaca(raw: Row, index: int) -> Row:
         "baseline": raw["generator"],
         "category": raw["dataset"],
     }
+
+
+@cache
+def _answers(file: str) -> dict[str, str]:
+    """Question → answer, of a JSONL file as `ns generate` and `ns eval` write it. Raises ConfigError."""
+    try:
+        with Path(file).open(encoding="utf-8") as lines:
+            rows = [json.loads(line) for line in lines if line.strip()]
+        return {row["question"]: str(row["generation"]).rpartition("</think>")[2].strip() for row in rows}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"--baseline_file={file} is no JSONL with question and generation: {error}.") from error
+
+
+def _against(row: Row, values: tuple[str, ...]) -> Row:
+    file = one("--baseline_file", values)
+    if row["question"] not in (answers := _answers(file)):
+        raise ValueError(f"{file} has no answer to {row['question'][:80]!r}")
+    return {**row, "baseline_answer": answers[row["question"]]}
+
+
+_MULTILINGUAL = {
+    "languages": sources_with("config", "only these languages", *_LANGUAGES.strip("{}").split(","), usual="all"),
+    "baseline_file": rows_changed("JSONL with the baseline's answers (question, generation)", _against),
+}
 
 
 def judge(model: str = "", *, creative: bool = False) -> Judge:
@@ -161,6 +188,7 @@ BENCHMARKS = (
         "m-ArenaHard: Arena-Hard in 23 languages",
         multilingual,
         Source(hf="CohereLabs/m-ArenaHard", config=_LANGUAGES),
+        options=_MULTILINGUAL,
         aliases=("m_arena_hard",),
         judge=judge("openai/openai/gpt-5.2"),
         items={"test": 23 * 500},
@@ -175,6 +203,7 @@ BENCHMARKS = (
         "m-ArenaHard v2: Arena-Hard v2 in 23 languages",
         multilingual,
         Source(hf="CohereLabs/m-ArenaHard-v2.0", config=_LANGUAGES),
+        options=_MULTILINGUAL,
         judge=judge("openai/openai/gpt-5.2", creative=True),
         licence="Apache-2.0",
         homepage="https://huggingface.co/datasets/CohereLabs/m-ArenaHard-v2.0",

@@ -2,11 +2,17 @@
 """Problems of recent programming contests, dated (Jain et al. 2024, arXiv:2403.07974)."""
 
 import calendar
+import re
+from functools import partial
 from typing import Any
 
-from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, RowMapper, Source
+from msgspec.structs import replace
+
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Option, RowMapper, Source
+from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.benchmarks.contest_tests import asked, metadata, tests
+from newskills.benchmarks.options import one
 
 _HUB = "https://huggingface.co/datasets/livecodebench/code_generation_lite/resolve/main/"
 _RELEASES = {"v5": "{test,test2,test3,test4,test5}.jsonl", "v6": "{test,test2,test3,test4,test5,test6}.jsonl"}
@@ -47,6 +53,33 @@ def in_window(name: str) -> RowMapper:
     return mapped
 
 
+def _window(place: int, benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+    """One split in place of the usual ones, named by release and months. Raises ConfigError."""
+    value = one("a release or a month", values).removeprefix("release_")
+    if place and not (month := re.fullmatch(r"(?:20)?(\d\d)-?(0[1-9]|1[0-2])", value)):
+        raise ConfigError(f"{value!r} is no month; write 2024-08 or 2408.")
+    parts = benchmark.split.removeprefix("test_").split("_")
+    parts[place] = month[1] + month[2] if place and month else value
+    name = "_".join(parts)
+    return replace(
+        benchmark,
+        sources=(Source(split=f"test_{name}", url=f"{_HUB}{_RELEASES[parts[0]]}"),),
+        variants={f"test_{name}": in_window(name)},
+        split=f"test_{name}",
+    )
+
+
+_WINDOW = {
+    "release_version": Option(
+        meaning="release, for a split test_<release>_<first month>_<last month>",
+        apply=partial(_window, 0),
+        known=("v5", "v6", "release_v5", "release_v6"),
+    ),
+    "start_date": Option(meaning="its first month (2024-08)", apply=partial(_window, 1)),
+    "end_date": Option(meaning="its last month (2025-05)", apply=partial(_window, 2)),
+}
+
+
 def pro(raw: Row, index: int) -> Row:
     raw = {**raw, "question_content": raw["problem_statement"]}
     names = ("problem_id", "problem_title", "difficulty", "platform")
@@ -80,6 +113,7 @@ BENCHMARKS = (
         sources=tuple(Source(split=f"test_{window}", url=f"{_HUB}{_RELEASES[window[:2]]}") for window in _WINDOWS),
         variants={f"test_{window}": in_window(window) for window in _WINDOWS},
         split=f"test_{_WINDOWS[0]}",
+        options=_WINDOW,
         grader="livecodebench",
         metric="livecodebench",
         licence="unstated",

@@ -2,19 +2,32 @@
 """Graduate-level questions in 285 disciplines (M-A-P 2025, arXiv:2502.14739)."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from random import Random
 
-from newskills.base.benchmark import Benchmark, Source
+from msgspec.structs import replace
+
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Option, Source
 from newskills.base.records import Row
+from newskills.benchmarks.options import number
 from newskills.benchmarks.text import choices
 
 _SEED = 42
 _KEPT = ("uuid", "discipline", "field", "subfield", "difficulty", "is_calculation")
 
 
-def joined(raw: Iterable[Row]) -> Iterator[Row]:
+_SCIENCE = {
+    "science": ("discipline", "Science"),
+    "physics": ("field", "Physics"),
+    "chemistry": ("field", "Chemistry"),
+    "biology": ("field", "Biology"),
+    "mathematics": ("field", "Mathematics"),
+}
+
+
+def joined(raw: Iterable[Row], seed: int = _SEED) -> Iterator[Row]:
     """Each row with an order of its options: successive shuffles of one seeded generator."""
-    generator = Random(_SEED)  # noqa: S311 - the order has to be the same everywhere, not secret
+    generator = Random(seed)  # noqa: S311 - the order has to be the same everywhere, not secret
     for row in raw:
         order = list(range(len(row["options"])))
         generator.shuffle(order)
@@ -34,13 +47,23 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
+def part(field: str, value: str, raw: Row, index: int) -> Row | Drop:
+    return row(raw, index) if raw[field] == value else OTHER_SPLIT
+
+
+def _reshuffled(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+    return replace(benchmark, join=partial(joined, seed=number("--random_seed", values)))
+
+
 BENCHMARK = Benchmark(
     name="supergpqa",
     category="general-knowledge",
     title="SuperGPQA: graduate-level questions in 285 disciplines",
-    sources=(Source(hf="m-a-p/SuperGPQA", hf_split="train"),),
+    sources=tuple(Source(split=split, hf="m-a-p/SuperGPQA", hf_split="train") for split in ("test", *_SCIENCE)),
     join=joined,
     row=row,
+    variants={split: partial(part, *where) for split, where in _SCIENCE.items()},
+    options={"random_seed": Option(meaning="other orders of the options", apply=_reshuffled, usual=f"{_SEED}")},
     prompt="eval/aai/mcq-10choices",
     grader="multichoice",
     metric="multichoice",

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from newskills.base.benchmark import Benchmark, Judge, Source
 from newskills.base.records import Row
+from newskills.benchmarks.options import kept_if, number
 
 
 def joined(raw: Iterable[Row]) -> Iterator[Row]:
@@ -59,6 +60,12 @@ BENCHMARK = Benchmark(
     ),
     join=joined,
     row=row,
+    options={
+        "max_context_window": kept_if(
+            "only questions over at most so many tokens (of cl100k_base)",
+            lambda row, values: row["input_tokens"] <= number("--max_context_window", values),
+        )
+    },
     prompt="generic/default",
     grader="",
     metric="aalcr",

@@ -3,6 +3,7 @@
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
+from newskills.benchmarks.options import rows_with
 
 
 def longbench(raw: Row, index: int) -> Row:
@@ -39,6 +40,10 @@ BENCHMARKS = (
         title="LongBench v2: choices over texts of up to two million words",
         sources=(Source(hf="THUDM/LongBench-v2", hf_split="train"),),
         row=longbench,
+        options={
+            "difficulty": rows_with("difficulty", "only these levels", "easy", "hard"),
+            "length": rows_with("length", "only these lengths", "short", "medium", "long"),
+        },
         prompt="eval/longbench/default",
         grader="multichoice",
         metric="multichoice",

@@ -3,8 +3,9 @@
 
 import json
 
-from newskills.base.benchmark import Benchmark, RowMapper, Source
+from newskills.base.benchmark import Benchmark, Option, RowMapper, Source
 from newskills.base.records import Row
+from newskills.benchmarks.options import rows_with
 
 
 def mrcr(raw: Row, index: int) -> Row:
@@ -33,6 +34,12 @@ def graphwalks(raw: Row, index: int) -> Row:
     }
 
 
+_OPTIONS: dict[str, dict[str, Option]] = {
+    "mrcr": {"needles_subset": rows_with("n_needles", "only with so many needles", "2", "4", "8")},
+    "graphwalks": {"problem_types": rows_with("problem_type", "only these kinds of walks", "parents", "bfs")},
+}
+
+
 def _benchmark(name: str, title: str, row: RowMapper, items: int, trap: str) -> Benchmark:
     return Benchmark(
         name=name,
@@ -40,6 +47,7 @@ def _benchmark(name: str, title: str, row: RowMapper, items: int, trap: str) -> 
         title=title,
         sources=(Source(split="all", hf=f"openai/{name}", hf_split="train"),),
         row=row,
+        options=_OPTIONS[name],
         prompt="",
         defaults={"prompt_format": "openai"},
         grader=name,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
-from newskills.benchmarks.ruler.build import make
+from newskills.benchmarks.ruler.build import OPTIONS, make
 
 
 def rows(split: str) -> Iterator[Row]:
@@ -25,6 +25,7 @@ BENCHMARK = Benchmark(
     aliases=("ns_ruler",),
     generate_rows=rows,
     build=make,
+    options=OPTIONS,
     prompt="generic/default",
     grader="ruler",
     metric="ruler",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
+from newskills.benchmarks.ruler.build import OPTIONS
 from newskills.benchmarks.ruler.second import make
 
 
@@ -24,6 +25,7 @@ BENCHMARK = Benchmark(
     title="RULER 2: 12 tasks in texts of any length, generated",
     generate_rows=rows,
     build=make,
+    options=OPTIONS,
     prompt="generic/default",
     grader="ruler2",
     metric="ruler2",

@@ -3,6 +3,7 @@
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
+from newskills.benchmarks.options import sources_with
 from newskills.benchmarks.text import choices
 
 # Language → (what to do, how the answer is to begin).
@@ -71,6 +72,7 @@ BENCHMARK = Benchmark(
     aliases=("mmlu_prox", "ns_mmlu_prox"),
     sources=(Source(hf="li-lab/MMLU-ProX", config="{en,de,es,fr,it,ja}"),),
     row=row,
+    options={"languages": sources_with("config", "only these languages", *_WORDS, usual=" ".join(_WORDS))},
     prompt="multilingual/mmlu-prox",
     grader="multichoice",
     metric="multichoice",

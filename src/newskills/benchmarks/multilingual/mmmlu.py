@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """MMLU as people translated it into 14 languages (OpenAI, simple-evals)."""
 
-from newskills.base.benchmark import Benchmark, Source
+from msgspec.structs import replace
+
+from newskills.base.benchmark import Benchmark, Option, Source
 from newskills.base.records import Row
 from newskills.benchmarks.general_knowledge.mmlu import AREA
+from newskills.benchmarks.options import sources_with
 from newskills.benchmarks.text import choices
 
-_LANGUAGES = "AR-XY,BN-BD,DE-DE,ES-LA,FR-FR,HI-IN,ID-ID,IT-IT,JA-JP,KO-KR,PT-BR,SW-KE,YO-NG,ZH-CN"
+_LANGUAGES = (
+    "AR-XY", "BN-BD", "DE-DE", "ES-LA", "FR-FR", "HI-IN", "ID-ID", "IT-IT", "JA-JP", "KO-KR", "PT-BR", "SW-KE", "YO-NG",
+    "ZH-CN",
+)  # fmt: skip
+_FILES = "https://openaipublic.blob.core.windows.net/simple-evals/"
 
 
 def row(raw: Row, index: int) -> Row:
-    language = raw["_file"].removesuffix(".csv").removeprefix("mmlu_")
+    language = raw["_file"].removesuffix(".csv").removeprefix("mmlu").removeprefix("_") or "EN-US"
     if raw["Answer"] not in ("A", "B", "C", "D"):
         raise ValueError(f"the answer is {raw['Answer']!r}, A to D is expected")
     fields = choices(raw["Question"], [raw[letter] for letter in "ABCD"])
@@ -23,16 +30,23 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
+def _english(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+    sources = tuple(replace(one, url=one.url.replace("}", ",mmlu}")) for one in benchmark.sources)
+    return replace(benchmark, sources=sources, items={})
+
+
 BENCHMARK = Benchmark(
     name="mmmlu",
     category="multilingual",
     title="MMMLU: MMLU in 14 languages",
     sources=(
-        Source(
-            url=f"https://openaipublic.blob.core.windows.net/simple-evals/mmlu_{{{_LANGUAGES}}}.csv", format="csv"
-        ),
+        Source(url=f"{_FILES}{{{','.join(f'mmlu_{language}' for language in _LANGUAGES)}}}.csv", format="csv"),
     ),
     row=row,
+    options={
+        "languages": sources_with("url", "only these languages", *_LANGUAGES, form="mmlu_{}", usual="all"),
+        "include_english": Option(meaning="the English original, too", apply=_english),
+    },
     prompt="eval/aai/mcq-4choices",
     grader="multichoice",
     metric="multichoice",

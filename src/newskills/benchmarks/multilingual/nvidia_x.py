@@ -4,9 +4,11 @@
 from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Source
 from newskills.base.records import Row
 from newskills.benchmarks.code.livecodebench import in_window
+from newskills.benchmarks.options import sources_with
 from newskills.benchmarks.text import choices, split_options
 
 _LANGUAGES = "{de,es,fr,ja}"
+_CHOICE = {"languages": sources_with("hf_split", "only these languages", "de", "es", "fr", "ja", usual="all")}
 _HUB = "nvidia/Nemotron-Multilinugual-Eval-"
 
 
@@ -54,6 +56,7 @@ def _aime(year: int) -> Benchmark:
         title=f"AIME 20{year} in four languages",
         sources=(Source(hf=f"{_HUB}AIME{year}", hf_split=_LANGUAGES),),
         row=aime,
+        options=_CHOICE,
         prompt="generic/default",
         grader="math_multilingual",
         metric="math_multilingual",
@@ -72,6 +75,7 @@ BENCHMARKS = (
         title="LiveCodeBench in four languages",
         sources=(Source(split="test_v5_2407_2503", hf=f"{_HUB}LCB", hf_split=_LANGUAGES),),
         row=livecodebench,
+        options=_CHOICE,
         prompt="eval/livecodebench/default_reasoning",
         grader="livecodebench",
         metric="livecodebench",
@@ -91,6 +95,7 @@ BENCHMARKS = (
         title="GPQA Diamond in four languages",
         sources=(Source(split="diamond", hf=f"{_HUB}GPQA", hf_split=_LANGUAGES),),
         row=gpqa,
+        options=_CHOICE,
         prompt="eval/aai/mcq-4choices",
         grader="multichoice_multilingual",
         metric="multichoice_multilingual",

@@ -3,7 +3,7 @@
 
 from functools import partial
 
-from newskills.base.benchmark import Benchmark, Group, Source
+from newskills.base.benchmark import Benchmark, Group, Option, Source
 from newskills.base.records import Row
 
 _COMMIT = "351d54aa8c19bce04aa393713894c002227bb62b"
@@ -48,6 +48,10 @@ def row(language: str, raw: Row, index: int) -> Row:
     }
 
 
+def _chosen(language: str, benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark | None:
+    return benchmark if language in values else None
+
+
 def _benchmark(language: str) -> Benchmark:
     return Benchmark(
         name=f"polymath.{language}",
@@ -55,6 +59,11 @@ def _benchmark(language: str) -> Benchmark:
         title=f"PolyMath: mathematics at four levels, {language}",
         sources=(Source(url=f"{_URL}{language}/{{low,medium,high,top}}.jsonl", revision=_COMMIT),),
         row=partial(row, language),
+        options={
+            "languages": Option(
+                meaning="only these languages", apply=partial(_chosen, language), known=tuple(_ENDING), usual="all"
+            )
+        },
         prompt="generic/default",
         metric="weighted-math",
         items={"test": 500},

@@ -3,20 +3,43 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import permutations
 
-from newskills.base.benchmark import Benchmark, Source
+from msgspec.structs import replace
+
+from newskills.base.benchmark import Benchmark, Option, Source
 from newskills.base.records import Row
+from newskills.benchmarks.options import sources_with
 
 _NAMES = {
+    "ar": "Arabic",
+    "bn": "Bengali",
     "cs": "Czech",
+    "da": "Danish",
     "de": "German",
+    "el": "Greek",
     "en": "English",
     "es": "Spanish",
+    "fi": "Finnish",
     "fr": "French",
+    "hi": "Hindi",
+    "hu": "Hungarian",
+    "id": "Indonesian",
     "it": "Italian",
     "ja": "Japanese",
+    "ko": "Korean",
+    "nl": "Dutch",
+    "no": "Norwegian",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ro": "Romanian",
+    "ru": "Russian",
+    "sv": "Swedish",
+    "th": "Thai",
+    "tr": "Turkish",
     "uk": "Ukrainian",
+    "vi": "Vietnamese",
     "zh": "Chinese",
 }
 _FLORES = {"eng": "en", "deu": "de", "spa": "es", "fra": "fr", "ita": "it", "jpn": "ja"}
@@ -43,12 +66,15 @@ def pair(source: str, target: str, texts: tuple[str, str], target_name: str = ""
     }
 
 
-def flores_pairs(raw: Iterable[Row]) -> Iterator[Row]:
-    """The sentences of all languages → one row per sentence and ordered pair of languages."""
+def flores_pairs(
+    raw: Iterable[Row], sources: tuple[str, ...] = (), targets: tuple[str, ...] = ()
+) -> Iterator[Row]:
+    """The sentences of all languages → one row per sentence and ordered pair of (these) languages."""
     sentences: dict[int, dict[str, str]] = defaultdict(dict)
     for row in raw:
         sentences[row["id"]][_FLORES[row["iso_639_3"]]] = row["text"]
-    for source, target in permutations(_FLORES.values(), 2):
+    pairs = [pair for pair in permutations(_FLORES.values(), 2) if not sources or pair[0] in sources]
+    for source, target in (pair for pair in pairs if not targets or pair[1] in targets):
         for number, texts in sentences.items():
             if source in texts and target in texts:
                 yield {"pair": f"{source}-{target}", "number": number, "texts": (texts[source], texts[target])}
@@ -77,10 +103,22 @@ def wmt24pp(raw: Row, index: int) -> Row:
     place = raw["lp"].partition("-")[2]
     return {
         "id": f"{raw['lp']}-{raw['segment_id']}",
-        **pair("en", place, (raw["source"], raw["target"]), _PLACES.get(place, place)),
+        **pair("en", place, (raw["source"], raw["target"]), _PLACES.get(place) or _named(place)),
         "domain": raw["domain"],
         "is_bad_source": raw["is_bad_source"],
     }
+
+
+def _flores(which: str, benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+    join = benchmark.join
+    given = join.keywords if isinstance(join, partial) else {}
+    return replace(benchmark, join=partial(flores_pairs, **{**given, which: values}), items={})
+
+
+def _named(place: str) -> str:
+    """`pl_PL` → Polish (PL), where the language has a name here; else as it stands."""
+    language, _, country = place.partition("_")
+    return f"{_NAMES[language]} ({country})" if language in _NAMES else place
 
 
 _SCORED = "BLEU is compared within a pair only: tokenizers differ (13a; zh, ja-mecab and ko-mecab by target)."
@@ -101,6 +139,15 @@ BENCHMARKS = (
         ),
         join=flores_pairs,
         row=joined,
+        options={
+            f"{side}_languages": Option(
+                meaning=f"only {word} these languages",
+                apply=partial(_flores, f"{side}s"),
+                known=tuple(_FLORES.values()),
+                usual="all",
+            )
+            for side, word in (("source", "from"), ("target", "into"))
+        },
         prompt="multilingual/segment-translation",
         grader="translation",
         metric="translation",
@@ -122,6 +169,14 @@ BENCHMARKS = (
             Source(hf="google/wmt24pp", config="{en-de_DE,en-es_MX,en-fr_FR,en-it_IT,en-ja_JP}", hf_split="train"),
         ),
         row=wmt24pp,
+        options={
+            "target_languages": sources_with(
+                "config",
+                "into these languages of the set (de_DE, pl_PL, …)",
+                form="en-{}",
+                usual=" ".join(_PLACES),
+            )
+        },
         prompt="multilingual/segment-translation",
         grader="translation",
         metric="translation",

@@ -7,6 +7,7 @@ Global PIQA (arXiv:2510.24081).
 
 from newskills.base.benchmark import Benchmark, RowMapper, Source
 from newskills.base.records import Row
+from newskills.benchmarks.options import sources_with
 from newskills.benchmarks.reasoning.nli import THREE, related
 from newskills.benchmarks.text import choices, yes_no
 
@@ -81,6 +82,11 @@ def _benchmark(
         title=title,
         sources=(source,),
         row=row,
+        options={
+            "languages": sources_with(
+                "config", "only these languages", *source.config.strip("{}").split(","), usual="all"
+            )
+        },
         prompt=prompts.get(row, "eval/aai/mcq-10choices"),
         grader="multichoice",
         metric="multichoice",

@@ -11,13 +11,14 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta, Struct
 
-from newskills.base.benchmark import Source
+from newskills.base.benchmark import Option, Source
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import atomic_write, write_json, write_rows
 from newskills.benchmarks.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.ruler.tasks import TASKS, Article, Made, Material, build
 from newskills.benchmarks.sources import opened
+from newskills.config.fields import leaves
 from newskills.config.settings import read_config
 
 VERSION = "1"
@@ -52,13 +53,22 @@ class RulerOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     ] = ""
     template_tokens: Annotated[int, Meta(ge=0, description="tokens kept free for the chat template")] = 50
     num_samples: Annotated[int, Meta(ge=1, description="samples of each task")] = 100
-    random_seed: int = 42
-    tasks: list[str] = []
+    random_seed: Annotated[int, Meta(description="other samples of the same kind")] = 42
+    tasks: Annotated[list[str], Meta(description="only these tasks")] = []
     data_format: Annotated[
         Literal["default", "base", "chat"],
         Meta(description="default: the answer is begun; base: as one text to go on with; chat: neither"),
     ] = "default"
     haystack_file: Annotated[str, Meta(description="text for the tasks that hide in essays")] = ""
+
+
+OPTIONS = {
+    name: Option(
+        meaning=leaf.description, usual="" if leaf.default in ("", []) or leaf.required else f"{leaf.default}"
+    )
+    for name, leaf in leaves(RulerOptions).items()
+}
+"""The same for the command line."""
 
 
 class Limits(NamedTuple):
@@ -93,7 +103,8 @@ def make(folder: Path, given: Row, fetch: FetchOptions) -> list[str]:
 
 def make_family(family: Family, folder: Path, given: Row, fetch: FetchOptions) -> list[str]:
     """`make` for any family of tasks."""
-    options = read_config(RulerOptions, given, f"options of {family.name}")
+    listed = {"tasks": given["tasks"].split(",")} if isinstance(given.get("tasks"), str) else {}
+    options = read_config(RulerOptions, {**given, **listed}, f"options of {family.name}")
     names = _checked(options, family)
     count = _counter(options.tokenizer_path)
     home = folder / options.setup

@@ -2,11 +2,14 @@
 """Graduate-level questions that searching does not solve (Rein et al. 2023, arXiv:2311.12022)."""
 
 import re
-from functools import cache
+from functools import cache, partial
 from random import Random
 
-from newskills.base.benchmark import Benchmark, Source
+from msgspec.structs import replace
+
+from newskills.base.benchmark import Benchmark, Option, Source
 from newskills.base.records import Row
+from newskills.benchmarks.options import number
 from newskills.benchmarks.text import choices
 
 _SEED = 42
@@ -15,9 +18,9 @@ _OPTIONS = ("Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3", "C
 
 
 @cache
-def orders() -> list[list[int]]:
+def orders(seed: int = _SEED) -> list[list[int]]:
     """For each item of a split the places of its options: successive shuffles of one seeded generator."""
-    generator = Random(_SEED)  # noqa: S311 - the order has to be the same everywhere, not secret
+    generator = Random(seed)  # noqa: S311 - the order has to be the same everywhere, not secret
     made = [list(range(len(_OPTIONS))) for _ in range(_LARGEST_SPLIT)]
     for places in made:
         generator.shuffle(places)
@@ -29,9 +32,9 @@ def clean(text: str | None) -> str:
     return (text or " ").strip().replace(" [title]", ". ").replace("  ", " ")
 
 
-def row(raw: Row, index: int) -> Row:
+def row(raw: Row, index: int, seed: int = _SEED) -> Row:
     options = [clean(raw[name]) for name in _OPTIONS]
-    places = orders()[index]
+    places = orders(seed)[index]
     shuffled = [options[place] for place in places]
     difficulty = raw["Writer's Difficulty Estimate"]
     return {
@@ -54,6 +57,10 @@ def _source(split: str) -> Source:
     )
 
 
+def _reshuffled(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+    return replace(benchmark, row=partial(row, seed=number("--random_seed", values)))
+
+
 BENCHMARK = Benchmark(
     name="gpqa",
     category="science",
@@ -61,6 +68,7 @@ BENCHMARK = Benchmark(
     aliases=("gpqa-diamond", "ns_gpqa"),
     sources=(_source("diamond"), _source("main"), _source("extended")),
     row=row,
+    options={"random_seed": Option(meaning="other orders of the options", apply=_reshuffled, usual=f"{_SEED}")},
     prompt="eval/aai/mcq-4choices",
     grader="multichoice",
     metric="multichoice",

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
+from newskills.benchmarks.options import field_set, kept_if, one
 
 _COMMIT = "9fa561428aeef6406f534c8370c670f9ce51c630"
 _DATA = f"https://raw.githubusercontent.com/SWE-bench/SWE-bench/{_COMMIT}/data"
@@ -72,6 +73,22 @@ def rebench(raw: Row, index: int) -> Row:
     return {**made, "container_id": raw["docker_image"]}
 
 
+_OPTIONS = {
+    "container_formatter": field_set("container_formatter", "where the images of the tasks lie"),
+    "dataset_name": field_set("dataset_name", "another name of the data set, for the harness"),
+}
+_REPOSITORIES = {"repo_formatter": field_set("repo_formatter", "where the repositories lie")}
+_DATES = {
+    "start_date": kept_if(
+        "only issues from this day on (2025-01-31)",
+        lambda row, day: str(row["created_at"])[:10] >= one("day", day),
+    ),
+    "end_date": kept_if(
+        "only issues up to this day", lambda row, day: str(row["created_at"])[:10] <= one("day", day)
+    ),
+}
+
+
 def _benchmark(
     name: str, title: str, source: Source, row: Callable[[Row, int], Row], items: int, **fields: object
 ) -> Benchmark:
@@ -81,6 +98,9 @@ def _benchmark(
         title=title,
         sources=(source,),
         row=row,
+        options=_OPTIONS
+        | (_REPOSITORIES if name == "swe-bench" else {})
+        | (_DATES if name == "swe-rebench" else {}),
         split="default",
         prompt="eval/swe-bench/issue",
         grader="",

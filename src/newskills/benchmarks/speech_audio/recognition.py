@@ -8,6 +8,7 @@ from typing import Any
 from newskills.base.benchmark import Benchmark, Drop, RowMapper, Source
 from newskills.base.records import Row
 from newskills.benchmarks.media import TRANSCRIBE, heard, spoken
+from newskills.benchmarks.options import first_rows, kept_if, rows_with
 
 _SILENT = Drop("there are no words in the transcript")
 _EXACTLY = (
@@ -109,6 +110,7 @@ BENCHMARKS = (
         "Open ASR Leaderboard: nine English test sets",
         (Source(hf="hf-audio/esb-datasets-test-only-sorted", config=_LEADERBOARD),),
         leaderboard,
+        options={"datasets": rows_with("subset_for_metrics", "only these data sets")},
         grader_config={"normalization_mode": "hf_leaderboard"},
         licence="mixed, by data set",
         homepage="https://huggingface.co/spaces/hf-audio/open_asr_leaderboard",
@@ -141,6 +143,7 @@ BENCHMARKS = (
         partial(numb3rs, "test_neutral"),
         variants={split: partial(numb3rs, split) for split in _NUMBERS},
         split="test_neutral",
+        options={"categories": rows_with("category", "only numbers of these kinds")},
         grader_config={"normalization_mode": "no_tn_itn", "reference_fields": ["text_tn", "text_itn"]},
         licence="unstated",
         homepage="https://huggingface.co/datasets/nvidia/Numb3rs",
@@ -153,6 +156,13 @@ BENCHMARKS = (
         "MUSAN: music and noise without words to write down",
         (Source(hf="FluidInference/musan", hf_split="train"),),
         musan,
+        options={
+            "categories": kept_if(
+                "only music, speech or noise",
+                lambda row, values: row["subset_for_metrics"].removeprefix("musan_") in values,
+            ),
+            "max_samples": first_rows(),
+        },
         items={"test": 2016},
         licence="CC-BY-4.0",
         homepage="https://www.openslr.org/17/",

@@ -8,6 +8,7 @@ from typing import Any
 from newskills.base.benchmark import Benchmark, Drop, Group, RowMapper, Source
 from newskills.base.records import Row
 from newskills.benchmarks.media import TRANSCRIBE, heard, spoken
+from newskills.benchmarks.options import kept_if
 from newskills.benchmarks.scores import entries, headline
 
 _LOCALES = {
@@ -151,13 +152,41 @@ def _benchmark(name: str, title: str, source: Source, row: RowMapper, **more: An
     )
 
 
+def _chosen(row: Row, values: tuple[str, ...]) -> bool:
+    """Whether the language, or that of the two which is not English, is among the values."""
+    source, target = row.get("source_language", row.get("language")), row.get("target_language")
+    return (target if source == "en" and target else source) in values
+
+
+_LANGUAGES = {"languages": kept_if("only these languages, beside English (de, zh, …)", _chosen)}
 _FLEURS = Source(hf="google/fleurs", config=f"{{{','.join(_LOCALES)}}}")
 _TSV = Source(url=_COVOST, format="tsv", members="*.test.tsv")
 BENCHMARKS = (
-    _benchmark("fleurs.asr", "FLEURS: speech of twelve languages, written down", _FLEURS, fleurs_asr),
-    _benchmark("fleurs.st", "FLEURS: eleven languages into English", _FLEURS, fleurs_st, join=with_english),
-    _benchmark("covost2.asr", "CoVoST 2: speech of 22 languages, written down", _TSV, partial(covost2, "ASR")),
-    _benchmark("covost2.st", "CoVoST 2: 21 languages into English, 15 from it", _TSV, partial(covost2, "AST")),
+    _benchmark(
+        "fleurs.asr", "FLEURS: speech of twelve languages, written down", _FLEURS, fleurs_asr, options=_LANGUAGES
+    ),
+    _benchmark(
+        "fleurs.st",
+        "FLEURS: eleven languages into English",
+        _FLEURS,
+        fleurs_st,
+        join=with_english,
+        options=_LANGUAGES,
+    ),
+    _benchmark(
+        "covost2.asr",
+        "CoVoST 2: speech of 22 languages, written down",
+        _TSV,
+        partial(covost2, "ASR"),
+        options=_LANGUAGES,
+    ),
+    _benchmark(
+        "covost2.st",
+        "CoVoST 2: 21 languages into English, 15 from it",
+        _TSV,
+        partial(covost2, "AST"),
+        options=_LANGUAGES,
+    ),
 )
 GROUPS = tuple(
     Group(

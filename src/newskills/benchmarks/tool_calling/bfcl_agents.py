@@ -39,7 +39,7 @@ def memory(kind: str) -> Benchmark:
         row=partial(_recalled, kind),
         solver="memory_calls",
         items={"test": 155},
-        requires="embeddings" if kind == "vector" else "",
+        requires="newskills[embeddings]" if kind == "vector" else "",
         traps=(
             "The earlier conversations are held first, once per seed: about 330 turns before the first answer.",
             "In chunks, each chunk holds them again; leave this one whole.",
