@@ -128,5 +128,11 @@ def _proxy(compiled: CompiledConfig, cluster: ClusterConfig, names: list[str]) -
     image = compiled.execution.proxy_image
     python = python_of(cluster, None)
     script = proxy_script(PROXY, names, compiled.deployment.health, python=python, image=image)
-    place = {"container": image, "mounts": (), "workdir": "/"} if image else {}
-    return Command(name=PROXY, script=script, role="server", **place)
+    return Command(
+        name=PROXY,
+        script=script,
+        container=image,
+        role="server",
+        mounts=() if image else None,
+        workdir="/" if image else None,
+    )
