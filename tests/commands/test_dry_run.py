@@ -10,7 +10,7 @@ from tests.commands.running import ns, write
 from newskills.commands._table import command_names, load
 from newskills.config.fields import leaves
 
-ONLY_LOOK = {"doctor", "list", "plan", "rehearse", "status", "logs", "experiments", "completion"}
+ONLY_LOOK = {"doctor", "list", "plan", "rehearse", "status", "logs", "experiments", "info", "completion"}
 """Commands that change nothing of the user's; a rehearsal is itself the trial of another command."""
 
 GRADED = [{**row, "predicted_answer": row["expected_answer"], "symbolic_correct": True} for row in SUMS]
@@ -28,6 +28,12 @@ LINES = {
         "out/output.jsonl",
     ),
     "eval": (f"ns eval {MODEL} --benchmarks=./sums.py --data_dir=ready --output_dir=out", "Add 0 and 0."),
+    "evaluate": (
+        "ns evaluate execution.output_dir=out target.api_endpoint.url=http://127.0.0.1:9 "
+        "target.api_endpoint.model_id=m -t gsm8k",
+        "task 0 gsm8k: ns eval --benchmarks=gsm8k",
+    ),
+    "resume": ("ns resume feed", "feed00.0"),
     "robust_eval": (
         f"ns robust_eval {MODEL} --benchmarks=./sums.py --data_dir=ready --output_dir=out --prompt_set_config=set.yaml",
         "Add 0 and 0.",
@@ -78,6 +84,12 @@ def home(tmp_path):
     write(tmp_path / "ready/own-sums/test.jsonl", SUMS)
     write(tmp_path / "results/gsm8k/output.jsonl", GRADED)
     write(tmp_path / "robust/own-sums/math/eval-results/own-sums/output.jsonl", GRADED)
+    write(tmp_path / "run/artifacts/eval-results/gsm8k/output.jsonl", GRADED)
+    job = {"invocation_id": "feed00", "job_id": "feed00.0", "timestamp": 1.0, "executor": "local"}
+    write(
+        tmp_path / "home/.nemo-evaluator/exec-db/exec.v1.jsonl",
+        [{**job, "data": {"output_dir": f"{tmp_path}/run"}}],
+    )
     folders = {
         "HOME": "home",
         "TMPDIR": "tmp",
@@ -87,7 +99,7 @@ def home(tmp_path):
         "XDG_CACHE_HOME": "cache2",
     }
     for folder in folders.values():
-        (tmp_path / folder).mkdir()
+        (tmp_path / folder).mkdir(exist_ok=True)
     return tmp_path, {name: str(tmp_path / folder) for name, folder in folders.items()}
 
 
