@@ -11,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from newskills.base.errors import DataError, LockedError, StorageError, storage_error
-from newskills.base.store import AppendLog, atomic_write, encode_line, locked, read_rows, write_json, write_rows
+from newskills.base.store import (
+    AppendLog,
+    atomic_folder,
+    atomic_write,
+    encode_line,
+    locked,
+    read_rows,
+    write_json,
+    write_rows,
+)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
@@ -169,3 +178,23 @@ def test_what_is_in_the_way_is_named(tmp_path):
     gone = storage_error(FileNotFoundError(errno.ENOENT, "x"), tmp_path / "folder" / "a" / "b")
     assert f"The folder below {tmp_path}/folder is gone" in gone.message
     assert "free some space" in storage_error(OSError(errno.ENOSPC, "x"), "b").hint
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "made" / "checkpoint"
+    with pytest.raises(ZeroDivisionError), atomic_folder(target) as folder:
+        (folder / "half").write_text("x")
+        raise ZeroDivisionError
+    assert not any(target.parent.iterdir())
+    left = target.with_name(".checkpoint.tmp")
+    left.mkdir()
+    (left / "of a killed process").write_text("x")
+    with atomic_folder(target) as folder:
+        (folder / "deep").mkdir()
+        (folder / "deep/file").write_text("whole")
+    assert [path.name for path in target.parent.iterdir()] == ["checkpoint"]
+    assert [path.name for path in target.iterdir()] == ["deep"]
+    with pytest.raises(StorageError), atomic_folder(target) as folder:
+        (folder / "other").write_text("x")
+    assert (target / "deep/file").read_text() == "whole"
+    assert [path.name for path in target.parent.iterdir()] == ["checkpoint"]

@@ -22,6 +22,7 @@ NewskillsError                 every error a user may see; `str()` is the senten
 │   └── ExecutionRefusedError  the request makes no sense (unknown language, bad time-out); never retried
 ├── ToolError                  a tool call that failed; its text is told to the model
 │   └── FatalToolError         a tool that cannot be used at all: the sample ends unscored
+├── TrainingError              training cannot go on (a loss that is not a number, memory)
 ├── RemoteError                a machine behind ssh cannot be reached or used
 └── StorageError               disk full, not writable
 """
@@ -160,6 +161,10 @@ class ToolError(NewskillsError):
 
 
 class FatalToolError(ToolError):
+    pass
+
+
+class TrainingError(NewskillsError):
     pass
 
 

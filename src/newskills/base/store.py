@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import math
 import os
+import shutil
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -170,6 +171,32 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
+
+
+@contextlib.contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """A folder that becomes `path` on success, with all its files on disk, and leaves no trace on failure.
+
+    What a killed process left is removed by the next one; two at once need a lock. Raises StorageError, also where
+    `path` holds something.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        yield temporary
+        for file in temporary.rglob("*"):
+            if file.is_file():
+                with file.open("rb") as written:
+                    os.fsync(written.fileno())
+        _sync_folder(temporary)
+        temporary.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise storage_error(error, path) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_json(path: Path, value: Any) -> None:

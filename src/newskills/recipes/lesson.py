@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole loop on this machine: measure, make data, fine-tune, reinforce, measure again on the same held-out set.
+
+Every stage leaves a folder that counts only when it is whole, so the same command goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.benchmark import Benchmark
+from newskills.base.errors import DataError, NewskillsError
+from newskills.base.records import Row
+from newskills.base.stats import Comparison, compare
+from newskills.base.store import atomic_write, read_rows, write_rows
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import prepare
+from newskills.config.layers import Layer
+from newskills.models.serving import ServeSpec
+from newskills.models.serving.weights import resolve_weights
+from newskills.recipes.skill import RewardConfig, Skill, accepted
+from newskills.run.evaluate import EvaluationSpec, evaluate
+from newskills.run.hosting import Hosting
+from newskills.run.plan import RESULTS, BenchmarkRun
+from newskills.run.rewarding import Verdicts
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.sft import SftConfig, Told
+
+if TYPE_CHECKING:
+    from newskills.train.cpu.trainer import CpuTrainer
+
+Say = Callable[[str], None]
+LESSON = "sorting-lesson"
+TOKENS = 24
+"""Of a reply at most; four numbers in order take 15."""
+
+
+class LessonSpec(Struct, frozen=True, kw_only=True):
+    """Where it all goes, which model, and how long to train. `tell(title)` makes what shows the steps of a training."""
+
+    output_dir: Path
+    model: str
+    tell: Callable[[str], Told]
+    data_dir: Path | None = None
+    sft: SftConfig = SftConfig(steps=44, learning_rate=2e-3)
+    grpo: GrpoConfig | None = GrpoConfig(steps=30, learning_rate=2e-4, max_tokens=TOKENS)
+    problems: int = 400
+    timeout: float = 300.0
+
+
+class Stage(Struct, frozen=True):
+    """A model of the loop and its held-out scores: problem id → 1 (right) or 0; what was not scored is missing."""
+
+    name: str
+    weights: Path
+    scores: dict[str, float]
+
+    @property
+    def share(self) -> float:
+        return sum(self.scores.values()) / len(self.scores)
+
+
+def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
+    """base → after SFT → after GRPO (if asked for). Raises NewskillsError; what is done stays done."""
+    benchmark = get_benchmark(LESSON)
+    train, test = _data(benchmark, spec, say)
+    weights = resolve_weights(spec.model, say=say)
+    stages = [_measured("base", weights, benchmark, spec, say)]
+    folder = _converted(weights, spec.output_dir / "models/base", say)
+    skill = Skill(benchmark, folder)
+    half = spec.sft.steps * spec.sft.batch_size
+    with Verdicts(benchmark.grader, benchmark.grader_config) as verdict:
+        pairs = accepted(train[:half], (str(row["expected_answer"]) for row in train[:half]), verdict)
+        _keep_examples(pairs, spec.output_dir / "data/sft.jsonl")
+        say(f"SFT: {len(pairs)} of {half} answers of the solver passed the grader that also measures")
+        tuned = _fine_tuned(skill, folder, pairs, spec)
+        stages.append(_measured("sft", _served(tuned), benchmark, spec, say))
+        if spec.grpo is not None:
+            say(f"GRPO: the same grader rewards samples on {len(train) - half} other problems")
+            rewarded = _reinforced(skill, tuned, train[half:], spec, spec.grpo, verdict)
+            stages.append(_measured("grpo", _served(rewarded), benchmark, spec, say))
+    say(report(stages, len(test), spec))
+    return stages
+
+
+def _data(benchmark: Benchmark, spec: LessonSpec, say: Say) -> tuple[list[Row], list[Row]]:
+    """Rows to learn from and held-out rows. Raises DataError where they share a question."""
+    prepared = prepare(benchmark, data_dir=spec.data_dir, splits=["train", "test"])
+    train, test = (list(read_rows(split.path)) for split in prepared.splits)
+    shared = {row["question"] for row in train} & {row["question"] for row in test}
+    if shared:
+        raise DataError(f"{len(shared)} questions of {benchmark.name} are in train and in test.")
+    say(f"data: {len(train)} problems to learn from, {len(test)} held out; 0 questions are in both")
+    return train, test
+
+
+def _measured(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, say: Say) -> Stage:
+    """Greedy answers to the held-out problems from `weights`, served as any model is. Goes on where it was stopped."""
+    out = spec.output_dir / "eval" / name
+    prepared = prepare(benchmark, data_dir=spec.data_dir, splits=["test"]).splits[0]
+    settings = {"max_samples": spec.problems, "inference.tokens_to_generate": TOKENS, "inference.temperature": 0.0}
+    cut = msgspec.structs.replace(benchmark, defaults={**benchmark.defaults, **settings})
+    run = BenchmarkRun(name=LESSON, benchmark=cut, samples=0, split="test", input_file=prepared.path)
+    server = {"server.server_type": "llamacpp", "server.model": str(weights), "max_concurrent_requests": 16}
+    evaluation = evaluate(
+        EvaluationSpec(
+            runs=[run],
+            output_dir=out,
+            layers=[Layer("quickstart", server)],
+            hosting=Hosting(
+                spec=ServeSpec(model=str(weights), server_type="llamacpp"),
+                log=out / "eval-logs/server.log",
+                timeout=spec.timeout,
+            ),
+            log_dir=str(out / "eval-logs"),
+            resume_with="ns quickstart",
+        ),
+        say=lambda _: None,
+    )
+    if evaluation.exit_code:
+        raise NewskillsError(f"Measuring {name} did not end well: {evaluation.message}")
+    records = read_rows(out / RESULTS / LESSON / "output.jsonl")
+    scores = {row["id"]: float(row["outcome"] == "correct") for row in records if row["outcome"] != "unscored"}
+    stage = Stage(name, weights, scores)
+    say(f"{name}: {100 * stage.share:.1f} % of {len(scores)} held-out problems")
+    return stage
+
+
+def _converted(weights: Path, folder: Path, say: Say) -> Path:
+    """The served file as a folder that can be trained."""
+    from newskills.train.convert.from_gguf import gguf_to_hf
+
+    if not folder.is_dir():
+        say(f"converting {weights.name} to a Hugging Face folder")
+        gguf_to_hf(weights, folder)
+    return folder
+
+
+def _served(folder: Path) -> Path:
+    """The folder as a file for llama.cpp, beside it."""
+    from newskills.train.convert.to_gguf import hf_to_gguf
+
+    target = folder.with_suffix(".F16.gguf")
+    if not target.is_file():
+        hf_to_gguf(folder, target)
+    return target
+
+
+def _keep_examples(pairs: Sequence[tuple[Row, str]], path: Path) -> None:
+    if not path.is_file():
+        write_rows(path, ({"input": row["question"], "output": answer, "id": row["id"]} for row, answer in pairs))
+
+
+def _fine_tuned(skill: Skill, base: Path, pairs: Sequence[tuple[Row, str]], spec: LessonSpec) -> Path:
+    from newskills.train.loops.sft import sft
+
+    examples = [skill.example(row, answer) for row, answer in pairs]
+
+    def train(client: CpuTrainer, folder: TrainingFolder) -> bool:
+        return sft(client, examples, spec.sft, folder, told=spec.tell("SFT"))
+
+    return _trained("sft", base, spec.sft, spec, train)
+
+
+def _reinforced(
+    skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec, config: GrpoConfig, verdict: Verdicts
+) -> Path:
+    from newskills.train.loops.grpo import grpo
+
+    problems = [skill.problem(row) for row in rows]
+    reward = skill.reward(verdict, RewardConfig())
+
+    def train(client: CpuTrainer, folder: TrainingFolder) -> bool:
+        return grpo(
+            client,
+            problems,
+            config,
+            folder,
+            reward=reward,
+            decode=skill.tokenizer.decode,
+            stops=skill.stops,
+            told=spec.tell("GRPO"),
+        )
+
+    return _trained("grpo", base, config, spec, train)
+
+
+def _trained(
+    name: str,
+    base: Path,
+    config: Struct,
+    spec: LessonSpec,
+    train: Callable[[CpuTrainer, TrainingFolder], bool],
+) -> Path:
+    """Trains LoRA pairs on `base` and merges them: a folder like `base`."""
+    from newskills.train.convert.merge import merge_lora
+    from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
+
+    merged = spec.output_dir / "models" / name
+    if merged.is_dir():
+        return merged
+    folder = TrainingFolder(
+        spec.output_dir / "training" / name, {**msgspec.to_builtins(config), "model": str(base)}
+    )
+    try:
+        if not folder.finished:
+            train(CpuTrainer(base, CpuTrainerConfig()), folder)
+        if folder.last is None:
+            raise NewskillsError(f"The training {name} ended without a checkpoint.")
+        merge_lora(base, folder.path / folder.last.state_path, merged)
+    finally:
+        folder.close()
+    return merged
+
+
+def report(stages: Sequence[Stage], problems: int, spec: LessonSpec) -> str:
+    """The paired comparison as text; written to report.md as well."""
+    lines = ["| model | right | held-out problems | file |", "|---|---|---|---|"]
+    lines += [f"| {one.name} | {100 * one.share:.1f} % | {len(one.scores)} | {one.weights} |" for one in stages]
+    lines += ["", "| lift on the same problems | points (95 % interval) | p | |", "|---|---|---|---|"]
+    for before, after in pairwise(stages):
+        found = compared(after.scores, before.scores)
+        interval = f"{100 * found.difference:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
+        how = f"{found.method}, n = {found.n}"
+        lines.append(f"| {before.name} → {after.name} | {interval} | {found.p_value:.2g} | {how} |")
+    path = spec.output_dir / "report.md"
+    text = "\n".join(lines)
+    with atomic_write(path) as file:
+        file.write(
+            f"# {LESSON}: {problems} held-out problems, greedy, one server and data type\n\n{text}\n".encode()
+        )
+    return f"{text}\n\nreport    {path}\nrecords   {spec.output_dir}/eval/<model>/{RESULTS}/{LESSON}/output.jsonl"
+
+
+def compared(after: Mapping[str, float], before: Mapping[str, float]) -> Comparison:
+    """On the problems that both have a score for."""
+    common = sorted(set(after) & set(before))
+    return compare([[after[name]] for name in common], [[before[name]] for name in common])

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LoRA adapters into their base, and the average of checkpoints: folders in, a folder out."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.store import atomic_folder
+
+if TYPE_CHECKING:
+    import torch
+
+PREFIX = "base_model.model."
+
+
+class _Adapter(Struct, frozen=True):
+    """adapter_config.json of PEFT; the fields that change what a product means."""
+
+    r: int
+    lora_alpha: float
+    peft_type: str = "LORA"
+    use_rslora: bool = False
+    use_dora: bool = False
+    fan_in_fan_out: bool = False
+    rank_pattern: dict[str, int] = {}
+    alpha_pattern: dict[str, float] = {}
+    modules_to_save: list[str] | None = None
+
+    def scale(self, where: Path) -> float:
+        """alpha / r. Raises ConfigError for an adapter that is not a plain pair of matrices."""
+        odd = {
+            "use_dora": self.use_dora,
+            "fan_in_fan_out": self.fan_in_fan_out,
+            "rank_pattern": self.rank_pattern,
+            "alpha_pattern": self.alpha_pattern,
+            "modules_to_save": self.modules_to_save,
+            "peft_type": self.peft_type != "LORA",
+        }
+        if found := [name for name, value in odd.items() if value]:
+            raise ConfigError(f"{where} uses {', '.join(found)}, which is not merged.", hint="Merge it with PEFT.")
+        return float(self.lora_alpha / (self.r**0.5 if self.use_rslora else self.r))
+
+
+def merge_lora(base: Path, adapter: Path, target: Path) -> int:
+    """W + alpha / r · B A for every pair (in float32, stored as `base` stores it); returns how many pairs.
+
+    Raises DataError for a folder that lacks something or a pair that fits no tensor of `base`.
+    """
+    from safetensors.torch import load_file
+
+    try:
+        config = msgspec.json.decode((adapter / "adapter_config.json").read_bytes(), type=_Adapter)
+        pairs = load_file(adapter / "adapter_model.safetensors")
+    except (OSError, msgspec.DecodeError) as error:
+        raise DataError(f"{adapter} is no LoRA adapter: {error}.") from error
+    scale = config.scale(adapter)
+    modules = sorted({name.removeprefix(PREFIX).rpartition(".lora_")[0] for name in pairs})
+    left = set(modules)
+
+    def merged(name: str, tensor: torch.Tensor) -> torch.Tensor:
+        module = name.removesuffix(".weight")
+        if module not in left:
+            return tensor
+        left.discard(module)
+        a, b = (pairs[f"{PREFIX}{module}.lora_{side}.weight"].float() for side in "AB")
+        if (b.shape[0], a.shape[1]) != tuple(tensor.shape):
+            raise DataError(
+                f"The pair for {module} makes {b.shape[0]} × {a.shape[1]}; the model has {tensor.shape}."
+            )
+        return (tensor.float() + scale * (b @ a)).to(tensor.dtype)
+
+    with atomic_folder(target) as folder:
+        _rewrite(base, folder, merged)
+        if left:
+            raise DataError(f"{base} has no tensor for {', '.join(sorted(left)[:3])} of the adapter {adapter}.")
+    return len(modules)
+
+
+def average_checkpoints(folders: Sequence[Path], target: Path) -> None:
+    """The mean of the weights, tensor by tensor, in float64. Raises DataError where they are not alike."""
+    from safetensors.torch import load_file
+
+    if len(folders) < 2:
+        raise ConfigError("An average needs at least two checkpoints.")
+    files = [sorted(path.name for path in folder.glob("*.safetensors")) for folder in folders]
+    if any(names != files[0] or not names for names in files):
+        raise DataError(f"{', '.join(map(str, folders))} do not have the same *.safetensors.")
+
+    with atomic_folder(target) as new:
+        for name in files[0]:
+            sums: dict[str, torch.Tensor] = {}
+            for folder in folders:
+                tensors = load_file(folder / name)
+                _check_alike(tensors, sums, folder)
+                for key, value in tensors.items():
+                    sums[key] = sums[key] + value.double() if key in sums else value.double()
+            kinds = {key: value.dtype for key, value in tensors.items()}
+            _save({key: (value / len(folders)).to(kinds[key]) for key, value in sums.items()}, new / name)
+        _copy_others(folders[-1], new)
+
+
+def _check_alike(tensors: Mapping[str, torch.Tensor], sums: Mapping[str, torch.Tensor], folder: Path) -> None:
+    if sums and {key: value.shape for key, value in tensors.items()} != {k: v.shape for k, v in sums.items()}:
+        raise DataError(f"{folder} holds other tensors than the checkpoints before it.")
+
+
+def _rewrite(base: Path, target: Path, change: Callable[[str, torch.Tensor], torch.Tensor]) -> None:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    files = sorted(base.glob("*.safetensors"))
+    if not files:
+        raise DataError(f"{base} has no *.safetensors.")
+    for path in files:
+        try:
+            tensors = load_file(path)
+        except (SafetensorError, OSError) as error:
+            raise DataError(f"{path} cannot be read: {error}.") from error
+        _save({name: change(name, tensor) for name, tensor in tensors.items()}, target / path.name)
+    _copy_others(base, target)
+
+
+def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:
+    from safetensors.torch import save_file
+
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path, metadata={"format": "pt"})
+
+
+def _copy_others(source: Path, target: Path) -> None:
+    """Configuration and tokenizer; neither weights in other forms nor the state of an optimizer."""
+    for path in source.iterdir():
+        if path.suffix in (".json", ".jinja", ".txt", ".model") and path.is_file():
+            shutil.copyfile(path, target / path.name)

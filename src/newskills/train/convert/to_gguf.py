@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Hugging Face folder of a Llama model → one GGUF file that llama.cpp serves: matrices F16, vectors F32."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.store import atomic_write
+from newskills.train.convert.names import PRE_TOKENIZERS, SIZES, gguf_name, rotated_heads
+
+NORMAL, CONTROL = 1, 3
+"""`tokenizer.ggml.token_type`"""
+
+
+def hf_to_gguf(source: Path, target: Path) -> None:
+    """Writes `target`, whole or not at all.
+
+    Raises DataError for a folder that lacks a file, ConfigError for another architecture or tokenizer.
+    """
+    import gguf
+
+    config, tokenizer = _json(source / "config.json"), _json(source / "tokenizer.json")
+    if (kinds := config.get("architectures")) != ["LlamaForCausalLM"]:
+        raise ConfigError(
+            f"{source} holds a model of the architecture {kinds}; only LlamaForCausalLM is converted."
+        )
+    with atomic_write(target) as file:
+        writer = gguf.GGUFWriter(file.name, "llama")
+        try:
+            _add_metadata(gguf, writer, config, source)
+            _add_tokenizer(writer, config, tokenizer)
+            template = source / "chat_template.jinja"
+            if template.is_file():
+                writer.add_chat_template(template.read_text(encoding="utf-8"))
+            _write_tensors(writer, source, config)
+        finally:
+            writer.close()
+
+
+def _add_metadata(gguf: Any, writer: Any, config: dict[str, Any], source: Path) -> None:
+    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    if rope.get("rope_type", "default") != "default":
+        raise ConfigError(
+            f"{source} stretches rotary positions ({rope['rope_type']}); such models are not converted."
+        )
+    config = {"rope_theta": 10000.0, **rope, "num_key_value_heads": config["num_attention_heads"], **config}
+    writer.add_name(source.name)
+    writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
+    for theirs, ours in SIZES.items():
+        kind = gguf.GGUFValueType.FLOAT32 if ours in ("rms_norm_eps", "rope_theta") else gguf.GGUFValueType.UINT32
+        writer.add_key_value(f"llama.{theirs}", config[ours], kind)
+    head = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+    writer.add_rope_dimension_count(head)
+    writer.add_key_length(head)
+    writer.add_value_length(head)
+
+
+def _add_tokenizer(writer: Any, config: dict[str, Any], tokenizer: dict[str, Any]) -> None:
+    model, cuts = tokenizer["model"], tokenizer["pre_tokenizer"]
+    names = [name for name, known in PRE_TOKENIZERS.items() if _alike(known, cuts)]
+    if model.get("type") != "BPE" or not names:
+        raise ConfigError(
+            "The tokenizer cuts text in a way that llama.cpp has no name for here.",
+            hint=f"Known: {', '.join(PRE_TOKENIZERS)}.",
+        )
+    special = {token["id"]: token["content"] for token in tokenizer["added_tokens"]}
+    vocabulary = {index: token for token, index in model["vocab"].items()} | special
+    tokens = [vocabulary.get(index, f"[PAD{index}]") for index in range(config["vocab_size"])]
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(names[0])
+    writer.add_token_list(tokens)
+    writer.add_token_types([CONTROL if index in special else NORMAL for index in range(len(tokens))])
+    writer.add_token_merges([merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]])
+    writer.add_add_bos_token(False)
+    writer.add_add_space_prefix(False)
+    for key, add in (
+        ("bos_token_id", writer.add_bos_token_id),
+        ("eos_token_id", writer.add_eos_token_id),
+        ("pad_token_id", writer.add_pad_token_id),
+    ):
+        value = config.get(key)
+        if isinstance(value, list):
+            value = value[0]
+        if value is not None:
+            add(value)
+
+
+def _alike(known: Any, found: Any) -> bool:
+    """Whether `found` says all that `known` says."""
+    if isinstance(known, dict) and isinstance(found, dict):
+        return all(key in found and _alike(value, found[key]) for key, value in known.items())
+    if isinstance(known, list) and isinstance(found, list):
+        return len(known) == len(found) and all(_alike(a, b) for a, b in zip(known, found, strict=True))
+    return bool(known == found)
+
+
+def _write_tensors(writer: Any, source: Path, config: dict[str, Any]) -> None:
+    import numpy as np
+    from safetensors import SafetensorError, safe_open
+
+    files = sorted(source.glob("*.safetensors"))
+    if not files:
+        raise DataError(f"{source} has no *.safetensors.")
+    places: dict[str, Path] = {}
+    shapes: dict[str, list[int]] = {}
+    try:
+        for path in files:
+            with safe_open(path, "pt") as file:
+                for name in file.keys():  # noqa: SIM118 - not a dict
+                    places[name], shapes[name] = path, file.get_slice(name).get_shape()
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{source} cannot be read: {error}.") from error
+    if config.get("tie_word_embeddings"):
+        places.pop("lm_head.weight", None)
+    for name in places:
+        kind = np.dtype(np.float32 if len(shapes[name]) == 1 else np.float16)
+        writer.add_tensor_info(gguf_name(name), shapes[name], kind, int(np.prod(shapes[name])) * kind.itemsize)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    for name, path in places.items():
+        with safe_open(path, "pt") as file:
+            array = file.get_tensor(name).float().numpy()
+        if (heads := rotated_heads(name, config)) is not None:
+            array = array.reshape(heads, 2, -1, array.shape[1]).swapaxes(1, 2).reshape(array.shape)
+        writer.write_tensor_data(np.ascontiguousarray(array, np.float32 if array.ndim == 1 else np.float16))
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error

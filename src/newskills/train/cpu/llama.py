@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Llama (https://arxiv.org/abs/2302.13971) whose projections carry LoRA pairs (https://arxiv.org/abs/2106.09685).
+
+Written for a CPU: sequences of different lengths are one row of tokens for every matrix product and padded only
+for attention, and the output head sees only the positions that are asked for. Dimension suffixes: `_N` tokens of
+the whole batch, `_B` sequences, `_T` positions, `_D` the model's width, `_V` the vocabulary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from msgspec import Struct
+from torch import Tensor
+
+from newskills.base.errors import DataError
+from newskills.train.cpu.layout import Layout, Ragged, attention
+from newskills.train.cpu.weights import Shape
+
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+class LoraConfig(Struct, frozen=True, kw_only=True):
+    """rank of the pairs; alpha: their product counts alpha / rank times; seed of the first values."""
+
+    rank: int = 16
+    alpha: float = 32.0
+    seed: int = 0
+
+
+class LoraLinear:
+    """x Wᵀ + (alpha / rank) x Aᵀ Bᵀ. W [out, in] is frozen; A [rank, in] and B [out, rank] are float32."""
+
+    def __init__(self, weight: Tensor, lora: LoraConfig, generator: torch.Generator) -> None:
+        out, inside = weight.shape
+        self.weight = weight
+        bound = 1 / math.sqrt(inside)  # Kaiming-uniform with a = √5, as PEFT begins
+        first = torch.empty(lora.rank, inside).uniform_(-bound, bound, generator=generator)
+        self.lora_A = first.requires_grad_()
+        self.lora_B = torch.zeros(out, lora.rank, requires_grad=True)
+        self.scale = lora.alpha / lora.rank
+
+    def __call__(self, x: Tensor) -> Tensor:
+        inner = F.linear(x, self.lora_A.to(x.dtype))
+        return torch.addmm(F.linear(x, self.weight), inner, self.lora_B.to(x.dtype).T, alpha=self.scale)
+
+
+class Cache:
+    """Keys and values of sequences that are being continued.
+
+    The first `width` places hold the prompts, filled on the right with nothing; what is sampled follows, one place
+    a step, for all sequences at once. `seen` [B, places] says which places count.
+    """
+
+    def __init__(self, shape: Shape, lengths: Tensor, more: int, dtype: torch.dtype) -> None:
+        self.lengths, self.width = lengths, int(lengths.max())
+        places = self.width + more
+        size = (shape.num_hidden_layers, len(lengths), shape.kv_heads, places, shape.head)
+        self.keys, self.values = torch.zeros(size, dtype=dtype), torch.zeros(size, dtype=dtype)
+        self.seen = torch.zeros(len(lengths), places, dtype=torch.bool)
+        self.seen[:, : self.width] = torch.arange(self.width) < lengths[:, None]
+        self.step = 0
+
+    def fill(self, layer: int, keys: Tensor, values: Tensor, copies: int) -> None:
+        """Keys and values of the prompts [P, H, T, K], each for `copies` sequences in a row."""
+        self.keys[layer, :, :, : self.width] = keys.repeat_interleave(copies, 0)
+        self.values[layer, :, :, : self.width] = values.repeat_interleave(copies, 0)
+
+    def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """One more place [B, H, 1, K] → everything until now."""
+        place = self.width + self.step
+        self.keys[layer, :, :, place] = keys[:, :, 0]
+        self.values[layer, :, :, place] = values[:, :, 0]
+        return self.keys[layer, :, :, : place + 1], self.values[layer, :, :, : place + 1]
+
+    def keep(self, rows: Tensor) -> None:
+        """Drops all other sequences."""
+        self.keys, self.values = self.keys[:, rows], self.values[:, rows]
+        self.seen, self.lengths = self.seen[rows], self.lengths[rows]
+
+
+class Block:
+    """Attention and feed-forward with their norms."""
+
+    def __init__(self, shape: Shape, tensors: dict[str, Tensor], lora: LoraConfig, seed: torch.Generator) -> None:
+        self.shape = shape
+        self.norms = tensors["input_layernorm.weight"], tensors["post_attention_layernorm.weight"]
+        self.linear = {
+            name: LoraLinear(tensors[f"{part_of(name)}.{name}.weight"], lora, seed) for name in PROJECTIONS
+        }
+
+    def heads(self, x: Tensor, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """[N, D] → queries, keys, values [N, heads, K], rotated."""
+        normed = rms_norm(x, self.norms[0], self.shape.rms_norm_eps)
+        q, k, v = (self.linear[f"{name}_proj"](normed).unflatten(1, (-1, self.shape.head)) for name in "qkv")
+        return rotate(q, rotation), rotate(k, rotation), v
+
+    def finish(self, x: Tensor, attended: Tensor) -> Tensor:
+        """The rest of the block after attention."""
+        x = x + self.linear["o_proj"](attended)
+        normed = rms_norm(x, self.norms[1], self.shape.rms_norm_eps)
+        gated = F.silu(self.linear["gate_proj"](normed)) * self.linear["up_proj"](normed)
+        return x + self.linear["down_proj"](gated)
+
+
+class Llama:
+    """The model. Only the LoRA pairs can be trained."""
+
+    def __init__(self, shape: Shape, tensors: Mapping[str, Tensor], lora: LoraConfig, dtype: torch.dtype) -> None:
+        """Raises DataError where a tensor is missing."""
+        self.shape, self.lora = shape, lora
+        generator = torch.Generator().manual_seed(lora.seed)
+        try:
+            blocks = [
+                Block(shape, _below(tensors, f"model.layers.{index}.", dtype), lora, generator)
+                for index in range(shape.num_hidden_layers)
+            ]
+            embedding, norm = tensors["model.embed_tokens.weight"].to(dtype), tensors["model.norm.weight"]
+            head = embedding if shape.tie_word_embeddings else tensors["lm_head.weight"].to(dtype)
+        except KeyError as error:
+            raise DataError(f"The weights lack the tensor {error}.") from error
+        self.blocks = blocks
+        self.embedding, self.norm, self.head = embedding, norm.to(dtype), head
+        half = torch.arange(0, shape.head, 2, dtype=torch.float64) / shape.head
+        self.frequencies = (1.0 / shape.theta**half).float()
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.embedding.dtype
+
+    def parameters(self) -> dict[str, Tensor]:
+        """The LoRA matrices by the names that PEFT gives them."""
+        return {
+            f"base_model.model.model.layers.{index}.{part_of(name)}.{name}.lora_{side}.weight": value
+            for index, block in enumerate(self.blocks)
+            for name, linear in block.linear.items()
+            for side, value in (("A", linear.lora_A), ("B", linear.lora_B))
+        }
+
+    def __call__(self, layout: Layout) -> Tensor:
+        """Whole sequences → hidden states [N, D] before the output head."""
+        x, rotation = F.embedding(layout.ids, self.embedding), self.rotation(layout.positions)
+        for block in self.blocks:
+            x = block.finish(x, layout.attend(*block.heads(x, rotation)))
+        return rms_norm(x, self.norm, self.shape.rms_norm_eps)
+
+    def prefill(self, prompts: Sequence[Sequence[int]], copies: int, more: int) -> tuple[Tensor, Cache]:
+        """Reads each prompt once → the logits [P · copies, V] after it, and the cache to go on with."""
+        layout, ragged = Layout(prompts), Ragged([len(prompt) for prompt in prompts])
+        cache = Cache(self.shape, ragged.counts.repeat_interleave(copies), more, self.dtype)
+        x, rotation = F.embedding(layout.ids, self.embedding), self.rotation(layout.positions)
+        for index, block in enumerate(self.blocks):
+            q, k, v = block.heads(x, rotation)
+            cache.fill(index, ragged.pad(k[layout.where]), ragged.pad(v[layout.where]), copies)
+            x = block.finish(x, layout.attend(q, k, v))
+        last = x[layout.where[torch.cumsum(ragged.counts, 0) - 1]]
+        last = rms_norm(last, self.norm, self.shape.rms_norm_eps)
+        return F.linear(last, self.head).repeat_interleave(copies, 0), cache
+
+    def step(self, ids_B: Tensor, cache: Cache) -> Tensor:  # noqa: N803
+        """One more token of each sequence → logits [B, V]."""
+        cache.seen[:, cache.width + cache.step] = True
+        x, rotation = F.embedding(ids_B, self.embedding), self.rotation(cache.lengths + cache.step)
+        seen = cache.seen[:, None, None, : cache.width + cache.step + 1]
+        for index, block in enumerate(self.blocks):
+            q, k, v = block.heads(x, rotation)
+            keys, values = cache.extend(index, k.unsqueeze(2), v.unsqueeze(2))
+            x = block.finish(x, attention(q.unsqueeze(2), keys, values, seen).flatten(1))
+        cache.step += 1
+        return F.linear(rms_norm(x, self.norm, self.shape.rms_norm_eps), self.head)
+
+    def rotation(self, steps_N: Tensor) -> tuple[Tensor, Tensor]:  # noqa: N803
+        """Cosines and sines [N, 1, K] of rotary positions (https://arxiv.org/abs/2104.09864)."""
+        angles = (steps_N[:, None] * self.frequencies).repeat(1, 2).unsqueeze(1)
+        return angles.cos().to(self.dtype), angles.sin().to(self.dtype)
+
+
+def part_of(projection: str) -> str:
+    """The part of a block that holds a projection, as checkpoints name it."""
+    return "self_attn" if projection[0] in "qkvo" else "mlp"
+
+
+def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """https://arxiv.org/abs/1910.07467, computed in float32 as transformers does."""
+    wide = x.float()
+    return weight * (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)).to(x.dtype)
+
+
+def rotate(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
+    cos, sin = rotation
+    left, right = x.chunk(2, -1)
+    return x * cos + torch.cat((-right, left), -1) * sin
+
+
+def _below(tensors: Mapping[str, Tensor], prefix: str, dtype: torch.dtype) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): value.to(dtype) for name, value in tensors.items() if name.startswith(prefix)
+    }

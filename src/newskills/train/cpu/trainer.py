@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs of `newskills.train.verbs` on a small model in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from msgspec import Struct
+from torch import Tensor
+
+from newskills.base.errors import ConfigError, DataError, TrainingError
+from newskills.base.store import atomic_folder, write_json
+from newskills.train.cpu.layout import Layout, common_length
+from newskills.train.cpu.llama import PROJECTIONS, Llama, LoraConfig
+from newskills.train.cpu.losses import loss_of, target_logprobs
+from newskills.train.cpu.sampler import sample
+from newskills.train.cpu.weights import read_shape, read_tensors
+from newskills.train.verbs import AdamParams, Datum, LossConfig, LossName, LossOutput, Sampled, SamplingParams
+
+MICRO_TOKENS = 2048
+"""Tokens of one forward and backward pass; more are done one part after the other."""
+
+FIELDS: dict[LossName, tuple[str, ...]] = {
+    "cross_entropy": ("weights",),
+    "importance_sampling": ("logprobs", "advantages"),
+    "ppo": ("logprobs", "advantages"),
+}
+ADAPTER, OPTIMIZER, STATE = "adapter_model.safetensors", "optimizer.safetensors", "state.json"
+MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+class CpuTrainerConfig(Struct, frozen=True, kw_only=True):
+    """dtype of the frozen weights: auto takes bfloat16 where this CPU multiplies it in hardware. threads 0 = all."""
+
+    lora: LoraConfig = LoraConfig()
+    dtype: str = "auto"
+    threads: int = 0
+
+
+class _State(Struct, frozen=True):
+    """What a saved state says of itself."""
+
+    base: str
+    lora: LoraConfig
+    dtype: str
+    steps: int
+
+
+class CpuTrainer:
+    """LoRA on a Llama from a Hugging Face folder. One at a time in a process: torch's thread count is global."""
+
+    def __init__(self, model: Path, config: CpuTrainerConfig) -> None:
+        """Raises DataError, ConfigError."""
+        torch.set_num_threads(config.threads or torch.get_num_threads())
+        self.base, self.config = model, config
+        self.dtype = _dtype(config.dtype)
+        self.model = Llama(read_shape(model), read_tensors(model), config.lora, self.dtype)
+        self.named = self.model.parameters()
+        self.optimizer = torch.optim.AdamW(list(self.named.values()), foreach=True)
+        self.steps = 0
+
+    def forward_backward(
+        self, data: Sequence[Datum], loss: LossName, config: LossConfig | None = None
+    ) -> LossOutput:
+        total, logprobs = 0.0, []
+        for part in self._parts(data):
+            value, found = self._pass(part, loss, config or LossConfig())
+            if not torch.isfinite(value):
+                self.optimizer.zero_grad()
+                raise TrainingError(
+                    f"The loss of step {self.steps + 1} is {value.item()}; training stopped.",
+                    hint="The last checkpoint is good. Lower the learning rate, or look at the data.",
+                )
+            value.backward()
+            total += value.item()
+            logprobs += found
+        return LossOutput(loss=total, logprobs=logprobs)
+
+    def optim_step(self, adam: AdamParams) -> dict[str, float]:
+        for group in self.optimizer.param_groups:
+            group["lr"], group["betas"] = adam.learning_rate, (adam.beta1, adam.beta2)
+            group["eps"], group["weight_decay"] = adam.eps, adam.weight_decay
+        limit = adam.grad_clip_norm or torch.inf
+        norm = torch.nn.utils.clip_grad_norm_(list(self.named.values()), limit)
+        if not torch.isfinite(norm):
+            self.optimizer.zero_grad()
+            raise TrainingError(
+                f"The gradient of step {self.steps + 1} is {norm.item()}; training stopped.",
+                hint="The last checkpoint is good. Lower the learning rate, or look at the data.",
+            )
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.steps += 1
+        return {"grad_norm": norm.item()}
+
+    def sample(
+        self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
+    ) -> list[list[Sampled]]:
+        longest = max(map(len, prompts)) + params.max_tokens
+        if longest > (context := self.model.shape.max_position_embeddings):
+            raise ConfigError(
+                f"A prompt with {params.max_tokens} new tokens is {longest} tokens long; the model's context has "
+                f"{context}.",
+                hint="Lower max_tokens or leave long prompts out.",
+            )
+        return sample(self.model, prompts, num_samples, params)
+
+    def save_state(self, folder: Path) -> None:
+        from safetensors.torch import save_file
+
+        moments = {
+            f"{name}.{moment}": self.optimizer.state[value][moment]
+            for name, value in self.named.items()
+            for moment in MOMENTS
+            if value in self.optimizer.state
+        }
+        with atomic_folder(folder) as new:
+            self._write_adapter(new)
+            save_file(moments, new / OPTIMIZER)
+            state = _State(str(self.base), self.config.lora, str(self.dtype), self.steps)
+            write_json(new / STATE, state)
+
+    def save_adapter(self, folder: Path) -> None:
+        """The LoRA pairs alone, in PEFT's form: what `ns merge_lora` and any server takes."""
+        with atomic_folder(folder) as new:
+            self._write_adapter(new)
+
+    def load_state(self, folder: Path) -> None:
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        try:
+            state = msgspec.json.decode((folder / STATE).read_bytes(), type=_State)
+            adapter, moments = load_file(folder / ADAPTER), load_file(folder / OPTIMIZER)
+        except (OSError, msgspec.DecodeError, SafetensorError) as error:
+            raise DataError(f"{folder} is no state of the cpu trainer: {error}.") from error
+        mine = _State(str(self.base), self.config.lora, str(self.dtype), state.steps)
+        if state != mine:
+            raise DataError(
+                f"{folder} belongs to another run: it is of {state.base} with {state.lora}, {state.dtype}; this one "
+                f"is {mine.base} with {mine.lora}, {mine.dtype}.",
+                hint="Use the same model and LoRA settings, or another output folder.",
+            )
+        with torch.no_grad():
+            for name, value in self.named.items():
+                value.copy_(adapter[name])
+                if state.steps:
+                    self.optimizer.state[value] = {
+                        "step": torch.tensor(float(state.steps)),
+                        **{moment: moments[f"{name}.{moment}"] for moment in MOMENTS},
+                    }
+        self.steps = state.steps
+
+    def _write_adapter(self, folder: Path) -> None:
+        from safetensors.torch import save_file
+
+        tensors = {name: value.detach().contiguous() for name, value in self.named.items()}
+        save_file(tensors, folder / ADAPTER, metadata={"format": "pt"})
+        lora = self.config.lora
+        write_json(
+            folder / "adapter_config.json",
+            {
+                "peft_type": "LORA",
+                "task_type": "CAUSAL_LM",
+                "base_model_name_or_path": str(self.base),
+                "r": lora.rank,
+                "lora_alpha": lora.alpha,
+                "lora_dropout": 0.0,
+                "bias": "none",
+                "fan_in_fan_out": False,
+                "target_modules": sorted(PROJECTIONS),
+            },
+        )
+
+    def _parts(self, data: Sequence[Datum]) -> Iterator[list[Datum]]:
+        part: list[Datum] = []
+        size = 0
+        context = self.model.shape.max_position_embeddings
+        for datum in data:
+            if len(datum.tokens) > context:
+                raise DataError(
+                    f"A sequence of {len(datum.tokens) + 1} tokens does not fit into the model's context of {context}.",
+                    hint="Leave such rows out: ns prepare_training_data ++filters.remove_len_outlier_solutions=true.",
+                )
+            more = len(datum.tokens) - (common_length(part[-1].tokens, datum.tokens) if part else 0)
+            if part and size + more > MICRO_TOKENS:
+                yield part
+                part, size, more = [], 0, len(datum.tokens)
+            part.append(datum)
+            size += more
+        if part:
+            yield part
+
+    def _pass(self, part: Sequence[Datum], loss: LossName, config: LossConfig) -> tuple[Tensor, list[list[float]]]:
+        """The loss of some data, and the log-probabilities of all targets that can count; 0.0 for the others."""
+        lengths = [len(datum.tokens) for datum in part]
+        joined = {
+            field: torch.tensor([value for datum in part for value in _field(datum, field, loss)])
+            for field in FIELDS[loss]
+        }
+        counts = torch.stack([joined[field] != 0 for field in FIELDS[loss]]).any(0).nonzero().squeeze(1)
+        if not len(counts):
+            raise DataError(f"The loss {loss} has nothing to learn from: every token counts zero.")
+        targets = torch.tensor([token for datum in part for token in datum.targets])
+        layout = Layout([datum.tokens for datum in part])
+        hidden = self.model(layout)[layout.where[counts]]
+        logprobs = target_logprobs(hidden, self.model.head, targets[counts])
+        value = loss_of(loss, logprobs, {field: joined[field][counts] for field in joined}, config)
+        every = torch.zeros(len(targets)).index_put((counts,), logprobs.detach())
+        return value, [piece.tolist() for piece in every.split(lengths)]
+
+
+def _field(datum: Datum, field: str, loss: str) -> Sequence[float]:
+    values: Any = getattr(datum, field)
+    if values is None or len(values) != len(datum.tokens) or len(datum.targets) != len(datum.tokens):
+        raise DataError(f"The loss {loss} needs as many {field} and targets as tokens in every datum.")
+    found: Sequence[float] = values
+    return found
+
+
+def _dtype(name: str) -> torch.dtype:
+    if name != "auto":
+        kinds = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+        if name not in kinds:
+            raise ConfigError(f"The cpu trainer has no dtype {name}.", hint=f"Use auto, {', '.join(kinds)}.")
+        return kinds[name]
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return torch.float32
+    return torch.bfloat16 if "avx512_bf16" in flags or "amx_bf16" in flags else torch.float32

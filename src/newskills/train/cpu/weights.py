@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Hugging Face model folder (config.json, *.safetensors) of the Llama family → its shape and tensors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    import torch
+
+ARCHITECTURES = ("LlamaForCausalLM",)
+
+
+class Shape(Struct, frozen=True, kw_only=True):
+    """Sizes of a Llama model, as its config.json names them (https://huggingface.co/docs/transformers/model_doc/llama)."""
+
+    num_hidden_layers: int
+    hidden_size: int
+    intermediate_size: int
+    num_attention_heads: int
+    vocab_size: int
+    num_key_value_heads: int | None = None
+    head_dim: int | None = None
+    max_position_embeddings: int = 2048
+    rms_norm_eps: float = 1e-6
+    rope_theta: float | None = None
+    rope_scaling: dict[str, Any] | None = None
+    rope_parameters: dict[str, Any] | None = None
+    tie_word_embeddings: bool = False
+    architectures: tuple[str, ...] = ARCHITECTURES
+    hidden_act: str = "silu"
+    attention_bias: bool = False
+    mlp_bias: bool = False
+
+    @property
+    def kv_heads(self) -> int:
+        return self.num_key_value_heads or self.num_attention_heads
+
+    @property
+    def head(self) -> int:
+        """Width of one head."""
+        return self.head_dim or self.hidden_size // self.num_attention_heads
+
+    @property
+    def theta(self) -> float:
+        """Base of the rotary frequencies; transformers 5 keeps it in `rope_parameters`."""
+        return float((self.rope_parameters or {}).get("rope_theta") or self.rope_theta or 10000.0)
+
+    def fits(self, where: Path) -> None:
+        """Raises ConfigError for a model that this trainer would compute wrongly."""
+        kind = (self.rope_parameters or self.rope_scaling or {}).get("rope_type", "default")
+        wrong = [
+            (self.architectures[0] not in ARCHITECTURES, f"its architecture is {self.architectures[0]}"),
+            (kind != "default", f"its rotary positions are of the type {kind}"),
+            (self.hidden_act != "silu", f"its activation is {self.hidden_act}"),
+            (self.attention_bias or self.mlp_bias, "its projections have biases"),
+        ]
+        if reasons := [reason for found, reason in wrong if found]:
+            raise ConfigError(
+                f"The cpu trainer cannot train {where}: {', '.join(reasons)}.",
+                hint=f"It knows {', '.join(ARCHITECTURES)}; use --backend=trl for others.",
+            )
+
+
+def read_shape(folder: Path) -> Shape:
+    """Raises DataError for a folder without a readable config.json, ConfigError for a model of another family."""
+    path = folder / "config.json"
+    try:
+        shape = msgspec.json.decode(path.read_bytes(), type=Shape)
+    except FileNotFoundError as error:
+        raise DataError(
+            f"{folder} is no model folder: it has no config.json.",
+            hint="ns convert --convert_from=gguf --convert_to=hf makes one of a .gguf file.",
+        ) from error
+    except msgspec.DecodeError as error:
+        raise DataError(f"{path} does not describe a Llama model: {error}.") from error
+    shape.fits(folder)
+    return shape
+
+
+def read_tensors(folder: Path) -> dict[str, torch.Tensor]:
+    """All tensors of the folder, by name, as stored. Raises DataError for a file that is cut off or missing."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise DataError(f"{folder} has no *.safetensors.", hint="Pickled weights (.bin, .pt) are not read.")
+    tensors: dict[str, torch.Tensor] = {}
+    for file in files:
+        try:
+            tensors |= load_file(file)
+        except (SafetensorError, OSError) as error:
+            raise DataError(f"{file} cannot be read: {error}.") from error
+    return tensors

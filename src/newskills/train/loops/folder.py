@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of a training run: settings, metrics, samples, checkpoints; what a killed run goes on from."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Row
+from newskills.base.store import AppendLog, read_rows, write_json, write_rows
+from newskills.train.verbs import TrainingClient
+
+METRICS, SAMPLES, CHECKPOINTS, SETTINGS = "metrics.jsonl", "samples.jsonl", "checkpoints.jsonl", "settings.json"
+
+
+class Checkpoint(Struct, frozen=True, kw_only=True):
+    """A line of checkpoints.jsonl. `state_path` is a folder beside it, or what the service calls it."""
+
+    name: str
+    step: int
+    state_path: str
+    final: bool = False
+
+
+class TrainingFolder:
+    """One run. Everything a step writes is kept only up to the checkpoint from which a run goes on, so that the files
+    of a run that was killed are those of one that was not.
+    """
+
+    def __init__(self, path: Path, settings: Row) -> None:
+        """Raises ConfigError where the folder belongs to a run with other settings, StorageError."""
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+        settings = msgspec.to_builtins(settings)
+        self._claim(settings)
+        self.checkpoints = [
+            msgspec.convert(row, Checkpoint)
+            for row in (read_rows(path / CHECKPOINTS) if (path / CHECKPOINTS).is_file() else ())
+        ]
+        for name in (METRICS, SAMPLES):
+            self._forget(name, self.last.step if self.last else 0)
+        self._logs = {name: AppendLog(path / name) for name in (METRICS, SAMPLES, CHECKPOINTS)}
+
+    @property
+    def last(self) -> Checkpoint | None:
+        return self.checkpoints[-1] if self.checkpoints else None
+
+    @property
+    def finished(self) -> bool:
+        return self.last is not None and self.last.final
+
+    def resume(self, client: TrainingClient) -> int:
+        """Loads the last checkpoint into `client`; returns how many steps are done."""
+        if self.last is None:
+            return 0
+        client.load_state(self.path / self.last.state_path)
+        return self.last.step
+
+    def metrics(self, row: Row) -> None:
+        self._logs[METRICS].append(row)
+
+    def samples(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self._logs[SAMPLES].append(row)
+
+    def save(self, client: TrainingClient, step: int, *, final: bool = False) -> Checkpoint:
+        """A checkpoint counts once its line is on disk. The one saved at this step already is only marked final."""
+        name = f"checkpoint-{step:06d}"
+        if self.last is None or self.last.step != step:
+            shutil.rmtree(self.path / name, ignore_errors=True)  # of a run killed before it wrote the line
+            client.save_state(self.path / name)
+        for log in (METRICS, SAMPLES):
+            self._logs[log].sync()
+        checkpoint = Checkpoint(name=name, step=step, state_path=name, final=final)
+        self._logs[CHECKPOINTS].append(msgspec.to_builtins(checkpoint))
+        self._logs[CHECKPOINTS].sync()
+        self.checkpoints.append(checkpoint)
+        return checkpoint
+
+    def close(self) -> None:
+        for log in self._logs.values():
+            log.close()
+
+    def _claim(self, settings: Row) -> None:
+        path = self.path / SETTINGS
+        if not path.is_file():
+            write_json(path, settings)
+            return
+        try:
+            earlier = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise DataError(f"{path} cannot be read: {error}.") from error
+        changed = [name for name in {**earlier, **settings} if earlier.get(name) != settings.get(name)]
+        if changed:
+            raise ConfigError(
+                f"{self.path} holds a run with other settings: {', '.join(sorted(changed))}.",
+                hint="Use the same settings to go on with it, or another output folder.",
+            )
+
+    def _forget(self, name: str, step: int) -> None:
+        """Lines of steps that will be done again."""
+        path = self.path / name
+        if path.is_file():
+            rows = list(read_rows(path))
+            kept = [row for row in rows if row["step"] <= step]
+            if len(kept) < len(rows):
+                write_rows(path, kept)

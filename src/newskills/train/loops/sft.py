@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Supervised fine-tuning: the loss is the mean over the completion tokens of a batch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from newskills.base.errors import DataError
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.schedule import Schedule, batch_at, rate_at
+from newskills.train.verbs import AdamParams, Datum, TrainingClient
+
+
+class SftConfig(Struct, frozen=True, kw_only=True):
+    """steps of batch_size sequences; save_every steps a checkpoint (0 = only at the end)."""
+
+    steps: int
+    batch_size: int = 16
+    learning_rate: float = 2e-4
+    schedule: Schedule = "linear"
+    warmup_steps: int = 0
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0
+    save_every: int = 20
+    seed: int = 0
+
+
+class Progress(Struct, frozen=True):
+    """After a step: how many are done, of how many, and the metrics of this one."""
+
+    done: int
+    steps: int
+    metrics: dict[str, float]
+
+
+Told = Callable[[Progress], None]
+
+
+def example(prompt: Sequence[int], completion: Sequence[int]) -> Datum:
+    """Only the completion's tokens count (each 1)."""
+    tokens = [*prompt, *completion]
+    weights = [0.0] * (len(prompt) - 1) + [1.0] * len(completion)
+    return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights)
+
+
+def sft(
+    client: TrainingClient,
+    examples: Sequence[Datum],
+    config: SftConfig,
+    folder: TrainingFolder,
+    *,
+    told: Told = lambda _: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Goes on from the last checkpoint of `folder`; returns whether all steps are done.
+
+    `stop` is asked after every step; where it says so, a checkpoint is written and the rest is left for later.
+    Raises DataError without examples, TrainingError where the loss is no number (the last checkpoint stays).
+    """
+    if not examples:
+        raise DataError("There is nothing to train on.", hint="Look at the filters of the training data.")
+    if folder.finished:
+        return True
+    for step in range(folder.resume(client), config.steps):
+        begun = time.monotonic()
+        batch = batch_at(examples, step, config.batch_size, config.seed)
+        count = sum(weight for datum in batch for weight in datum.weights or ())
+        output = client.forward_backward([_scaled(datum, 1 / count) for datum in batch], "cross_entropy")
+        rate = rate_at(step, config.steps, config.learning_rate, config.schedule, config.warmup_steps)
+        changed = client.optim_step(
+            AdamParams(
+                learning_rate=rate,
+                beta2=0.999,
+                weight_decay=config.weight_decay,
+                grad_clip_norm=config.max_grad_norm,
+            )
+        )
+        metrics = {"loss": output.loss, "learning_rate": rate, "tokens": count, **changed}
+        folder.metrics({"step": step + 1, **metrics, "seconds": round(time.monotonic() - begun, 3)})
+        told(Progress(step + 1, config.steps, metrics))
+        last = step + 1 == config.steps
+        stopped = not last and stop()
+        if last or stopped or (config.save_every and (step + 1) % config.save_every == 0):
+            folder.save(client, step + 1, final=last)
+        if stopped:
+            return False
+    return True
+
+
+def _scaled(datum: Datum, factor: float) -> Datum:
+    return Datum(
+        tokens=datum.tokens, targets=datum.targets, weights=[weight * factor for weight in datum.weights or ()]
+    )

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a training loop asks of whoever holds the weights: a trainer in this process, a Tinker service, another one.
+
+The verbs, losses and their signs are those of the Tinker API (https://tinker-docs.thinkingmachines.ai): all losses
+are sums over tokens, so a loop that wants a mean divides its weights or advantages. Sequences are token ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+LossName = Literal["cross_entropy", "importance_sampling", "ppo"]
+LOSSES: tuple[LossName, ...] = ("cross_entropy", "importance_sampling", "ppo")
+
+
+class Datum(Struct, frozen=True, kw_only=True):
+    """One sequence to learn from. All lists are as long as `tokens`; entry i belongs to predicting target i.
+
+    tokens      the input, x[:-1]
+    targets     x[1:]
+    weights     cross_entropy: how much each target counts; 0 on a prompt
+    logprobs    importance_sampling, ppo: log-probabilities under which the targets were sampled
+    advantages  importance_sampling, ppo: 0 on a prompt
+    """
+
+    tokens: Sequence[int]
+    targets: Sequence[int]
+    weights: Sequence[float] | None = None
+    logprobs: Sequence[float] | None = None
+    advantages: Sequence[float] | None = None
+
+
+class LossConfig(Struct, frozen=True, kw_only=True):
+    """ppo: bounds of the ratio (https://arxiv.org/abs/1707.06347), as Tinker's `loss_fn_config` names them."""
+
+    clip_low_threshold: float = 0.8
+    clip_high_threshold: float = 1.2
+
+
+class AdamParams(Struct, frozen=True, kw_only=True):
+    """https://arxiv.org/abs/1711.05101. `grad_clip_norm` 0 = no clipping."""
+
+    learning_rate: float
+    beta1: float = 0.9
+    beta2: float = 0.95
+    eps: float = 1e-8
+    weight_decay: float = 0.0
+    grad_clip_norm: float = 0.0
+
+
+class SamplingParams(Struct, frozen=True, kw_only=True):
+    """`stop`: token ids that end a sequence (and stay in it). temperature 0 = the likeliest token; top_k -1 = all."""
+
+    max_tokens: int
+    stop: Sequence[int] = ()
+    temperature: float = 1.0
+    top_k: int = -1
+    top_p: float = 1.0
+    seed: int = 0
+
+
+class Sampled(Struct, frozen=True, kw_only=True):
+    """`logprobs` [tokens] are the model's own, before temperature, top_k and top_p."""
+
+    tokens: list[int]
+    logprobs: list[float]
+    stop_reason: Literal["stop", "length"]
+
+
+class LossOutput(Struct, frozen=True, kw_only=True):
+    """`loss` summed over all tokens; `logprobs` of the targets of each datum."""
+
+    loss: float
+    logprobs: list[list[float]]
+
+
+class SamplingClient(Protocol):
+    """Weights that answer."""
+
+    def sample(
+        self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
+    ) -> list[list[Sampled]]:
+        """`num_samples` for each prompt; the same seed gives the same samples."""
+        ...
+
+
+class TrainingClient(SamplingClient, Protocol):
+    """Weights that learn. It samples with the weights of this moment."""
+
+    def forward_backward(
+        self, data: Sequence[Datum], loss: LossName, config: LossConfig | None = None
+    ) -> LossOutput:
+        """Adds the gradient of the loss. Raises TrainingError where it is not a number."""
+        ...
+
+    def optim_step(self, adam: AdamParams) -> dict[str, float]:
+        """Changes the weights and forgets the gradient; returns at least `grad_norm`."""
+        ...
+
+    def save_state(self, folder: Path) -> None:
+        """Everything needed to go on exactly: weights and optimizer. Whole or not at all."""
+        ...
+
+    def load_state(self, folder: Path) -> None:
+        """Raises DataError for a state of other weights."""
+        ...

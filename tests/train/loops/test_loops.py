@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.train.tiny import tiny_folder
+
+from newskills.base.errors import ConfigError, DataError, TrainingError
+from newskills.base.store import read_rows
+from newskills.train.cpu.llama import LoraConfig
+from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.grpo import GrpoConfig, Judged, Problem, advantages_of, grpo
+from newskills.train.loops.schedule import batch_at, rate_at, steps_of
+from newskills.train.loops.sft import SftConfig, example, sft
+
+SMALL = CpuTrainerConfig(lora=LoraConfig(rank=4, alpha=8), dtype="float32", threads=1)
+EXAMPLES = [example([1, 2, token], [token + 1, token + 2, 0]) for token in range(3, 23)]
+SFT = SftConfig(steps=12, batch_size=4, learning_rate=0.02, save_every=5)
+GRPO = GrpoConfig(steps=12, batch_size=3, group_size=8, learning_rate=0.05, max_tokens=3, save_every=5)
+PROBLEMS = [Problem([1, 2, token], {"question": str(token), "expected_answer": "7"}) for token in range(3, 12)]
+UNTIMED = ("seconds",)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return tiny_folder(tmp_path_factory.mktemp("model") / "tiny")
+
+
+def sevens(samples):
+    """Right if the first token is 7."""
+    return [Judged(float(text.startswith("7")), text.startswith("7"), text) for _, text, _ in samples]
+
+
+def decode(tokens):
+    return " ".join(map(str, tokens))
+
+
+def fine_tune(model, path, config=SFT, **more):
+    folder = TrainingFolder(path, {"steps": config.steps})
+    try:
+        return sft(CpuTrainer(model, SMALL), EXAMPLES, config, folder, **more)
+    finally:
+        folder.close()
+
+
+def reinforce(model, path, config=GRPO, reward=sevens, **more):
+    folder = TrainingFolder(path, {"steps": config.steps})
+    try:
+        return grpo(
+            CpuTrainer(model, SMALL), PROBLEMS, config, folder, reward=reward, decode=decode, stops=[0], **more
+        )
+    finally:
+        folder.close()
+
+
+def metrics(path):
+    return [{k: v for k, v in row.items() if k not in UNTIMED} for row in read_rows(path / "metrics.jsonl")]
+
+
+def test_sft_learns_and_keeps_its_record(model, tmp_path):
+    told = []
+    assert fine_tune(model, tmp_path, told=told.append)
+    rows = metrics(tmp_path)
+    assert [row["step"] for row in rows] == list(range(1, 13)) == [one.done for one in told]
+    assert rows[-1]["loss"] < 0.5 * rows[0]["loss"]
+    assert rows[0]["learning_rate"] == 0.02
+    assert rows[-1]["learning_rate"] == pytest.approx(0.02 / 12)
+    checkpoints = list(read_rows(tmp_path / "checkpoints.jsonl"))
+    assert [(row["step"], row["final"]) for row in checkpoints] == [(5, False), (10, False), (12, True)]
+    assert json.loads((tmp_path / "checkpoint-000012/adapter_config.json").read_text())["r"] == 4
+    before = (tmp_path / "metrics.jsonl").read_text()
+    assert fine_tune(model, tmp_path)
+    assert (tmp_path / "metrics.jsonl").read_text() == before
+
+
+def test_grpo_learns_what_is_rewarded(model, tmp_path):
+    assert reinforce(model, tmp_path)
+    rows = metrics(tmp_path)
+    assert rows[-1]["reward"] > rows[0]["reward"] + 0.3
+    samples = list(read_rows(tmp_path / "samples.jsonl"))
+    assert len(samples) == 12 * 3
+    first = samples[0]["responses"]
+    assert len(first) == 8
+    assert sum(one["advantage"] for one in first) == pytest.approx(0, abs=1e-6)
+    assert {one["reward"] for one in first} <= {0.0, 1.0}
+
+
+@pytest.mark.parametrize("train", [fine_tune, reinforce])
+def test_a_run_that_was_stopped_ends_as_one_that_was_not(model, tmp_path, train):
+    assert train(model, tmp_path / "whole")
+    asked = []
+    assert not train(model, tmp_path / "halved", stop=lambda: asked.append(1) or len(asked) == 7)
+    assert metrics(tmp_path / "halved")[-1]["step"] == 7
+    assert train(model, tmp_path / "halved")
+    assert metrics(tmp_path / "halved") == metrics(tmp_path / "whole")
+    if train is reinforce:
+        texts = [(tmp_path / name / "samples.jsonl").read_text() for name in ("whole", "halved")]
+        assert texts[0] == texts[1]
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests.train.loops.test_loops import fine_tune, reinforce
+train = {"sft": fine_tune, "grpo": reinforce}[sys.argv[1]]
+train(Path(sys.argv[2]), Path(sys.argv[3]), told=lambda p: print(p.done, flush=True))
+"""
+
+
+@pytest.mark.parametrize(("name", "train"), [("sft", fine_tune), ("grpo", reinforce)])
+def test_kill_nine_in_the_middle_changes_nothing(model, tmp_path, name, train):
+    assert train(model, tmp_path / "whole")
+    argv = [sys.executable, "-c", KILLED, name, str(model), str(tmp_path / "killed")]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if line.strip() == "8":
+                os.kill(process.pid, signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert train(model, tmp_path / "killed")
+    again, whole = metrics(tmp_path / "killed"), metrics(tmp_path / "whole")
+    assert [row["step"] for row in again] == list(range(1, 13))
+    for one, other in zip(again, whole, strict=True):
+        assert one == pytest.approx(other, rel=1e-6)
+
+
+def test_what_cannot_be_graded_takes_no_part(model, tmp_path):
+    def half_blind(samples):
+        return [Judged(None, correct=False) if index % 2 else one for index, one in enumerate(sevens(samples))]
+
+    assert reinforce(model, tmp_path, GrpoConfig(**dict_of(GRPO, steps=1)), half_blind)
+    row = metrics(tmp_path)[0]
+    assert row["unscored"] == 12
+    for group in read_rows(tmp_path / "samples.jsonl"):
+        assert all(one["advantage"] == 0 for one in group["responses"] if one["reward"] is None)
+    with pytest.raises(TrainingError, match="None of the samples could be graded"):
+        reinforce(model, tmp_path / "blind", reward=lambda samples: [Judged(None, correct=False)] * len(samples))
+
+
+def test_groups_that_teach_nothing_change_nothing(model, tmp_path):
+    assert reinforce(
+        model,
+        tmp_path,
+        GrpoConfig(**dict_of(GRPO, steps=1)),
+        lambda samples: [Judged(1.0, correct=True)] * len(samples),
+    )
+    assert metrics(tmp_path)[0]["grad_norm"] == 0
+    assert metrics(tmp_path)[0]["groups_used"] == 0
+
+
+def test_a_folder_belongs_to_one_run(model, tmp_path):
+    TrainingFolder(tmp_path, {"steps": 3, "model": "a"}).close()
+    with pytest.raises(ConfigError, match="other settings: model, rank, steps"):
+        TrainingFolder(tmp_path, {"steps": 4, "model": "b", "rank": 1})
+    with pytest.raises(DataError, match="nothing to train on"):
+        sft(CpuTrainer(model, SMALL), [], SFT, TrainingFolder(tmp_path / "other", {}))
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(-2, 2)), max_size=9), st.booleans())
+def test_advantages(rewards, by_std):
+    found = advantages_of(rewards, by_std=by_std)
+    known = [reward for reward in rewards if reward is not None]
+    assert sum(found) == pytest.approx(0, abs=1e-6)
+    if len(set(known)) < 2:
+        assert found == [0.0] * len(rewards)
+    for reward, advantage in zip(rewards, found, strict=True):
+        assert advantage == 0 if reward is None else True
+    if not by_std and len(set(known)) > 1:
+        mean = sum(known) / len(known)
+        assert found == pytest.approx([0.0 if one is None else one - mean for one in rewards], abs=1e-9)
+
+
+@given(st.integers(1, 40), st.integers(1, 12), st.integers(0, 5))
+def test_an_epoch_takes_each_item_at_most_once(count, size, seed):
+    items = list(range(count))
+    steps = steps_of(1, count, size)
+    taken = Counter(item for step in range(steps) for item in batch_at(items, step, size, seed))
+    assert max(taken.values()) == 1
+    assert sum(taken.values()) == steps * min(size, count)
+    assert batch_at(items, 3, size, seed) == batch_at(items, 3, size, seed)
+
+
+def test_rates():
+    assert [round(rate_at(step, 4, 1.0, "linear"), 2) for step in range(4)] == [1.0, 0.75, 0.5, 0.25]
+    assert [rate_at(step, 4, 1.0, "constant", 2) for step in range(4)] == [0.5, 1.0, 1.0, 1.0]
+    assert rate_at(2, 4, 2.0, "cosine") == pytest.approx(1.0)
+
+
+def dict_of(config, **changed):
+    return {name: getattr(config, name) for name in config.__struct_fields__} | changed
