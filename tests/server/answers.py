@@ -173,6 +173,19 @@ def echoed_logprobs(tokens: list[str], script: Script) -> Body:
     }
 
 
+def prompt_logprobs(tokens: list[str], script: Script) -> list[Body | None]:
+    """vLLM's own form: None for the first token, else by id the token itself and the likeliest, with their ranks."""
+    told: list[Body | None] = []
+    for place, token in enumerate(tokens):
+        value = script.likely.get(token, logprob(token))
+        rank = 1 if value >= RUNNER_UP else 7
+        entry = {f"{place}": {"logprob": value, "rank": rank, "decoded_token": token}}
+        if rank > 1:
+            entry[f"{place + 1000}"] = {"logprob": RUNNER_UP, "rank": 1, "decoded_token": f"{token}~"}
+        told.append(entry if place else None)
+    return told
+
+
 def alternative(token: str, rank: int) -> str:
     """The token that came `rank`-th; 0 is the token itself."""
     return token if rank == 0 else f"{token}~{rank}"

@@ -113,6 +113,7 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tool_calls      OpenAI tool calls, sent with finish_reason `tool_calls`
     echo            what becomes of `echo` on the completions endpoint: "right", "ignored", "refused" (as llama.cpp
                     does), "mangled" (tokens that do not spell the text, as where characters are split)
+    prompt_logprobs  whether the completions endpoint gives them where they are asked for, as vLLM does
     likely          token → log-probability of echoed tokens; others have a made-up one; the runner-up has −0.7
     tool_turns      the calls of the first, second, … turn of a conversation; after the last one the answer
     """
@@ -132,6 +133,7 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     stop_key: str = "stop_reason"
     tool_calls: tuple[dict[str, Any], ...] = ()
     echo: Literal["right", "ignored", "refused", "mangled"] = "right"
+    prompt_logprobs: bool = False
     likely: dict[str, float] = {}
     tool_turns: tuple[tuple[dict[str, Any], ...], ...] = ()
     healthy: bool = True

@@ -14,6 +14,7 @@ from tests.server.answers import (
     calls_of,
     chat_logprobs,
     echoed_logprobs,
+    prompt_logprobs,
     text_logprobs,
     tokens_of,
 )
@@ -139,7 +140,10 @@ def _text_choice(script: Script, body: Body, choice: Completion) -> Body:
         if logprobs is not None:
             before = echoed_logprobs(tokens_of(prompt), script)
             logprobs = {name: before[name] + values for name, values in logprobs.items()}
-    return _ended(script, choice, {"text": text, "logprobs": logprobs})
+    told: Body = {}
+    if script.prompt_logprobs and body.get("prompt_logprobs") is not None and isinstance(prompt, str):
+        told["prompt_logprobs"] = prompt_logprobs(tokens_of(prompt), script)
+    return _ended(script, choice, {"text": text, "logprobs": logprobs, **told})
 
 
 def _ended(script: Script, choice: Completion, rest: Body) -> Body:

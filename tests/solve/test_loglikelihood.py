@@ -120,6 +120,17 @@ def test_a_server_that_cannot(fake_server: FakeServerFactory, echo: Any, why: st
         solve(fake_server(Script(echo=echo)), CAT)
 
 
+def test_prompt_logprobs_where_echo_is_refused(fake_server: FakeServerFactory) -> None:
+    usual = solve(fake_server(Script(likely=LIKELY)), CAT)
+    server = fake_server(Script(likely=LIKELY, echo="refused", prompt_logprobs=True))
+    record = solve(server, CAT)
+    assert record["loglikelihoods"] == pytest.approx([-1.5, -1.9, -3.0])
+    for field in ("loglikelihoods", "greedy", "continuation_tokens"):
+        assert record[field] == pytest.approx(usual[field])
+    asked = [("echo" in r.body, r.body.get("prompt_logprobs")) for r in server.records]
+    assert asked == [(True, None), (False, 1), (False, 1), (False, 1)]
+
+
 def test_tokens_that_do_not_spell_the_text_are_counted(fake_server: FakeServerFactory) -> None:
     record = solve(fake_server(Script(likely=LIKELY, echo="mangled")), CAT)
     assert record["loglikelihoods"] == pytest.approx([-1.5, -1.9, -3.0])

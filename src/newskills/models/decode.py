@@ -76,6 +76,33 @@ def logprobs_of(value: Any) -> Logprobs | None:
     return _nonempty([str(tokens[i]) for i in kept], [float(values[i]) for i in kept], top)
 
 
+def with_prompt(prompt: Any, generated: Logprobs | None) -> Logprobs | None:
+    """`generated` behind the tokens of the prompt, as vLLM's `prompt_logprobs` tell them.
+
+    One mapping for each token (None for the first): id → {logprob, rank, decoded_token}, of the token itself and of the
+    likeliest. `generated` where nothing was told of the prompt.
+    """
+    if not isinstance(prompt, list):
+        return generated
+    tokens, values, tops = [], [], []
+    for entry in prompt:
+        shown = [one for one in entry.values() if _told(one)] if isinstance(entry, dict) else []
+        if not shown:
+            continue
+        itself = max(shown, key=lambda one: one.get("rank") or 0)
+        tokens.append(str(itself["decoded_token"]))
+        values.append(float(itself["logprob"]))
+        tops.append({str(one["decoded_token"]): float(one["logprob"]) for one in shown})
+    if generated is not None:
+        tokens, values = [*tokens, *generated.tokens], [*values, *generated.logprobs]
+        tops += generated.top_logprobs or [{} for _ in generated.tokens]
+    return _nonempty(tokens, values, tops)
+
+
+def _told(entry: Any) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("logprob"), int | float) and "decoded_token" in entry
+
+
 def earliest_stop(text: str, phrases: Sequence[str]) -> str:
     """`text` up to the earliest occurrence of any phrase."""
     ends = [at for phrase in phrases if phrase and (at := text.find(phrase)) >= 0]

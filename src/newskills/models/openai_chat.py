@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ServerError, TransportError
 from newskills.base.records import Message, Reply, Request, Row
-from newskills.models.decode import decode_body, logprobs_of, usage_of
+from newskills.models.decode import decode_body, logprobs_of, usage_of, with_prompt
 from newskills.models.errors import Endpoint, error_for, refusal_of
 from newskills.models.parameters import Dialect
 
@@ -24,6 +24,7 @@ class Choice(Struct):
     text: str | None = None
     finish_reason: str | None = None
     logprobs: Any = None
+    prompt_logprobs: Any = None
     stop_reason: Any = None
     matched_stop: Any = None
     error: Any = None
@@ -107,7 +108,7 @@ def reply_of(completion: Completion, endpoint: Endpoint) -> Reply:
         _text_reply(choice, endpoint) if choice.message is None else _chat_reply(choice, choice.message, endpoint)
     )
     reply.finish_reason = choice.finish_reason
-    reply.logprobs = logprobs_of(choice.logprobs)
+    reply.logprobs = with_prompt(choice.prompt_logprobs, logprobs_of(choice.logprobs))
     reply.usage = usage_of(completion.usage)
     reply.model = completion.model if isinstance(completion.model, str) else None
     stopped_by = choice.stop_reason if choice.stop_reason is not None else choice.matched_stop

@@ -2,26 +2,29 @@
 """How likely a model finds given continuations of a text: nothing is generated, so base models can be measured.
 
 The completions endpoint is asked to echo the text with the log-probabilities of its tokens, as lm-evaluation-harness
-does (`echo`, `logprobs`, one new token that is thrown away). vLLM and SGLang can; a server that cannot, or that
-ignores the wish, is an error and never a score.
+does (`echo`, `logprobs`, one new token that is thrown away). vLLM and SGLang can; where `echo` is refused, vLLM's own
+`prompt_logprobs` are asked for. A server that gives neither, or that ignores the wish, is an error and never a score.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from newskills.base.errors import BadRequestError, DataError
+from newskills.base.errors import BadRequestError, ContextLimitError, DataError
 from newskills.base.protocols import Kit, Model
-from newskills.base.records import Attempt, Logprobs, Reply, Request, Sample
+from newskills.base.records import Attempt, Logprobs, Reply, Request, Row, Sample
 from newskills.solve.chat import MAIN, ChatSolver, ask
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
 
 _COMPARED = 20
 """Characters before the continuation that the server's tokens have to spell, too."""
+_ECHO: Row = {"echo": True}
+_PROMPT_LOGPROBS: Row = {"prompt_logprobs": 1}
 _BEGINNING = "\n"
 """Stands before a text without context where the server puts no mark there, so that its first token counts, too."""
 
@@ -44,6 +47,8 @@ class LoglikelihoodSolver:
 
     def __init__(self, parts: SolverParts) -> None:
         self._chat: ChatSolver = parts.chat
+        self._first = asyncio.Lock()
+        self._wish: Row | None = None
 
     def request(self, sample: Sample) -> Request:
         """The first of the requests; all of them are in its `solver` part."""
@@ -66,7 +71,7 @@ class LoglikelihoodSolver:
         return Request(
             prompt=prompts[0] + continuations[0],
             inference=inference,
-            extra_body={"echo": True},
+            extra_body=_ECHO,
             solver={"prompts": prompts, "continuations": continuations},
         )
 
@@ -74,12 +79,12 @@ class LoglikelihoodSolver:
         found: list[Likelihood] = []
         replies: list[Reply] = []
         for prompt, text in zip(request.solver["prompts"], request.solver["continuations"], strict=True):
-            reply = await ask(kit.models[MAIN], _asking(request, prompt + text))
+            reply = await self._ask(request, prompt + text, kit.models[MAIN])
             if not prompt and not _spells(reply, text):
                 prompt = _BEGINNING
-                reply = await ask(kit.models[MAIN], _asking(request, prompt + text))
+                reply = await self._ask(request, prompt + text, kit.models[MAIN])
             replies.append(reply)
-            found.append(await _likelihood(reply, prompt, text, request, kit.models[MAIN]))
+            found.append(await self._likelihood(reply, prompt, text, request, kit.models[MAIN]))
         best = max(range(len(found)), key=lambda place: found[place].value)
         whole = joined(replies)
         whole.logprobs = whole.finish_reason = None
@@ -92,6 +97,52 @@ class LoglikelihoodSolver:
         }
         return attempt
 
+    async def _ask(self, request: Request, prompt: str, model: Model) -> Reply:
+        """How the server wants to be asked is found out with the first request; the others wait for it."""
+        async with self._first:
+            if self._wish is None:
+                try:
+                    reply = await ask(model, _asking(request, prompt, _ECHO))
+                    self._wish = _ECHO
+                    return reply
+                except ContextLimitError:
+                    raise
+                except BadRequestError as refusal:
+                    return await self._without_echo(request, prompt, model, refusal)
+        return await ask(model, _asking(request, prompt, self._wish))
+
+    async def _without_echo(self, request: Request, prompt: str, model: Model, refusal: BadRequestError) -> Reply:
+        """Raises the first refusal where this way is none either."""
+        try:
+            reply = await ask(model, _asking(request, prompt, _PROMPT_LOGPROBS))
+        except BadRequestError:
+            raise refusal from None
+        if reply.logprobs is None or len(reply.logprobs.tokens) < 2:
+            raise refusal
+        self._wish = _PROMPT_LOGPROBS
+        return reply
+
+    async def _likelihood(
+        self, reply: Reply, prompt: str, text: str, request: Request, model: Model
+    ) -> Likelihood:
+        logprobs = reply.logprobs
+        if logprobs is None or len(logprobs.tokens) < 2:
+            raise BadRequestError(
+                f"The server of {model.name} gives no log-probabilities of the prompt (completions with echo and "
+                "logprobs), which the solver loglikelihood needs.",
+                hint="vLLM and SGLang give them; llama.cpp does not.",
+            )
+        values = logprobs.logprobs[:-1]
+        count = tokens_at_end(logprobs.tokens[:-1], prompt, text)
+        if count is None:
+            count = _counted(reply, await self._ask(request, prompt, model), len(values))
+        if count is None:
+            raise BadRequestError(
+                f"The tokens that the server of {model.name} gives with its log-probabilities do not spell the text "
+                f"that was asked about, near {text[:40]!r}, and it does not count them."
+            )
+        return Likelihood(sum(values[-count:]), _greedy(logprobs, count), count)
+
 
 def _texts(sample: Sample, field: str) -> list[str]:
     value: Any = sample.row.get(field)
@@ -100,28 +151,8 @@ def _texts(sample: Sample, field: str) -> list[str]:
     return value
 
 
-def _asking(request: Request, prompt: str) -> Request:
-    return msgspec.structs.replace(request, prompt=prompt, solver={})
-
-
-async def _likelihood(reply: Reply, prompt: str, text: str, request: Request, model: Model) -> Likelihood:
-    logprobs = reply.logprobs
-    if logprobs is None or len(logprobs.tokens) < 2:
-        raise BadRequestError(
-            f"The server of {model.name} gives no log-probabilities of the prompt (completions with echo and logprobs),"
-            " which the solver loglikelihood needs.",
-            hint="vLLM and SGLang give them; llama.cpp does not.",
-        )
-    values = logprobs.logprobs[:-1]
-    count = tokens_at_end(logprobs.tokens[:-1], prompt, text)
-    if count is None:
-        count = _counted(reply, await ask(model, _asking(request, prompt)), len(values))
-    if count is None:
-        raise BadRequestError(
-            f"The tokens that the server of {model.name} gives with its log-probabilities do not spell the text that"
-            f" was asked about, near {text[:40]!r}, and it does not count them."
-        )
-    return Likelihood(sum(values[-count:]), _greedy(logprobs, count), count)
+def _asking(request: Request, prompt: str, wish: Row) -> Request:
+    return msgspec.structs.replace(request, prompt=prompt, extra_body=wish, solver={})
 
 
 def _spells(reply: Reply, text: str) -> bool:
