@@ -251,9 +251,13 @@ def test_what_is_wrong_ends_with_1_before_anything_is_done(project, line, what):
 
 
 def test_options_may_stand_anywhere(project):
-    line = "ns evaluate execution.output_dir=/x -d target.api_endpoint.model_id=n -c mine.yaml"
-    done = project.ns(line)
+    words = "target.api_endpoint.model_id=n -c mine.yaml evaluation.tasks[0].name=mmlu"
+    done = project.ns(f"ns evaluate execution.output_dir=/x -d {words}")
     assert done.returncode == 0, done.stderr
+    assert "- name: mmlu" in done.stdout
+    explained = project.ns("ns evaluate -c mine.yaml --explain")
+    assert (explained.returncode, "Compiled Configuration" in explained.stdout) == (0, True)
+    assert not (project.folder / "evaluations").exists()
     assert "output_dir: /x" in done.stdout
     assert "model_id: n" in done.stdout
 

@@ -39,6 +39,9 @@ def run(parsed: Parsed[Options]) -> int:
     made = compile_config(asked, environ, cwd)
     program = find_launcher(environ)
     foreign = needs_launcher(made.config, program)
+    if parsed.explain:
+        show_compiled(made.config, made.hidden)
+        return 0
     if parsed.options.dry_run:
         _dry_run(made, environ, foreign=foreign)
         return 0

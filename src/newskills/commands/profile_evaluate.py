@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -35,14 +36,22 @@ class Options(Struct, frozen=True, kw_only=True):
     force_squash: Annotated[bool, doc("import container images anew")] = False
 
 
+_PLACE = re.compile(r"\[(\d+)\](?=[^=]*=)", re.ASCII)
+
+
 class _Evaluate(Command[Options], frozen=True, kw_only=True):
     def main(self, argv: Sequence[str]) -> int:
         """What the user must mend ends with 1, as it does in the system whose lines these are."""
         try:
-            return super().main(argv)
+            return super().main([_PLACE.sub(r".\1", word) if _is_override(word) else word for word in argv])
         except UserError as error:
             sys.stderr.write(f"error: {error}\n")
             return 1
+
+
+def _is_override(word: str) -> bool:
+    """`a[0].b=value` means `a.0.b=value`; what stands behind the first `=` stays as it is."""
+    return "=" in word and not word.startswith("-") and "[" in word.partition("=")[0]
 
 
 def run(parsed: Parsed[Options]) -> int:
