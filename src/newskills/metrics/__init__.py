@@ -51,6 +51,7 @@ METRICS = Registry(
         "bird": "newskills.metrics.code:BirdMetric",
         "lean4-proof": "newskills.metrics.lean:LeanMetric",
         "lean4-statement": "newskills.metrics.lean:LeanMetric",
+        "tau2": "newskills.metrics.tau2:Tau2Metric",
         "swe-bench": "newskills.metrics.swe_bench:SweBenchMetric",
         "if": "newskills.metrics.instructions:InstructionMetric",
         "physics": "newskills.metrics.math:MathMetric",

@@ -126,19 +126,22 @@ def benchmark_units(
             "solver": benchmark.solver,
             "eval_type": benchmark.grader or None,
             "eval_config": in_folder(benchmark.grader_config, run.input_file.parent),
-            **benchmark.defaults,
+            **in_folder(benchmark.defaults, run.input_file.parent),
         },
     )
     folder = results / Path(*run.name.split("."))
     return _units(run.name, run.input_file, folder, pieces, [task, *layers])
 
 
-def in_folder(grader_config: Row, folder: Path) -> Row:
-    """The settings of a benchmark's grader, with `folder`, that of its prepared file, in place of `{folder}`."""
-    return {
-        key: value.replace("{folder}", str(folder)) if isinstance(value, str) else value
-        for key, value in grader_config.items()
-    }
+def in_folder(settings: Row, folder: Path) -> Row:
+    """A benchmark's settings, with `folder`, that of its prepared file, in place of `{folder}` in texts."""
+    return {key: _placed(value, str(folder)) for key, value in settings.items()}
+
+
+def _placed(value: Any, folder: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _placed(one, folder) for key, one in value.items()}
+    return value.replace("{folder}", folder) if isinstance(value, str) else value
 
 
 def file_units(

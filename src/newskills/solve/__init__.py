@@ -32,6 +32,7 @@ SOLVERS = Registry(
         "turns": "newskills.solve.turns:TurnsSolver",
         "loglikelihood": "newskills.solve.loglikelihood:LoglikelihoodSolver",
         "sc_tir": "newskills.solve.sc_tir:ScTirSolver",
+        "tau2": "newskills.solve.tau2:Tau2Solver",
         "prover": "newskills.solve.lean:ProverSolver",
         "autoformalize": "newskills.solve.lean:AutoformalizeSolver",
         "tools": "newskills.solve.parts:tools",

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lean 4 programs that are to be proved right (Ye et al. 2025, arXiv:2505.23135)."""
 
+import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -10,6 +12,7 @@ from newskills.base.records import Row
 from newskills.benchmarks.lean import to_prove
 
 _MARK = "-- !benchmark"
+_PART = re.compile(rf"{_MARK} @start ([^\n]*)\n(.*?){_MARK} @end [^\n]*", re.DOTALL)
 _PROOF = f"{_MARK} @start proof\n"
 
 
@@ -43,32 +46,142 @@ def row(raw: Row, index: int) -> Row:
     }
 
 
-BENCHMARK = Benchmark(
-    name="verina",
-    category="math-formal",
-    title="Verina: Lean 4 programs to be proved right",
-    sources=(
-        Source(
-            github="sunblaze-ucb/verina",
-            ref="main",
-            revision="d12090a87619cbfcc43b83a8cb08f6deda1ecea8",
-            members="datasets/verina/*/{task.lean,task.json,description.txt}",
-            format="text",
-            sha256="0799013ffdeb00aeacba5ea6b193035fe40f1b9a40fab26c0a65413819e20c17",
+def _parts(raw: Row) -> dict[str, str]:
+    """What stands between the marks of task.lean, by their names; of the imports, those of the solution."""
+    return {
+        found[1].strip(): found[2].strip("\n").rstrip()
+        for found in _PART.finditer(raw["task.lean"].replace("\r\n", "\n"))
+    }
+
+
+def _task(raw: Row) -> Row:
+    parts, signature = _parts(raw), msgspec.json.decode(raw["task.json"])["signature"]
+    imports = [line for name, text in parts.items() if name.startswith("import") for line in text.splitlines()]
+    wanted = [line for line in imports if line.startswith("import ") and line != "import Mathlib"]
+    return {
+        "id": raw["id"],
+        "header": "\n".join(["import Mathlib", *dict.fromkeys(wanted)]),
+        "problem": raw["description.txt"].replace("\r\n", "\n").strip(),
+        "signature": signature,
+        "tests": msgspec.json.decode(raw["test.json"]),
+        "reject_inputs": msgspec.json.decode(raw["reject_inputs.json"]),
+        "subset_for_metrics": raw["id"].split("_")[1],
+        "parts": parts,
+    }
+
+
+def _head(signature: Row, suffix: str, more: str) -> str:
+    binders = " ".join(f"({each['param_name']} : {each['param_type']})" for each in signature["parameters"])
+    return f"def {signature['name']}{suffix} {binders}{more} :="
+
+
+def _assumed(signature: Row) -> str:
+    names = " ".join(each["param_name"] for each in signature["parameters"])
+    return f" (h_precond : {signature['name']}_precond {names})"
+
+
+def code_row(raw: Row, index: int) -> Row:
+    """The precondition is given; its helpers are those of the task, and of the solution where it uses them."""
+    task = _task(raw)
+    parts, signature = task.pop("parts"), task["signature"]
+    precondition = f"{_head(signature, '_precond', ' : Prop')}\n{parts['precond']}"
+    helpers = (
+        parts["solution_aux"] if _uses(parts["precond"] + parts["precond_aux"], parts["solution_aux"]) else ""
+    )
+    given = [parts.get("task_aux", ""), helpers, parts["precond_aux"], f"@[reducible, simp]\n{precondition}"]
+    head = _head(signature, "", f"{_assumed(signature)} : {signature['return_type']}")
+    own = "" if helpers else parts["solution_aux"]
+    gold = [own, parts["code_aux"], f"{head}\n{parts['code']}"]
+    return {**task, "given": _together(given), "head": head, "code": _together(gold)}
+
+
+def spec_row(raw: Row, index: int) -> Row:
+    task = _task(raw)
+    parts, signature = task.pop("parts"), task["signature"]
+    heads = (
+        _head(signature, "_precond", " : Prop"),
+        _head(signature, "_postcond", f" (result : {signature['return_type']}){_assumed(signature)} : Prop"),
+    )
+    gold = [parts["solution_aux"], parts["precond_aux"], f"{heads[0]}\n{parts['precond']}"]
+    gold += [parts["postcond_aux"], f"{heads[1]}\n{parts['postcond']}"]
+    return {
+        **task,
+        "given": parts.get("task_aux", ""),
+        "head": "\n\n".join(heads),
+        "specification": _together(gold),
+    }
+
+
+def _together(parts: list[str]) -> str:
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def _uses(text: str, helpers: str) -> bool:
+    """Whether `text` names what `helpers` defines."""
+    names = re.findall(r"\b(?:def|abbrev|structure|inductive)\s+([\w'.!?]+)", helpers)
+    return any(re.search(rf"(?<![\w.]){re.escape(name)}(?![\w'])", text) for name in names)
+
+
+def _benchmark(name: str, title: str, *traps: str, members: str, sha256: str, **more: Any) -> Benchmark:
+    return Benchmark(
+        name=name,
+        category="math-formal",
+        title=title,
+        sources=(
+            Source(
+                github="sunblaze-ucb/verina",
+                ref="main",
+                revision="d12090a87619cbfcc43b83a8cb08f6deda1ecea8",
+                members=f"datasets/verina/*/{{{members}}}",
+                format="text",
+                sha256=sha256,
+            ),
         ),
+        join=joined,
+        metric="lean4-proof",
+        items={"test": 189},
+        licence="Apache-2.0",
+        homepage="https://github.com/sunblaze-ucb/verina",
+        citation="arXiv:2505.23135",
+        needs_sandbox=True,
+        traps=(*traps, "Needs a Lean 4 project with Mathlib."),
+        **more,
+    )
+
+
+_PROOF_FILES = "task.lean,task.json,description.txt"
+_ALL_FILES = f"{_PROOF_FILES},test.json,reject_inputs.json"
+_ALL_SHA256 = "51a86e861c93b30a98b5c50669320bb70ff11b090de93cb601cc8dafcf65b1e2"
+
+BENCHMARKS = (
+    _benchmark(
+        "verina",
+        "Verina: Lean 4 programs to be proved right",
+        "The proof task: program and conditions are given. `verina-code` and `verina-spec` ask for these.",
+        members=_PROOF_FILES,
+        sha256="0799013ffdeb00aeacba5ea6b193035fe40f1b9a40fab26c0a65413819e20c17",
+        row=row,
+        prompt="lean4/formal-proof",
+        grader="lean4-proof",
     ),
-    join=joined,
-    row=row,
-    prompt="lean4/formal-proof",
-    grader="lean4-proof",
-    metric="lean4-proof",
-    items={"test": 189},
-    licence="Apache-2.0",
-    homepage="https://github.com/sunblaze-ucb/verina",
-    citation="arXiv:2505.23135",
-    needs_sandbox=True,
-    traps=(
-        "Its proof task only: program and conditions are given. Writing programs and conditions is not asked.",
-        "Needs a Lean 4 project with Mathlib.",
+    _benchmark(
+        "verina-code",
+        "Verina: Lean 4 programs to be written, judged by tests",
+        "Lean itself evaluates the tests; a program that it cannot evaluate is wrong.",
+        members=_ALL_FILES,
+        sha256=_ALL_SHA256,
+        row=code_row,
+        prompt="lean4/verina-code",
+        grader="verina-code",
+    ),
+    _benchmark(
+        "verina-spec",
+        "Verina: conditions of Lean 4 programs to be written, judged by tests",
+        "Conditions that Lean neither decides nor proves for a test leave the answer unscored.",
+        members=_ALL_FILES,
+        sha256=_ALL_SHA256,
+        row=spec_row,
+        prompt="lean4/verina-spec",
+        grader="verina-spec",
     ),
 )

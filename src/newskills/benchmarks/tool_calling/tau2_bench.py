@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversations of a service agent with a simulated user (Barres et al. 2025, arXiv:2506.07982)."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from newskills.base.benchmark import Asset, Benchmark, Group, Source
+from newskills.base.records import Row
+
+_COMMIT = "a2c024725189473d2d7cea3a5cfdbcc67478e41f"
+
+
+def joined(raw: Iterable[Row]) -> Iterator[Row]:
+    """Tasks, each with the policy, and the data of the service."""
+    files = {row["_file"].rpartition("/")[2]: row["text"] for row in raw}
+    data = {"data": msgspec.json.decode(files["db.json"]), "user_data": {}}
+    if "user_db.json" in files:
+        data["user_data"] = msgspec.json.decode(files["user_db.json"])
+    for task in msgspec.json.decode(files["tasks.json"]):
+        yield {**task, "policy": files["policy.md"], "service": msgspec.json.encode(data)}
+
+
+def _scenario(scenario: Row) -> str:
+    """What the user knows, as text."""
+    told = scenario["instructions"]
+    if isinstance(told, dict):
+        told = "\n\n".join(f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in told.items() if text)
+    return f"Persona: {scenario['persona']}\n\n{told}" if scenario.get("persona") else str(told)
+
+
+def _row(domain: str) -> Any:
+    def row(raw: Row, index: int) -> Row:
+        return {
+            "id": raw["id"],
+            "question": raw.get("ticket") or _scenario(raw["user_scenario"]),
+            "domain": domain,
+            "policy": raw["policy"].strip(),
+            "user_scenario": raw["user_scenario"],
+            "scenario": _scenario(raw["user_scenario"]),
+            "initial_state": raw.get("initial_state") or {},
+            "evaluation_criteria": raw["evaluation_criteria"],
+            "service": Asset(f"{domain}.json", raw["service"]),
+        }
+
+    return row
+
+
+def _benchmark(domain: str, title: str, items: int, sha256: str, files: str, *traps: str) -> Benchmark:
+    return Benchmark(
+        name=f"tau2-bench.{domain}",
+        category="tool-calling",
+        title=f"tau2-bench: {title}",
+        sources=(
+            Source(
+                github="sierra-research/tau2-bench",
+                ref="main",
+                revision=_COMMIT,
+                members=f"data/tau2/domains/{domain}/{{{files}}}",
+                format="text",
+                sha256=sha256,
+            ),
+        ),
+        join=joined,
+        row=_row(domain),
+        prompt="tau2/agent",
+        grader="tau2",
+        grader_config={"data": "{folder}/assets/test"},
+        metric="tau2",
+        solver="tau2",
+        defaults={"solver_config": {"data": "{folder}/assets/test"}},
+        samples=4,
+        items={"test": items},
+        licence="MIT",
+        homepage="https://github.com/sierra-research/tau2-bench",
+        citation="arXiv:2506.07982",
+        traps=(
+            *traps,
+            "A second model plays the user: ++models.user.model=NAME ++models.user.server_type=openai. It decides "
+            "much: name it beside a score.",
+            "A task counts where the service ends in the state that it should, and all else that the task names holds.",
+        ),
+    )
+
+
+BENCHMARKS = (
+    _benchmark(
+        "retail",
+        "customers of a shop",
+        114,
+        "f82aebfd7d18e834a153ebfcef02dd70a433ebbc8de9904a65ac486aea7878b5",
+        "tasks.json,db.json,policy.md",
+        "40 tasks have assertions in words, which the user's model judges (++solver_config.judge=ROLE: another).",
+        "Its services and the words of its functions are ours, after its rules: scores may differ by a little.",
+    ),
+    _benchmark(
+        "mock",
+        "a list of tasks, to try things out",
+        10,
+        "84ab22504b54d39673e58d423a8617307f9d9fe3f4d490e9745fd5c92edd03b8",
+        "tasks.json,db.json,policy.md,user_db.json",
+        "Ten tasks for trying things out; not part of the score.",
+    ),
+)
+
+GROUP = Group(
+    name="tau2-bench",
+    category="tool-calling",
+    title="tau2-bench: conversations of a service agent with a simulated user",
+    members={"tau2-bench.retail": {}},
+    homepage="https://github.com/sierra-research/tau2-bench",
+    citation="arXiv:2506.07982",
+    traps=(
+        "The domains airline and telecom are not here. They run by the benchmark's own program only, which is on "
+        "GitHub; the package tau2 of PyPI is another one, of chemistry.",
+    ),
+)

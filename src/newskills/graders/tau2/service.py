@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated service: data, functions that a model or the simulated user may call, and what may be asserted."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+
+_TYPES = {"str": "string", "float": "number", "int": "integer", "bool": "boolean"}
+
+
+class Refused(ValueError):
+    """A call that makes no sense in the state of the service; its text is for the caller."""
+
+
+class Service:
+    """`agent_tools` and `user_tools` name methods; their docstrings are what callers are told.
+
+    A docstring's first paragraph describes the function, each further line `name: …` an argument. Methods raise
+    Refused before they change anything.
+    """
+
+    agent_tools: tuple[str, ...] = ()
+    user_tools: tuple[str, ...] = ()
+
+    def __init__(self, data: Row, user_data: Row | None = None) -> None:
+        self.data, self.user_data = data, user_data or {}
+
+    def call(self, caller: str, name: str, arguments: Any) -> str:
+        """What the function says: JSON, or a text; refusals as `Error: …`. `caller`: assistant or user."""
+        if name not in (self.agent_tools if caller == "assistant" else self.user_tools):
+            return f"Error: there is no function {name}"
+        function = getattr(self, name)
+        if not isinstance(arguments, dict):
+            return "Error: the arguments are no JSON object"
+        try:
+            inspect.signature(function).bind(**arguments)
+        except TypeError as error:
+            return f"Error: {error}"
+        if problem := _misfit(function, arguments):
+            return f"Error: {problem}"
+        try:
+            told = function(**arguments)
+        except Refused as refusal:
+            return f"Error: {refusal}"
+        return told if isinstance(told, str) else msgspec.json.encode(told).decode()
+
+    def act(self, action: Row) -> Any:
+        """An action of a task, with `name` or `func_name`. Raises DataError for one that is not there or is refused."""
+        name = str(action.get("name") or action.get("func_name"))
+        function = getattr(self, name, None)
+        if name.startswith("_") or not callable(function):
+            raise DataError(f"the service has no function {name}")
+        try:
+            return function(**action.get("arguments", {}))
+        except (Refused, TypeError) as error:
+            raise DataError(f"{name}: {error}") from error
+
+    def merge(self, changes: Row) -> None:
+        """Lays `changes` over the data: mappings key by key."""
+        _merge(self.data, changes.get("agent_data") or {})
+        _merge(self.user_data, changes.get("user_data") or {})
+
+    def state(self) -> bytes:
+        """Equal for equal data, whatever the order of keys."""
+        return msgspec.json.encode([self.data, self.user_data], order="deterministic")
+
+    def tools(self, caller: str) -> list[Row]:
+        """OpenAI's descriptions of the functions."""
+        return [
+            _described(getattr(self, name))
+            for name in (self.agent_tools if caller == "assistant" else self.user_tools)
+        ]
+
+
+def _merge(data: Row, changes: Mapping[str, Any]) -> None:
+    for key, value in changes.items():
+        if isinstance(value, dict) and isinstance(data.get(key), dict):
+            _merge(data[key], value)
+        else:
+            data[key] = value
+
+
+def _misfit(function: Callable[..., Any], arguments: Row) -> str:
+    """The argument of another type than the function's."""
+    for name, parameter in inspect.signature(function).parameters.items():
+        wanted, given = str(parameter.annotation), arguments.get(name)
+        if name not in arguments:
+            continue
+        if wanted == "list[str]" and not (
+            isinstance(given, list) and all(isinstance(item, str) for item in given)
+        ):
+            return f"{name} is no list of texts"
+        if wanted == "str" and not isinstance(given, str):
+            return f"{name} is no text"
+    return ""
+
+
+def _described(function: Callable[..., Any]) -> Row:
+    first, _, rest = (inspect.getdoc(function) or "").partition("\n\n")
+    told = dict(line.split(": ", 1) for line in rest.splitlines() if ": " in line)
+    properties: Row = {}
+    required = []
+    for name, parameter in inspect.signature(function).parameters.items():
+        kind = str(parameter.annotation)
+        properties[name] = (
+            {"type": "array", "items": {"type": "string"}}
+            if kind == "list[str]"
+            else {"type": _TYPES.get(kind, "string")}
+        )
+        if name in told:
+            properties[name]["description"] = told[name]
+        if parameter.default is inspect.Parameter.empty:
+            required.append(name)
+    schema = {"type": "object", "properties": properties, "required": required}
+    return {
+        "type": "function",
+        "function": {"name": function.__name__, "description": " ".join(first.split()), "parameters": schema},
+    }
