@@ -44,6 +44,7 @@ LINES = {
     ),
     "validate": ("ns validate ./sums.py --data_dir=ready", "ready/own-sums"),
     "grade": ("ns grade --input_files in.jsonl --output_file graded.jsonl ++timeout=3", "graded.jsonl"),
+    "critpt": ("ns critpt export in.jsonl --output_file=batch.json", "batch.json"),
     "swe_bench": ("ns swe_bench export in.jsonl --output_file=predictions.jsonl", "predictions.jsonl"),
     "run_cmd": ("ns run_cmd touch made", "touch made"),
     "merge_chunks": ("ns merge_chunks all.jsonl in.jsonl in.jsonl", "20 rows"),
@@ -57,6 +58,7 @@ LINES = {
     "import": ("ns import results", "10 records"),
     "export": ("ns export results --format inspect", "to logs"),
     "start_server": ("ns start_server --server_type=vllm --model=/models/m --server_gpus=1", "/models/m"),
+    "serve_evals": ("ns serve_evals --port=0 --output-root=evals", "++server.model=slime-openai-model"),
     "sandbox": ("ns sandbox serve --port=0 --memory_mb=64", "++sandbox.limits.memory_mb"),
 }
 
