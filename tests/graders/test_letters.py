@@ -82,7 +82,8 @@ def test_letters_inside_options_do_not_count() -> None:
     for text in ("\\boxed{B. Vitamin C}", "Answer: B) Vitamin C", "\\boxed{\\text{B: Vitamin C}}", "Vitamin C"):
         assert grade(text, options).outcome == "correct", text
     assert grade("Answer: A and B", options).fields["predicted_answer"] == "D"
-    assert grade("Answer: was never built", ("is old", "was never built")).outcome == "correct"
+    for option in ("was never built", "<1 km", "#1: Young", "“重农抑商”的政策", '"so" he said'):
+        assert grade(f"Answer: {option}", ("is old", option)).outcome == "correct", option
     assert grade("答案：四", ("三", "四")).outcome == "correct"
     assert grade("Answer: 4", ("3", "4")).outcome == "correct"
 

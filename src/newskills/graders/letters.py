@@ -90,6 +90,7 @@ _LINE = re.compile(
     re.IGNORECASE,
 )
 _DRESS = " .,;:!?()[]{}*_`'\"$\\\n\t"
+_COLON = " \t\r\n*_:："
 _SPAN = 120
 _TAIL = 2_000
 _MANY = 200
@@ -119,17 +120,17 @@ def letter_after(text: str, at: int, count: int) -> str | None:
 
 
 def what_follows(text: str, at: int) -> list[str]:
-    """The rest of the line behind a label, without mark-up and colon; and the same without "is"."""
+    """The rest of the line behind a label: behind its colon, also without mark-up, also without "is"."""
     window = text[at : at + 3 * _SPAN]
-    place = 0
-    bare: int | None = None
+    place = len(window) - len(window.lstrip(_COLON))
+    starts = [place]
     while (token := _TOKEN.match(window, place)) is not None and token.lastgroup in ("firm", "dress"):
         if token[0].startswith("\\"):
             break
-        if bare is None and token[0].isalpha():
-            bare = token.start()
+        if token[0].isalpha():
+            starts.append(place)
         place = token.end()
-    return [window[start:].partition("\n")[0] for start in dict.fromkeys((place, place if bare is None else bare))]
+    return [window[start:].partition("\n")[0] for start in dict.fromkeys((*starts[:2], place))]
 
 
 def letter_in(candidate: str, count: int) -> str | None:
