@@ -26,5 +26,5 @@ class CritPtGrader:
         if _FUNCTION not in code:
             return unanswered(stamp, record, {"generated_code": "", "predicted_answer": None, "is_correct": False})
         fields: Row = {"generated_code": code, "predicted_answer": code, "is_correct": None}
-        why = "only the service at https://artificialanalysis.ai decides: send it generated_code of all problems"
+        why = "only the service at https://artificialanalysis.ai decides: see ns critpt submit"
         return Score(outcome="unscored", fields=fields, grader=stamp, why=why, cause="grader")

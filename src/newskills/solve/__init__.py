@@ -28,6 +28,7 @@ SOLVERS = Registry(
         "nvembed_judge": "newskills.solve.measures:NearestOptionSolver",
         "step_judge": "newskills.solve.measures:StepSolver",
         "own_judge": "newskills.solve.measures:OwnJudge",
+        "critpt": "newskills.solve.critpt:CritPtSolver",
         "scicode": "newskills.solve.scicode:SciCodeSolver",
         "turns": "newskills.solve.turns:TurnsSolver",
         "loglikelihood": "newskills.solve.loglikelihood:LoglikelihoodSolver",

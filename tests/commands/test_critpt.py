@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CritPt's two turns on the real problems, and what is handed to the service, played by a server on loopback."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from tests.commands.running import ns, rows_of, write
+from tests.server import Answer, Script
+
+CODE = "def answer():\n    return 4"
+VERDICT = {"accuracy": 0.1, "timeout_rate": 0.0, "server_timeout_count": 1, "judge_error_count": 2}
+
+
+def graded(**more):
+    rows = [{"problem_id": f"Challenge_{n}_main", "generated_code": CODE} for n in range(70)]
+    return [{**row, **more} for row in rows]
+
+
+class Service(ThreadingHTTPServer):
+    def __init__(self, status=200):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.status, self.asked = status, []
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}/api/v2/critpt/evaluate"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.server.asked.append((self.path, self.headers["x-api-key"], json.loads(body)))
+        told = json.dumps(VERDICT if self.server.status == 200 else {"error": "rate limit"}).encode()
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", str(len(told)))
+        self.end_headers()
+        self.wfile.write(told)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def service():
+    made = []
+
+    def start(status=200):
+        server = Service(status)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        made.append(server)
+        return server
+
+    yield start
+    for server in made:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_batch_is_sent_once(tmp_path, service, monkeypatch):
+    monkeypatch.setenv("ARTIFICIAL_ANALYSIS_API_KEY", "secret")
+    write(tmp_path / "output.jsonl", graded())
+    server = service()
+    words = f"ns critpt submit output.jsonl --output_file=answer.json --model_name=mine --api_url={server.url}"
+    done = ns(words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "accuracy 10.0 % (" in done.stdout
+    assert "3 lost by the service" in done.stdout
+    ((path, key, body),) = server.asked
+    assert (path, key, set(body)) == ("/api/v2/critpt/evaluate", "secret", {"submissions", "batch_metadata"})
+    assert body["submissions"][0] == {
+        "problem_id": "Challenge_0_main",
+        "generated_code": f"```python\n{CODE}\n```",
+        "model": "mine",
+        "generation_config": {},
+    }
+    assert json.loads((tmp_path / "answer.json").read_text()) == VERDICT
+    again = ns(words, cwd=tmp_path)
+    assert again.returncode == 2
+    assert "ten batches a day" in again.stderr
+    assert len(server.asked) == 1
+    exported = ns("ns critpt export output.jsonl --output_file=batch.json --model_name=mine", cwd=tmp_path)
+    assert exported.returncode == 0, exported.stderr
+    assert json.loads((tmp_path / "batch.json").read_text()) == body
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (graded()[:69], "There are 69 problems; the service takes all 70 at once"),
+        (graded()[:69] + graded()[:1], "or there twice"),
+        (graded(error="500"), "what was lost must not be sent as wrong"),
+        ([{"problem_id": "x"}], "the field generated_code is missing"),
+        (graded(), "ARTIFICIAL_ANALYSIS_API_KEY is not set"),
+    ],
+)
+def test_what_is_not_sent(tmp_path, service, monkeypatch, rows, said):
+    monkeypatch.delenv("ARTIFICIAL_ANALYSIS_API_KEY", raising=False)
+    write(tmp_path / "output.jsonl", rows)
+    server = service()
+    done = ns(f"ns critpt submit output.jsonl --output_file=a.json --api_url={server.url}", cwd=tmp_path)
+    assert done.returncode != 0
+    assert said in done.stderr
+    assert not server.asked
+
+
+def test_a_refusal(tmp_path, service, monkeypatch):
+    monkeypatch.setenv("ARTIFICIAL_ANALYSIS_API_KEY", "secret")
+    write(tmp_path / "output.jsonl", graded())
+    done = ns(f"ns critpt submit output.jsonl --output_file=a.json --api_url={service(429).url}", cwd=tmp_path)
+    assert done.returncode == 1
+    assert 'refused (429): {"error": "rate limit"}' in done.stderr
+    assert not (tmp_path / "a.json").exists()
+
+
+@pytest.mark.mirror
+def test_two_turns_over_the_real_problems(tmp_path, fake_server, mirror):
+    prepared = ns(f"ns prepare_data critpt --data_dir data --mirror {mirror} --offline", cwd=tmp_path)
+    assert prepared.returncode == 0, prepared.stderr
+    table = {"Write your result into this function": f"```python\n{CODE}\n```"}
+    server = fake_server(Script(answer=Answer(kind="table", table=table, text="The result is 4.", template="%s")))
+    done = ns(
+        f"ns eval --benchmarks=critpt --server_type=vllm --model=fake --server_address={server.url} --data_dir=data "
+        "--output_dir=out --accept_lost=100 ++inference.repetition_penalty=1.0",
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(server.records) == 140
+    output = tmp_path / "out/eval-results/critpt/output.jsonl"
+    row = rows_of(output)[0]
+    assert row["turn_answers"] == ["The result is 4.", f"```python\n{CODE}\n```"]
+    second = server.records[-1].body["messages"]
+    assert [message["role"] for message in second] == ["user", "assistant", "user"]
+    exported = ns(f"ns critpt export {output} --output_file=batch.json", cwd=tmp_path)
+    assert exported.returncode == 0, exported.stderr
+    assert len(json.loads((tmp_path / "batch.json").read_text())["submissions"]) == 70
