@@ -281,9 +281,9 @@ def test_the_users_command_runs_once_per_merged_seed(here, fake_server):
     assert (here / "after").read_text() == "x\nx\n"
 
 
-@pytest.mark.parametrize("option", ["++enable_audio=true"])
+@pytest.mark.parametrize("option", ["++offset=3"])
 def test_what_there_is_not_is_said_so(here, fake_server, option):
     server = fake_server(TABLE)
     done = ns(line(server, option), cwd=here)
     assert done.returncode == 2
-    assert "leave the key out" in done.stderr
+    assert "chunks replace it" in done.stderr

@@ -103,6 +103,11 @@ def test_punctuation_and_case() -> None:
     assert other["wer_c"] == pytest.approx(1 / 5)
     assert other["wer_pc"] == pytest.approx(3 / 8)
     assert other["per"] == pytest.approx(2 / 3)
+    assert other["punct_f1"] == pytest.approx(2 / 5), "the full stop, of three right marks and two that were heard"
+    assert other["cap_accuracy"] == pytest.approx(4 / 5)
+    assert (same["punct_f1"], same["cap_accuracy"]) == (1.0, 1.0)
+    rate = graded("hello World. How are you!", expected_answer=right, task_type="PC-Rate").fields
+    assert rate["audio_counts"] == other["audio_counts"]
 
 
 def test_several_references() -> None:

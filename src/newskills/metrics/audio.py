@@ -14,12 +14,12 @@ from newskills.metrics.corpus import jackknife, mean_number
 from newskills.metrics.translation import bleu
 
 _SUMS = ("substitutions", "insertions", "deletions", "ref_words")
-_GAINS = frozenset({"keyword_precision", "keyword_recall", "keyword_f1"})
+_GAINS = frozenset({"keyword_precision", "keyword_recall", "keyword_f1", "punct_f1", "cap_accuracy"})
 _UNITS = {"char_rate": 1.0}
 _MACRO = "wer_macro"
 _SHOWN = (
-    "wer", _MACRO, "wer_c", "wer_pc", "per", "cer", "bleu", "comet", "ne_wer", "ne_fnr", "keyword_precision",
-    "keyword_recall", "keyword_f1", "hallucination_rate", "judge_score",
+    "wer", _MACRO, "wer_c", "wer_pc", "per", "punct_f1", "cap_accuracy", "cer", "bleu", "comet", "ne_wer", "ne_fnr",
+    "keyword_precision", "keyword_recall", "keyword_f1", "hallucination_rate", "judge_score",
 )  # fmt: skip
 
 
@@ -28,7 +28,7 @@ class AudioMetric(ScoreMetric):
 
     `wer_macro` is the mean over samples; `substitutions`, `insertions`, `deletions`, `ref_words` are sums (over several
     seeds, their mean); `char_rate`: characters written for a second of silence; `bleu` and `comet` 0–100;
-    `judge_score`: points of a judge in percent of the most. Rates are those of `pass@1`: no sample is picked by its errors.
+    `judge_score`: points of a judge in percent of the most. Rates are those of `pass@1`: none is picked by its errors.
     """
 
     score_fields: ClassVar[Mapping[str, Any]] = {

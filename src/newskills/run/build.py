@@ -200,6 +200,8 @@ def chat_options(config: GenerationConfig) -> ChatOptions:
         timing=config.add_generation_stats,
         response_format=RESPONSE_FORMATS[config.structured_output] if config.structured_output else None,
         extra_body=extra,
+        pieces_of=(config.audio_chunk_task_types or ()) if config.enable_audio_chunking else (),
+        piece_seconds=config.chunk_audio_threshold_sec,
     )
 
 

@@ -35,8 +35,6 @@ ALIASES: dict[str, str] = {
 """Other spellings of keys (older documents) → where they live now."""
 
 DEPRECATED: dict[str, str] = {
-    "enable_audio": "sound that a row names is always sent; leave the key out.",
-    "enable_audio_chunking": "sound is always sent whole; leave the key out.",
     "parallel_thinking": "selecting among several solutions is not part of this version.",
     "use_completions_api": "write ++inference.endpoint_type=text instead.",
     "prompt_template": "the tokenizer's own chat template is used; leave the key out, or set ++tokenizer=NAME.",
@@ -166,6 +164,19 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     structured_output: Annotated[
         Literal["HLE_JUDGE_AA"] | None, Meta(description="JSON schema that the answer must follow")
     ] = None
+    enable_audio: Annotated[
+        bool, Meta(description="accepted as in the reference system; sound that a row names is always sent")
+    ] = True
+    enable_audio_chunking: Annotated[
+        bool, Meta(description="false: sound is sent whole, whatever audio_chunk_task_types says")
+    ] = True
+    audio_chunk_task_types: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="task_type of rows whose long sound is sent in pieces, one request each: [ASR,AST]"),
+    ] = None
+    chunk_audio_threshold_sec: Annotated[
+        float, Meta(gt=0, description="seconds of sound that are sent at once, for these tasks")
+    ] = 30.0
     drop_content_types: Annotated[
         tuple[str, ...], Meta(description="kinds of message parts that are not stored in records")
     ] = ("audio_url", "input_audio")

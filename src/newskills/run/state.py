@@ -31,6 +31,7 @@ _PLAIN = (
     "chat_template_kwargs",
 )
 _TOOLS = ("tool_modules", "tool_overrides", "schema_overrides", "max_tool_calls")
+_SOUND = ("audio_chunk_task_types", "chunk_audio_threshold_sec")
 _CODE = ("total_code_executions_in_prompt", "override_max_code_executions")
 INPUT = "the content of the input file"
 """What differs, where the input does."""
@@ -91,6 +92,8 @@ def settings(config: GenerationConfig, *, input_digest: str, prompt: str) -> dic
         found |= {"solver": config.solved_by, "solver_config": config.solver_config, "code_tags": config.code_tags}
     if config.tool_modules:
         found |= {name: _plain(getattr(config, name)) for name in _TOOLS}
+    if config.audio_chunk_task_types and config.enable_audio_chunking:
+        found |= {name: _plain(getattr(config, name)) for name in _SOUND}
     if config.runs_code:
         found |= {name: _plain(getattr(config, name)) for name in _CODE}
         code = _plain(config.server.code_execution)

@@ -14,6 +14,8 @@ from newskills.base.errors import DataError
 from newskills.base.protocols import Kit, Model, Tokenizer
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
 from newskills.solve.reasoning import split_reasoning, trim_at_stop
+from newskills.solve.replies import joined
+from newskills.solve.sound import in_pieces
 
 MAIN = "main"
 
@@ -32,6 +34,7 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
     stop        texts at which generation ends; cut off the text unless `keep_stop`
     timing      record start, end and duration
     extra_body  further keys of each request
+    pieces_of   `task_type` of rows whose sound, where it lasts longer than `piece_seconds`, is sent in pieces
     """
 
     inference: Inference = Inference()
@@ -43,6 +46,8 @@ class ChatOptions(Struct, frozen=True, kw_only=True):
     timing: bool = True
     response_format: Row | None = None
     extra_body: Row = {}
+    pieces_of: tuple[str, ...] = ()
+    piece_seconds: float = 30.0
 
 
 class ChatSolver:
@@ -106,8 +111,23 @@ class ChatSolver:
         return request
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
+        if str(sample.row.get("task_type")) in self._options.pieces_of:
+            return await self._solve_in_pieces(sample, request, kit.models[MAIN])
         reply = await ask(kit.models[MAIN], request)
         return await self.attempt(sample, request, reply, self.text(reply))
+
+    async def _solve_in_pieces(self, sample: Sample, request: Request, model: Model) -> Attempt:
+        """One request after the other; texts joined by blanks, tokens added up. Cut off where one of them was."""
+        asked = await asyncio.to_thread(in_pieces, request, self._options.piece_seconds)
+        replies = [await ask(model, one) for one in asked]
+        whole = joined(replies)
+        if any(reply.finish_reason == "length" for reply in replies):
+            whole.finish_reason = "length"
+        texts = [self.text(reply).strip() for reply in replies]
+        attempt = await self.attempt(sample, request, whole, " ".join(filter(None, texts)))
+        if len(asked) > 1:
+            attempt.fields["num_audio_pieces"] = len(asked)
+        return attempt
 
     def text(self, reply: Reply) -> str:
         """What is kept of one reply: the part before the stop phrases, or up to their end."""

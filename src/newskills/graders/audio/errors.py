@@ -97,3 +97,23 @@ def mark_errors(chunks: Sequence[Chunk], is_mark: Callable[[str], bool]) -> tupl
         else:
             errors += sum(map(is_mark, [*chunk.right, *chunk.heard]))
     return errors, errors + right
+
+
+def mark_hits(chunks: Sequence[Chunk], is_mark: Callable[[str], bool]) -> tuple[int, int]:
+    """(twice the marks that stand where they should, all marks of both sides): their quotient is F1."""
+    hits = sum(sum(map(is_mark, chunk.right)) for chunk in chunks if chunk.kind == "equal")
+    marks = sum(sum(map(is_mark, [*chunk.right, *chunk.heard])) for chunk in chunks)
+    return 2 * hits, marks
+
+
+def same_case(right: Sequence[str], heard: Sequence[str]) -> tuple[int, int]:
+    """(words heard rightly whose capitals are right, too; words heard rightly)."""
+    same = words = 0
+    place = other = 0
+    for chunk in align([word.casefold() for word in right], [word.casefold() for word in heard]):
+        if chunk.kind == "equal":
+            words += len(chunk.right)
+            pairs = zip(right[place:], heard[other : other + len(chunk.heard)], strict=False)
+            same += sum(ours == theirs for ours, theirs in pairs)
+        place, other = place + len(chunk.right), other + len(chunk.heard)
+    return same, words

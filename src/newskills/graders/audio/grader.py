@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
 from newskills.graders.audio import texts
-from newskills.graders.audio.errors import Edits, align, edits, joined_compounds, mark_errors
+from newskills.graders.audio.errors import Edits, align, edits, joined_compounds, mark_errors, mark_hits, same_case
 from newskills.graders.replies import decided, unanswered, unscored, visible
 from newskills.graders.short_answer import short_answer
 from newskills.graders.translation import bleu, bleu_counts
@@ -21,7 +21,8 @@ Counts = dict[str, tuple[float, float]]
 _HALF = 0.5
 _TRANSLATION = re.compile(r"\A(?:ast|st|s2tt|translation|speech[ _-]?translation)\Z", re.IGNORECASE)
 _SILENCE = re.compile(r"\Ahallucination\Z", re.IGNORECASE)
-_HEARING = re.compile(r"\A(?:asr|cer|transcription)(?:[-_ ].*)?\Z", re.IGNORECASE)
+_HEARING = re.compile(r"\A(?:asr|cer|transcription|pc[-_ ]rate)(?:[-_ ].*)?\Z", re.IGNORECASE)
+_MARKED = re.compile(r"\A(?:asr[-_ ]pc|pc[-_ ]rate)", re.IGNORECASE)
 _TOKENIZERS = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 
 
@@ -57,7 +58,8 @@ class AudioGrader:
     """By `task_type` of the record; correct = word error rate below one half, or as said.
 
     ASR (also CER)    `wer`, `cer`, `substitutions`, `insertions`, `deletions`, `ref_words`
-    ASR-PC            these, `wer_c` (case counts), `wer_pc` (case and punctuation), `per` (punctuation)
+    ASR-PC (PC-Rate)  these, `wer_c` (case counts), `wer_pc` (case and punctuation), `per` (errors of punctuation),
+                      `punct_f1` (marks that were heard), `cap_accuracy` (of words heard rightly)
     AST, Translation  counts of BLEU; correct from sentence BLEU 0.5 on
     Hallucination     correct = no word; `char_rate` where the record has `audio_duration` or `duration`
     any other         a short answer: correct = the right one's words; a judge may decide instead
@@ -67,7 +69,7 @@ class AudioGrader:
     """
 
     name = "audio"
-    version = "1"
+    version = "2"
     Config = AudioConfig
 
     def __init__(self, config: AudioConfig = AudioConfig()) -> None:  # noqa: B008 - frozen
@@ -83,7 +85,7 @@ class AudioGrader:
     def same_replies(self, record: Row) -> list[str]:
         """The transcript in capital letters, and with punctuation, where neither counts."""
         task, right = str(record.get("task_type") or "ASR"), self.gold_reply(record)
-        plain = _HEARING.match(task) and self.config.mode != "none" and "PC" not in task.upper()
+        plain = _HEARING.match(task) and self.config.mode != "none" and not _MARKED.match(task)
         return [right.upper(), f" {right} ."] if right and plain else []
 
     def grade(self, record: Row) -> Score:
@@ -105,7 +107,7 @@ class AudioGrader:
 
     def _transcript(self, record: Row, task: str, right: str, heard: str) -> Score:
         counts: Counts = {}
-        marks = task.upper().replace("_", "-").startswith("ASR-PC")
+        marks = bool(_MARKED.match(task))
         mode = self.config.mode if self.config.normalize_asr_pc_standard_wer or not marks else "none"
         words = self._words(right, mode, record)
         if not words:
@@ -193,7 +195,13 @@ def _with_marks(right: str, heard: str, counts: Counts) -> None:
     counts["wer_c"] = _ratio(edits(align(texts.cased_words(right), texts.cased_words(heard))))
     chunks = align(texts.words_and_marks(right), texts.words_and_marks(heard))
     counts["wer_pc"] = _ratio(edits(chunks))
-    counts["per"] = mark_errors(chunks, lambda token: all(map(texts.is_punctuation, token)))
+    counts["per"] = mark_errors(chunks, _is_mark)
+    counts["punct_f1"] = mark_hits(chunks, _is_mark)
+    counts["cap_accuracy"] = same_case(texts.cased_words(right), texts.cased_words(heard))
+
+
+def _is_mark(token: str) -> bool:
+    return all(map(texts.is_punctuation, token))
 
 
 def _ratio(found: Edits) -> tuple[int, int]:
