@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.benchmark import Benchmark
-from newskills.base.errors import NewskillsError
+from newskills.base.errors import NewskillsError, SandboxError
 from newskills.base.pool import WorkerPool
 from newskills.base.protocols import ExecutingGrader, Grader
 from newskills.base.records import Failure, Row, Score
@@ -125,8 +125,12 @@ def _case(benchmark: Benchmark, sampling: Sampling, pool: WorkerPool[Score]) -> 
             return case
         _think_up(case, benchmark, grader, asked)
         case.verdicts = _verdicts(case, grader, config, pool)
+    except SandboxError as error:
+        found.notes.append(f"nothing can be graded here: {error}")
+        case.replies.clear()
     except NewskillsError as error:
         found.problems.append(str(error))
+        case.replies.clear()
     return case
 
 

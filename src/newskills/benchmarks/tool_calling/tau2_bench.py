@@ -71,6 +71,7 @@ def _benchmark(domain: str, title: str, items: int, sha256: str, files: str, *tr
         solver="tau2",
         defaults={"solver_config": {"data": "{folder}/assets/test"}},
         samples=4,
+        chance=0.1,
         items={"test": items},
         licence="MIT",
         homepage="https://github.com/sierra-research/tau2-bench",
@@ -79,6 +80,7 @@ def _benchmark(domain: str, title: str, items: int, sha256: str, files: str, *tr
             *traps,
             "A second model plays the user: ++models.user.model=NAME ++models.user.server_type=openai. It decides "
             "much: name it beside a score.",
+            "Doing nothing is right in a tenth of the tasks: what was asked for had to be refused.",
             "A task counts where the service ends in the state that it should, and all else that the task names holds.",
         ),
     )

@@ -47,6 +47,19 @@ class Tau2Grader:
         self.config = config
         self._stamp = f"{self.name}@{self.version}"
 
+    def gold_reply(self, record: Row) -> Row | None:
+        """The task's own actions, and what is to be said; not where they leave something open."""
+        criteria = record["evaluation_criteria"]
+        if "ENV_ASSERTION" in (criteria.get("reward_basis") or ()):
+            return None
+        talk: list[Row] = [
+            {"role": action.get("requestor") or "assistant", "content": None, "tool_calls": [action]}
+            for action in criteria.get("actions") or ()
+        ]
+        talk.append({"role": "assistant", "content": "\n".join(criteria.get("communicate_info") or ())})
+        judged = [True] * len(criteria.get("nl_assertions") or ())
+        return {"conversation": talk, "ended": ENDED, "nl_judgements": judged}
+
     def grade(self, record: Row) -> Score:
         talk = record.get("conversation")
         if not isinstance(talk, list):
