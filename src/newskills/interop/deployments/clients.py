@@ -16,7 +16,7 @@ from newskills.base.plan import Command, Ref, Script, Word
 from newskills.interop.artifacts import FACTS, Facts
 from newskills.interop.config import CompiledConfig, Task
 from newskills.interop.deployments.environment import Environment
-from newskills.interop.deployments.place import mounts_of
+from newskills.interop.deployments.place import client_image, mounts_of
 from newskills.interop.deployments.servers import PROXY, SERVER
 from newskills.interop.tasks import eval_call
 from newskills.launch.cluster import ClusterConfig, image_of, python_of
@@ -52,6 +52,12 @@ begin() {
     set +e
 }
 begin
+if ! "${prepare[0]}" -c "import msgspec, yaml, newskills"; then
+    echo "There is no newskills where this task runs ($(hostname), ${prepare[0]}): install it in the image, or name" \
+        "another one as the task's container or the profile's container_image; without images, startup_commands" \
+        "may activate an environment that has it." >&2
+    exit 1
+fi
 "${prepare[@]}" && "$@" && "${finish[@]}"
 code=$?
 @AFTER@
@@ -69,7 +75,7 @@ def client_command(
     env: Environment,
 ) -> Command:
     """`server`: the command whose address it asks; None: `target.api_endpoint`. Raises ConfigError."""
-    image = task.container or (compiled.profile.container_image if compiled.profile else None)
+    image = client_image(compiled, task)
     contained = image_of(cluster, image) is not None
     key = compiled.target.api_key_name if server is None else None
     call = eval_call(task, model=_model(compiled, server), key_name=key, output_dir=f"{folder}/artifacts")

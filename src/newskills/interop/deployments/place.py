@@ -10,7 +10,7 @@ from typing import Any
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import HardwareConfig
-from newskills.interop.config import CompiledConfig, Execution
+from newskills.interop.config import CompiledConfig, Execution, Task
 from newskills.launch.cluster import ClusterConfig, SshTunnel
 from newskills.launch.times import seconds_of
 
@@ -24,7 +24,7 @@ def cluster_of(compiled: CompiledConfig) -> ClusterConfig:
     execution, profile = compiled.execution, compiled.profile
     names = list(profile.env_vars) if profile else []
     if compiled.mode == "local" or execution.type == "local":
-        images = any(image.path != "execution.proxy.image" for image in compiled.images())
+        images = compiled.deployment.image or any(client_image(compiled, task) for task in compiled.tasks)
         return ClusterConfig(
             executor="local" if images else "none",
             name=profile.name if profile else "local",
@@ -48,6 +48,13 @@ def cluster_of(compiled: CompiledConfig) -> ClusterConfig:
         skip_hf_home_check=True,
         ssh_tunnel=_tunnel(compiled),
     )
+
+
+def client_image(compiled: CompiledConfig, task: Task | None = None) -> str | None:
+    """The image in which `task`, or the export of results, runs; it must have newskills. None: no container."""
+    profile = compiled.profile
+    own = profile.container_image if profile and profile.executor != "local" else None
+    return (task.container if task else None) or own
 
 
 def hardware_of(compiled: CompiledConfig) -> HardwareConfig:

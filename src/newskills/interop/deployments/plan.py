@@ -15,9 +15,9 @@ from newskills.interop.config import CompiledConfig, Task
 from newskills.interop.deployments.balancer import proxy_script
 from newskills.interop.deployments.clients import client_command, facts_of
 from newskills.interop.deployments.environment import Variables
+from newskills.interop.deployments.exports import export_job
 from newskills.interop.deployments.place import cluster_of, copies_of, hardware_of, output_dir
 from newskills.interop.deployments.servers import PROXY, SERVER, server_command
-from newskills.interop.export_jobs import export_job
 from newskills.launch.cluster import ClusterConfig, python_of
 
 TRUST = "NEMO_EVALUATOR_TRUST_PRE_CMD"

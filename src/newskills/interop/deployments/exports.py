@@ -12,6 +12,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Ref, Script
 from newskills.base.records import Row
 from newskills.interop.config import CompiledConfig
+from newskills.interop.deployments.place import client_image
 from newskills.interop.export_results import DESTINATIONS, ExportPlan, Finished
 from newskills.launch.cluster import ClusterConfig, image_of, python_of
 from newskills.launch.names import looks_secret
@@ -68,7 +69,7 @@ def export_job(
 ) -> Job:
     """After all tasks, however they ended. Raises ConfigError."""
     plan = export_plan(compiled, invocation, folder)
-    image = compiled.profile.container_image if compiled.profile else None
+    image = client_image(compiled)
     contained = image_of(cluster, image) is not None
     env = variables.of(compiled.export_env, "export")
     startup = compiled.profile.startup_commands if compiled.profile else ()
