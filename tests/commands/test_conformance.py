@@ -251,7 +251,6 @@ def test_start_server(here, engines):
             "--output_dir=/workspace/results",
             "mmmu-pro is not prepared: there is no file",
         ),
-        ("ns prepare_data --dataset=openmathinstruct2", "Unknown benchmark 'openmathinstruct2'"),
         ("ns generate ++prompt_config=math ++temperature=0.7", "Which kind of server? Give --server_type."),
         ("ns eval --benchmarks=gsm8k:4 --model=/models/llama", "Which kind of server? Give --server_type."),
         ("ns generate --num_chunks=100 --num_random_seeds=10 --output_dir=/results", "Give --server_type."),

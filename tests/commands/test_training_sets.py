@@ -55,6 +55,16 @@ def test_from_the_hub_to_problems_for_reinforcement_learning(tmp_path, name: str
     assert {step["name"]: step["removed"] for step in card["steps"]}["duplicates"] == 3
 
 
+def test_the_line_of_the_documents(tmp_path) -> None:
+    with serving() as web:
+        hub_of(web, "openmathinstruct-2", "train", [FIXTURES["openmathinstruct-2"]] * 3)
+        env = {"HF_ENDPOINT": web.url(""), "NEWSKILLS_DATA_DIR": str(tmp_path / "data"), "NEWSKILLS_MIRROR": ""}
+        done = ns("ns prepare_data --dataset=openmathinstruct2", cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "openmathinstruct-2       train          3 rows in" in done.stdout
+    assert len(list(read_rows(tmp_path / "data/openmathinstruct-2/train.jsonl"))) == 3
+
+
 def test_a_set_that_has_changed_its_fields(tmp_path) -> None:
     with serving() as web:
         hub_of(web, "math-hard", "train", [{"question": "P?", "answer": "1"}] * 2)
