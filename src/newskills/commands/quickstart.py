@@ -17,8 +17,10 @@ from newskills.benchmarks.data import split_folder
 from newskills.commands._command import Command
 from newskills.commands._dry_run import Step, show_dry_run
 from newskills.commands._options import DryRun, doc
+from newskills.commands._training import require_train, steps_shown
 from newskills.config.command_line import Parsed
 from newskills.models.serving.weights import known_weights
+from newskills.recipes.lesson import PROBLEMS, LessonSpec, lesson
 from newskills.recipes.quickstart import MODEL, PARTS, QuickstartSpec, quickstart
 from newskills.run.plan import RESULTS
 
@@ -32,6 +34,10 @@ class Options(Struct, frozen=True, kw_only=True):
     model: Annotated[str, doc("smollm2, or the path of another .gguf file")] = MODEL
     data_dir: Annotated[str | None, doc("where prepared data lies")] = None
     share: Annotated[float, Meta(gt=0, le=10, description="share of the usual number of problems")] = 1.0
+    train: Annotated[
+        bool,
+        doc("teach the model a skill instead: measure, fine-tune, reinforce, measure again (newskills[train])"),
+    ] = False
     dry_run: DryRun = False
 
 
@@ -42,6 +48,8 @@ def run(parsed: Parsed[Options]) -> int:
             f"The embedded model needs {', '.join(missing)}, which this environment lacks.",
             hint="Run: pip install 'newskills[local]'",
         )
+    if options.train:
+        return _lesson(options)
     spec = QuickstartSpec(
         output_dir=Path(options.output_dir),
         model=options.model,
@@ -55,6 +63,34 @@ def run(parsed: Parsed[Options]) -> int:
     if evaluation.message:
         sys.stderr.write(f"{evaluation.message}\n")
     return evaluation.exit_code
+
+
+def _lesson(options: Options) -> int:
+    """The whole loop, in a folder of its own."""
+    spec = LessonSpec(
+        output_dir=Path(options.output_dir) / "lesson",
+        model=options.model,
+        tell=steps_shown,
+        data_dir=Path(options.data_dir) if options.data_dir else None,
+        problems=max(2, round(PROBLEMS * min(options.share, 1))),
+    )
+    if options.dry_run:
+        show_dry_run(_lesson_steps(spec))
+        return 0
+    require_train("torch", "safetensors", "tokenizers")
+    lesson(spec, say=lambda text: print(text, flush=True))
+    return 0
+
+
+def _lesson_steps(spec: LessonSpec) -> Iterator[Step]:
+    out = spec.output_dir
+    yield "reads", spec.model, "the model, served on this machine's CPU"
+    for name in ("base", "sft", "grpo"):
+        yield "writes", out / "eval" / name, f"answers to {spec.problems} held-out problems, and their verdicts"
+    yield "writes", out / "data/sft.jsonl", "answers of the solver that the grader accepts"
+    yield "writes", out / "training", f"checkpoints: {spec.sft.steps} steps of SFT, {spec.grpo.steps} of GRPO"
+    yield "writes", out / "models", "the models after each, for training and for serving"
+    yield "writes", out / "report.md", "the comparison"
 
 
 def _steps(spec: QuickstartSpec) -> Iterator[Step]:
@@ -74,7 +110,8 @@ def _steps(spec: QuickstartSpec) -> Iterator[Step]:
 COMMAND = Command(
     name="quickstart",
     summary="Serve a real 135M model on this machine's CPU, evaluate it on two benchmarks with several seeds, and "
-    "print the table with intervals. Needs newskills[local]; no GPU, no account.",
+    "print the table with intervals. With --train: teach it to sort numbers (SFT, then GRPO) and compare what it could "
+    "with what it can on held-out problems. Needs newskills[local]; no GPU, no account.",
     options=Options,
     run=run,
 )

@@ -38,20 +38,27 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 LESSON = "sorting-lesson"
+PROBLEMS = 400
+"""Held out; enough that a lift of some points is told from chance."""
 TOKENS = 24
 """Of a reply at most; four numbers in order take 15."""
 
 
 class LessonSpec(Struct, frozen=True, kw_only=True):
-    """Where it all goes, which model, and how long to train. `tell(title)` makes what shows the steps of a training."""
+    """Where it all goes, which model, and how long to train.
+
+    tell     title → what shows the steps of a training
+    threads  of the trainer; 0 = one a core
+    """
 
     output_dir: Path
     model: str
     tell: Callable[[str], Told]
     data_dir: Path | None = None
     sft: SftConfig = SftConfig(steps=44, learning_rate=2e-3)
-    grpo: GrpoConfig | None = GrpoConfig(steps=30, learning_rate=2e-4, max_tokens=TOKENS)
-    problems: int = 400
+    grpo: GrpoConfig = GrpoConfig(steps=30, learning_rate=2e-4, max_tokens=TOKENS)
+    problems: int = PROBLEMS
+    threads: int = 0
     timeout: float = 300.0
 
 
@@ -68,7 +75,7 @@ class Stage(Struct, frozen=True):
 
 
 def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
-    """base → after SFT → after GRPO (if asked for). Raises NewskillsError; what is done stays done."""
+    """base → after SFT → after GRPO. Raises NewskillsError; what is done stays done."""
     benchmark = get_benchmark(LESSON)
     train, test = _data(benchmark, spec, say)
     weights = resolve_weights(spec.model, say=say)
@@ -82,10 +89,9 @@ def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
         say(f"SFT: {len(pairs)} of {half} answers of the solver passed the grader that also measures")
         tuned = _fine_tuned(skill, folder, pairs, spec)
         stages.append(_measured("sft", _served(tuned), benchmark, spec, say))
-        if spec.grpo is not None:
-            say(f"GRPO: the same grader rewards samples on {len(train) - half} other problems")
-            rewarded = _reinforced(skill, tuned, train[half:], spec, spec.grpo, verdict)
-            stages.append(_measured("grpo", _served(rewarded), benchmark, spec, say))
+        say(f"GRPO: the same grader rewards samples on {len(train) - half} other problems")
+        rewarded = _reinforced(skill, tuned, train[half:], spec, verdict)
+        stages.append(_measured("grpo", _served(rewarded), benchmark, spec, say))
     say(report(stages, len(test), spec))
     return stages
 
@@ -169,9 +175,7 @@ def _fine_tuned(skill: Skill, base: Path, pairs: Sequence[tuple[Row, str]], spec
     return _trained("sft", base, spec.sft, spec, train)
 
 
-def _reinforced(
-    skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec, config: GrpoConfig, verdict: Verdicts
-) -> Path:
+def _reinforced(skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec, verdict: Verdicts) -> Path:
     from newskills.train.loops.grpo import grpo
 
     problems = [skill.problem(row) for row in rows]
@@ -181,7 +185,7 @@ def _reinforced(
         return grpo(
             client,
             problems,
-            config,
+            spec.grpo,
             folder,
             reward=reward,
             decode=skill.tokenizer.decode,
@@ -189,7 +193,7 @@ def _reinforced(
             told=spec.tell("GRPO"),
         )
 
-    return _trained("grpo", base, config, spec, train)
+    return _trained("grpo", base, spec.grpo, spec, train)
 
 
 def _trained(
@@ -211,7 +215,7 @@ def _trained(
     )
     try:
         if not folder.finished:
-            train(CpuTrainer(base, CpuTrainerConfig()), folder)
+            train(CpuTrainer(base, CpuTrainerConfig(threads=spec.threads)), folder)
         if folder.last is None:
             raise NewskillsError(f"The training {name} ended without a checkpoint.")
         merge_lora(base, folder.path / folder.last.state_path, merged)

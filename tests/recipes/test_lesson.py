@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+
+import pytest
+
+from newskills.base.errors import DataError
+from newskills.base.records import Score
+from newskills.base.store import read_rows
+from newskills.benchmarks.reasoning.lessons import sorting
+from newskills.recipes.lesson import LessonSpec, Stage, lesson, report
+from newskills.recipes.skill import RewardConfig, accepted, judged
+from newskills.run.grade import grade_rows
+from newskills.run.rewarding import Verdicts
+from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.sft import SftConfig
+
+ROWS = sorting("test")[:40]
+
+
+def test_train_and_test_are_apart_and_always_the_same():
+    train, test = sorting("train"), sorting("test")
+    assert (len(train), len(test)) == (2000, 400)
+    assert not {row["question"] for row in train} & {row["question"] for row in test}
+    assert sorting("test") == test
+    for row in test[:50]:
+        numbers = [int(part) for part in row["expected_answer"].split(", ")]
+        assert numbers == sorted(numbers, reverse="descending" in row["question"])
+
+
+def test_rewards_are_the_verdicts_of_an_evaluation():
+    replies = ["{}", " {}\n", "{}.", "Here: {}", "", "1, 2, 3, 4"]
+    records = [
+        {**row, "generation": reply.format(row["expected_answer"]), "finish_reason": "stop"}
+        for row in ROWS
+        for reply in replies
+    ]
+    with Verdicts("exact", {}) as verdict:
+        rewards = [score.outcome for score in verdict(records)]
+        assert verdict(records[:3])[0].outcome == "correct"
+    assert rewards == [row["outcome"] for row in grade_rows([dict(row) for row in records], "exact", {})]
+    assert {"correct", "wrong"} <= set(rewards)
+
+
+def test_a_failed_grader_gives_no_reward_at_all():
+    config = RewardConfig(correct=1.0, wrong=-0.5, no_answer=-0.25)
+    worth = {
+        outcome: judged(Score(outcome=outcome, fields={}, grader="g"), config).reward
+        for outcome in ("correct", "wrong", "no_answer", "unscored")
+    }
+    assert worth == {"correct": 1.0, "wrong": -0.5, "no_answer": -0.25, "unscored": None}
+
+
+def test_the_filter_keeps_what_the_grader_accepts():
+    answers = [row["expected_answer"] if index % 3 else "no idea" for index, row in enumerate(ROWS)]
+    with Verdicts("exact", {}) as verdict:
+        kept = accepted(ROWS, answers, verdict)
+        assert [row["id"] for row, _ in kept] == [row["id"] for index, row in enumerate(ROWS) if index % 3]
+        with pytest.raises(DataError, match="accepts none"):
+            accepted(ROWS, ["?"] * len(ROWS), verdict)
+
+
+def test_the_report_compares_the_same_problems(tmp_path):
+    spec = LessonSpec(output_dir=tmp_path, model="m", tell=lambda _: lambda _: None)
+    base = {str(index): 0.0 for index in range(40)}
+    tuned = {name: float(int(name) < 30) for name in base if name != "39"}
+    text = report([Stage("base", tmp_path, base), Stage("sft", tmp_path, tuned)], 40, spec)
+    assert "| base → sft | +76.9 (" in text
+    assert "mcnemar, n = 39" in text
+    assert "1.9e-09" in text
+    assert "40 held-out problems" in (tmp_path / "report.md").read_text()
+
+
+@pytest.mark.local_model
+@pytest.mark.slow
+def test_the_loop_runs_and_runs_again_for_nothing(local_model, tmp_path):
+    said, steps = [], []
+    spec = LessonSpec(
+        output_dir=tmp_path,
+        model=str(local_model),
+        data_dir=tmp_path / "data-of-benchmarks",
+        tell=lambda title: lambda progress: steps.append((title, progress.done)),
+        sft=SftConfig(steps=2, batch_size=4, learning_rate=1e-3),
+        grpo=GrpoConfig(steps=1, batch_size=2, group_size=4, max_tokens=16),
+        problems=4,
+        threads=1,
+    )
+    stages = lesson(spec, say=said.append)
+    assert [stage.name for stage in stages] == ["base", "sft", "grpo"]
+    assert all(len(stage.scores) == 4 for stage in stages)
+    assert steps == [("SFT", 1), ("SFT", 2), ("GRPO", 1)]
+    assert "0 questions are in both" in said[0]
+    assert len(list(read_rows(tmp_path / "data/sft.jsonl"))) == 8
+    assert json.loads((tmp_path / "models/grpo/config.json").read_text())["model_type"] == "llama"
+    steps.clear()
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.gguf")}
+    assert lesson(spec, say=said.append) == stages
+    assert not steps
+    assert files == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.gguf")}
