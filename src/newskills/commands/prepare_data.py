@@ -22,7 +22,9 @@ class Options(PlacementOptions, frozen=True, kw_only=True):
     benchmarks: Annotated[
         list[str], doc("names, or groups of them; `all` = every benchmark of the catalog", {"positional": True})
     ] = []  # noqa: RUF012 - copied
-    dataset: Annotated[str | None, doc("one name (older spelling)")] = None
+    dataset: Annotated[
+        str | None, doc("one name (older spelling), also of a published training set: openmathinstruct-2, …")
+    ] = None
     data_dir: Annotated[
         str | None, doc("where <name>/<split>.jsonl goes (default: NEMO_SKILLS_DATA_DIR, or the user's cache)")
     ] = None
