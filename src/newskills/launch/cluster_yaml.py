@@ -53,15 +53,16 @@ def read(path: Path, what: str = "a cluster config", example: str = "executor: s
         raise DataError(f"Cannot read {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 text.") from error
-    loader = _Loader(text)
     try:
-        node = loader.get_single_node()
-        _check_duplicates(node, path)
-        values = loader.construct_document(node) if node is not None else {}
+        loader = _Loader(text)
+        try:
+            node = loader.get_single_node()
+            _check_duplicates(node, path)
+            values = loader.construct_document(node) if node is not None else {}
+        finally:
+            loader.dispose()
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not valid YAML: {_one_line(error)}.") from error
-    finally:
-        loader.dispose()
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: {what} has `key: value` lines, for example `{example}`.")
     return values

@@ -52,6 +52,13 @@ class Compiled(Struct, frozen=True):
 
 def compile_config(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Compiled:
     """Raises UserError: for the profile and for names of tasks at once, for all else with everything that is wrong."""
+    try:
+        return _compiled(asked, environ, cwd)
+    except RecursionError as error:
+        raise ConfigError(f"{asked.config or DEFAULT}: the configuration is nested too deeply.") from error
+
+
+def _compiled(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Compiled:
     env_file = read_env_file(find_env_file(cwd, environ))
     settings = merged_profile(env_file, asked.profile) if asked.profile else {}
     path = find_config(asked.config or DEFAULT, _folders(env_file, cwd))
@@ -173,7 +180,8 @@ def _choose_tasks(tree: Row, wanted: Sequence[str], environ: Mapping[str, str]) 
 
 def _forget_target(tree: Row, environ: Mapping[str, str]) -> None:
     """Where a server is deployed, its address is not known yet: what `target` leaves open is no fault then."""
-    endpoint = (tree.get("target") or {}).get("api_endpoint")
+    target = tree.get("target")
+    endpoint = target.get("api_endpoint") if isinstance(target, dict) else None
     try:
         kind = Resolver(tree, environ).value(("deployment", "type"))
     except KeyError:
@@ -186,7 +194,12 @@ def _typed(asked: Asked, source: str, resolved: Row, env_file: EnvFile, problems
     variables = dialects.read(resolved, problems)
     sections = Reader(resolved, problems).sections(variables)
     run = resolved["run"]
-    export = {name: value for name, value in (resolved.get("export") or {}).items() if isinstance(value, dict)}
+    listed = resolved.get("export")
+    export = (
+        {name: value for name, value in listed.items() if isinstance(value, dict)}
+        if isinstance(listed, dict)
+        else {}
+    )
     export.pop(dialects.KEY, None)
     wanted = "wandb" in sections.execution.auto_export or "wandb" in export
     if wanted:

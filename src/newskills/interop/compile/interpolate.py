@@ -25,6 +25,9 @@ from newskills.launch.names import looks_secret
 MISSING = "???"
 RESOLVERS = ("oc.env", "oc.select", "select_not_null")
 DEEPEST = 100
+"""References that lead to each other."""
+MOST, LONGEST = 200_000, 1_000_000
+"""Values of a configuration, and characters of one of them."""
 _CALL = re.compile(r"\s*([A-Za-z_][\w.]*):", re.ASCII)
 _FAILED = object()
 
@@ -37,9 +40,11 @@ class Resolver:
         self.problems: list[Problem] = []
         self.secrets: set[str] = set()
         self._open: list[Path] = []
+        self._known: dict[Path, Any] = {}
+        self._seen = 0
 
     def tree(self) -> Row:
-        """All of `root` without its section `run.env` where nothing refers to it: a profile need not fill it."""
+        """All of `root`. Raises ConfigError where references into each other make it grow without measure."""
         done: Row = self._resolved(self.root, ())
         return done
 
@@ -48,6 +53,9 @@ class Resolver:
         return self._resolved(lookup(self.root, path), path)
 
     def _resolved(self, node: Any, path: Path) -> Any:
+        self._seen += 1
+        if self._seen > MOST:
+            raise ConfigError("The references of the configuration into each other make it grow without measure.")
         if isinstance(node, dict):
             return {key: self._resolved(value, (*path, key)) for key, value in node.items()}
         if isinstance(node, list):
@@ -63,11 +71,11 @@ class Resolver:
             circle = " → ".join(shown_path(one) for one in [*self._open[-3:], path])
             self.fault(path, f"the references go in a circle: {circle}")
             return None
-        self._open.append(path)
-        try:
-            return _unfailed(self._text(node, path))
-        finally:
+        if path not in self._known:
+            self._open.append(path)
+            self._known[path] = _unfailed(self._text(node, path))
             self._open.pop()
+        return self._known[path]
 
     def fault(self, path: Path, what: str, example: object = None) -> object:
         self.problems.append(Problem(path, what, example))
@@ -87,6 +95,8 @@ class Resolver:
             if isinstance(value, dict | list):
                 return self.fault(path, f"${{{piece}}} is a section, and cannot be part of a text")
             done += "" if value is None or value is _FAILED else str(value)
+            if len(done) > LONGEST:
+                raise ConfigError(f"The references in {shown_path(path)} make it grow without measure.")
         return done
 
     def _reference(self, inner: str, path: Path) -> Any:
@@ -124,8 +134,12 @@ class Resolver:
 
     def _select(self, name: str, arguments: Sequence[str]) -> Any:
         try:
-            found = self.value(split_path(arguments[0]))
-        except (KeyError, ConfigError):
+            path = split_path(arguments[0])
+        except ConfigError:
+            path = ("",)
+        try:
+            found = self.value(path)
+        except KeyError:
             found = None
         if found is None and len(arguments) == 2:
             return None if arguments[1].lower() in ("null", "none") else arguments[1]
