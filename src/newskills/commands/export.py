@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -46,8 +47,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
-    from newskills.interop.export_results import DESTINATIONS, ExportPlan, export_results
-    from newskills.interop.oversight import finished
+    from newskills.interop.export_results import DESTINATIONS
 
     options = parsed.options
     if options.format == INSPECT:
@@ -56,24 +56,31 @@ def run(parsed: Parsed[Options]) -> int:
     for name in dests:
         DESTINATIONS.resolve(name)
     changes = _changes(parsed, dests)
-    failed = 0
-    for name in options.id:
-        entries = invocation(name)
-        settings = {dest: {**_kept(entries[0].config, dest), **changes.get(dest, {})} for dest in dests}
-        plan = ExportPlan(
-            invocation=entries[0].invocation_id,
-            executor=entries[0].executor,
-            destinations=tuple(dests),
-            settings=settings,
-            jobs=tuple(finished(entry) for entry in entries),
-        )
-        if options.dry_run:
-            show_dry_run([("exports", job.id, f"{job.task} to {', '.join(dests)}") for job in plan.jobs])
-            continue
-        failed += export_results(plan, os.environ, lambda text: print(printable(text), flush=True))
+    with tempfile.TemporaryDirectory(prefix="newskills-export-") as fetched:
+        failed = sum(_exported(name, options, dests, changes, Path(fetched)) for name in options.id)
     if failed:
         sys.stderr.write(f"{failed} exports failed\n")
     return 1 if failed else 0
+
+
+def _exported(name: str, options: Options, dests: Sequence[str], changes: Mapping[str, Row], fetched: Path) -> int:
+    """Exports the invocation `name`; returns how many destinations failed."""
+    from newskills.interop.export_results import ExportPlan, export_results
+    from newskills.interop.oversight import finished
+
+    entries = invocation(name)
+    settings = {dest: {**_kept(entries[0].config, dest), **changes.get(dest, {})} for dest in dests}
+    if options.dry_run:
+        show_dry_run([("exports", one.job_id, f"{one.task} to {', '.join(dests)}") for one in entries])
+        return 0
+    plan = ExportPlan(
+        invocation=entries[0].invocation_id,
+        executor=entries[0].executor,
+        destinations=tuple(dests),
+        settings=settings,
+        jobs=tuple(finished(entry, os.environ, fetched) for entry in entries),
+    )
+    return export_results(plan, os.environ, lambda text: print(printable(text), flush=True))
 
 
 def _to_inspect(options: Options) -> int:

@@ -22,6 +22,7 @@ from newskills.interop.compile.dialects import KEY
 from newskills.interop.config import CompiledConfig, EnvMap
 from newskills.interop.export_results import Finished
 from newskills.interop.invocations import ENDED, Entry, State, Store, folder_state, job_state
+from newskills.interop.remote import fetch_run
 from newskills.interop.tasks import map_task
 from newskills.launch.experiments import PLAN, Experiment, Records
 from newskills.launch.logs import follow_logs, read_logs
@@ -167,13 +168,14 @@ def _files(entries: Sequence[Entry], *, several: bool) -> list[tuple[str, str]]:
     ]
 
 
-def finished(entry: Entry) -> Finished:
-    """A job as exporters take it. Raises ConfigError where its results do not lie on this machine."""
-    if not Path(entry.folder, "artifacts").is_dir():
-        raise ConfigError(
-            f"The results of {entry.job_id} are not on this machine: {entry.folder}.",
-            hint="execution.auto_export.destinations exports where the jobs run.",
-        )
+def finished(entry: Entry, environ: Mapping[str, str], into: Path) -> Finished:
+    """A job as exporters take it; what lies behind ssh is fetched into the folder `into`.
+
+    Raises RemoteError, UnknownNameError where the record of its submission is gone.
+    """
+    folder = entry.folder
+    if entry.own is not None and (cluster := experiment_of(entry, environ).cluster).ssh_tunnel is not None:
+        folder = fetch_run(cluster, str(folder), into, environ)
     config = entry.config or {}
     endpoint = (config.get("target") or {}).get("api_endpoint") or {}
     model = endpoint.get("model_id") or (config.get("deployment") or {}).get("served_model_name") or ""
@@ -182,7 +184,7 @@ def finished(entry: Entry) -> Finished:
         id=entry.job_id,
         task=entry.task,
         benchmark=mapped.benchmark.partition(":")[0] if mapped else entry.task,
-        folder=str(entry.folder),
+        folder=str(folder),
         container=str(entry.data.get("eval_image", "")),
         model=str(model),
     )

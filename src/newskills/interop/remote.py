@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from msgspec import structs
@@ -11,16 +12,20 @@ from msgspec import structs
 from newskills.interop.config import CompiledConfig, Image
 from newskills.interop.deployments.place import cluster_of
 from newskills.interop.deployments.plan import Planned
+from newskills.launch.cluster import ClusterConfig
 from newskills.launch.experiments import Experiment
 from newskills.launch.images import is_file
 from newskills.launch.logs import follow_logs
 from newskills.launch.package import PackageOptions
 from newskills.launch.squash import Squash, SquashPlace, plan_squash, squash
-from newskills.launch.ssh import shell_of
+from newskills.launch.ssh import Remote, shell_of
 from newskills.launch.states import Watch
 from newskills.launch.submit import SubmitOptions, executor_of, submit
 
 Say = Callable[[str], None]
+
+FETCHED = ("+ */", "+ *.json", "+ *.yml", "- *")
+"""Rules of rsync for artifacts: scores and what they are of, not the answers."""
 
 
 def why_not_squash(compiled: CompiledConfig) -> str:
@@ -113,6 +118,20 @@ def follow_tasks(experiment: Experiment, environ: Mapping[str, str], say: Say) -
     ]
     for line in follow_logs(shell, files, watch.over):
         say(line)
+
+
+def fetch_run(cluster: ClusterConfig, folder: str, into: Path, environ: Mapping[str, str]) -> Path:
+    """Copies what is exported of the run directory `folder` of a cluster behind ssh; returns where it lies here.
+
+    Without results there, an empty folder. Raises RemoteError, StorageError.
+    """
+    here = into / Path(folder).name
+    here.mkdir(parents=True, exist_ok=True)
+    shell = shell_of(cluster, environ)
+    if isinstance(shell, Remote) and shell.exists([f"{folder}/artifacts"])[0]:
+        shell.get_some(f"{folder}/artifacts", here / "artifacts", FETCHED)
+        shell.get_some(f"{folder}/logs", here / "logs", ("+ *",))
+    return here
 
 
 def _place(compiled: CompiledConfig) -> SquashPlace:
