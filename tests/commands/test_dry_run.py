@@ -15,6 +15,7 @@ ONLY_LOOK = {"doctor", "list", "plan", "rehearse", "status", "logs", "experiment
 
 GRADED = [{**row, "predicted_answer": row["expected_answer"], "symbolic_correct": True} for row in SUMS]
 MODEL = "--server_type=openai --server_address=http://127.0.0.1:9 --model=m"
+TASKS = "evaluation: {tasks: [{name: gsm8k}]}"
 LINES = {
     "quickstart": ("ns quickstart --output_dir=out", "out/eval-results"),
     "setup": ("ns setup --non_interactive --executor=none --name=mine", "cluster_configs/mine.yaml"),
@@ -58,6 +59,11 @@ LINES = {
         "ns compute_metrics --prediction_jsonl_files in.jsonl --benchmark=gsm8k --save_metrics_path=m.json",
         "m_extended.json",
     ),
+    "nemo_evaluator": (
+        "ns nemo_evaluator --nemo_evaluator_config=tasks.yaml --output_dir=out --server_model=m "
+        "--server_base_url=http://h",
+        "nemo_evaluator.core.entrypoint",
+    ),
     "import": ("ns import results", "10 records"),
     "export": ("ns export results --format inspect", "to logs"),
     "start_server": ("ns start_server --server_type=vllm --model=/models/m --server_gpus=1", "/models/m"),
@@ -82,7 +88,12 @@ def test_every_command_that_does_something_has_a_dry_run():
 def home(tmp_path):
     """(folder, environment): whatever `ns` writes is written below the folder."""
     wordings = "own-sums: [{prompt: generic/math}]"
-    for name, text in (("sums.py", BENCHMARK), ("ready/own-sums/.keep", ""), ("set.yaml", wordings)):
+    for name, text in (
+        ("sums.py", BENCHMARK),
+        ("ready/own-sums/.keep", ""),
+        ("set.yaml", wordings),
+        ("tasks.yaml", TASKS),
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     write(tmp_path / "in.jsonl", GRADED)

@@ -95,8 +95,11 @@ def test_tasks_have_names_that_the_evaluator_takes():
     assert len(ALIASES) == 26
 
 
-def test_every_task_gives_a_line_that_is_understood():
-    for task, defaults in TASKS.items():
+def test_tasks_give_lines_that_are_understood():
+    """All with settings of their own, and some of the others, which differ in their names only."""
+    others = [task for task in TASKS if task not in ALIASES]
+    for task in [*ALIASES, *others[::25]]:
+        defaults = TASKS[task]
         prepare, evaluate = parsed(rendered(task))
         assert prepare.options.benchmarks, task
         assert evaluate.options.server_address == ["http://localhost:3825"], task
@@ -263,6 +266,7 @@ def test_nemo_evaluator_runs_it(here, fake_server, url, adapter):
     config = {"type": "newskills.gsm8k", "output_dir": str(here / "out"), "params": params}
     done = run_eval(here, {"config": config, "target": {"api_endpoint": endpoint}})
     assert done.returncode == 0, done.stderr[-3000:]
+    assert "not used in the command template" not in done.stdout + done.stderr
     results = yaml.safe_load((here / "out/results.yml").read_text())
     assert {"command", "config", "git_hash", "results", "target"} <= set(results)
     modes = results["results"]["tasks"]["own-sums"]["metrics"]

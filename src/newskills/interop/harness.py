@@ -132,8 +132,8 @@ _HEAD = """\
 
 
 def command_template() -> str:
-    """Jinja that NeMo Evaluator renders with the configuration of a run: one line of shell."""
-    return Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8")
+    """Jinja that NeMo Evaluator renders with the configuration of a run: one line of shell. Without our comment."""
+    return Path(__file__).with_suffix(".jinja").read_text(encoding="utf-8").partition("#}\n")[2]
 
 
 def target() -> Path:
