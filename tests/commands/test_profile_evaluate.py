@@ -7,6 +7,8 @@ import json
 import os
 import re
 import shlex
+import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -18,6 +20,9 @@ import yaml
 from tests.commands.clusters import BENCHMARK, RIGHT, answers
 from tests.commands.running import ns
 from tests.server import Answer, Fault, Script
+
+from newskills.cli import main
+from newskills.interop.compile import compiler
 
 ENV_TOML = """
 [here]
@@ -108,6 +113,22 @@ def server(fake_server):
 @pytest.fixture
 def project(tmp_path, server):
     return Project(tmp_path, server.url)
+
+
+@pytest.fixture
+def inside(project, monkeypatch, capsys):
+    """`ns` without a process of its own, for what starts nothing."""
+    for name, value in project.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(project.folder)
+
+    def call(line: str, *more: str) -> subprocess.CompletedProcess[str]:
+        words = [*shlex.split(line), *more]
+        code = main(words[1:])
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess(words, code, said.out, said.err)
+
+    return call
 
 
 def test_it_runs_here_and_leaves_what_the_launcher_leaves(project, server):
@@ -242,30 +263,30 @@ def test_a_server_is_deployed_for_the_task(project):
         ("ns evaluate -c mine.yaml 'evaluation.env_vars={A: host:NOT_SET_HERE}'", "NOT_SET_HERE"),
     ],
 )
-def test_what_is_wrong_ends_with_1_before_anything_is_done(project, line, what):
-    done = project.ns(line)
+def test_what_is_wrong_ends_with_1_before_anything_is_done(project, inside, line, what):
+    done = inside(line)
     assert (done.returncode, what in done.stderr) == (1, True), done.stderr
     assert not (project.folder / "evaluations").exists()
     assert not (project.folder / "exec.jsonl").exists()
     assert not (project.folder / ".nemotron").exists()
 
 
-def test_options_may_stand_anywhere(project):
+def test_options_may_stand_anywhere(project, inside):
     words = "target.api_endpoint.model_id=n -c mine.yaml evaluation.tasks[0].name=mmlu"
-    done = project.ns(f"ns evaluate execution.output_dir=/x -d {words}")
+    done = inside(f"ns evaluate execution.output_dir=/x -d {words}")
     assert done.returncode == 0, done.stderr
     assert "- name: mmlu" in done.stdout
-    explained = project.ns("ns evaluate -c mine.yaml --explain")
+    explained = inside("ns evaluate -c mine.yaml --explain")
     assert (explained.returncode, "Compiled Configuration" in explained.stdout) == (0, True)
     assert not (project.folder / "evaluations").exists()
     assert "output_dir: /x" in done.stdout
     assert "model_id: n" in done.stdout
 
 
-def test_a_dry_run_shows_everything_and_does_nothing(project):
+def test_a_dry_run_shows_everything_and_does_nothing(project, inside):
     project.config(evaluation={"tasks": [{"name": "adlr_arc_challenge_llama_25_shot"}, {"name": "gsm8k"}]})
     before = sorted(project.folder.rglob("*"))
-    done = project.ns(
+    done = inside(
         "ns evaluate -c mine.yaml --run far --dry-run -t gsm8k",
         "deployment=vllm",
         "deployment.served_model_name=m",
@@ -288,9 +309,9 @@ def test_a_dry_run_shows_everything_and_does_nothing(project):
     assert "images: which of them are imported already is not known" in out
 
 
-def test_secrets_that_a_config_resolves_itself_are_shown_nowhere(project):
+def test_secrets_that_a_config_resolves_itself_are_shown_nowhere(project, inside):
     project.config(target={"api_endpoint": {"url": "http://127.0.0.1:9/${oc.env:MODEL_KEY}/v1", "model_id": "m"}})
-    done = project.ns("ns evaluate -d -c mine.yaml")
+    done = inside("ns evaluate -d -c mine.yaml")
     assert done.returncode == 0, done.stderr
     assert "sk-never" not in done.stdout
     assert "http://127.0.0.1:9/********/v1" in done.stdout
@@ -340,8 +361,65 @@ def test_an_older_launcher_gets_its_own_dialect(project, tmp_path):
     assert config["execution"]["env_vars"] == {"evaluation": {"B": "b"}}
 
 
-def test_text_of_a_config_cannot_speak_to_the_terminal(project):
-    done = project.ns("ns evaluate -d -c mine.yaml", "execution.note='[bold]\x1b[31mred[/bold]'")
+def test_text_of_a_config_cannot_speak_to_the_terminal(project, inside):
+    done = inside("ns evaluate -d -c mine.yaml", "execution.note='[bold]\x1b[31mred[/bold]'")
     assert done.returncode == 0, done.stderr
     assert "\x1b[31m" not in done.stdout
     assert "[bold]" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ns evaluate -c nemotron-3-nano-nemo-ray --run MY-CLUSTER",
+        "ns evaluate -c nemotron-3-nano-nemo-ray --run MY-CLUSTER -t adlr_mmlu",
+        "ns evaluate -c nemotron-3-nano-nemo-ray --run MY-CLUSTER deployment.checkpoint_path=/path/to/your/checkpoint",
+        "ns evaluate -c config --run MY-CLUSTER -t adlr_mmlu",
+        "ns evaluate -c config --run MY-CLUSTER -t adlr_mmlu -t hellaswag",
+        "ns evaluate -c config --batch MY-CLUSTER",
+        "ns evaluate -c config --run MY-CLUSTER --force-squash",
+        "ns evaluate -c my-model --run MY-CLUSTER",
+    ],
+)
+def test_lines_of_the_documents_of_others_do_their_work(project, inside, line):
+    configs = project.folder / "evaluate_configs"
+    configs.mkdir()
+    library = Path(compiler.__file__).parent / "library"
+    for name in ("config", "my-model"):
+        shutil.copy(library / "nemotron-3-nano-nemo-ray.yaml", configs / f"{name}.yaml")
+    with (project.folder / "env.toml").open("a") as file:
+        file.write('[MY-CLUSTER]\nextends = "far"\naccount = "a"\nbatch_partition = "long"\n')
+    done = inside(f"{line} --dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "#SBATCH --account=a" in done.stdout
+    assert done.stdout.count("\ntask ") == (line.count("-t ") or 5)
+    if "checkpoint_path" in line:
+        assert "/path/to/your/checkpoint:/checkpoint" in done.stdout
+
+
+def test_ctrl_c_stops_the_tasks_and_they_can_go_on(project, server):
+    server.script = answers(latency=0.5)
+    words = [sys.executable, "-m", "newskills", "evaluate", "-c", "mine.yaml"]
+    words += ["evaluation.nemo_evaluator_config.config.params.parallelism=1"]
+    process = subprocess.Popen(
+        words,
+        cwd=project.folder,
+        env={**os.environ, **project.env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while len(server.records) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    found = ID.search(out)
+    assert found is not None
+    assert project.states(found[1]) == {f"{found[1]}.0": "killed"}
+    server.script = answers()
+    done = project.ns(f"ns resume {found[1]} -f")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert project.states(found[1]) == {f"{found[1]}.0": "success"}
