@@ -290,6 +290,22 @@ def test_keys_of_other_recipes(recipe: str, key: str, home: str) -> None:
     )
 
 
+def test_the_output_is_no_input(tmp_path) -> None:
+    file = write(tmp_path / "out.jsonl", generations(2))
+    with pytest.raises(ConfigError, match=r"out\.jsonl is both an input and the output"):
+        made(tmp_path, [file])
+    assert len(file.read_text().splitlines()) == 6
+
+
+def test_a_tokenizer_without_template_is_told_by_workers(tmp_path, small_pieces) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    tokenizers.Tokenizer(tokenizers.models.BPE()).save(str(tmp_path / "tokenizer.json"))
+    file = write(tmp_path / "in.jsonl", generations(9))
+    for workers in (1, 2):
+        with pytest.raises(ConfigError, match="has no chat template"):
+            made(tmp_path, [file], workers=workers, prompt_config="generic/math", tokenizer=str(tmp_path))
+
+
 def test_one_build_at_a_time(tmp_path) -> None:
     file = write(tmp_path / "in.jsonl", generations(2))
     with (

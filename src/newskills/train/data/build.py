@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base import errors
-from newskills.base.errors import DataError, NewskillsError
+from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.records import Failure, Row
 from newskills.base.store import atomic_write, locked, write_rows
@@ -92,6 +92,10 @@ def build(request: BuildRequest, progress: Progress) -> Card:
     """
     output = Path(request.config.output_path)
     work = work_folder(output)
+    if any(given.path.resolve() == output.resolve() for given in request.inputs):
+        raise ConfigError(
+            f"{output} is both an input and the output.", hint="Write to another place, or name inputs."
+        )
     with locked(work / "lock", str(output)):
         _clear(work)
         try:
@@ -241,7 +245,7 @@ def _here(job: BuildJob, chunks: int) -> Callable[[Iterable[Task]], Iterator[Don
 def _as_error(failure: Failure) -> NewskillsError:
     """The error that a worker has met, of the kind that it was."""
     kind = getattr(errors, failure.kind, NewskillsError)
-    if isinstance(kind, type) and issubclass(kind, DataError | errors.ConfigError | errors.StorageError):
+    if isinstance(kind, type) and issubclass(kind, DataError | ConfigError | errors.StorageError):
         return kind(failure.message)
     return NewskillsError(f"A worker failed: {failure.message}")
 

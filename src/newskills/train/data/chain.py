@@ -29,6 +29,7 @@ from newskills.train.data.filters.words import (
     DropWithout,
 )
 from newskills.train.data.job import BuildJob
+from newskills.train.data.overlap import read_index
 
 _Maker = Callable[[BuildJob, str, Callable[[], Tokenizer]], Filter]
 
@@ -61,8 +62,6 @@ def _lengths(name: str, which: str, *, of_input: bool) -> _Maker:
 def _contaminated(job: BuildJob, key: str, tokens: Callable[[], Tokenizer]) -> Filter:
     file = job.config.contamination_file
     found = read_contaminated(Path(file))[0] if file else frozenset()
-    from newskills.train.data.overlap import read_index
-
     return RemoveContaminated(key=job.config.input_key, found=found, index=read_index(job.overlap))
 
 
