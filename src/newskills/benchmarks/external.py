@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
@@ -24,7 +26,13 @@ _GRADERS_BY_METRIC = {"math": "math", "multichoice": "multichoice"}
 
 def installed(group: str, name: str) -> list[EntryPoint]:
     """The entry points of installed packages that carry `name`."""
-    return [point for point in entry_points(group=group) if fold(point.name) == fold(name)]
+    return [point for point in _points(group, tuple(sys.path)) if fold(point.name) == fold(name)]
+
+
+@lru_cache(maxsize=4)
+def _points(group: str, places: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    """Those of all packages in `places`, the import path: reading them takes a while, and they stay as they are."""
+    return tuple(entry_points(group=group))
 
 
 def extra_folders(name: str, extra: object = None) -> list[Path]:
