@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from functools import cache
@@ -25,6 +26,8 @@ NAMES = (
     *("multipl-e-humaneval", "verilog-eval", "kernelbench"),
 )
 TOOLS = {"cpp": "g++", "js": "node", "java": "javac", "python": "python3", "go": "go", "rust": "rustc"}
+PLACES = "/usr/bin:/usr/local/bin:/bin"
+"""What the sandbox sees of tools."""
 NOT_RIGHT = {
     "JavaScript/112": "its own test fails, which Node.js tells on the error stream only",
     "JavaScript/155": "its own test fails, which Node.js tells on the error stream only",
@@ -102,7 +105,7 @@ def test_humaneval_x(prepared: Path, language: str) -> None:
     problems = problems[2::40] + [row for row in problems if row["id"] in NOT_RIGHT]
     whole = [fenced(row["prompt"] + row["canonical_solution"], language) for row in problems]
     scores = judged("humaneval-x", problems, whole)
-    if not shutil.which(TOOLS[language], path="/usr/bin:/usr/local/bin:/bin"):
+    if not shutil.which(TOOLS[language], path=PLACES):
         assert {score.outcome for score in scores} == {"unscored"}
         assert all(TOOLS[language] in score.why for score in scores)
         return
@@ -111,6 +114,51 @@ def test_humaneval_x(prepared: Path, language: str) -> None:
     assert failed(problems, judged("humaneval-x", problems, rest)).keys() <= NOT_RIGHT.keys()
     nothing = judged("humaneval-x", problems[:3], [fenced("}", language)] * 3)
     assert {score.outcome for score in nothing} == {"wrong"}
+
+
+HAND = {
+    ("sh", "HumanEval_23_strlen"): "    echo ${#1}\n}\n",
+    ("sh", "HumanEval_53_add"): "    echo $(($1 + $2))\n}\n",
+    ("java", "HumanEval_53_add"): "        return x + y;\n    }\n",
+    ("java", "HumanEval_23_strlen"): "        return (long) string.length();\n    }\n",
+    ("rust", "HumanEval_53_add"): "    x + y\n}\n",
+    ("go", "HumanEval_53_add"): "    return x + y\n}\n",
+}
+MORE_TOOLS = TOOLS | {"sh": "bash"}
+SAME_FUNCTIONS = (0, 4, 16, 24, 40)
+"""Problems whose solutions of HumanEval-X fit the tests of MultiPL-E."""
+
+
+def test_multipl_e_by_solutions_of_its_relative(prepared: Path) -> None:
+    """It has no solutions of its own; HumanEval-X has the same functions under other names and types."""
+    theirs = {row["id"]: row for row in rows(prepared, "humaneval-x")}
+    ours = {(row["language"], int(row["id"].split("_")[1])): row for row in rows(prepared, "multipl-e-humaneval")}
+    asked, answers = [], []
+    for number in SAME_FUNCTIONS:
+        known = theirs[f"JavaScript/{number}"]
+        row = ours["js", number]
+        code = known["prompt"] + known["canonical_solution"]
+        asked.append(row)
+        answers.append(fenced(f"{code}\nconst {row['entry_point']} = {known['entry_point']};", "js"))
+        known = theirs[f"CPP/{number}"]
+        asked.append(ours["cpp", number])
+        answers.append(fenced(re.sub(r"\bint\b", "long", known["prompt"] + known["canonical_solution"]), "cpp"))
+    for row, score in zip(asked, judged("multipl-e-humaneval", asked, answers), strict=True):
+        there = shutil.which(MORE_TOOLS[row["language"]], path=PLACES)
+        assert score.outcome == ("correct" if there else "unscored"), (row["id"], score.why)
+
+
+def test_multipl_e_by_hand(prepared: Path) -> None:
+    found = {(row["language"], row["id"].partition("/")[2]): row for row in rows(prepared, "multipl-e-humaneval")}
+    asked = [found[key] for key in HAND]
+    right = judged("multipl-e-humaneval", asked, [fenced(code, key[0]) for key, code in HAND.items()])
+    wrong = judged("multipl-e-humaneval", asked, [fenced("}", key[0]) for key in HAND])
+    for row, good, bad in zip(asked, right, wrong, strict=True):
+        tool = MORE_TOOLS[row["language"]]
+        if shutil.which(tool, path=PLACES):
+            assert (good.outcome, bad.outcome) == ("correct", "wrong"), (row["id"], good.why, bad.why)
+        else:
+            assert (good.outcome, tool in good.why) == ("unscored", True), (row["id"], good.why)
 
 
 def test_heads_of_multipl_e(prepared: Path) -> None:

@@ -42,6 +42,7 @@ class CodeTestsGrader(CodeGrader):
     """
 
     name: ClassVar[str] = "code_tests"
+    version: ClassVar[str] = "2"
     Config = CodeTestsConfig
 
     def __init__(self, config: CodeTestsConfig = CodeTestsConfig()) -> None:  # noqa: B008 - frozen
@@ -141,11 +142,12 @@ def assembled(code: str, record: Row, mark: str) -> str:
 
 
 def _stopped(code: str, record: Row) -> str:
-    """What goes on with the prompt, up to the first of the stop tokens."""
+    """What goes on with the prompt, up to the first of the stop tokens, which may end with the line."""
     if not record.get("closing"):
         return code
-    ends = [at for at in (code.find(token) for token in record.get("stop_tokens") or ()) if at >= 0]
-    return code[: min(ends, default=len(code))] + "\n"
+    text = f"{code.rstrip()}\n"
+    ends = [at for at in (text.find(token) for token in record.get("stop_tokens") or ()) if at >= 0]
+    return text[: min(ends, default=len(text))] + "\n"
 
 
 _DEFINES = {
