@@ -5,12 +5,19 @@ from __future__ import annotations
 
 import io
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from newskills.base.benchmark import Source
+from newskills.base.store import read_rows
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import prepare
+from newskills.benchmarks.options import with_options
 from newskills.benchmarks.workbooks import workbook_text
 from newskills.graders import make_grader
 
@@ -115,3 +122,22 @@ def test_workbooks_as_text() -> None:
     )
     with pytest.raises(ValueError, match=r"p\.xlsx is no workbook"):
         workbook_text("p.xlsx", b"no workbook")
+
+
+def test_options_of_its_data(tmp_path: Path) -> None:
+    """Paths as the model's own machine has them, and the content of the workbooks beside them."""
+    pytest.importorskip("python_calamine", reason="no python-calamine here: pip install 'newskills[excel]'")
+    raw = Path(__file__).parents[1] / "benchmarks/raw/dsbench_da.zip"
+    own = msgspec.structs.replace(get_benchmark("dsbench_da"), sources=(Source(path=str(raw), format="asset"),))
+    changed = with_options(own, {"display_root": ["/data/"], "incontext_data": []})
+    assert changed is not None
+    (done,) = prepare(changed, data_dir=tmp_path).splits
+    first = next(iter(read_rows(done.path)))
+    assert first["excel_paths"] == "/data/90000001/crates.xlsx"
+    assert "second\t1000000" in first["excel_content"]
+    assert (done.path.parent / first["workbooks"][0]).is_file()
+    assert all("answers" not in name for name in first["workbooks"])
+    (plain,) = prepare(own, data_dir=tmp_path).splits
+    first = next(iter(read_rows(plain.path)))
+    assert first["excel_paths"] == first["workbooks"][0]
+    assert "excel_content" not in first

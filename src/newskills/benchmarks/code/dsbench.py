@@ -4,12 +4,15 @@
 import io
 import zipfile
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import PurePosixPath
 
 import msgspec
+from msgspec.structs import replace
 
-from newskills.base.benchmark import Asset, Benchmark, Source
+from newskills.base.benchmark import Asset, Benchmark, Option, Source
 from newskills.base.records import Row
+from newskills.benchmarks.options import one
 from newskills.benchmarks.workbooks import SUFFIXES, workbook_text
 
 _HUB = "https://huggingface.co/datasets/liqiang888/DSBench/resolve/main/data_analysis/"
@@ -41,11 +44,13 @@ def _files(raw: Iterable[Row]) -> Iterator[tuple[str, bytes]]:
             yield from ((info.filename, archive.read(info)) for info in archive.infolist() if not info.is_dir())
 
 
-def row(raw: Row, index: int) -> Row:
-    """`excel_paths`: below the folder of the prepared file, with blanks between them."""
+def row(raw: Row, index: int, *, root: str = "assets/test", content: bool = False) -> Row:
+    """`excel_paths`: below the folder of the prepared file, or below `root`, with blanks between them."""
     files, names = raw["files"], _workbooks(raw)
-    return {**_question(raw), "excel_paths": " ".join(f"assets/test/{raw['id']}/{name}" for name in names)} | {
-        "workbooks": [Asset(f"{raw['id']}/{name}", files[name]) for name in names]
+    return {
+        **(incontext(raw, index) if content else _question(raw)),
+        "excel_paths": " ".join(f"{root}/{raw['id']}/{name}" for name in names),
+        "workbooks": [Asset(f"{raw['id']}/{name}", files[name]) for name in names],
     }
 
 
@@ -75,6 +80,19 @@ def _question(raw: Row) -> Row:
     }
 
 
+def _shown_below(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+    return _with(benchmark, root=one("a folder", values).rstrip("/"))
+
+
+def _with_content(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
+    return _with(benchmark, content=True)
+
+
+def _with(benchmark: Benchmark, **settings: object) -> Benchmark:
+    before = benchmark.row.keywords if isinstance(benchmark.row, partial) else {}
+    return replace(benchmark, row=partial(row, **{**before, **settings}))
+
+
 def _benchmark(name: str, title: str, **more: object) -> Benchmark:
     return Benchmark(
         name=name,
@@ -99,6 +117,13 @@ BENCHMARKS = (
         "DSBench: data analysis over workbooks, read with tools",
         row=row,
         prompt="generic/dsbench-da",
+        options={
+            "display_root": Option(
+                meaning="folder with which the paths in the prompt begin (default: assets/test)",
+                apply=_shown_below,
+            ),
+            "incontext_data": Option(meaning="the workbooks' content, too, as excel_content", apply=_with_content),
+        },
         traps=(
             "For models that run code: ++sandbox.data_dir=<data dir>/dsbench_da lets it see the workbooks.",
             "Answers are letters, amounts, dates, words, lists and tables: each is compared as what it is.",
