@@ -29,6 +29,10 @@ container = "nvcr.io/x:1"
 mounts = ["/a:/a"]
 env_vars = { A = "1", B = "1" }
 
+[laptop]
+extends = "cluster"
+executor = "docker"
+
 [cluster-short]
 extends = "cluster"
 time = "00:30:00"
@@ -254,7 +258,7 @@ def test_an_unknown_task_is_told_before_all_else(tmp_path):
 
 
 def test_the_file_wins_for_some_keys_of_the_place_and_lists_are_joined(tmp_path):
-    (tmp_path / "env.toml").write_text(ENV_TOML + "[big]\nextends='cluster'\nnodes=8\ntime='09:00:00'\n")
+    (tmp_path / "env.toml").write_text(ENV_TOML + "[big]\nextends='laptop'\nnodes=8\ntime='09:00:00'\n")
     env = {
         "nodes": 2,
         "time": "1",
@@ -274,7 +278,20 @@ def test_the_file_wins_for_some_keys_of_the_place_and_lists_are_joined(tmp_path)
 def test_overrides_come_after_the_profile_again(tmp_path):
     (tmp_path / "env.toml").write_text(ENV_TOML)
     config = MINIMAL | {"execution": {**MINIMAL["execution"], "host": "${run.env.host}"}}
-    assert made(tmp_path, config, "run.env.host=other", profile="cluster").config["execution"]["host"] == "other"
+    assert made(tmp_path, config, "run.env.host=other", profile="laptop").config["execution"]["host"] == "other"
+
+
+@pytest.mark.parametrize(
+    ("profile", "what"),
+    [
+        ("cluster", r"execution\.type: profile \[cluster\] is a Slurm cluster, and the config wants to run here"),
+        ("bare", r"profile \[bare\] has executor docker, and no container_image is named"),
+    ],
+)
+def test_profile_and_config_must_speak_of_one_place(tmp_path, profile, what):
+    (tmp_path / "env.toml").write_text(ENV_TOML + "[bare]\nexecutor='docker'\n")
+    with pytest.raises(ConfigError, match=what):
+        made(tmp_path, MINIMAL, profile=profile)
 
 
 def test_defaults_are_composed_from_the_folder_of_the_config_too(tmp_path):

@@ -19,8 +19,8 @@ from newskills.interop.compile.files import find_config, read_config
 from newskills.interop.compile.interpolate import MISSING, Resolver
 from newskills.interop.compile.problems import Problem, refuse
 from newskills.interop.compile.tree import merge
-from newskills.interop.compile.typed import Reader
-from newskills.interop.config import CompiledConfig, EnvMap, EnvValue, Mode
+from newskills.interop.compile.typed import Reader, Sections
+from newskills.interop.config import CompiledConfig, EnvMap, EnvValue, Mode, Profile
 from newskills.interop.masking import masked_word
 from newskills.interop.profiles import EnvFile, find_env_file, merged_profile, profile_of, read_env_file
 
@@ -208,6 +208,9 @@ def _typed(asked: Asked, source: str, resolved: Row, env_file: EnvFile, problems
         sections = msgspec.structs.replace(sections, tasks=tasks)
     rest = {key: copy.deepcopy(value) for key, value in resolved.items() if key != "run"}
     env = {key: value for key, value in run["env"].items() if value is not None}
+    profile = profile_of(asked.profile, env) if asked.profile else None
+    if profile is not None:
+        problems += _misplaced(profile, sections)
     return CompiledConfig(
         mode=asked.mode,
         source=source,
@@ -217,12 +220,27 @@ def _typed(asked: Asked, source: str, resolved: Row, env_file: EnvFile, problems
         deployment=sections.deployment,
         target=sections.target,
         tasks=sections.tasks,
-        profile=profile_of(asked.profile, env) if asked.profile else None,
+        profile=profile,
         wandb=env_file.wandb,
         export=export,
         export_env=variables.export,
         force_squash=asked.force_squash,
     )
+
+
+def _misplaced(profile: Profile, sections: Sections) -> list[Problem]:
+    """Where profile and config speak of different places."""
+    found = []
+    if profile.executor == "slurm" and sections.execution.type == "local":
+        what = f"profile [{profile.name}] is a Slurm cluster, and the config wants to run here; "
+        what += "write ${run.env.executor}"
+        found.append(Problem(("execution", "type"), what, "slurm"))
+    images = [profile.container_image, sections.deployment.image, *(task.container for task in sections.tasks)]
+    own = all(task.benchmark for task in sections.tasks)
+    if profile.executor == "docker" and own and not any(images):
+        what = f"profile [{profile.name}] has executor docker, and no container_image is named"
+        found.append(Problem(("run", "env", "container_image"), what, "IMAGE"))
+    return found
 
 
 def _wandb_env() -> EnvMap:
