@@ -132,7 +132,6 @@ def memory_row(number: int) -> Row:
         "id": f"memory_kv_{number}",
         "messages": [{"role": "system", "content": "Answer."}, {"role": "user", "content": f"Question {number}?"}],
         "tools": [tool("core_memory_add")],
-        "memory": "kv",
         "scenario": "customer",
         "setting": "You work in a shop.",
         "sessions": [["I am Ann.", "I like tea."], ["Now I live in Rome."]],

@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from inspect import signature
 from typing import Any, Protocol
 
-from newskills.base.errors import ConfigError
-from newskills.base.records import Row
+from newskills.base.errors import ConfigError, guard
+from newskills.base.records import Failure, Row
 from newskills.graders.tool_calls.calls import Called
 
 ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
@@ -64,13 +64,12 @@ def load_encoder() -> Encoder:
     check_encoder()
     from sentence_transformers import SentenceTransformer
 
-    try:
-        model = SentenceTransformer(ENCODER, device="cpu")
-    except OSError as error:
+    model: Any = guard(lambda: SentenceTransformer(ENCODER, device="cpu"))
+    if isinstance(model, Failure):
         raise ConfigError(
-            f"The weights of {ENCODER} are not to be had: {str(error)[:200]}",
+            f"The weights of {ENCODER} are not to be had: {model.message[:200]}",
             hint="Fetch them where there is a network, and set HF_HOME to their folder.",
-        ) from error
+        )
     return lambda texts: [list(map(float, row)) for row in model.encode(list(texts), normalize_embeddings=True)]
 
 

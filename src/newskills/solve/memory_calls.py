@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import copy
 import hashlib
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from newskills.base.errors import ConfigError
 from newskills.base.protocols import Kit, Model
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.solve.chat import MAIN
@@ -34,6 +35,12 @@ _LAYERS = (
 _NOTES = "Your {part} now:\n{shown}"
 
 
+class MemoryConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++solver_config.*` of `solver=memory_calls`."""
+
+    memory: Annotated[Literal["kv", "vector", "rec_sum"], Meta(description="kind of the memory")] = "kv"
+
+
 class _Scenario(Struct):
     """`state` of its memory after all conversations; `replies`: those that it took."""
 
@@ -43,42 +50,44 @@ class _Scenario(Struct):
 
 
 class MemoryCallSolver(FunctionCallSolver):
-    """Rows have `scenario`, `setting`, `memory` (kind), `sessions` (texts of the user, by conversation), `question`.
+    """Rows have `scenario`, `setting`, `sessions` (texts of the user, by conversation), `question`.
 
     Record fields beside those of the chat: `generation` is the last reply, empty where it never came to one;
     `memory_calls` and `memory_digest` (which memory was asked), `num_tool_calls`; the sample that held the
     conversations has their tokens in `num_session_tokens`.
     """
 
-    def __init__(self, parts: SolverParts) -> None:
+    Config = MemoryConfig
+
+    def __init__(self, parts: SolverParts, config: MemoryConfig = MemoryConfig()) -> None:  # noqa: B008 - frozen
+        """Raises ConfigError where the memory's library is missing."""
         super().__init__(parts)
+        self._kind = config.memory
+        if self._kind == "vector":
+            check_encoder()
         self._scenarios: dict[str, _Scenario] = {}
         self._encoder: Encoder | None = None
+        self._trouble: ConfigError | None = None
         self._loading = asyncio.Lock()
 
     def request(self, sample: Sample) -> Request:
-        """What the memory will hold is not known yet; the conversations that fill it are part of the key.
-
-        Raises ConfigError where the memory's library is missing.
-        """
+        """What the memory will hold is not known yet; the conversations that fill it are part of the key."""
         request = super().request(sample)
         row = sample.row
-        if row["memory"] == "vector":
-            check_encoder()
-        request.solver = {"memory": row["memory"], "setting": row["setting"], "sessions": row["sessions"]}
+        request.solver = {"memory": self._kind, "setting": row["setting"], "sessions": row["sessions"]}
         return request
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        """Raises what the model raises, ConfigError where the memory's library or weights are missing."""
+        """Raises what the model raises, ConfigError where the weights of the memory's encoder are missing."""
         row, model = sample.row, kit.models[MAIN]
-        if row["memory"] == "vector":
+        if self._kind == "vector":
             await self._load()
         scenario = self._scenarios.setdefault(row["scenario"], _Scenario(lock=asyncio.Lock()))
         held: list[Reply] = []
         async with scenario.lock:
             if scenario.state is None:
                 scenario.state, held = await self._remembered(row, request, model)
-        memory = await self._memory(row["memory"], scenario.state)
+        memory = await self._memory(scenario.state)
         talk = Talk(asked=_opened(request, row["setting"], memory), services=memory)
         done = await converse(talk, model)
         whole = joined(talk.replies)
@@ -96,18 +105,24 @@ class MemoryCallSolver(FunctionCallSolver):
 
     async def _load(self) -> None:
         async with self._loading:
+            if self._trouble is not None:
+                raise self._trouble
             if self._encoder is None:
-                self._encoder = await asyncio.to_thread(load_encoder)
+                try:
+                    self._encoder = await asyncio.to_thread(load_encoder)
+                except ConfigError as error:
+                    self._trouble = error
+                    raise
 
-    async def _memory(self, kind: str, state: Row) -> Memory:
-        return await asyncio.to_thread(make_memory, kind, copy.deepcopy(state), self._encoder)
+    async def _memory(self, state: Row) -> Memory:
+        return await asyncio.to_thread(make_memory, self._kind, copy.deepcopy(state), self._encoder)
 
     async def _remembered(self, row: Row, request: Request, model: Model) -> tuple[Row, list[Reply]]:
         """The state after all conversations; one that comes to no end leaves what it has written."""
         state: Row = {}
         held: list[Reply] = []
         for texts in row["sessions"]:
-            memory = await self._memory(row["memory"], state)
+            memory = await self._memory(state)
             first, *others = [Message(role="user", content=text) for text in texts]
             asked = msgspec.structs.replace(request, messages=[first], solver={})
             talk = Talk(asked=_opened(asked, row["setting"], memory), services=memory)

@@ -38,6 +38,7 @@ def memory(kind: str) -> Benchmark:
         join=_joined,
         row=partial(_recalled, kind),
         solver="memory_calls",
+        defaults={"prompt_format": "openai", "solver_config": {"memory": kind}},
         items={"test": 155},
         requires="newskills[embeddings]" if kind == "vector" else "",
         traps=(
