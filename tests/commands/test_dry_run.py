@@ -47,6 +47,8 @@ LINES = {
     "grade": ("ns grade --input_files in.jsonl --output_file graded.jsonl ++timeout=3", "graded.jsonl"),
     "critpt": ("ns critpt export in.jsonl --output_file=batch.json", "batch.json"),
     "swe_bench": ("ns swe_bench export in.jsonl --output_file=predictions.jsonl", "predictions.jsonl"),
+    "sft": ("ns sft --model=a --training_data=in.jsonl --output_dir=out", "final_hf_model"),
+    "grpo": ("ns grpo --model=a --training_data=in.jsonl --output_dir=out", "final_hf_model"),
     "convert": ("ns convert --input_model=a --output_model=b --convert_from=hf --convert_to=gguf", "gguf"),
     "merge_lora": ("ns merge_lora --base_model=a --adapter=b --output_model=c", "the LoRA pairs"),
     "average_checkpoints": ("ns average_checkpoints --checkpoints a b --output_model=c", "the mean of 2"),

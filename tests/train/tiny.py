@@ -8,7 +8,10 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
+from newskills.train.convert.names import PRE_TOKENIZERS
+
 VOCAB, WIDTH, HEADS, KV_HEADS, LAYERS, INNER = 61, 32, 4, 2, 2, 48
+TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],
     "model_type": "llama",
@@ -100,3 +103,26 @@ def with_pairs(
             b = pairs[name.replace("lora_A", "lora_B")]
             found[f"{module}.weight"] = weights[f"{module}.weight"] + scale * b @ a
     return found
+
+
+def with_tokenizer(folder, pre="smollm"):
+    """A byte-pair tokenizer of 61 entries, of which the last is a control token."""
+    characters = [chr(code) for code in range(ord("!"), ord("!") + VOCAB - 2)]
+    vocab = {character: index for index, character in enumerate(characters)}
+    merge = [characters[32], characters[33]]
+    vocab["".join(merge)] = VOCAB - 2
+    special = {"id": VOCAB - 1, "content": "<|end|>", "special": True, "single_word": False}
+    special |= {"lstrip": False, "rstrip": False, "normalized": False}
+    tokenizer = {
+        "version": "1.0",
+        "added_tokens": [special],
+        "normalizer": None,
+        "pre_tokenizer": PRE_TOKENIZERS.get(pre, {"type": "Whitespace"}),
+        "post_processor": None,
+        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+        "model": {"type": "BPE", "vocab": vocab, "merges": [merge]},
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": "<|end|>"}))
+    (folder / "chat_template.jinja").write_text(TEMPLATE)
+    return folder

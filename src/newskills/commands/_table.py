@@ -35,7 +35,9 @@ GROUPS: dict[str, dict[str, str]] = {
         "rehearse": "run a command's whole pipeline here, small, before a cluster is touched",
         "merge_chunks": "join chunk files by hand",
     },
-    "models": {
+    "train": {
+        "sft": "fine-tune a small model on this machine",
+        "grpo": "reinforce a small model on this machine, rewarded by a grader",
         "convert": "a model between a Hugging Face folder and GGUF",
         "merge_lora": "an adapter multiplied into its base",
         "average_checkpoints": "the mean of some checkpoints",

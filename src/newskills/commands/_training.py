@@ -3,16 +3,29 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from newskills.base.errors import ConfigError
+from newskills.config.command_line import Parsed
+from newskills.config.layers import Layer, explain, resolve
+from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.sft import Progress, Told
 
+S = TypeVar("S", bound=Struct)
 PLAIN_EVERY = 10.0
 WIDTH = 24
 SHOWN = ("loss", "reward")
+STOPPED = 130
+"""Exit code of a training that was asked to stop."""
 
 
 def require_train(*modules: str) -> None:
@@ -56,3 +69,43 @@ def _words(progress: Progress, seconds: float, first: int) -> str:
     left = pace * (progress.steps - progress.done)
     values = [f"{name} {progress.metrics[name]:.3g}" for name in SHOWN if name in progress.metrics]
     return " · ".join([*values, f"{pace:.1f} s a step", f"{left // 60:.0f} min {left % 60:.0f} s left"])
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[Callable[[], bool]]:
+    """Whether the run should write a checkpoint and end: Slurm's warning before the limit, or the first Ctrl-C."""
+    asked: list[int] = []
+
+    def ask(number: int, _: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+        sys.stderr.write("\nstopping after this step; once more stops at once\n")
+
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+    before = [signal.signal(number, ask) for number in signals]
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
+
+
+def ended(whole: bool, target: Path, folder: TrainingFolder) -> int:
+    """Says where the model is, or how to go on; the exit code."""
+    if whole:
+        sys.stdout.write(f"{target}\n")
+        return 0
+    at = folder.last.step if folder.last else 0
+    sys.stdout.write(f"stopped after step {at}; the same command goes on from there\n")
+    return STOPPED
+
+
+def keys_of(kind: type[S], parsed: Parsed[Any]) -> S | None:
+    """The `++` keys; None where only their origin was to be shown, which is done. Raises ConfigError."""
+    resolved = resolve(kind, [Layer("command line", parsed.overrides)])
+    if not parsed.explain:
+        return resolved.value
+    for key, value, source in explain(resolved):
+        sys.stdout.write(f"++{key} = {value}  ({source})\n")
+    return None

@@ -25,6 +25,7 @@ from newskills.config.layers import Layer
 from newskills.models.serving import ServeSpec
 from newskills.models.serving.weights import resolve_weights
 from newskills.recipes.skill import RewardConfig, Skill, accepted
+from newskills.recipes.training import Loop, TrainerSettings, model_folder, trained
 from newskills.run.evaluate import EvaluationSpec, evaluate
 from newskills.run.hosting import Hosting
 from newskills.run.plan import RESULTS, BenchmarkRun
@@ -80,8 +81,8 @@ def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
     train, test = _data(benchmark, spec, say)
     weights = resolve_weights(spec.model, say=say)
     stages = [_measured("base", weights, benchmark, spec, say)]
-    folder = _converted(weights, spec.output_dir / "models/base", say)
-    skill = Skill(benchmark, folder)
+    folder = model_folder(str(weights), spec.output_dir / "models/base", say=say)
+    skill = Skill(folder, benchmark.prompt)
     half = spec.sft.steps * spec.sft.batch_size
     with Verdicts(benchmark.grader, benchmark.grader_config) as verdict:
         pairs = accepted(train[:half], (str(row["expected_answer"]) for row in train[:half]), verdict)
@@ -139,16 +140,6 @@ def _measured(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, 
     return stage
 
 
-def _converted(weights: Path, folder: Path, say: Say) -> Path:
-    """The served file as a folder that can be trained."""
-    from newskills.train.convert.from_gguf import gguf_to_hf
-
-    if not folder.is_dir():
-        say(f"converting {weights.name} to a Hugging Face folder")
-        gguf_to_hf(weights, folder)
-    return folder
-
-
 def _served(folder: Path) -> Path:
     """The folder as a file for llama.cpp, beside it."""
     from newskills.train.convert.to_gguf import hf_to_gguf
@@ -196,32 +187,16 @@ def _reinforced(skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec,
     return _trained("grpo", base, spec.grpo, spec, train)
 
 
-def _trained(
-    name: str,
-    base: Path,
-    config: Struct,
-    spec: LessonSpec,
-    train: Callable[[CpuTrainer, TrainingFolder], bool],
-) -> Path:
+def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, loop: Loop) -> Path:
     """Trains LoRA pairs on `base` and merges them: a folder like `base`."""
-    from newskills.train.convert.merge import merge_lora
-    from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
-
-    merged = spec.output_dir / "models" / name
-    if merged.is_dir():
-        return merged
-    folder = TrainingFolder(
-        spec.output_dir / "training" / name, {**msgspec.to_builtins(config), "model": str(base)}
-    )
+    target = spec.output_dir / "models" / name
+    settings = {**msgspec.to_builtins(config), "model": str(base)}
+    folder = TrainingFolder(spec.output_dir / "training" / name, settings)
     try:
-        if not folder.finished:
-            train(CpuTrainer(base, CpuTrainerConfig(threads=spec.threads)), folder)
-        if folder.last is None:
-            raise NewskillsError(f"The training {name} ended without a checkpoint.")
-        merge_lora(base, folder.path / folder.last.state_path, merged)
+        trained(base, folder, target, TrainerSettings(threads=spec.threads), loop)
     finally:
         folder.close()
-    return merged
+    return target
 
 
 def report(stages: Sequence[Stage], problems: int, spec: LessonSpec) -> str:

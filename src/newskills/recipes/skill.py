@@ -10,9 +10,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, DataError
-from newskills.base.records import Row, Score
+from newskills.base.records import Message, Row, Score
 from newskills.models.tokenizer import HFTokenizer
 from newskills.prompts.renderer import load_prompt
 from newskills.train.loops.grpo import Judged, Problem, Reward
@@ -31,22 +30,35 @@ class RewardConfig(Struct, frozen=True, kw_only=True):
 
 
 class Skill:
-    """Prompts and rewards of `benchmark` for the model in `folder` (a Hugging Face folder)."""
+    """How the model in `folder` (a Hugging Face folder) is asked and answers: prompts and rewards as token ids.
 
-    def __init__(self, benchmark: Benchmark, folder: Path) -> None:
-        """Raises ConfigError for a model without chat template or end token, and for an unknown prompt."""
-        self.benchmark = benchmark
+    `prompt` is that of a benchmark; without one only conversations and texts can be made examples.
+    """
+
+    def __init__(self, folder: Path, prompt: str | None = None) -> None:
+        """Raises ConfigError for a model without tokenizer or end token, and for an unknown prompt."""
         self.tokenizer = HFTokenizer(str(folder))
         self.stops = _stops(folder, self.tokenizer)
-        self._prompt = load_prompt(benchmark.prompt)
+        self._prompt = load_prompt(prompt) if prompt else None
 
     def prompt(self, row: Row) -> list[int]:
         """Token ids up to where the model answers."""
+        if self._prompt is None:
+            raise ConfigError("No prompt is named.", hint="Set ++prompt_config=generic/math for instance.")
         return self.tokenizer.encode(self.tokenizer.render(self._prompt.messages(row)))
 
     def example(self, row: Row, answer: str) -> Datum:
         """`answer` as the reply to learn."""
         return example(self.prompt(row), [*self.tokenizer.encode(answer), self.stops[0]])
+
+    def reply(self, messages: Sequence[Row], answer: str) -> Datum:
+        """`answer` as the reply to a conversation."""
+        prompt = self.tokenizer.render([msgspec.convert(message, Message) for message in messages])
+        return example(self.tokenizer.encode(prompt), [*self.tokenizer.encode(answer), self.stops[0]])
+
+    def continuation(self, before: str, text: str) -> Datum:
+        """`text` after `before`, both as they are: without template, and without a token that ends it."""
+        return example(self.tokenizer.encode(before), self.tokenizer.encode(text))
 
     def problem(self, row: Row) -> Problem:
         return Problem(self.prompt(row), row)

@@ -5,44 +5,19 @@ import re
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from tests.train.tiny import CONFIG, VOCAB, tiny_folder
+from tests.train.tiny import CONFIG, VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.errors import ConfigError, DataError, StorageError
 from newskills.models.tokenizer import HFTokenizer
 from newskills.train.convert.from_gguf import gguf_to_hf
 from newskills.train.convert.merge import average_checkpoints, merge_lora
-from newskills.train.convert.names import PRE_TOKENIZERS
 from newskills.train.convert.to_gguf import hf_to_gguf
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.loops.sft import example
 from newskills.train.verbs import AdamParams, SamplingParams
 
-TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
 FULL = CpuTrainerConfig(lora=LoraConfig(rank=4, alpha=8), dtype="float32", threads=1)
-
-
-def with_tokenizer(folder, pre="smollm"):
-    """A byte-pair tokenizer of 61 entries, of which the last is a control token."""
-    characters = [chr(code) for code in range(ord("!"), ord("!") + VOCAB - 2)]
-    vocab = {character: index for index, character in enumerate(characters)}
-    merge = [characters[32], characters[33]]
-    vocab["".join(merge)] = VOCAB - 2
-    special = {"id": VOCAB - 1, "content": "<|end|>", "special": True, "single_word": False}
-    special |= {"lstrip": False, "rstrip": False, "normalized": False}
-    tokenizer = {
-        "version": "1.0",
-        "added_tokens": [special],
-        "normalizer": None,
-        "pre_tokenizer": PRE_TOKENIZERS.get(pre, {"type": "Whitespace"}),
-        "post_processor": None,
-        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
-        "model": {"type": "BPE", "vocab": vocab, "merges": [merge]},
-    }
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"eos_token": "<|end|>"}))
-    (folder / "chat_template.jinja").write_text(TEMPLATE)
-    return folder
 
 
 def adapter_of(folder, target):

@@ -40,7 +40,9 @@ Told = Callable[[Progress], None]
 
 
 def example(prompt: Sequence[int], completion: Sequence[int]) -> Datum:
-    """Only the completion's tokens count (each 1)."""
+    """Only the completion's tokens count (each 1). Raises DataError where either is empty."""
+    if not prompt or not completion:
+        raise DataError("An example needs at least one token before and one in what is to be learnt.")
     tokens = [*prompt, *completion]
     weights = [0.0] * (len(prompt) - 1) + [1.0] * len(completion)
     return Datum(tokens=tokens[:-1], targets=tokens[1:], weights=weights)
