@@ -13,13 +13,14 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from tests.commands.clusters import BENCHMARK, RIGHT, answers
 from tests.commands.running import ns
-from tests.server import Answer, Fault, Script
+from tests.server import Answer, FakeServer, Fault, Script
 
 from newskills.cli import main
 from newskills.interop.compile import compiler
@@ -131,8 +132,16 @@ def inside(project, monkeypatch, capsys):
     return call
 
 
-def test_it_runs_here_and_leaves_what_the_launcher_leaves(project, server):
-    done = project.ns("ns evaluate -c mine.yaml", "evaluation.nemo_evaluator_config.config.params.limit_samples=5")
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Iterator[tuple[Project, FakeServer, subprocess.CompletedProcess[str]]]:
+    """An evaluation that has been run."""
+    with FakeServer(answers()) as server:
+        project = Project(tmp_path_factory.mktemp("finished"), server.url)
+        yield project, server, project.ns("ns evaluate -c mine.yaml")
+
+
+def test_it_runs_here_and_leaves_what_the_launcher_leaves(finished):
+    project, server, done = finished
     assert done.returncode == 0, done.stdout + done.stderr
     found = ID.search(done.stdout)
     assert found is not None
@@ -164,9 +173,11 @@ def test_it_runs_here_and_leaves_what_the_launcher_leaves(project, server):
     assert project.states(found[1][:6]) == {f"{found[1]}.0": "success"}
 
 
-def test_ids_work_wherever_jobs_are_looked_after(project):
-    invocation = project.submitted("ns evaluate -c mine.yaml")
-    short = invocation[:5]
+def test_ids_work_wherever_jobs_are_looked_after(finished):
+    project, _, done = finished
+    found = ID.search(done.stdout)
+    assert found is not None
+    invocation, short = found[1], found[1][:5]
     assert "success" in project.ns(f"ns status {short}").stdout
     assert "symbolic_correct" in project.ns(f"ns logs {short}.0").stdout
     assert "nothing runs or waits" in project.ns(f"ns cancel {short}").stdout
@@ -201,7 +212,7 @@ def test_a_task_that_fails_is_told_and_can_be_resumed(project, server):
 
 
 def test_a_batch_goes_on_in_the_background_is_cancelled_and_goes_on_again(project, server):
-    server.script = answers(latency=0.8)
+    server.script = answers(latency=0.5)
     line = "ns evaluate -c mine.yaml --batch here evaluation.nemo_evaluator_config.config.params.parallelism=1"
     started = time.monotonic()
     invocation = project.submitted(line)
