@@ -146,4 +146,9 @@ def follow_jobs(experiment: Experiment, *, stop: bool = False) -> int:
 
     with stopped_by_ctrl_c(experiment) if stop else nullcontext():
         follow_tasks(experiment, os.environ, lambda line: print(printable(line), flush=True))
-    return exit_code(ask_about(experiment).states())
+    states = ask_about(experiment).states()
+    for state in states:
+        if state.code:
+            why = f": {printable(state.why)}" if state.why else ""
+            sys.stderr.write(f"job {state.job.name} {printable(state.state)}{why}; its logs: {state.job.logs}\n")
+    return exit_code(states)
