@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.commands.running import ns, rows_of, write
-from tests.interop.evaluated import records
+from tests.interop.evaluated import ANSWERS, records
 
 from newskills.base.errors import DataError, UnknownNameError
 from newskills.interop.importers import FORMATS, Imported, Source, by_seed, read, renamed
@@ -168,6 +171,66 @@ def test_samples_of_lm_eval(lm_folder, tmp_path):
     origin = json.loads((tmp_path / "ours/eval-results/gsm8k-strict-match/benchmark.json").read_text())["imported"]
     assert (origin["model"], origin["task_version"], origin["num_fewshot"]) == ("my/model", 3.0, 5)
     assert rows_of(tmp_path / "ours/eval-results/boolq/output.jsonl")[0]["predicted_answer"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "problem"),
+    [
+        ('[{"role": "system", "content": "s"}, {"role": "user", "content": "Add."}]', "Add."),
+        ('[{"role": "user", "content": [{"type": "text"}]}]', '[{"role": "user", "content": [{"type": "text"}]}]'),
+        ('[{"role": cut', '[{"role": cut'),
+    ],
+)
+def test_a_chat_is_known_by_its_last_message(tmp_path, prompt, problem):
+    row = lm_sample(0, "none", True, doc={"a": 1}, arguments={"gen_args_0": {"arg_0": [prompt], "arg_1": {}}})
+    file = write(tmp_path / f"samples_x_{STAMP}.jsonl", [row])
+    assert only(file).seeds[None][0]["problem"] == problem
+
+
+TASK = """
+task: sums
+dataset_path: json
+dataset_kwargs: {data_files: {test: ROWS}}
+test_split: test
+output_type: generate_until
+doc_to_text: "Add {{a}} and {{a}}."
+doc_to_target: "{{b}}"
+generation_kwargs: {until: ["\\n\\n"], max_gen_toks: 16}
+metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]
+filter_list: [{name: strict, filter: [{function: regex, regex_pattern: "boxed.([0-9]+)"}, {function: take_first}]}]
+"""
+
+
+def test_samples_that_lm_eval_itself_writes(tmp_path, fake_server):
+    pytest.importorskip("lm_eval", reason="no lm_eval here: pip install 'lm_eval[api]'")
+    server = fake_server(ANSWERS)
+    rows = write(tmp_path / "rows.jsonl", [{"a": n, "b": str(2 * n)} for n in range(6)])
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks/sums.yaml").write_text(TASK.replace("ROWS", str(rows)))
+    model = f"model=my-model,base_url={server.base_url}/chat/completions"
+    words = [
+        "--model",
+        "local-chat-completions",
+        "--model_args",
+        model,
+        "--tasks",
+        "sums",
+        "--include_path",
+        "tasks",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "lm_eval", *words, "--output_path=out", "--log_samples", "--apply_chat_template"],
+        cwd=tmp_path,
+        env={**os.environ, "OPENAI_API_KEY": "x", "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = imported(tmp_path / "out", tmp_path / "ours")
+    assert found["sums"]["pass@1"]["accuracy"] == pytest.approx(100 * 4 / 6)
+    assert rows_of(tmp_path / "ours/eval-results/sums/output.jsonl")[1]["problem"] == "Add 1 and 1."
 
 
 def test_another_metric_of_lm_eval(lm_folder):

@@ -36,6 +36,7 @@ _KNOWN = {
 }
 """Keys that are no metric."""
 _NEEDED = ("doc_id", "doc", "target", "resps", "filtered_resps")
+_CHAT = '[{"role":'
 _QUESTION = ("question", "problem", "query", "input", "prompt")
 
 
@@ -189,7 +190,19 @@ def _problem(row: Row) -> str:
     while isinstance(arguments, dict) and arguments:
         arguments = next(iter(arguments.values()))
     first = _first(arguments)
-    return first if isinstance(first, str) else ""
+    return _of_chat(first) if isinstance(first, str) else ""
+
+
+def _of_chat(prompt: str) -> str:
+    """The last message of a prompt that is a chat as JSON (`--apply_chat_template`); other prompts as they are."""
+    if not prompt.startswith(_CHAT):
+        return prompt
+    try:
+        last = loads(prompt)[-1]
+    except (ValueError, RecursionError):
+        return prompt
+    content = last.get("content") if isinstance(last, dict) else None
+    return content if isinstance(content, str) else prompt
 
 
 def _facts(file: Path, task: str) -> Row:
