@@ -41,7 +41,7 @@ class Scene:
         self.jobs.chmod(0o777)
         os.chown(self.jobs, pwd.getpwnam(OTHER).pw_uid, -1)
         self.shell = Remote(login.tunnel(self.enroot.path), login.environ)
-        self.place = SquashPlace(folder=str(self.jobs), partition="batch", time_limit="00:05:00", silence=4)
+        self.place = SquashPlace(folder=str(self.jobs), partition="batch", time_limit="00:05:00", silence=6)
         self.said: list[str] = []
 
     def run(self, *images: str, force: bool = False, shell: Remote | None = None) -> dict[str, str]:
@@ -172,7 +172,7 @@ def test_two_importers_at_once_import_once(scene: Scene) -> None:
         until(lambda: scene.enroot.calls(), "the first import")
         with _Background(lambda: scene.run(shell=other)) as second:
             until(lambda: any("waiting for the import by" in line for line in scene.said), lambda: str(scene.said))
-            time.sleep(5)  # longer than `silence`: a lock that is touched is not taken over
+            time.sleep(8)  # longer than `silence`: a lock that is touched is not taken over
             assert not any("taking over" in line for line in scene.said)
             scene.enroot.go()
     other.close()

@@ -94,9 +94,10 @@ srun "${squash_srun[@]}" bash -c "$squash_node" bash "$new" "$final" "$squash_ur
     </dev/null &
 import=$!
 if [[ -n $owned ]]; then
+    beat=$((squash_silence < 80 ? (squash_silence < 8 ? 1 : squash_silence / 8) : 10))
     while kill -0 "$$" 2>/dev/null; do
         touch -c -- "$lock/owner" 2>/dev/null
-        sleep 5
+        sleep "$beat"
     done </dev/null >/dev/null 2>&1 &
     helpers+=("$!")
 fi
