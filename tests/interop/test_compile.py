@@ -243,13 +243,14 @@ def test_tasks_are_chosen_by_name_and_by_number_in_the_order_of_the_config(tmp_p
         return [task.folder for task in made(tmp_path, config, tasks=wanted).tasks]
 
     assert names("ifeval", "gsm8k") == ["gsm8k.0", "gsm8k.1", "ifeval.2"]
-    assert names("gsm8k.1") == ["gsm8k.0"]
+    assert names("gsm8k.2") == names("gsm8k.0") == ["gsm8k.0"]
+    assert names("gsm8k.2", "mmlu") == ["mmlu.0", "gsm8k.1"]
     with pytest.raises(
         UnknownNameError, match=r"did you mean 'ifeval'\? The config has: gsm8k, mmlu, ifeval, gsm8k.0"
     ):
         names("ifevl")
     with pytest.raises(UnknownNameError):
-        names("gsm8k.2")
+        names("gsm8k.1")
 
 
 def test_an_unknown_task_is_told_before_all_else(tmp_path):

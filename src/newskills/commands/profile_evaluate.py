@@ -31,7 +31,11 @@ class Options(Struct, frozen=True, kw_only=True):
         bool, doc("compile and check everything, show what would be done; do nothing", {"short": "-d"})
     ] = False
     task: Annotated[
-        list[str], doc("only this task: a name, or name.1 for the second that is called so", {"short": "-t"})
+        list[str],
+        doc(
+            "only this task: all of that name, or name.1: the second task of the config, called name",
+            {"short": "-t"},
+        ),
     ] = []
     force_squash: Annotated[bool, doc("import container images anew")] = False
 

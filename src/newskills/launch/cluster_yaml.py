@@ -46,7 +46,10 @@ _Loader.add_implicit_resolver(
 
 
 def read(path: Path, what: str = "a cluster config", example: str = "executor: slurm") -> dict[str, Any]:
-    """The keys of a file that is to be `what`. Raises DataError, ConfigError for text that is no YAML, or a key written twice."""
+    """The keys of a file that is to be `what`.
+
+    Raises DataError, ConfigError for text that is no YAML, or a key written twice.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:

@@ -150,7 +150,7 @@ def _listed(value: Any) -> list[str]:
 
 
 def _choose_tasks(tree: Row, wanted: Sequence[str], environ: Mapping[str, str]) -> None:
-    """Leaves only the tasks that `-t` names, in the config's order. `name.1`: the second that is called `name`.
+    """Leaves only the tasks that `-t` names, in the config's order. `name.1`: the second task, called `name`.
 
     Raises UnknownNameError that lists what exists.
     """
@@ -163,7 +163,7 @@ def _choose_tasks(tree: Row, wanted: Sequence[str], environ: Mapping[str, str]) 
     for at, task in enumerate(tasks):
         bare = task.get("name") if isinstance(task, dict) else None
         names.append(str(resolver.value(("evaluation", "tasks", str(at), "name")) if bare else ""))
-    places = [f"{name}.{names[:at].count(name)}" for at, name in enumerate(names)]
+    places = [f"{name}.{at}" for at, name in enumerate(names)]
     for one in wanted:
         if one not in names and one not in places:
             several = [place for place in places if names.count(place.rpartition(".")[0]) > 1]

@@ -54,8 +54,7 @@ def lookup(tree: Any, path: Sequence[str]) -> Any:
 def put(tree: Row, path: Sequence[str], value: Any) -> None:
     """Sets `path`, making dictionaries on the way. Raises ConfigError where something else is in the way.
 
-    An item of a list goes by its number; one of `evaluation.tasks` also by its name, or `name.number`: all that are
-    called so.
+    An item of a list goes by its number; one of `evaluation.tasks` also by its name: all that are called so.
     """
     here: Any = tree
     for at, part in enumerate(path):
