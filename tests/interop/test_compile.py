@@ -104,7 +104,7 @@ def test_values_with_their_origin_stay_so_and_secrets_stay_names(tmp_path):
     assert made.target.url == "http://localhost:8000/v1/chat/completions"
     assert made.target.model_id == "small"
     aime, gsm8k = made.tasks
-    assert (aime.benchmark, aime.params.extra["num_repeats"], aime.params.temperature) == ("aime25", 4, 0.6)
+    assert (aime.benchmark, aime.params.extra["num_repeats"], aime.params.temperature) == ("aime25", 4, 1e-07)
     assert (gsm8k.benchmark, gsm8k.endpoint_type) == ("gsm8k:2", "completions")
     assert gsm8k.env["HF_HOME"] == EnvValue("lit", "/other")
     assert aime.env == {
@@ -345,6 +345,29 @@ def test_configs_are_found_by_name(tmp_path):
         compiled(inner, "min")
     with pytest.raises(DataError, match=r"For example: ns evaluate -c ./my-evaluation.yaml"):
         compiled(inner, "./nope.yaml")
+
+
+def test_texts_and_numbers_are_told_apart_as_omegaconf_does(tmp_path):
+    lines = "\n".join(f"  k{at}: {text}" for at, text in enumerate(WRITTEN))
+    found = made(tmp_path, yaml.safe_dump(MINIMAL) + f"zz:\n{lines}\n").config["zz"]
+    assert list(found.values()) == list(WRITTEN.values())
+
+
+WRITTEN = {
+    "10:00:00": "10:00:00",
+    "2026-01-01": "2026-01-01",
+    "1e-07": 1e-07,
+    ".5": 0.5,
+    "1.": 1.0,
+    "-1E3": -1000.0,
+    "12": 12,
+    "'12'": "12",
+    "1e": "1e",
+    "1.2.3": "1.2.3",
+    "a1e5": "a1e5",
+    "~": None,
+    "yes": True,
+}
 
 
 def test_the_seed_config_compiles_as_it_stands(tmp_path):

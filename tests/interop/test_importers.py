@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.commands.running import ns, rows_of, write
 from tests.interop.evaluated import ANSWERS, records
 
-from newskills.base.errors import DataError, UnknownNameError
+from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.interop.importers import FORMATS, Imported, Source, by_seed, read, renamed
 from newskills.interop.importers import write as write_imported
 from newskills.interop.inspect_export import export
@@ -619,6 +619,34 @@ def test_attachments_are_put_back(tmp_path):
     (tmp_path / "x.json").write_text(json.dumps(log))
     ((row,),) = only(tmp_path / "x.json").seeds.values()
     assert (row["problem"], row["generation"]) == ("A long question", "attachment://gone")
+
+
+def test_an_invocation_is_exported_by_its_id(tmp_path):
+    write(tmp_path / "run/gsm8k.0/artifacts/eval-results/gsm8k/output.jsonl", records())
+    entry = {
+        "invocation_id": "0123456789abcdef",
+        "job_id": "0123456789abcdef.0",
+        "timestamp": 1.7e9,
+        "executor": "local",
+        "data": {"output_dir": str(tmp_path / "run/gsm8k.0")},
+        "config": {
+            "target": {"api_endpoint": {"model_id": "my-model"}},
+            "evaluation": {"tasks": [{"name": "gsm8k"}]},
+        },
+    }
+    write(tmp_path / "db.jsonl", [entry])
+    env = {"NEMO_EVALUATOR_EXEC_DB_FILE": str(tmp_path / "db.jsonl")}
+    done = ns("ns export 0123 --format inspect", cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    one = only(tmp_path / done.stdout.strip())
+    assert (one.benchmark, one.origin["model"], len(one.seeds[None])) == ("gsm8k", "my-model", 6)
+
+
+def test_what_unpacks_zstd_is_named_where_it_is_missing(tmp_path, monkeypatch):
+    path = inspect_log(tmp_path)
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(ConfigError, match=r"newskills\[inspect\]"):
+        only(path)
 
 
 def test_export_refuses_what_has_no_results(tmp_path):

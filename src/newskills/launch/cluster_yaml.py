@@ -45,7 +45,23 @@ _Loader.add_implicit_resolver(
 )
 
 
-def read(path: Path, what: str = "a cluster config", example: str = "executor: slurm") -> dict[str, Any]:
+class Numbers(_Loader):
+    """The same with all ways to write a number that OmegaConf knows, for configurations made for it."""
+
+
+Numbers.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+|\.[0-9]+|\.inf|\.nan)\Z", re.IGNORECASE),
+    list("-+.0123456789"),
+)
+
+
+def read(
+    path: Path,
+    what: str = "a cluster config",
+    example: str = "executor: slurm",
+    loader_type: type[yaml.SafeLoader] = _Loader,
+) -> dict[str, Any]:
     """The keys of a file that is to be `what`.
 
     Raises DataError, ConfigError for text that is no YAML, or a key written twice.
@@ -57,7 +73,7 @@ def read(path: Path, what: str = "a cluster config", example: str = "executor: s
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8 text.") from error
     try:
-        loader = _Loader(text)
+        loader = loader_type(text)
         try:
             node = loader.get_single_node()
             _check_duplicates(node, path)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.records import Row
-from newskills.launch.cluster_yaml import read
+from newskills.launch.cluster_yaml import Numbers, read
 
 SUFFIXES = (".yaml", ".yml")
 BUILT_IN = Path(__file__).parent / "library"
@@ -52,7 +52,7 @@ def find_config(name: str, folders: Sequence[Path]) -> Path:
 
 def read_config(path: Path) -> File:
     """Raises DataError (unreadable), ConfigError (no YAML, or no dictionary)."""
-    content = read(path, "a config", "deployment: …")
+    content = read(path, "a config", "deployment: …", Numbers)
     text = path.read_text(encoding="utf-8")
     found = _PACKAGE.search(text.partition("\n\n")[0])
     return File(path=path, content=_texts(content, path), package=found.group(1) if found else None)
