@@ -474,3 +474,15 @@ def test_verdicts_as_json_objects(here, fake_server):
     numbers = metrics_of(here)["pass@1"]
     assert numbers["judge_correct"] == pytest.approx(100 * 8 / 9)
     assert "symbolic_correct" not in numbers
+
+
+def test_a_function_needs_no_server(here, fake_server):
+    (here / "mine.py").write_text(OWN_JUDGE)
+    model = fake_server(answering())
+    done = ns(
+        f"ns eval --server_type=vllm --model=fake --server_address={model.url} --output_dir=out --data_dir=data "
+        "--benchmarks=./sums.py --judge_step_fn=./mine.py::by_rule --judge_server_type=vllm --judge_server_gpus=1",
+        cwd=here,
+    )
+    assert done.returncode == 0, done.stderr
+    assert metrics_of(here)["pass@1"]["judge_correct"] == 100.0

@@ -66,7 +66,7 @@ def test_its_help(here):
     assert "odd, even" in done.stdout
     assert "options of gsm8k:\n  (none beyond those above)" in done.stdout
     assert "--data_dir" in done.stdout
-    assert "\noptions of" not in ns("ns prepare_data --help", cwd=here).stdout
+    assert "options of gsm8k" not in ns("ns prepare_data --help", cwd=here).stdout
 
 
 def test_from_python(here, monkeypatch):

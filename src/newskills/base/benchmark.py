@@ -171,8 +171,8 @@ class Benchmark(Struct, frozen=True, kw_only=True):
     keep            field of prepared rows → values (as text): rows with others are left out
     generator       distribution whose version decides what is generated (recorded with the rows)
     prompt          name in the prompt library; empty = rows hold `messages` (`prompt_format` openai)
-    grader          registered name, with `grader_config` for its constructor (`{folder}` in a text of it, or of `defaults`:
-                    that of the prepared file); empty = only the judge decides
+    grader          registered name, with `grader_config` for its constructor (`{folder}` in a text of it, or of
+                    `defaults`: that of the prepared file); empty = only the judge decides
     metric          registered name
     judge           who decides on the answers beside or instead of the grader; None = no judge is needed
     defaults        `++` options that differ from the general defaults (lowest precedence but one)

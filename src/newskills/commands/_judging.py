@@ -208,6 +208,9 @@ def _named(judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any], overr
 def _judge_options(judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any]) -> WorkOptions:
     """`options` as those of a generation by the judge: the benchmark's own, then `kwargs`, then `--judge_*`."""
     given: dict[str, Any] = {name: getattr(options, f"judge_{name}") for name in SERVER}
+    if judge.kind in (*MEASURES, STEP):  # they run with the judge: there is no server
+        given |= dict.fromkeys(SERVER[1:])
+        kwargs = {name: value for name, value in kwargs.items() if name not in SERVER[1:]}
     own = {"model": judge.model, "server_type": judge.server_type}
     elsewhere = (
         given["server_type"] or given["server_gpus"] is not None or {"server_type", "server_gpus"} & set(kwargs)

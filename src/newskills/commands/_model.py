@@ -36,7 +36,9 @@ ARGUMENTS = "server_args"
 ROLE = "model"
 """Of the second model and those that follow, with their numbers from 1."""
 O = TypeVar("O", bound=ModelOptions)  # noqa: E741 - O as in options
-REMOTE = frozenset({"openai", "azureopenai", "gemini", "anthropic", "nim", "litellm", "custom", "comet", "nvembed", "step"})
+REMOTE = frozenset(
+    {"openai", "azureopenai", "gemini", "anthropic", "nim", "litellm", "custom", "comet", "nvembed", "step"}
+)
 
 
 class ModelChoice(Struct, frozen=True, kw_only=True):

@@ -87,7 +87,8 @@ def _benchmark(part: str, title: str, requires: str = "newskills[media]", **more
         unverified=True,
         traps=(
             f"The sound comes apart: unpack data.zip of the data set in <data_dir>/mmau-pro/{part}.",
-            "Choices are answered by letter; the authors let an embedding model find the nearest option.",
+            "Choices are answered by letter; the authors let an embedding model find the nearest option "
+            "(--judge_type=nvembed).",
         ),
         **more,
     )
