@@ -363,7 +363,8 @@ def ours(tmp_path):
     rows[5] |= {"outcome": "unscored", "outcome_cause": "judge", "why": "the judge did not reply"}
     rows[0] |= {"reasoning_content": "Let me see.", "generation_end_time": 1.7e9 + 2}
     for seed in range(2):
-        write(tmp_path / f"ours/eval-results/gsm8k/output-rs{seed}.jsonl", rows)
+        path = write(tmp_path / f"ours/eval-results/gsm8k/output-rs{seed}.jsonl", rows)
+        path.with_name(f"{path.name}.run.json").write_text('{"settings": {"server.model": "asked-model"}}')
     return tmp_path / "ours"
 
 
@@ -376,6 +377,7 @@ def test_inspect_s_own_library_reads_our_log(ours, tmp_path):
     assert (log.version, log.status, log.eval.task, log.eval.config.epochs) == (2, "success", "gsm8k", 2)
     assert len(log.samples) == 12
     assert log.eval.dataset.samples == 6
+    assert (log.eval.model, log.samples[0].output.model) == ("asked-model", "asked-model")
     (score,) = log.results.scores
     assert score.metrics["accuracy"].value == pytest.approx(4 / 5)
     assert (score.scored_samples, score.unscored_samples) == (10, 2)

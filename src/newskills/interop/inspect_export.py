@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from newskills._version import __version__
 from newskills.base.errors import DataError
@@ -23,16 +24,23 @@ from newskills.base.store import read_rows
 from newskills.interop.importers.inspect_logs import FORMAT
 from newskills.interop.inspect_files import write_log
 from newskills.interop.results_yml import credit
+from newskills.run.paths import Paths
 from newskills.run.results import Found, discover
 from newskills.run.summarize import BENCHMARK_FILE
 
 SCORER = "newskills"
+UNKNOWN = "none/unknown"
+"""Inspect wants a provider and a model."""
 _STOPS = {"length": "max_tokens", "stop": "stop", "tool_calls": "tool_calls", "content_filter": "content_filter"}
 _REASONS = {"judge": "grader_failed"}
 _BASE36 = 22
 """Signs of the ids in Inspect's file names."""
 _SHOWN = ("id", "problem", "generation", "expected_answer", "reasoning_content", FORMAT)
 """Fields of a record that have a place of their own in a sample."""
+
+
+class _Asked(Struct):
+    settings: Row = {}
 
 
 def export(results_dir: Path, output_dir: Path, *, model: str = "") -> list[Path]:
@@ -47,11 +55,12 @@ def export(results_dir: Path, output_dir: Path, *, model: str = "") -> list[Path
 
 
 def _log(found: Found, output_dir: Path, model: str) -> Path:
+    described = _described(found.folder)
+    model = model or _model(found, described)
     samples = [sample for at, file in enumerate(found.files) for sample in _samples(file, at + 1, model)]
     times = sorted(time for sample in samples for time in (sample["started_at"], sample["completed_at"]) if time)
     created = times[0] if times else _iso(found.files[0].stat().st_mtime)
-    described = _described(found.folder)
-    header = _header(found, samples, described, model or str(described.get("model") or "none/unknown"))
+    header = _header(found, samples, described, model)
     header["eval"]["created"] = created
     header["stats"] = {"started_at": times[0] if times else "", "completed_at": times[-1] if times else ""}
     stamp = re.sub(r"[:.+]", "-", created)[:19]
@@ -145,7 +154,7 @@ def _sample(row: Row, identity: str, epoch: int, model: str) -> Row:
         "target": _target(row.get("expected_answer")),
         "messages": [{"role": "user", "content": question, "source": "input"}, answer],
         "output": {
-            "model": model or "none/unknown",
+            "model": model,
             "choices": [{"message": answer, "stop_reason": stop}],
             "completion": text,
             **_usage(row),
@@ -205,10 +214,18 @@ def _described(folder: Path) -> Row:
         described: Row = msgspec.json.decode((folder / BENCHMARK_FILE).read_bytes(), type=Row)
     except (OSError, msgspec.DecodeError):
         return {}
-    imported = described.get("imported")
-    if "model" not in described and isinstance(imported, dict) and isinstance(imported.get("model"), str):
-        described["model"] = imported["model"]
     return described
+
+
+def _model(found: Found, described: Row) -> str:
+    """Who was asked: as the run remembers it, or as the import has found it."""
+    try:
+        state = msgspec.json.decode(Paths(found.files[0]).state.read_bytes(), type=_Asked)
+    except (OSError, msgspec.DecodeError):
+        state = _Asked()
+    imported = described.get("imported")
+    told = imported.get("model") if isinstance(imported, dict) else None
+    return str(state.settings.get("server.model") or told or UNKNOWN)
 
 
 def _identity(*parts: str) -> str:
