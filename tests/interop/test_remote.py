@@ -198,6 +198,11 @@ def test_an_import_that_dies_stops_the_run_before_anything_is_submitted(place, e
     (plan,) = remote.squash_plan(place.compiled("run"), place.environ)
     assert plan.action == "import"
     assert len(enroot.calls()) == 1
+    place.far(sshd, enroot, container_image="registry.invalid/client:1")
+    enroot.mode("well")
+    done = remote.squashed(place.compiled("run"), place.environ, print)
+    assert done.profile.container_image.startswith(f"{place.folder}/remote/containers/registry_invalid_client_1-")
+    assert remote.why_not_squash(done) == "no image needs an import"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from newskills.interop.config import CompiledConfig, Image
-from newskills.interop.deployments.place import cluster_of
+from newskills.interop.deployments.place import client_image, cluster_of
 from newskills.interop.deployments.plan import Planned
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.experiments import Experiment
@@ -31,7 +31,7 @@ FETCHED = ("+ */", "+ *.json", "+ *.yml", "- *")
 def why_not_squash(compiled: CompiledConfig) -> str:
     """Why no image is imported; empty: images are."""
     profile, execution = compiled.profile, compiled.execution
-    if all(is_file(image.reference) for image in compiled.images()):
+    if all(map(is_file, references(compiled))):
         return "no image needs an import"
     if compiled.mode == "local":
         return "images are not imported for a run on this machine; --run or --batch imports them"
@@ -45,13 +45,21 @@ def why_not_squash(compiled: CompiledConfig) -> str:
     return ""
 
 
+def references(compiled: CompiledConfig) -> list[str]:
+    """Images of servers, proxy and tasks, and the one in which tasks without a container of their own run."""
+    named = [image.reference for image in compiled.images()]
+    own = client_image(compiled)
+    return list(dict.fromkeys([*named, *([own] if own else [])]))
+
+
 def squash_plan(compiled: CompiledConfig, environ: Mapping[str, str], *, ask: bool = True) -> list[Squash]:
     """What becomes of each image; empty where `why_not_squash` says why. Raises ConfigError, RemoteError."""
     if why_not_squash(compiled):
         return []
     place, cluster = _place(compiled), cluster_of(compiled)
-    references = [image.reference for image in compiled.images()]
-    return plan_squash(references, place, shell_of(cluster, environ), force=compiled.force_squash, ask=ask)
+    return plan_squash(
+        references(compiled), place, shell_of(cluster, environ), force=compiled.force_squash, ask=ask
+    )
 
 
 def squashed(compiled: CompiledConfig, environ: Mapping[str, str], say: Say) -> CompiledConfig:
@@ -60,7 +68,7 @@ def squashed(compiled: CompiledConfig, environ: Mapping[str, str], say: Say) -> 
     Raises ConfigError, RemoteError.
     """
     if why := why_not_squash(compiled):
-        if compiled.images():
+        if references(compiled):
             say(f"[info] {why}")
         return compiled
     plans = squash_plan(compiled, environ)
@@ -75,6 +83,7 @@ def with_paths(compiled: CompiledConfig, paths: Mapping[str, str]) -> CompiledCo
     def new(image: str | None) -> str | None:
         return paths.get(image, image) if image else image
 
+    profile = compiled.profile
     config: Any = compiled.config
     for image in compiled.images():
         config = _replaced(config, image, paths.get(image.reference, image.reference))
@@ -84,6 +93,7 @@ def with_paths(compiled: CompiledConfig, paths: Mapping[str, str]) -> CompiledCo
         deployment=structs.replace(compiled.deployment, image=new(compiled.deployment.image)),
         execution=structs.replace(compiled.execution, proxy_image=new(compiled.execution.proxy_image)),
         tasks=tuple(structs.replace(task, container=new(task.container)) for task in compiled.tasks),
+        profile=profile and structs.replace(profile, container_image=new(profile.container_image)),
     )
 
 

@@ -239,9 +239,11 @@ class _Import:
 
 
 def _imported(work: Sequence[Squash], place: SquashPlace, shell: Shell, *, force: bool, say: Say) -> None:
-    running = [_Import(one, shell.converse(_script(one, place, force=force)), say) for one in work]
+    running: list[_Import] = []
     codes: dict[str, int] = {}
     try:
+        for one in work:
+            running.append(_Import(one, shell.converse(_script(one, place, force=force)), say))
         for each in running:
             codes[each.one.image] = each.ended()
     finally:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -12,13 +12,11 @@ from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Ref, Script
 from newskills.base.records import Row
 from newskills.interop.config import CompiledConfig
+from newskills.interop.deployments.environment import Variables
 from newskills.interop.deployments.place import client_image
 from newskills.interop.export_results import DESTINATIONS, ExportPlan, Finished
 from newskills.launch.cluster import ClusterConfig, image_of, python_of
 from newskills.launch.names import looks_secret
-
-if TYPE_CHECKING:
-    from newskills.interop.deployments.environment import Variables
 
 EXPORT, FILE = "export", "export.json"
 PASSED = (
