@@ -196,6 +196,18 @@ def test_secrets_travel_by_name_and_texts_in_scripts(place):
         )
 
 
+def test_the_key_of_a_judge_goes_along(place):
+    place.environ["JUDGE_API_KEY"] = KEY
+    judge = {"url": "http://j:1/v1", "model_id": "j", "api_key": "JUDGE_API_KEY"}
+    tasks = place.tasks("gsm8k")
+    tasks["tasks"][0]["nemo_evaluator_config"] = {"config": {"params": {"extra": {"judge": judge}}}}
+    endpoint = {"api_endpoint": {"url": "http://s:1/v1", "model_id": "m"}}
+    made = planned(place, deployment={"type": "none"}, target=endpoint, evaluation=tasks)
+    (client,) = made.pipeline.jobs[0].commands()
+    assert client.script.secrets == ("JUDGE_API_KEY",)
+    assert "--judge_model=j" in client.script.argv
+
+
 def test_time_beyond_one_job_and_odd_resources(place):
     served = {"type": "generic", "command": "serve", **SERVED}
     flags = {"exclusive": True, "constraint": "h100 one", "nice": 5, "switches": None}

@@ -11,7 +11,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline
 from newskills.interop.artifacts import FACTS
-from newskills.interop.config import CompiledConfig, Task
+from newskills.interop.config import CompiledConfig, EnvMap, EnvValue, Task
 from newskills.interop.deployments.balancer import proxy_script
 from newskills.interop.deployments.clients import client_command, facts_of
 from newskills.interop.deployments.environment import Variables
@@ -92,7 +92,7 @@ def _job(
     hardware = hardware_of(compiled)
     groups = _servers(compiled, cluster, hardware, variables)
     names = [command.name for commands in groups for command in commands]
-    env = variables.of(task.env, f"Task {task.name}")
+    env = variables.of({**_judge_key(task, variables), **task.env}, f"Task {task.name}")
     asked = names[0] if names else None
     if len(names) > 1:
         groups[0].append(_proxy(compiled, cluster, names))
@@ -110,6 +110,13 @@ def _job(
         files={FACTS: facts_of(compiled, task)},
         copies=copies_of(compiled.execution) if cluster.executor == "slurm" else 0,
     )
+
+
+def _judge_key(task: Task, variables: Variables) -> EnvMap:
+    """The variable that `params.extra.judge` names, as if it stood in the task's env_vars, too."""
+    judge = task.params.extra.get("judge")
+    name = judge.get("api_key") if isinstance(judge, dict) else None
+    return {name: EnvValue("host", name)} if isinstance(name, str) and name in variables.environ else {}
 
 
 def _servers(
