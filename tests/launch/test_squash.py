@@ -6,12 +6,14 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -124,6 +126,19 @@ def test_what_an_older_program_left_half_done_is_not_taken(scene: Scene) -> None
         assert (plan.action, "no whole image" in plan.why) == ("import", True)
     assert scene.run()[IMAGE] == str(path)
     assert scene.whole(str(path))
+
+
+@pytest.mark.skipif(shutil.which("mksquashfs") is None, reason="no mksquashfs here: apt install squashfs-tools")
+def test_real_images_are_told_from_pieces_of_them(tmp_path: Path) -> None:
+    (tmp_path / "content").mkdir()
+    (tmp_path / "content/file").write_bytes(os.urandom(300_000))
+    image = tmp_path / "image.sqsh"
+    subprocess.run(["mksquashfs", tmp_path / "content", image, "-quiet", "-no-progress"], check=True)
+    check = files("newskills.launch").joinpath("bash/squash_whole.sh").read_text() + '\nwhole "$1"'
+    for size, code in ((None, 0), (200_000, 1), (90, 1)):
+        piece = tmp_path / "piece.sqsh"
+        piece.write_bytes(image.read_bytes()[:size])
+        assert subprocess.run(["bash", "-c", check, "bash", piece], check=False).returncode == code
 
 
 @pytest.mark.parametrize("folder", ["containers/", ""])
