@@ -295,6 +295,16 @@ def test_profile_and_config_must_speak_of_one_place(tmp_path, profile, what):
         made(tmp_path, MINIMAL, profile=profile)
 
 
+def test_a_misspelt_key_of_a_profile_is_told_where_nothing_uses_it(tmp_path):
+    (tmp_path / "env.toml").write_text("[here]\npartiton='x'\nmine='y'\nnode='z'\n")
+    with pytest.raises(
+        ConfigError, match=r"run\.env\.partiton: a profile has no such key; did you mean 'partition'"
+    ):
+        made(tmp_path, MINIMAL | {"x": {"y": "${run.env.node}"}}, profile="here")
+    (tmp_path / "env.toml").write_text("[here]\nmine='y'\nnode='z'\n")
+    assert made(tmp_path, MINIMAL | {"zz": {"y": "${run.env.node}"}}, profile="here").config["zz"] == {"y": "z"}
+
+
 def test_defaults_are_composed_from_the_folder_of_the_config_too(tmp_path):
     (tmp_path / "deployment").mkdir()
     (tmp_path / "deployment/mine.yaml").write_text(

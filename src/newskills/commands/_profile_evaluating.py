@@ -20,7 +20,7 @@ from newskills.commands.profile_evaluate import Options
 from newskills.config.command_line import Parsed
 from newskills.interop.compile.compiler import Asked, Compiled, compile_config
 from newskills.interop.config import CompiledConfig, Mode
-from newskills.interop.deployments import plan_invocation
+from newskills.interop.deployments import Planned, plan_invocation
 from newskills.interop.invocations import Store, new_invocation
 from newskills.interop.job_folder import forget_secrets, write_job_folder
 from newskills.interop.launcher import find_launcher, for_launcher, hand_over, launcher_dialect, needs_launcher
@@ -30,6 +30,7 @@ from newskills.interop.remote import squash_plan, squashed, submit_invocation, w
 from newskills.interop.tasks import EvalCall, eval_call
 from newskills.interop.wandb_login import detect
 from newskills.launch.submit import site_of
+from newskills.launch.validate import check
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -106,13 +107,20 @@ def _dry_run(made: Compiled, environ: Mapping[str, str], *, foreign: bool) -> No
 
 def _show_jobs(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
     _show_squash(compiled, environ)
-    planned = plan_invocation(compiled, new_invocation(), environ)
+    planned = _planned(compiled, environ)
     print_tree(planned.pipeline, planned.cluster)
     name, folder = planned.pipeline.name, planned.folder
     print_scripts(
         planned.pipeline,
         site_of(planned.cluster, planned.environ, name=name, folder=folder, code="", log_dir=None),
     )
+
+
+def _planned(compiled: CompiledConfig, environ: Mapping[str, str]) -> Planned:
+    """Checked as a submission is. Raises ConfigError."""
+    planned = plan_invocation(compiled, new_invocation(), environ)
+    check(planned.pipeline, planned.cluster, planned.environ, skip_hf_home_check=True)
+    return planned
 
 
 def _show_squash(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
@@ -130,7 +138,7 @@ def _show_squash(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
 
 def _submitted(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> int:
     environ = _with_wandb(compiled, environ)
-    plan_invocation(compiled, new_invocation(), environ)  # what is wrong is told before images are imported
+    _planned(compiled, environ)  # what is wrong is told before images are imported
     compiled = squashed(compiled, environ, notice)
     planned = plan_invocation(compiled, new_invocation(), environ)
     write_job_folder(compiled, cwd)

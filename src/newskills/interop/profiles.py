@@ -17,7 +17,7 @@ time = "00:30:00"
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ UNSUPPORTED = {
     "dgxcloud": "jobs of DGX Cloud are submitted by its own tools",
     "lepton": "jobs of Lepton are submitted by its own tools, and by nemo-evaluator-launcher",
 }
+FURTHER = ("pre_command",)
+"""Keys that are read from `Profile.settings`."""
 _FREE = ("packager", "extends", "name", "settings")
 """Keys that are accepted and mean nothing to newskills, which packages code by itself, or that are set here."""
 
@@ -142,6 +144,14 @@ def profile_of(name: str, settings: Row) -> Profile:
     if wrong:
         raise ConfigError(f"Profile [{name}] has values that do not fit: {'; '.join(wrong)}.")
     return Profile(name=name, settings=settings, **values)
+
+
+def misspelt(settings: Row, used: Callable[[str], bool]) -> dict[str, str]:
+    """Keys that look like another one, and that nothing uses → what to say of them."""
+    known = [field.name for field in msgspec.structs.fields(Profile) if field.name not in _FREE]
+    names = [*known, *_FREE, *ALIASES, *FURTHER]
+    found = {key: suggest(key, names) for key in settings if key not in names and not used(key)}
+    return {key: f"a profile has no such key{close}" for key, close in found.items() if "did you mean" in close}
 
 
 def _as_texts(key: str, value: Any) -> Any:

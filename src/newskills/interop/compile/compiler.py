@@ -18,11 +18,18 @@ from newskills.interop.compile.defaults import compose
 from newskills.interop.compile.files import find_config, read_config
 from newskills.interop.compile.interpolate import MISSING, Resolver
 from newskills.interop.compile.problems import Problem, refuse
-from newskills.interop.compile.tree import merge
+from newskills.interop.compile.tree import merge, walk
 from newskills.interop.compile.typed import Reader, Sections
 from newskills.interop.config import CompiledConfig, EnvMap, EnvValue, Mode, Profile
 from newskills.interop.masking import masked_word
-from newskills.interop.profiles import EnvFile, find_env_file, merged_profile, profile_of, read_env_file
+from newskills.interop.profiles import (
+    EnvFile,
+    find_env_file,
+    merged_profile,
+    misspelt,
+    profile_of,
+    read_env_file,
+)
 
 DEFAULT = "default"
 CONFIG_FOLDER = "evaluate_configs"
@@ -72,6 +79,7 @@ def _compiled(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Compiled:
     resolved = resolver.tree()
     resolved["run"] |= _provenance(asked)
     problems = resolver.problems
+    problems += _misspelt(settings, tree)
     compiled = _typed(asked, str(path), resolved, env_file, problems)
     refuse(problems, str(path))
     return Compiled(compiled, frozenset(resolver.secrets))
@@ -241,6 +249,13 @@ def _misplaced(profile: Profile, sections: Sections) -> list[Problem]:
         what = f"profile [{profile.name}] has executor docker, and no container_image is named"
         found.append(Problem(("run", "env", "container_image"), what, "IMAGE"))
     return found
+
+
+def _misspelt(settings: Row, tree: Row) -> list[Problem]:
+    """Keys of the profile that nothing in the config refers to, and that look like other ones."""
+    texts = [value for _, value in walk({**tree, "run": {}}) if isinstance(value, str)]
+    found = misspelt(settings, lambda key: any(f"run.env.{key}" in text for text in texts))
+    return [Problem(("run", "env", key), what) for key, what in found.items()]
 
 
 def _wandb_env() -> EnvMap:
