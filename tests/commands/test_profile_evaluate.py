@@ -272,6 +272,9 @@ def test_a_server_is_deployed_for_the_task(project):
         ("ns evaluate -c mine.yaml 'evaluation.tasks=[{name: x.ifeval}]'", "has a benchmark 'ifeval' of its own"),
         ("ns evaluate -c mine.yaml 'evaluation.pre_cmd=rm -r x'", "NEMO_EVALUATOR_TRUST_PRE_CMD"),
         ("ns evaluate -c mine.yaml 'evaluation.env_vars={A: host:NOT_SET_HERE}'", "NOT_SET_HERE"),
+        ("ns evaluate -c mine.yaml target.api_endpoint.api_key_name=NOT_SET_HERE", "NOT_SET_HERE"),
+        ("ns evaluate -d -c mine.yaml target.api_endpoint.api_key_name=NOT_SET_HERE", "NOT_SET_HERE"),
+        ("ns evaluate -c mine.yaml --run far", "profile [far] is a Slurm cluster"),
     ],
 )
 def test_what_is_wrong_ends_with_1_before_anything_is_done(project, inside, line, what):

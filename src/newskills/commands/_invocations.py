@@ -110,8 +110,13 @@ def show_logs(entries: Sequence[Entry], *, follow: bool) -> int:
     if follow:
         experiment = experiment_of(entries[0], os.environ)
         return follow_jobs(experiment)
+    shown = False
     for line in log_lines(entries, os.environ):
         sys.stdout.write(f"{printable(line)}\n")
+        shown = True
+    if not shown:
+        places = ", ".join(printable(str(entry.folder / "logs")) for entry in entries)
+        sys.stderr.write(f"note: nothing has been printed; logs will lie in {places}\n")
     return 0
 
 

@@ -63,8 +63,16 @@ def _asked(parsed: Parsed[Options]) -> Asked:
         tasks=tuple(options.task),
         overrides=dict(parsed.overrides),
         force_squash=options.force_squash,
-        argv=("ns", "evaluate", *(word for word in sys.argv[2:] if "=" not in word)),
+        argv=tuple(_words(options)),
     )
+
+
+def _words(options: Options) -> list[str]:
+    """The options as a command line; `key=value` words are kept beside it."""
+    named = {"--config": options.config, "--run": options.run, "--batch": options.batch}
+    words = ["ns", "evaluate", *(word for name, value in named.items() if value for word in (name, value))]
+    words += [word for task in options.task for word in ("--task", task)]
+    return words + (["--force-squash"] if options.force_squash else [])
 
 
 def _check_place(compiled: CompiledConfig) -> None:
