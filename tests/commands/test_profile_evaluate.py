@@ -406,6 +406,7 @@ def test_lines_of_the_documents_of_others_do_their_work(project, inside, line):
     done = inside(f"{line} --dry-run")
     assert done.returncode == 0, done.stderr
     assert "#SBATCH --account=a" in done.stdout
+    assert ("#SBATCH --partition=long" in done.stdout) == ("--batch" in line)
     assert done.stdout.count("\ntask ") == (line.count("-t ") or 5)
     if "checkpoint_path" in line:
         assert "/path/to/your/checkpoint:/checkpoint" in done.stdout

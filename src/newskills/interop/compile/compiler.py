@@ -122,6 +122,8 @@ def _add_run(tree: Row, asked: Asked, settings: Row, env_file: EnvFile) -> None:
     wandb = {key: value for key, value in msgspec.structs.asdict(env_file.wandb).items() if value is not None}
     env = _with_aliases(_merged_env(own or {}, settings))
     env.setdefault("executor", "local")
+    if partition := env.get(f"{asked.mode}_partition"):
+        env["partition"] = partition
     tree["run"] = {
         **run,
         "env": env,
