@@ -160,6 +160,16 @@ def test_several_nodes_and_instances(place):
         planned(place, execution={"num_nodes": 3, "num_instances": 2}, deployment=plain)
 
 
+def test_tasks_here_take_turns_on_a_fixed_port(place):
+    served = {"type": "generic", "command": "serve", "served_model_name": "m"}
+    execution = {"type": "local", "hostname": None, "output_dir": "out", "mode": "sequential"}
+    tasks = place.tasks("gsm8k", "math-500")
+    made = planned(place, "local", execution=execution, deployment=served, evaluation=tasks)
+    assert [job.depends_on for job in made.pipeline.jobs] == [(), ("gsm8k.0",)]
+    with pytest.raises(ConfigError, match="2 servers on port 8000"):
+        planned(place, "local", execution={**execution, "mode": "parallel"}, deployment=served, evaluation=tasks)
+
+
 def test_haproxy_where_an_image_of_it_is_named(place):
     plain = {"type": "generic", "command": "serve", **SERVED}
     execution = {"num_nodes": 2, "num_instances": 2, "proxy": {"image": "/images/haproxy.sqsh"}}

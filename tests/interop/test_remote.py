@@ -9,6 +9,7 @@ import subprocess
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 from tests.interop.evaluations import KEY, Evaluations
@@ -94,6 +95,8 @@ def test_image_server_task_and_export_from_a_laptop(place, enroot, sshd):
     assert any("pass@1" in line for line in said)
     assert remote.squashed(place.compiled("batch"), place.environ, said.append).deployment.image == images[0]
     assert len(enroot.calls()) == 2
+    forced = msgspec.structs.replace(place.compiled("run"), force_squash=True)
+    assert {one.action for one in remote.squash_plan(forced, place.environ)} == {"import"}
     nothing_of(KEY, place.folder, [*said, *processes])
     nothing_of(KEY[::-1], place.folder, [*said, *processes])
 

@@ -62,6 +62,14 @@ def plan_invocation(
             f"Tasks have shell commands of their own (pre_cmd, post_cmd): {', '.join(untrusted)}.",
             hint=f"Read them, then say that you trust them: export {TRUST}=1",
         )
+    deployment, execution = compiled.deployment, compiled.execution
+    at_once = len(compiled.tasks) > 1 and execution.type != "slurm" and execution.mode == "parallel"
+    if at_once and deployment.type != "none" and deployment.command:
+        raise ConfigError(
+            f"execution.mode parallel would start {len(compiled.tasks)} servers on port {deployment.port} of this "
+            "machine.",
+            hint="Write execution.mode=sequential.",
+        )
     jobs: list[Job] = []
     for task in compiled.tasks:
         after = (jobs[-1].name,) if jobs and _one_by_one(compiled) else ()
