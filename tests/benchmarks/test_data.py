@@ -142,6 +142,15 @@ def test_unknown_split(web: Web, tmp_path: Path) -> None:
         load_rows(benchmark, "dev", tmp_path)
 
 
+def test_all_splits(web: Web, tmp_path: Path) -> None:
+    sources = (Source(url=web.url("/set.jsonl")), Source(split="train", url=web.url("/set.jsonl")))
+    done = prepare(bench(web, sources=sources), data_dir=tmp_path, splits=["all"], options=QUICK)
+    assert [split.split for split in done.splits] == ["test", "train"]
+    own = bench(web, sources=(*sources, Source(split="all", url=web.url("/set.jsonl"))))
+    done = prepare(own, data_dir=tmp_path, splits=["all"], options=QUICK)
+    assert [split.split for split in done.splits] == ["all"], "a split that is called so is meant"
+
+
 def test_only_the_default_split_has_to_succeed(web: Web, tmp_path: Path) -> None:
     sources = (Source(url=web.url("/set.jsonl")), Source(split="train", url=web.url("/gone")))
     benchmark = bench(web, sources=sources)

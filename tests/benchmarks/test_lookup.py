@@ -9,7 +9,7 @@ import pytest
 
 from newskills.base.benchmark import Judge
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
-from newskills.benchmarks import expand, get_benchmark, get_group, list_benchmarks
+from newskills.benchmarks import expand, get_benchmark, get_group, list_all, list_benchmarks
 from newskills.benchmarks.data import load_rows, prepare
 
 CONSTANTS = """
@@ -56,6 +56,9 @@ def package(folder: Path, name: str, constants: str = CONSTANTS) -> Path:
         ("olympiad_bench", "olympiadbench"),
         ("minerva-math", "minerva_math"),
         ("reasoning_gym.chain-sum", "reasoning-gym.chain_sum"),
+        ("bfcl_v3.simple", "bfcl_v3.simple_python"),
+        ("bfcl_v3.java", "bfcl_v3.simple_java"),
+        ("bfcl_v3.javascript", "bfcl_v3.simple_javascript"),
     ],
 )
 def test_names_and_aliases(asked: str, name: str) -> None:
@@ -72,6 +75,8 @@ def test_lists_by_category() -> None:
     assert "gpqa" in {entry.name for entry in list_benchmarks("science")}
     assert {entry.category for entry in list_benchmarks("science")} == {"science"}
     assert list_benchmarks("math_natural") == list_benchmarks("math-natural")
+    assert {"m-arena-hard", "mgsm"} <= {entry.name for entry in list_benchmarks("multilingual")}
+    assert {"aai", "bfcl_v3"} <= {entry.name for entry in list_all("group") if entry.members}
     with pytest.raises(UnknownNameError, match="math-natural"):
         list_benchmarks("math-naturals")
 

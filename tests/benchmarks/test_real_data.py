@@ -369,6 +369,20 @@ def test_simpleqa(mirror: Path, tmp_path: Path) -> None:
     assert rows[0]["metadata"]["topic"] == rows[0]["subset_for_metrics"] == "Science and technology"
 
 
+def test_the_hard_part_of_bigcodebench_is_a_split_of_it(mirror: Path, tmp_path: Path) -> None:
+    options = FetchOptions(mirror=str(mirror), offline=True)
+    (made,) = prepare(get_benchmark("bigcodebench"), data_dir=tmp_path, splits=["hard"], options=options).splits
+    alone = prepare(get_benchmark("bigcodebench-hard"), data_dir=tmp_path, options=options).splits[0]
+    assert list(read_rows(made.path)) == list(read_rows(alone.path))
+    assert {row["split"] for row in read_rows(made.path)} == {"hard"}
+
+
+def test_fields_that_prompts_of_users_may_ask_for(prepared: Path) -> None:
+    for split in ("random_span", "single_line"):
+        assert {row["split"] for row in _rows(prepared, "human-eval-infilling", split)} == {split}
+    assert _rows(prepared, "imo-proofbench", "test")[0]["problem_id"] == "PB-Basic-001"
+
+
 def test_livebench(prepared: Path) -> None:
     """Right replies to all ten tasks but one are right, those to the question before are not."""
     grader = make_grader("livebench", {})

@@ -11,7 +11,11 @@ from newskills.prompts.examples import built_in_examples, few_shot_names
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 
 NAMES = few_shot_names()
-SOLVED = [name for name in NAMES if name.startswith(("gsm8k_", "math_")) and "augmentation" not in name]
+SOLVED = [
+    name
+    for name in NAMES
+    if name.startswith(("gsm8k_", "math_")) and not name.endswith(("augmentation", "fewshot"))
+]
 WITH_CODE = [name for name in NAMES if "with_code" in name]
 BLOCK = re.compile(
     r"\{code_begin\}\n(.*?)\{code_end\}\n\{code_output_begin\}\n(.*?)\{code_output_end\}", re.DOTALL
@@ -43,6 +47,10 @@ def test_the_names_of_the_contract():
         "math_text_detailed",
         "math_text_with_code",
         "math_problem_augmentation",
+        "minif2f_deepseek_fewshot",
+        "math_to_lean4_fewshot",
+        "lean4_false_fewshots",
+        "nat_nat_judgment_fewshots",
         *(f"math_text_with_code_{subject}" for subject in subjects),
     } <= set(NAMES)
 
@@ -72,6 +80,23 @@ def test_augmented_examples_are_new(name):
     for row in built_in_examples(name):
         assert set(row) == {"problem", "augmented_problem"}
         assert row["problem"] != row["augmented_problem"]
+
+
+@pytest.mark.parametrize("name", ["minif2f_deepseek_fewshot", "lean4_false_fewshots"])
+def test_formal_examples_go_on_from_statement_to_proof(name):
+    for row in built_in_examples(name):
+        assert set(row) == {"header", "informal_prefix", "formal_statement", "formal_proof"}
+        whole = "".join(row[part] for part in ("header", "informal_prefix", "formal_statement", "formal_proof"))
+        assert re.search(r":= by\n  \S", whole)
+        assert "sorry" not in whole
+
+
+def test_translated_examples_are_statements_and_verdicts():
+    for row in built_in_examples("math_to_lean4_fewshot"):
+        assert row["formal_statement"].startswith("theorem ")
+        assert row["formal_statement"].endswith(":= by sorry")
+    verdicts = [row["judgement"].rpartition(" ")[2] for row in built_in_examples("nat_nat_judgment_fewshots")]
+    assert set(verdicts) == {"Yes", "No"}
 
 
 def test_the_code_of_the_examples_prints_what_they_show():

@@ -69,6 +69,12 @@ def test_no_two_prompts_are_the_same_text():
         ("judge/imo_answerbench", r"\boxed{Incorrect}"),
         ("judge/imo_proofbench", "<points>N out of 7</points>"),
         ("judge/ugphysics", "## Equivalence Judgement"),
+        ("judge/mt-bench/turn1", "[[5]]"),
+        ("judge/mt-bench/turn1_with_ref", "[[5]]"),
+        ("judge/mt-bench/turn2", "[[5]]"),
+        ("judge/mt-bench/turn2_with_ref", "[[5]]"),
+        ("judge/code", '"Judgement: Yes"'),
+        ("unit_test/code", "`assert`"),
         ("eval/hotpotqa", '{"answer": "the answer in a few words", "supporting_facts"'),
     ],
 )

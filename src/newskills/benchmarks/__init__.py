@@ -80,13 +80,14 @@ def list_benchmarks(category: str | None = None) -> list[Entry]:
 
 
 def list_all(category: str | None = None) -> list[Entry]:
-    """The same with the groups, whose entries have `members`."""
+    """The same with the groups, whose entries have `members`; the category `group` is all of those."""
     found = list(entries())
     if category is None:
         return found
-    chosen = [entry for entry in found if fold(entry.category) == fold(category)]
+    wanted = fold(category)
+    chosen = [entry for entry in found if fold(entry.category) == wanted or (wanted == "group" and entry.members)]
     if not chosen:
-        raise UnknownNameError("category", category, {entry.category for entry in found})
+        raise UnknownNameError("category", category, {"group", *(entry.category for entry in found)})
     return chosen
 
 

@@ -132,8 +132,8 @@ def prepare(
     fetcher = Fetcher(_root(data_dir) / ".downloads", options or FetchOptions())
     done: list[PreparedSplit] = []
     missing: dict[str, str] = {}
+    splits = chosen_splits(benchmark, splits)
     for split in splits or benchmark.splits():
-        _known_split(benchmark, split)
         try:
             done.append(_prepare_split(benchmark, split, folder, fetcher))
         except DataError as error:
@@ -240,6 +240,18 @@ def _whole(path: Path, benchmark: Benchmark) -> Path:
 def split_folder(benchmark: Benchmark, data_dir: str | Path | None = None) -> Path:
     """`<data dir>/<name>`; dots in the name become sub-folders."""
     return _root(data_dir) / (benchmark.data or benchmark.name).replace(".", "/")
+
+
+def chosen_splits(benchmark: Benchmark, splits: Sequence[str]) -> Sequence[str]:
+    """`splits`; none, which stands for all there are, where only `all` is asked for and no split is called so.
+
+    Raises DataError: unknown split.
+    """
+    if list(splits) == ["all"] and "all" not in benchmark.splits():
+        return ()
+    for split in splits:
+        _known_split(benchmark, split)
+    return splits
 
 
 def _known_split(benchmark: Benchmark, split: str) -> None:

@@ -13,7 +13,14 @@ from msgspec.structs import replace
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.benchmarks import Places, expand, get_benchmark, list_benchmarks
-from newskills.benchmarks.data import PreparedData, data_dir, prepare_many, read_provenance, split_folder
+from newskills.benchmarks.data import (
+    PreparedData,
+    chosen_splits,
+    data_dir,
+    prepare_many,
+    read_provenance,
+    split_folder,
+)
 from newskills.benchmarks.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.options import Given, check_options, shown, values_of, with_options
 from newskills.benchmarks.sources import in_mirror
@@ -211,7 +218,7 @@ def _steps(benchmark: Benchmark, options: Options, fetch: FetchOptions) -> Itera
         yield "reads", benchmark.folder, f"{benchmark.name} comes with its data"
         return
     fetcher = Fetcher(data_dir(options.data_dir) / ".downloads", fetch)
-    for split in options.split or benchmark.splits():
+    for split in chosen_splits(benchmark, options.split) or benchmark.splits():
         path = split_folder(benchmark, options.data_dir) / f"{split}.jsonl"
         if path.is_file() and (made := read_provenance(path)) is not None:
             yield "checks", path, f"{made.rows} rows, made anew where source or mapping have changed"

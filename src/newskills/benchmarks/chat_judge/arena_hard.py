@@ -126,10 +126,12 @@ def judge(model: str = "", *, creative: bool = False) -> Judge:
     )
 
 
-def _benchmark(name: str, title: str, row: RowMapper, *sources: Source, **more: object) -> Benchmark:
+def _benchmark(
+    name: str, title: str, row: RowMapper, *sources: Source, category: str = "chat-judge", **more: object
+) -> Benchmark:
     return Benchmark(
         name=name,
-        category="chat-judge",
+        category=category,
         title=title,
         sources=sources,
         row=row,
@@ -188,6 +190,7 @@ BENCHMARKS = (
         "m-ArenaHard: Arena-Hard in 23 languages",
         multilingual,
         Source(hf="CohereLabs/m-ArenaHard", config=_LANGUAGES),
+        category="multilingual",
         options=_MULTILINGUAL,
         aliases=("m_arena_hard",),
         judge=judge("openai/openai/gpt-5.2"),
@@ -203,6 +206,7 @@ BENCHMARKS = (
         "m-ArenaHard v2: Arena-Hard v2 in 23 languages",
         multilingual,
         Source(hf="CohereLabs/m-ArenaHard-v2.0", config=_LANGUAGES),
+        category="multilingual",
         options=_MULTILINGUAL,
         judge=judge("openai/openai/gpt-5.2", creative=True),
         licence="Apache-2.0",

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HumanEval solutions with a piece cut out (Bavarian et al. 2022, arXiv:2207.14255)."""
 
+from functools import partial
+
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.records import Row
 
@@ -20,12 +22,13 @@ _SPLITS = {
 }
 
 
-def row(raw: Row, index: int) -> Row:
+def row(split: str, raw: Row, index: int) -> Row:
     return {
         "id": raw["task_id"],
         "prefix": raw["prompt"],
         "language": "python",
         "comment_delimiter": "#",
+        "split": split,
         **{name: raw[name] for name in ("task_id", "suffix", "entry_point", "canonical_solution", "test")},
     }
 
@@ -38,7 +41,8 @@ BENCHMARK = Benchmark(
         Source(split=split, url=_DATA.format(kind, light), revision=_COMMIT, sha256=sha256)
         for split, (kind, light, sha256) in _SPLITS.items()
     ),
-    row=row,
+    row=partial(row, "random_span"),
+    variants={split: partial(row, split) for split in _SPLITS},
     prompt="generic/fim",
     grader="human_eval_infilling",
     metric="human_eval_infilling",

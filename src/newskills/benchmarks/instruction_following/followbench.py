@@ -57,6 +57,7 @@ BENCHMARK = Benchmark(
     homepage="https://github.com/YJiangcm/FollowBench",
     citation="arXiv:2310.20410",
     traps=(
+        "Of the 944 instructions of the source, the 124 of level 0 have no constraint yet, and are left out.",
         "The score is the hard satisfaction rate (all constraints of a level); the soft rate is not computed.",
         "The judge decides on the kind `example`, too, which the authors check with rules.",
     ),

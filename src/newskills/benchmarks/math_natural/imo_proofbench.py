@@ -8,6 +8,7 @@ from newskills.base.records import Row
 def row(raw: Row, index: int) -> Row:
     return {
         "id": raw["Problem ID"],
+        "problem_id": raw["Problem ID"],
         "problem": raw["Problem"],
         "reference_solution": raw["Solution"],
         "rubric": raw["Grading guidelines"],
@@ -45,5 +46,8 @@ BENCHMARK = Benchmark(
     licence="CC-BY-4.0",
     homepage="https://github.com/google-deepmind/superhuman",
     citation="arXiv:2511.01846",
-    traps=("A proof counts as right from 6 of 7 points on; the judge's text has the points.",),
+    traps=(
+        "A proof counts as right from 6 of 7 points on; the judge's text has the points.",
+        "The prompt asks for a proof; the reference system asks for an answer in a box.",
+    ),
 )

@@ -46,7 +46,8 @@ def livecodebench(raw: Row, index: int) -> Row | Drop:
     if not isinstance(made, dict):
         return OTHER_SPLIT
     language = _language(raw)
-    return {**made, "id": f"{language['target_language']}-{made['id']}", **language}
+    identity = f"{language['target_language']}-{made['id']}"
+    return {**made, "id": identity, "problem": made["question_content"], **language}
 
 
 def _aime(year: int) -> Benchmark:
