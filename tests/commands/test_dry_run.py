@@ -47,6 +47,11 @@ LINES = {
     "grade": ("ns grade --input_files in.jsonl --output_file graded.jsonl ++timeout=3", "graded.jsonl"),
     "critpt": ("ns critpt export in.jsonl --output_file=batch.json", "batch.json"),
     "swe_bench": ("ns swe_bench export in.jsonl --output_file=predictions.jsonl", "predictions.jsonl"),
+    "prepare_training_data": (
+        "ns prepare_training_data --config-name=math_rl ++input_files=in.jsonl ++output_path=rl.jsonl "
+        "++filters.remove_contaminated=false",
+        "rl.jsonl",
+    ),
     "sft": ("ns sft --model=a --training_data=in.jsonl --output_dir=out", "final_hf_model"),
     "grpo": ("ns grpo --model=a --training_data=in.jsonl --output_dir=out", "final_hf_model"),
     "convert": ("ns convert --input_model=a --output_model=b --convert_from=hf --convert_to=gguf", "gguf"),
