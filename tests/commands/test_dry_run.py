@@ -49,7 +49,7 @@ LINES = {
     "swe_bench": ("ns swe_bench export in.jsonl --output_file=predictions.jsonl", "predictions.jsonl"),
     "prepare_training_data": (
         "ns prepare_training_data --config-name=math_rl ++input_files=in.jsonl ++output_path=rl.jsonl "
-        "++filters.remove_contaminated=false",
+        "++filters.remove_contaminated=false ++filters.remove_len_outlier_problems=false",
         "rl.jsonl",
     ),
     "sft": ("ns sft --model=a --training_data=in.jsonl --output_dir=out", "final_hf_model"),
