@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from newskills.prompts import prompt_names
 DOCS = Path(__file__).parents[2] / "docs" / "benchmarks"
 ALL = [benchmark for _, benchmark in built_in()]
 GROUPS = [group for _, group in built_in_groups()]
+pages_of_all = cache(pages)
 
 
 def test_the_catalog_is_up_to_date() -> None:
@@ -36,6 +38,17 @@ def test_the_catalog_is_data() -> None:
 def test_the_pages_are_up_to_date() -> None:
     hint = "run: python -m newskills.benchmarks.pages docs/benchmarks"
     assert {path.name: path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")} == pages(), hint
+
+
+@pytest.mark.parametrize("benchmark", ALL, ids=lambda benchmark: benchmark.name)
+def test_pages_tell_what_was_never_read_from_its_source(benchmark: Benchmark) -> None:
+    family = benchmark.name.partition(".")[0]
+    page = pages_of_all()[f"{family}.md"]
+    remarks = [line for line in page.splitlines() if "not verified against the live source" in line]
+    some = [one.name for one in ALL if one.unverified and one.name.partition(".")[0] == family]
+    assert len(remarks) == bool(some)
+    if some:
+        assert benchmark.unverified == (f"`{benchmark.name}`" in remarks[0] or remarks[0].endswith("source |"))
 
 
 def test_listing_imports_no_benchmark() -> None:

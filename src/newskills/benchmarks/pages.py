@@ -7,7 +7,7 @@ One page per benchmark, one for each family `<family>.<member>`, and an index by
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -84,7 +84,7 @@ def _family_page(name: str, members: list[Benchmark], group: Group | None) -> st
     lines = [f"# {name}", ""]
     if group:
         lines += [f"{group.title}.", "", _score_of(group), ""]
-    lines += [f"{len(members)} benchmarks, named `{name}.<task>`.", "", *_facts(first, family=True)]
+    lines += [f"{len(members)} benchmarks, named `{name}.<task>`.", "", *_facts(first, members)]
     lines += ["", *_use(name if group else members[-1].name), *_options(*members), *_traps(*members)]
     lines += ["", "## Tasks", "", "| name | what | rows by split | grader | chance |", "|---|---|---|---|---|"]
     for one in members:
@@ -122,14 +122,16 @@ def _score_of(group: Group) -> str:
     return f"A group of {len(group.members)}: `--benchmarks={group.name}` evaluates all of them. Its score: {how}."
 
 
-def _facts(benchmark: Benchmark, *, family: bool = False) -> Iterator[str]:
+def _facts(benchmark: Benchmark, family: Sequence[Benchmark] = ()) -> Iterator[str]:
+    """`family`: all members, where `benchmark` is the first of a family."""
     yield "| | |"
     yield "|---|---|"
     if benchmark.aliases:
         yield f"| also called | {', '.join(f'`{alias}`' for alias in benchmark.aliases)} |"
     yield f"| source | {_source(benchmark)} |"
-    if benchmark.unverified:
-        yield "| checked | not verified against the live source |"
+    if unverified := [one.name for one in family or (benchmark,) if one.unverified]:
+        some = f": {', '.join(f'`{name}`' for name in unverified)}" if len(unverified) < len(family) else ""
+        yield f"| checked | not verified against the live source{some} |"
     if not family:
         for split in benchmark.splits():
             count = benchmark.items.get(split, "not counted")

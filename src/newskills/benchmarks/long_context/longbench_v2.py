@@ -53,7 +53,10 @@ BENCHMARKS = (
         citation="arXiv:2412.15204",
         chance=0.25,
         unverified=True,
-        traps=("Subsets are short, medium and long; texts are given whole, the authors cut out their middle.",),
+        traps=(
+            "Subsets are short, medium and long; texts are given whole, the authors cut out their middle.",
+            "Tokens are not counted (there is no context_tokens).",
+        ),
     ),
     Benchmark(
         name="longcodebench",

@@ -60,6 +60,7 @@ def _benchmark(name: str, title: str, row: RowMapper, items: int, trap: str) -> 
         traps=(
             trap,
             "Prompts are up to a million tokens long: those that the model cannot take count as failures.",
+            "Tokens are not counted (there is no n_tokens): filter by the length in characters.",
         ),
     )
 

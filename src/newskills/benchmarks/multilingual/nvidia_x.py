@@ -110,6 +110,7 @@ BENCHMARKS = (
         traps=(
             "The authors of GPQA ask not to publish questions in plain text.",
             "symbolic_and_language_correct also asks for the language of the question.",
+            "The instruction is English for all languages.",
         ),
     ),
 )

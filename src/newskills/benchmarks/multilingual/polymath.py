@@ -75,6 +75,7 @@ def _benchmark(language: str) -> Benchmark:
         traps=(
             "weighted_symbolic_correct weighs the levels 1, 2, 4 and 8: it is the number of the paper.",
             "The sentence that asks for the box is ours; answers in other languages than asked are not refused.",
+            "A judge (judge/math) is asked only with --judge_all; each language is a benchmark of its own.",
         ),
     )
 
