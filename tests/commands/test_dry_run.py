@@ -80,9 +80,11 @@ LINES = {
 
 
 def snapshot(folder):
+    """Everything below it; that files for the moment came and went in its tmp is no change."""
     return {
         str(path.relative_to(folder)): (path.stat().st_mtime_ns, path.is_file() and path.read_bytes())
         for path in folder.rglob("*")
+        if path != folder / "tmp"
     }
 
 
