@@ -18,7 +18,7 @@ from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
 from newskills.benchmarks.fetch import FetchOptions
 from newskills.benchmarks.tool_calling.bfcl import CATEGORIES
-from newskills.graders import make_grader
+from newskills.graders import cpu_seconds, make_grader
 from newskills.graders.tool_calls.calls import Called, answered_calls, read_calls, written_calls
 from newskills.graders.tool_calls.literals import value_of
 from newskills.graders.tool_calls.wanted import wanted_calls, wanted_turns
@@ -107,6 +107,12 @@ def test_accepted_calls(calls: list[Row]) -> None:
 )
 def test_calls_that_are_not_accepted(calls: list[Any]) -> None:
     assert grade(tool_calls=calls).outcome == "wrong"
+
+
+def test_settings_of_older_scripts_are_taken() -> None:
+    made = make_grader("bfcl", {"model": "gpt-4", "partial_eval": True, "timeout": 300})
+    assert cpu_seconds(made) == 300
+    assert cpu_seconds(GRADER) == 10
 
 
 def test_parallel_calls_in_any_order() -> None:

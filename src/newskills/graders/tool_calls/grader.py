@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import re
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from newskills.base.records import Cause, Outcome, Row, Score
 from newskills.graders.replies import visible
@@ -15,6 +18,16 @@ from newskills.graders.tool_calls.wanted import wanted_calls, wanted_turns
 _SHOWN = 300
 _LOOSE = re.compile(r"[,./\-_*^()]")
 _MISFITS = (KeyError, ValueError, TypeError, AttributeError, StopIteration)
+
+
+class ToolCallConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++eval_config.*` of `eval_type=bfcl`."""
+
+    timeout: Annotated[float, Meta(gt=0, description="CPU seconds for one record")] = 10.0
+    model: Annotated[str, Meta(description="kept for older scripts: calls are read in the same way for all")] = ""
+    partial_eval: Annotated[bool, Meta(description="kept for older scripts: any part of the rows is graded")] = (
+        False
+    )
 
 
 class ToolCallGrader:
@@ -29,6 +42,10 @@ class ToolCallGrader:
 
     name = "bfcl"
     version = "2"
+    Config = ToolCallConfig
+
+    def __init__(self, config: ToolCallConfig = ToolCallConfig()) -> None:  # noqa: B008 - frozen
+        self.config = config
 
     def gold_reply(self, record: Row) -> str | Row | None:
         """The wanted calls, as an API reports them; silence where no function helps."""
