@@ -101,6 +101,23 @@ def test_invented_rows_are_mapped_prompted_and_graded(file: str, tmp_path: Path)
         assert {identity: score.outcome for identity, score in wrong.items()} == dict.fromkeys(wrong, "wrong")
 
 
+@pytest.mark.parametrize(
+    ("file", "field"),
+    [
+        ("asr-leaderboard.jsonl", "audio_path"),
+        ("audiobench.nonjudge.jsonl", "audio_path"),
+        ("contextasr-bench.fine.jsonl", "audio_filepath"),
+        ("musan.jsonl", "audio_path"),
+    ],
+)
+def test_the_path_of_a_sound_has_a_field_of_its_own(file: str, field: str, tmp_path: Path) -> None:
+    benchmark, rows = _prepared(file, tmp_path)
+    for row in rows:
+        path = row["messages"][0]["audio"]["path"]
+        assert row[field] in (path, [path])
+        assert (split_folder(benchmark, tmp_path / "data") / path).is_file()
+
+
 def test_every_mapping_that_no_test_can_try_on_real_data_has_invented_rows() -> None:
     unverified = {benchmark.name for _, benchmark in built_in() if benchmark.unverified and not benchmark.data}
     assert unverified - {Path(file).stem for file in FIXTURES} == set()

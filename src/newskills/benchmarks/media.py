@@ -64,4 +64,9 @@ def spoken(raw: Mapping[str, Any], name: str, instruction: str) -> Row:
     return {"messages": heard(instruction, sound, seconds=seconds), "duration": seconds}
 
 
+def sound_in(row: Row) -> Any:
+    """The only sound of the messages that `spoken` and `heard` make."""
+    return row["messages"][0]["audio"]["path"]
+
+
 TRANSCRIBE = "Transcribe the speech. Reply with the words that are said, and nothing else."

@@ -33,6 +33,7 @@ def row(raw: Row, index: int) -> Row:
     return {
         "id": f"{name}-{index}",
         "messages": heard(raw["instruction"], sound),
+        "audio_path": sound,
         "question": raw["instruction"],
         "expected_answer": raw["answer"],
         "task_type": "QA" if not counted else "ASR" if pair is None else "AST",

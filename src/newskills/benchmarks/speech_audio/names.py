@@ -6,7 +6,7 @@ from functools import partial
 
 from newskills.base.benchmark import Benchmark, Group, Source
 from newskills.base.records import Row
-from newskills.benchmarks.media import TRANSCRIBE, spoken
+from newskills.benchmarks.media import TRANSCRIBE, sound_in, spoken
 from newskills.benchmarks.scores import weighted
 
 
@@ -18,9 +18,11 @@ def contextasr(mode: str, raw: Row, index: int) -> Row:
         "fine": f"The speech is about {domain}. These names may occur: {', '.join(names)}. ",
     }[mode]
     name = f"contextasr-{mode}-{index}"
+    made = spoken(raw, name, hint + TRANSCRIBE)
     return {
         "id": name,
-        **spoken(raw, name, hint + TRANSCRIBE),
+        **made,
+        "audio_filepath": sound_in(made),
         "expected_answer": raw["text"],
         "entity_list": names,
         "domain_label": domain,

@@ -7,7 +7,7 @@ from typing import Any
 
 from newskills.base.benchmark import Benchmark, Drop, RowMapper, Source
 from newskills.base.records import Row
-from newskills.benchmarks.media import TRANSCRIBE, heard, spoken
+from newskills.benchmarks.media import TRANSCRIBE, heard, sound_in, spoken
 from newskills.benchmarks.options import first_rows, kept_if, rows_with
 
 _SILENT = Drop("there are no words in the transcript")
@@ -20,9 +20,11 @@ def leaderboard(raw: Row, index: int) -> Row | Drop:
     if not raw["text"].strip() or raw["text"].strip() == "ignore_time_segment_in_scoring":
         return _SILENT
     name = f"{raw['dataset']}-{index}"
+    made = spoken(raw, name, TRANSCRIBE)
     return {
         "id": name,
-        **spoken(raw, name, TRANSCRIBE),
+        **made,
+        "audio_path": sound_in(made),
         "expected_answer": raw["text"],
         "task_type": "ASR",
         "source_id": str(raw["id"]),
@@ -52,7 +54,10 @@ def musan(raw: Row, index: int) -> Row:
     return {
         "id": f"musan-{index}",
         **made,
+        "audio_path": [sound_in(made)],
         "audio_duration": made["duration"],
+        "dataset": "musan",
+        "sample_id": str(index),
         "category": kind,
         "original_label": label,
         "task_type": "Hallucination",
