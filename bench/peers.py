@@ -30,6 +30,19 @@ IPYKERNEL = Peer(
     name="ipykernel", shown="ipykernel 7.4.0", requirements=("ipykernel==7.4.0", "jupyter-client==8.10.0")
 )
 
+TRL = Peer(
+    name="trl",
+    shown="TRL 1.16.0",
+    requirements=(
+        "torch==2.13.0",
+        "trl==1.16.0",
+        "transformers==5.23.0",
+        "peft==0.21.2",
+        "accelerate==1.15.0",
+        "datasets==5.2.0",
+    ),
+)
+
 
 def venv(peer: Peer) -> Path:
     """The `bin` folder of the peer's environment. Raises BenchError where it cannot be installed."""

@@ -36,7 +36,10 @@ pytestmark = pytest.mark.skipif(
         ("names.yaml", ("deployment=nim", "deployment.image=nim:1", "deployment.extra_args=${deployment.port}")),
         ("names.yaml", ("+deployment.hf_model_handle=me/small",)),
         ("values.yaml", ("target.api_endpoint.model_id=${oc.env:USER}",)),
-        ("values.yaml", ("execution.mode=sequential", "+evaluation.nemo_evaluator_config.config.params.max_retries=5")),
+        (
+            "values.yaml",
+            ("execution.mode=sequential", "+evaluation.nemo_evaluator_config.config.params.max_retries=5"),
+        ),
     ],
 )
 def test_it_composes_what_the_launcher_composes(tmp_path, config, overrides):
