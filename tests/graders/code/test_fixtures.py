@@ -21,9 +21,10 @@ ADD = (
     "class Solution:\n    def add(self, numbers: List[int], more: int) -> int:\n        return sum(numbers) + more"
 )
 CPP = "#include <iostream>\nint main() { int x; std::cin >> x; std::cout << 2 * x; }"
+CPP_TWICE = "class Solution {\npublic:\n    int twice(int x) { return 2 * x; }\n};"
 SOLUTIONS = {
     "livecodebench.jsonl": {"x1_a": TWICE, "x2_a": ADD},
-    "livecodebench-cpp.jsonl": {"x1_a": CPP, "x2_a": CPP},
+    "livecodebench-cpp.jsonl": {"x1_a": CPP, "x2_a": CPP_TWICE},
     "livebench-coding.jsonl": {"q1": TWICE, "q2": ADD},
 }
 """For rows that bring none."""

@@ -328,11 +328,13 @@ class Jobs:
                 self._say(f"{_title(job)}: {part.name}/{mode} {' '.join(numbers)}")
 
     def _stop(self, job: Job, *, at_once: bool) -> None:
-        for part in job.parts:
-            if (supervision := self._supervisions.get((job.job_id, part.name))) is not None:
-                supervision.stop(at_once=at_once)
-            if (turn := self._turns.get((job.job_id, part.name))) is not None:
+        places = [(job.job_id, part.name) for part in job.parts]
+        for place in places:  # before anything that runs is stopped, which would make room for the next
+            if (turn := self._turns.get(place)) is not None:
                 turn.cancel()  # has an effect only where it has not come yet
+        for place in places:
+            if (supervision := self._supervisions.get(place)) is not None:
+                supervision.stop(at_once=at_once)
 
     # Keeping
 

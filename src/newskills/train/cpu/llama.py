@@ -9,7 +9,8 @@ the whole batch, `_B` sequences, `_T` positions, `_D` the model's width, `_V` th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -42,10 +43,11 @@ class LoraLinear:
         self.lora_A = first.requires_grad_()
         self.lora_B = torch.zeros(out, lora.rank, requires_grad=True)
         self.scale = lora.alpha / lora.rank
+        self.steady: tuple[Tensor, Tensor] | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
-        inner = F.linear(x, self.lora_A.to(x.dtype))
-        return torch.addmm(F.linear(x, self.weight), inner, self.lora_B.to(x.dtype).T, alpha=self.scale)
+        a, b = self.steady or (self.lora_A.to(x.dtype), self.lora_B.to(x.dtype))
+        return torch.addmm(F.linear(x, self.weight), F.linear(x, a), b.T, alpha=self.scale)
 
 
 class Cache:
@@ -146,6 +148,18 @@ class Llama:
         for block in self.blocks:
             x = block.finish(x, layout.attend(*block.heads(x, rotation)))
         return rms_norm(x, self.norm, self.shape.rms_norm_eps)
+
+    @contextmanager
+    def steady(self) -> Iterator[None]:
+        """The pairs do not change inside: they are brought to the weights' type once, not at every step."""
+        linears = [linear for block in self.blocks for linear in block.linear.values()]
+        try:
+            for linear in linears:
+                linear.steady = linear.lora_A.to(self.dtype), linear.lora_B.to(self.dtype)
+            yield
+        finally:
+            for linear in linears:
+                linear.steady = None
 
     def prefill(self, prompts: Sequence[Sequence[int]], copies: int, more: int) -> tuple[Tensor, Cache]:
         """Reads each prompt once → the logits [P · copies, V] after it, and the cache to go on with."""
