@@ -41,7 +41,7 @@ Say = Callable[[str], None]
 LESSON = "sorting-lesson"
 PROBLEMS = 400
 """Held out; enough that a lift of some points is told from chance."""
-TOKENS = 24
+TOKENS = 16
 """Of a reply at most; four numbers in order take 15."""
 
 
