@@ -18,7 +18,7 @@ from newskills.base.errors import ConfigError
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, explain, resolve
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.sft import Progress, Told
+from newskills.train.loops.stepping import Progress, Told
 
 S = TypeVar("S", bound=Struct)
 PLAIN_EVERY = 10.0

@@ -32,7 +32,8 @@ from newskills.run.plan import RESULTS, BenchmarkRun
 from newskills.run.rewarding import Verdicts
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig
-from newskills.train.loops.sft import SftConfig, Told
+from newskills.train.loops.sft import SftConfig
+from newskills.train.loops.stepping import Told
 
 if TYPE_CHECKING:
     from newskills.train.cpu.trainer import CpuTrainer

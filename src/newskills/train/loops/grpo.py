@@ -9,7 +9,6 @@ no part: it is neither right nor wrong.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from statistics import fmean, pstdev
 
@@ -18,9 +17,9 @@ from msgspec import Struct
 from newskills.base.errors import DataError, TrainingError
 from newskills.base.records import Row
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.schedule import Schedule, batch_at, rate_at
-from newskills.train.loops.sft import Progress, Told
-from newskills.train.verbs import AdamParams, Datum, LossName, Sampled, SamplingParams, TrainingClient
+from newskills.train.loops.schedule import Schedule, batch_at
+from newskills.train.loops.stepping import Told, adam_at, run_steps
+from newskills.train.verbs import Datum, LossName, Sampled, SamplingParams, TrainingClient
 
 
 class GrpoConfig(Struct, frozen=True, kw_only=True):
@@ -92,23 +91,15 @@ def grpo(
     """
     if not problems:
         raise DataError("There are no problems to train on.", hint="Look at the filters of the training data.")
-    if folder.finished:
-        return True
-    for step in range(folder.resume(client), config.steps):
-        begun = time.monotonic()
+
+    def step_of(step: int) -> dict[str, float]:
         batch = batch_at(problems, step, config.batch_size, config.seed)
         groups = _roll_out(client, batch, config, step, reward=reward, decode=decode, stops=stops)
         metrics = _learn(client, groups, config, step) | _measured(groups)
         folder.samples(_shown(groups, step + 1))
-        folder.metrics({"step": step + 1, **metrics, "seconds": round(time.monotonic() - begun, 3)})
-        told(Progress(step + 1, config.steps, metrics))
-        last = step + 1 == config.steps
-        stopped = not last and stop()
-        if last or stopped or (config.save_every and (step + 1) % config.save_every == 0):
-            folder.save(client, step + 1, final=last)
-        if stopped:
-            return False
-    return True
+        return metrics
+
+    return run_steps(client, config, folder, step_of, told=told, stop=stop)
 
 
 def advantages_of(rewards: Sequence[float | None], *, by_std: bool) -> list[float]:
@@ -166,7 +157,8 @@ def _roll_out(
 
 
 def _learn(client: TrainingClient, groups: Sequence[Group], config: GrpoConfig, step: int) -> dict[str, float]:
-    rate = rate_at(step, config.steps, config.learning_rate, config.schedule, config.warmup_steps)
+    adam = adam_at(config, step)
+    rate = adam.learning_rate
     tokens = sum(len(one.tokens) for group in groups for one in group.samples)
     data = [
         _datum(group.problem, one, advantage / tokens)
@@ -177,14 +169,7 @@ def _learn(client: TrainingClient, groups: Sequence[Group], config: GrpoConfig, 
     if not data:
         return {"loss": 0.0, "learning_rate": rate, "tokens": 0.0, "grad_norm": 0.0}
     output = client.forward_backward(data, config.loss)
-    changed = client.optim_step(
-        AdamParams(
-            learning_rate=rate,
-            beta2=0.999,
-            weight_decay=config.weight_decay,
-            grad_clip_norm=config.max_grad_norm,
-        )
-    )
+    changed = client.optim_step(adam)
     learned = sum(len(datum.tokens) for datum in data)
     return {"loss": output.loss, "learning_rate": rate, "tokens": float(learned), **changed}
 

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from newskills.base.errors import DataError
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.schedule import Schedule, batch_at, rate_at
-from newskills.train.verbs import AdamParams, Datum, TrainingClient
+from newskills.train.loops.schedule import Schedule, batch_at
+from newskills.train.loops.stepping import Told, adam_at, run_steps
+from newskills.train.verbs import Datum, TrainingClient
 
 
 class SftConfig(Struct, frozen=True, kw_only=True):
@@ -26,17 +26,6 @@ class SftConfig(Struct, frozen=True, kw_only=True):
     max_grad_norm: float = 1.0
     save_every: int = 20
     seed: int = 0
-
-
-class Progress(Struct, frozen=True):
-    """After a step: how many are done, of how many, and the metrics of this one."""
-
-    done: int
-    steps: int
-    metrics: dict[str, float]
-
-
-Told = Callable[[Progress], None]
 
 
 def example(prompt: Sequence[int], completion: Sequence[int]) -> Datum:
@@ -64,32 +53,16 @@ def sft(
     """
     if not examples:
         raise DataError("There is nothing to train on.", hint="Look at the filters of the training data.")
-    if folder.finished:
-        return True
-    for step in range(folder.resume(client), config.steps):
-        begun = time.monotonic()
+
+    def step_of(step: int) -> dict[str, float]:
         batch = batch_at(examples, step, config.batch_size, config.seed)
         count = sum(weight for datum in batch for weight in datum.weights or ())
         output = client.forward_backward([_scaled(datum, 1 / count) for datum in batch], "cross_entropy")
-        rate = rate_at(step, config.steps, config.learning_rate, config.schedule, config.warmup_steps)
-        changed = client.optim_step(
-            AdamParams(
-                learning_rate=rate,
-                beta2=0.999,
-                weight_decay=config.weight_decay,
-                grad_clip_norm=config.max_grad_norm,
-            )
-        )
-        metrics = {"loss": output.loss, "learning_rate": rate, "tokens": count, **changed}
-        folder.metrics({"step": step + 1, **metrics, "seconds": round(time.monotonic() - begun, 3)})
-        told(Progress(step + 1, config.steps, metrics))
-        last = step + 1 == config.steps
-        stopped = not last and stop()
-        if last or stopped or (config.save_every and (step + 1) % config.save_every == 0):
-            folder.save(client, step + 1, final=last)
-        if stopped:
-            return False
-    return True
+        adam = adam_at(config, step)
+        changed = client.optim_step(adam)
+        return {"loss": output.loss, "learning_rate": adam.learning_rate, "tokens": count, **changed}
+
+    return run_steps(client, config, folder, step_of, told=told, stop=stop)
 
 
 def _scaled(datum: Datum, factor: float) -> Datum:
