@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from newskills._version import __version__
 from newskills.base.benchmark import Format, Source
-from newskills.base.errors import ConfigError, DataError, suggest
+from newskills.base.errors import ConfigError, suggest
 from newskills.base.records import Row
 from newskills.base.store import write_json, write_rows
 from newskills.benchmarks.data import data_dir
@@ -137,13 +138,7 @@ def _known(path: Path, record: Path) -> LaidOut | None:
 
 def _mapped(schema: Schema, raw: Iterable[RawRow], tally: Counter[str]) -> Iterator[Row]:
     for row, where in raw:
-        try:
-            mapped = schema.row(row)
-        except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
-            raise DataError(
-                f"{where}: this is no row of {schema.name} ({type(error).__name__}: {error}); it has the fields "
-                f"{', '.join(sorted(map(str, row)))}."
-            ) from error
+        mapped = schema.mapped(row, partial(str, where))
         if mapped is None:
             tally["left out"] += 1
         else:

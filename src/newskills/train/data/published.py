@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import UnknownNameError
+from newskills.base.errors import DataError, UnknownNameError
 from newskills.base.records import Row
 from newskills.base.registry import fold
 from newskills.train.data.filters.solutions import boxed_answer
@@ -39,6 +39,16 @@ class Schema(Struct, frozen=True, kw_only=True):
     url: str = ""
     format: str = "jsonl"
     splits: Mapping[str, str] = _TRAIN
+
+    def mapped(self, row: Row, place: Callable[[], object]) -> Row | None:
+        """`row` as one of ours. Raises DataError for a row of another set; only then is its `place` asked for."""
+        try:
+            return self.row(row)
+        except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
+            raise DataError(
+                f"{place()}: this is no row of {self.name} ({type(error).__name__}: {error}); it has the fields "
+                f"{', '.join(sorted(map(str, row)))}."
+            ) from error
 
 
 def _numina(row: Row) -> Row:

@@ -99,13 +99,7 @@ class Reader:
             return None
         if schema is None:
             return row
-        try:
-            mapped = schema.row(row)
-        except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
-            raise DataError(
-                f"{_place(file, offset)}: this is no row of {schema.name} ({type(error).__name__}: {error}); "
-                f"it has the fields {', '.join(sorted(row))}."
-            ) from error
+        mapped = schema.mapped(row, lambda: _place(file, offset))
         if mapped is None:
             self.left_out[UNFIT] += 1
         return mapped
