@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from newskills.benchmarks.pages import pages as benchmark_pages
-from newskills.commands._table import GROUPS, load, overview
+from newskills.commands._table import GROUPS, load, overview, shown
 
 DOCS = Path(__file__).parent
 
@@ -19,14 +19,16 @@ DOCS = Path(__file__).parent
 def command_pages() -> dict[str, str]:
     """path below docs/ → markdown."""
     links = [
-        f"- [ns {name}]({name}.md): {summary}" for group in GROUPS.values() for name, summary in group.items()
+        f"- [ns {shown(name)}]({name}.md): {summary}"
+        for group in GROUPS.values()
+        for name, summary in group.items()
     ]
     index = "\n".join(["# Commands", "", f"```text\n{overview()}```", "", *links])
     found = {"commands/index.md": f"{index}\n"}
     for group in GROUPS.values():
         for name, summary in group.items():
             found[f"commands/{name}.md"] = (
-                f"# ns {name}\n\n{_sentence(summary)}\n\n```text\n{load(name).help()}```\n"
+                f"# ns {shown(name)}\n\n{_sentence(summary)}\n\n```text\n{load(name).help()}```\n"
             )
     return found
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
-from newskills.commands._table import light, load, overview
+from newskills.commands._table import light, load, one_name, overview
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -34,7 +34,10 @@ def _run(words: list[str]) -> int:
     from newskills.base.errors import NewskillsError
 
     try:
-        return 0 if light(words) else load(words[0]).main(words[1:])
+        if light(words):
+            return 0
+        name, *rest = one_name(words)
+        return load(name).main(rest)
     except NewskillsError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code

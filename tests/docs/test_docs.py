@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from newskills.base.errors import NewskillsError
-from newskills.commands._table import load
+from newskills.commands._table import load, one_name
 from newskills.config.layers import Layer, resolve
 from newskills.config.values import parse_value
 from newskills.graders import make_grader
@@ -57,6 +57,7 @@ def understand(words: list[str]) -> None:
     """Parses a command with its own parser and checks its `++` keys. Raises NewskillsError; runs nothing."""
     if words[0] in AROUND_OTHERS:
         words = words[1:]
+    words = one_name(words)
     command = load(words[0])
     parsed = command.parsed(words[1:])
     if parsed.help:

@@ -74,4 +74,8 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
             raise ConfigError(f"ns {self.name} takes no ++ keys, but ++{key}= was given.")
 
     def help(self) -> str:
-        return command_help(self.name, self.summary, self.options, config=self.config, examples=self.examples)
+        from newskills.commands._table import shown
+
+        return command_help(
+            shown(self.name), self.summary, self.options, config=self.config, examples=self.examples
+        )

@@ -69,6 +69,8 @@ GROUPS: dict[str, dict[str, str]] = {
 MODULES = {"eval": "evaluate", "evaluate": "profile_evaluate", "import": "import_results", "list": "list_things"}
 BENCHMARK_LISTS = (["list"], ["list", "benchmarks"])
 SPELLINGS = {"summarise_results": "summarize_results", "skills_server": "serve_evals"}
+FAMILIES: dict[str, dict[str, str]] = {}
+"""Commands of two words → their name in Python, which is accepted as well."""
 
 
 def command_names() -> list[str]:
@@ -88,6 +90,24 @@ def load(name: str) -> Command[Any]:
     return command
 
 
+def one_name(words: list[str]) -> list[str]:
+    """`words` with the two words of a command made one name. Raises UnknownNameError."""
+    members = FAMILIES.get(words[0].replace("-", "_")) if words else None
+    if members is None:
+        return words
+    if len(words) > 1 and words[1] in members:
+        return [members[words[1]], *words[2:]]
+    from newskills.base.errors import UnknownNameError
+
+    raise UnknownNameError(f"command of ns {words[0]}", words[1] if len(words) > 1 else "", list(members))
+
+
+def shown(name: str) -> str:
+    """The words that name a command: two where it belongs to a family."""
+    pairs = ((family, word) for family, members in FAMILIES.items() for word in members if members[word] == name)
+    return " ".join(next(pairs, (name,)))
+
+
 def light(words: list[str]) -> bool:
     """Shows the plain list of benchmarks, which needs no options and hence nothing of `Command`; else False."""
     if words not in BENCHMARK_LISTS:
@@ -102,6 +122,6 @@ def overview() -> str:
     """The page of `ns --help`."""
     lines = ["usage: ns COMMAND [--options] [++key=value …]", ""]
     for title, commands in GROUPS.items():
-        lines += [f"{title}:", *(f"  {name:<23}{summary}" for name, summary in commands.items()), ""]
+        lines += [f"{title}:", *(f"  {shown(name):<23}{summary}" for name, summary in commands.items()), ""]
     lines += ["ns COMMAND --help shows its options and all ++ keys; --explain shows where each value comes from."]
     return "\n".join(lines) + "\n"

@@ -51,11 +51,13 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def candidates(words: list[str]) -> list[str]:
     """What the last of `words` may become: commands, options, `++` keys or benchmark names."""
-    from newskills.commands._table import command_names, load
+    from newskills.commands._table import FAMILIES, command_names, load, one_name
 
     if len(words) <= 1:
-        return _starting(command_names(), words[-1] if words else "")
-    command = load(words[0])
+        return _starting([*command_names(), *FAMILIES], words[-1] if words else "")
+    if words[0] in FAMILIES and len(words) == 2:
+        return _starting(list(FAMILIES[words[0]]), words[1])
+    command = load(one_name(words)[0])
     last = words[-1]
     option, equals, _ = last.partition("=")
     if (option == "--benchmarks" and equals) or words[-2] == "--benchmarks":

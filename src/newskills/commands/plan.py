@@ -28,7 +28,10 @@ class PlanCommand(Command[Options], frozen=True, kw_only=True):
     def main(self, argv: Sequence[str]) -> int:
         if not argv or argv[0].startswith("-"):
             return super().main(argv)
-        return planned_command(argv[0]).main([DRY_RUN, *argv[1:]])
+        from newskills.commands._table import one_name
+
+        name, *rest = one_name(list(argv))
+        return planned_command(name).main([DRY_RUN, *rest])
 
 
 def planned_command(name: str) -> Command[Any]:
