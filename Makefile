@@ -1,11 +1,13 @@
 # One virtual environment for users' words (quickstart) and one for developers' (test).
 PYTHON ?= python3
 QUICK := .venv-quickstart
+TORCH := torch==2.13.0
+CPU_INDEX := https://download.pytorch.org/whl/cpu
 DEV := .venv
 
 .PHONY: quickstart test check format bench docs clean
 
-quickstart: $(QUICK)/bin/ns ## evaluate a real model on this machine's CPU
+quickstart: $(QUICK)/bin/ns ## teach a real model on this machine's CPU, and measure what it learnt
 	$(QUICK)/bin/ns quickstart
 
 test: ## everything that must hold; installs what it needs
@@ -30,7 +32,9 @@ docs: $(DEV)/bin/ns
 
 $(QUICK)/bin/ns: pyproject.toml
 	$(PYTHON) -m venv $(QUICK)
-	$(QUICK)/bin/pip install --quiet '.[local]'
+	$(QUICK)/bin/pip install --quiet --retries 0 --index-url $(CPU_INDEX) $(TORCH) 2>/dev/null \
+	  || $(QUICK)/bin/pip install --quiet $(TORCH)
+	$(QUICK)/bin/pip install --quiet '.[local,train]'
 	touch $@
 
 $(DEV)/bin/ns: pyproject.toml

@@ -17,7 +17,7 @@ GRADED = [{**row, "predicted_answer": row["expected_answer"], "symbolic_correct"
 MODEL = "--server_type=openai --server_address=http://127.0.0.1:9 --model=m"
 TASKS = "evaluation: {tasks: [{name: gsm8k}]}"
 LINES = {
-    "quickstart": ("ns quickstart --output_dir=out", "out/eval-results"),
+    "quickstart": ("ns quickstart --output_dir=out", "out/training"),
     "setup": ("ns setup --non_interactive --executor=none --name=mine", "cluster_configs/mine.yaml"),
     "prepare_data": (
         "ns prepare_data ./sums.py reasoning-gym.easy-sum --data_dir=data",

@@ -60,10 +60,10 @@ def test_the_filter_keeps_what_the_grader_accepts():
 
 
 def test_the_report_compares_the_same_problems(tmp_path):
-    spec = LessonSpec(output_dir=tmp_path, model="m", tell=lambda _: lambda _: None)
+    spec = LessonSpec(output_dir=tmp_path, model="m", tell=lambda _: lambda _: None, problems=40)
     base = {str(index): 0.0 for index in range(40)}
     tuned = {name: float(int(name) < 30) for name in base if name != "39"}
-    text = report([Stage("base", tmp_path, base), Stage("sft", tmp_path, tuned)], 40, spec)
+    text = report([Stage("base", tmp_path, base), Stage("sft", tmp_path, tuned)], spec)
     assert "| base → sft | +76.9 (" in text
     assert "mcnemar, n = 39" in text
     assert "1.9e-09" in text

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 GROUPS: dict[str, dict[str, str]] = {
     "start here": {
-        "quickstart": "evaluate a real model on this machine's CPU: no GPU, no account",
+        "quickstart": "teach and measure a real model on this machine's CPU: no GPU, no account",
         "doctor": "check this machine: extras, keys, data, servers, and what to do about what is missing",
         "setup": "describe a cluster: asks, writes its config, tries it",
         "list": "list benchmarks, prompts, graders, metrics, server types",

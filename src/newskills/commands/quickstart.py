@@ -21,9 +21,16 @@ from newskills.commands._training import require_train, steps_shown
 from newskills.config.command_line import Parsed
 from newskills.models.serving.weights import known_weights
 from newskills.recipes.lesson import PROBLEMS, LessonSpec, lesson
-from newskills.recipes.quickstart import MODEL, PARTS, QuickstartSpec, quickstart
+from newskills.recipes.quickstart import MODEL, PARTS, QuickstartSpec, activation, quickstart
 from newskills.run.plan import RESULTS
 
+NEXT = """
+Next:
+{activate}  ns start_server --server_type=llamacpp --model={out}/models/grpo.F16.gguf
+  ns grpo --model={out}/models/sft --benchmark=sorting-lesson --output_dir=out/grpo ++steps=60
+  ns quickstart --no_train  evaluate the untrained model on two benchmarks, with several seeds
+  ns eval --benchmarks=gsm8k:4 --server_type=vllm --server_address=http://HOST:8000/v1 --model=NAME
+  ns list benchmarks        what there is to evaluate and to learn from"""
 NEEDS = ("xllamacpp", "gguf", "reasoning_gym")
 
 
@@ -35,9 +42,8 @@ class Options(Struct, frozen=True, kw_only=True):
     data_dir: Annotated[str | None, doc("where prepared data lies")] = None
     share: Annotated[float, Meta(gt=0, le=10, description="share of the usual number of problems")] = 1.0
     train: Annotated[
-        bool,
-        doc("teach the model a skill instead: measure, fine-tune, reinforce, measure again (newskills[train])"),
-    ] = False
+        bool, doc("teach the model a skill; --no_train: evaluate it on two benchmarks, without newskills[train]")
+    ] = True
     dry_run: DryRun = False
 
 
@@ -66,9 +72,9 @@ def run(parsed: Parsed[Options]) -> int:
 
 
 def _lesson(options: Options) -> int:
-    """The whole loop, in a folder of its own."""
+    """The whole loop."""
     spec = LessonSpec(
-        output_dir=Path(options.output_dir) / "lesson",
+        output_dir=Path(options.output_dir),
         model=options.model,
         tell=steps_shown,
         data_dir=Path(options.data_dir) if options.data_dir else None,
@@ -77,8 +83,9 @@ def _lesson(options: Options) -> int:
     if options.dry_run:
         show_dry_run(_lesson_steps(spec))
         return 0
-    require_train("torch", "safetensors", "tokenizers")
+    require_train("torch", "safetensors", "tokenizers", instead="ns quickstart --no_train evaluates without them.")
     lesson(spec, say=lambda text: print(text, flush=True))
+    print(NEXT.format(activate=activation(), out=spec.output_dir))
     return 0
 
 
@@ -109,9 +116,9 @@ def _steps(spec: QuickstartSpec) -> Iterator[Step]:
 
 COMMAND = Command(
     name="quickstart",
-    summary="Serve a real 135M model on this machine's CPU, evaluate it on two benchmarks with several seeds, and "
-    "print the table with intervals. With --train: teach it to sort numbers (SFT, then GRPO) and compare what it could "
-    "with what it can on held-out problems. Needs newskills[local]; no GPU, no account.",
+    summary="Teach a real 135M model to sort numbers on this machine's CPU: measure it, make data, fine-tune (SFT), "
+    "reinforce (GRPO), measure again on the same held-out problems, and print the comparison with its interval. Needs "
+    "newskills[local,train]; no GPU, no account. --no_train: evaluate it on two benchmarks with several seeds.",
     options=Options,
     run=run,
 )

@@ -101,7 +101,7 @@ def quickstart(spec: QuickstartSpec, *, say: Say) -> Evaluation:
             ],
             hosting=hosting,
             log_dir=str(spec.output_dir / "eval-logs"),
-            resume_with="ns quickstart",
+            resume_with="ns quickstart --no_train",
         ),
         say=say,
     )
@@ -133,10 +133,10 @@ def _reading(evaluation: Evaluation, parts: list[Part], spec: QuickstartSpec) ->
     what = "\n".join(f"  {part.name}: {part.why} ({part.samples} samples of each problem)" for part in parts)
     if evaluation.exit_code:
         return f"3/3 not finished: {evaluation.message}"
-    return READING.format(what=what, out=spec.output_dir, model=spec.model, activate=_activate())
+    return READING.format(what=what, out=spec.output_dir, model=spec.model, activate=activation())
 
 
-def _activate() -> str:
+def activation() -> str:
     """The line to type first where a shell would not find this `ns`."""
     script = Path(sys.prefix) / "bin" / "activate"
     found = shutil.which("ns")
