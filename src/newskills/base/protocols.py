@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -210,12 +209,3 @@ class Executor(Protocol):
     def logs(self, handle: str) -> Iterable[str]: ...
 
     def cancel(self, handles: Sequence[str]) -> None: ...
-
-
-@runtime_checkable
-class Trainer(Protocol):
-    """Turns data into a checkpoint, by its own loop or by describing jobs."""
-
-    name: str
-
-    def plan(self, output_dir: Path) -> Sequence[Job]: ...

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -25,7 +24,7 @@ from newskills.config.layers import Layer
 from newskills.models.serving import ServeSpec
 from newskills.models.serving.weights import resolve_weights
 from newskills.recipes.skill import RewardConfig, Skill, accepted
-from newskills.recipes.training import Loop, TrainerSettings, model_folder, trained
+from newskills.recipes.training import model_folder, trained
 from newskills.run.evaluate import EvaluationSpec, evaluate
 from newskills.run.hosting import Hosting
 from newskills.run.plan import RESULTS, BenchmarkRun
@@ -33,12 +32,11 @@ from newskills.run.rewarding import Verdicts
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.sft import SftConfig
-from newskills.train.loops.stepping import Told
-
-if TYPE_CHECKING:
-    from newskills.train.cpu.trainer import CpuTrainer
+from newskills.train.loops.stepping import Hooks, Told
+from newskills.train.trainers import Trainer, TrainerSettings, make_trainer
 
 Say = Callable[[str], None]
+Loop = Callable[[Trainer, TrainingFolder], bool]
 LESSON = "sorting-lesson"
 PROBLEMS = 400
 """Held out; enough that a lift of some points is told from chance."""
@@ -157,46 +155,32 @@ def _keep_examples(pairs: Sequence[tuple[Row, str]], path: Path) -> None:
 
 
 def _fine_tuned(skill: Skill, base: Path, pairs: Sequence[tuple[Row, str]], spec: LessonSpec) -> Path:
-    from newskills.train.loops.sft import sft
-
     examples = [skill.example(row, answer) for row, answer in pairs]
-
-    def train(client: CpuTrainer, folder: TrainingFolder) -> bool:
-        return sft(client, examples, spec.sft, folder, told=spec.tell("SFT"))
-
-    return _trained("sft", base, spec.sft, spec, train)
+    hooks = Hooks(told=spec.tell("SFT"))
+    return _trained(
+        "sft", base, spec.sft, spec, lambda trainer, folder: trainer.sft(examples, spec.sft, folder, hooks)
+    )
 
 
 def _reinforced(skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec, verdict: Verdicts) -> Path:
-    from newskills.train.loops.grpo import grpo
-
     problems = [skill.problem(row) for row in rows]
-    reward = skill.reward(verdict, RewardConfig())
-
-    def train(client: CpuTrainer, folder: TrainingFolder) -> bool:
-        return grpo(
-            client,
-            problems,
-            spec.grpo,
-            folder,
-            reward=reward,
-            decode=skill.tokenizer.decode,
-            stops=skill.stops,
-            told=spec.tell("GRPO"),
-        )
-
-    return _trained("grpo", base, spec.grpo, spec, train)
+    scorer, hooks = skill.scorer(verdict, RewardConfig()), Hooks(told=spec.tell("GRPO"))
+    return _trained(
+        "grpo",
+        base,
+        spec.grpo,
+        spec,
+        lambda trainer, folder: trainer.grpo(problems, spec.grpo, folder, scorer, hooks),
+    )
 
 
-def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, loop: Loop) -> Path:
+def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, learn: Loop) -> Path:
     """Trains LoRA pairs on `base` and merges them: a folder like `base`."""
     target = spec.output_dir / "models" / name
     settings = {**msgspec.to_builtins(config), "model": str(base)}
     folder = TrainingFolder(spec.output_dir / "training" / name, settings)
-    try:
-        trained(base, folder, target, TrainerSettings(threads=spec.threads), loop)
-    finally:
-        folder.close()
+    trainer = make_trainer("cpu", base, TrainerSettings(threads=spec.threads))
+    trained(trainer, folder, target, lambda one: learn(one, folder))
     return target
 
 

@@ -14,7 +14,7 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Message, Row, Score
 from newskills.models.tokenizer import HFTokenizer
 from newskills.prompts.renderer import load_prompt
-from newskills.train.loops.grpo import Judged, Problem, Reward
+from newskills.train.loops.samples import Judged, Problem, Reward, Scorer
 from newskills.train.loops.sft import example
 from newskills.train.verbs import Datum
 
@@ -62,6 +62,10 @@ class Skill:
 
     def problem(self, row: Row) -> Problem:
         return Problem(self.prompt(row), row)
+
+    def scorer(self, verdict: Verdict, config: RewardConfig) -> Scorer:
+        """What turns sampled tokens into rewards."""
+        return Scorer(self.reward(verdict, config), self.tokenizer.decode, self.stops)
 
     def reward(self, verdict: Verdict, config: RewardConfig) -> Reward:
         """The verdicts of the grader as rewards of samples."""

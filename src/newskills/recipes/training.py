@@ -1,43 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trained model from a model folder and a loop: checkpoints on the way, merged weights at the end."""
+"""A trained model from a model folder and a trainer: checkpoints on the way, merged weights at the end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
-import msgspec
-from msgspec import Meta, Struct
-
-from newskills.base.errors import DataError, TrainingError
+from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.models.serving.weights import resolve_weights
 from newskills.recipes.skill import Skill
 from newskills.train.loops.folder import TrainingFolder
+from newskills.train.trainers import Trainer
 from newskills.train.verbs import Datum
 
-if TYPE_CHECKING:
-    from newskills.train.cpu.trainer import CpuTrainer
-
 Say = Callable[[str], None]
-Loop = Callable[["CpuTrainer", TrainingFolder], bool]
-
-
-class LoraSettings(Struct, frozen=True, kw_only=True):
-    """The pairs that are trained."""
-
-    rank: Annotated[int, Meta(ge=1, description="rank of the LoRA pairs")] = 16
-    alpha: Annotated[float, Meta(gt=0, description="their product counts alpha / rank times")] = 32.0
-    seed: Annotated[int, Meta(description="seed of their first values")] = 0
-
-
-class TrainerSettings(Struct, frozen=True, kw_only=True):
-    """How this machine computes. Another number of threads changes the last digits of the results."""
-
-    lora: LoraSettings = LoraSettings()
-    dtype: Annotated[str, Meta(description="of the frozen weights: auto, bfloat16, float32")] = "auto"
-    threads: Annotated[int, Meta(ge=0, description="of the trainer; 0 = one a core")] = 0
 
 
 def model_folder(model: str, made: Path, *, say: Say) -> Path:
@@ -53,22 +30,17 @@ def model_folder(model: str, made: Path, *, say: Say) -> Path:
     return made
 
 
-def trained(base: Path, folder: TrainingFolder, target: Path, settings: TrainerSettings, loop: Loop) -> bool:
-    """Runs `loop` on `base` and merges what it learnt into `target`; False where the loop was stopped."""
-    from newskills.train.convert.merge import merge_lora
-    from newskills.train.cpu.llama import LoraConfig
-    from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
-
-    if target.is_dir():
+def trained(trainer: Trainer, folder: TrainingFolder, target: Path, learn: Callable[[Trainer], bool]) -> bool:
+    """Lets `trainer` learn and writes its model to `target`; False where it was stopped. Closes `folder`."""
+    try:
+        if target.is_dir():
+            return True
+        if not learn(trainer):
+            return False
+        trainer.finish(folder, target)
         return True
-    lora = LoraConfig(**msgspec.structs.asdict(settings.lora))
-    config = CpuTrainerConfig(lora=lora, dtype=settings.dtype, threads=settings.threads)
-    if not folder.finished and not loop(CpuTrainer(base, config), folder):
-        return False
-    if folder.last is None:
-        raise TrainingError("The training ended without a checkpoint.")
-    merge_lora(base, folder.path / folder.last.state_path, target)
-    return True
+    finally:
+        folder.close()
 
 
 def examples_of(rows: Sequence[Row], skill: Skill, where: Path) -> list[Datum]:

@@ -78,6 +78,13 @@ class LossOutput(Struct, frozen=True, kw_only=True):
     logprobs: list[list[float]]
 
 
+class Saved(Struct, frozen=True, kw_only=True):
+    """What a service calls a saved state: a URI that `load_state` takes, and one of the weights to sample from."""
+
+    state_path: str
+    sampler_path: str = ""
+
+
 class SamplingClient(Protocol):
     """Weights that answer."""
 
@@ -101,10 +108,13 @@ class TrainingClient(SamplingClient, Protocol):
         """Changes the weights and forgets the gradient; returns at least `grad_norm`."""
         ...
 
-    def save_state(self, folder: Path) -> None:
-        """Everything needed to go on exactly: weights and optimizer. Whole or not at all."""
+    def save_state(self, folder: Path) -> Saved | None:
+        """Everything needed to go on exactly: weights and optimizer. Whole or not at all.
+
+        Returns None where the state lies in `folder`; a service that keeps it elsewhere says where.
+        """
         ...
 
-    def load_state(self, folder: Path) -> None:
-        """Raises DataError for a state of other weights."""
+    def load_state(self, state: str) -> None:
+        """`state` is a folder or what `save_state` returned. Raises DataError for a state of other weights."""
         ...

@@ -164,7 +164,7 @@ def test_a_saved_state_goes_on_exactly(folder, tmp_path):
     whole, halved = stirred(CpuTrainer(folder, FULL)), stirred(CpuTrainer(folder, FULL))
     halved.save_state(tmp_path / "state")
     again = CpuTrainer(folder, FULL)
-    again.load_state(tmp_path / "state")
+    again.load_state(str(tmp_path / "state"))
     for trainer in (whole, again):
         trainer.forward_backward(data, "cross_entropy")
         trainer.optim_step(adam)
@@ -172,10 +172,10 @@ def test_a_saved_state_goes_on_exactly(folder, tmp_path):
         assert torch.equal(one, other)
     other = CpuTrainer(folder, CpuTrainerConfig(lora=LoraConfig(rank=2), dtype="float32", threads=1))
     with pytest.raises(DataError, match="belongs to another run"):
-        other.load_state(tmp_path / "state")
+        other.load_state(str(tmp_path / "state"))
     (tmp_path / "state/adapter_model.safetensors").write_bytes(b"cut")
     with pytest.raises(DataError, match="is no state"):
-        again.load_state(tmp_path / "state")
+        again.load_state(str(tmp_path / "state"))
 
 
 def test_a_loss_that_is_no_number_stops_before_the_weights_change(folder):

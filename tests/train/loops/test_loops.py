@@ -11,14 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.train.tiny import tiny_folder
 
-from newskills.base.errors import ConfigError, DataError, TrainingError
+from newskills.base.errors import ConfigError, DataError, TrainingError, UnknownNameError
 from newskills.base.store import read_rows
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
+from newskills.train.loops.evaluation import EvalSettings, HeldOut, stalled
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.grpo import GrpoConfig, Judged, Problem, advantages_of, grpo
+from newskills.train.loops.grpo import GrpoConfig, advantages_of, grpo
+from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.schedule import batch_at, rate_at, steps_of
 from newskills.train.loops.sft import SftConfig, example, sft
+from newskills.train.loops.stepping import Hooks, TimeLimit
+from newskills.train.trainers import LoraSettings, TrainerSettings, make_trainer
 
 SMALL = CpuTrainerConfig(lora=LoraConfig(rank=4, alpha=8), dtype="float32", threads=1)
 EXAMPLES = [example([1, 2, token], [token + 1, token + 2, 0]) for token in range(3, 23)]
@@ -45,7 +49,7 @@ def decode(tokens):
 def fine_tune(model, path, config=SFT, **more):
     folder = TrainingFolder(path, {"steps": config.steps})
     try:
-        return sft(CpuTrainer(model, SMALL), EXAMPLES, config, folder, **more)
+        return sft(CpuTrainer(model, SMALL), EXAMPLES, config, folder, Hooks(**more))
     finally:
         folder.close()
 
@@ -53,9 +57,7 @@ def fine_tune(model, path, config=SFT, **more):
 def reinforce(model, path, config=GRPO, reward=sevens, **more):
     folder = TrainingFolder(path, {"steps": config.steps})
     try:
-        return grpo(
-            CpuTrainer(model, SMALL), PROBLEMS, config, folder, reward=reward, decode=decode, stops=[0], **more
-        )
+        return grpo(CpuTrainer(model, SMALL), PROBLEMS, config, folder, Scorer(reward, decode, [0]), Hooks(**more))
     finally:
         folder.close()
 
@@ -194,3 +196,62 @@ def test_rates():
 
 def dict_of(config, **changed):
     return {name: getattr(config, name) for name in config.__struct_fields__} | changed
+
+
+def held_out(reward, **settings):
+    return HeldOut(
+        problems=PROBLEMS, scorer=Scorer(reward, decode, [0]), settings=EvalSettings(max_tokens=3, **settings)
+    )
+
+
+def test_held_out_problems_are_asked_on_the_way(model, tmp_path):
+    asked = []
+
+    def reward(samples):
+        asked.append(len(samples))
+        return sevens(samples)
+
+    assert fine_tune(model, tmp_path, held_out=held_out(reward, every=5, max_problems=5, batch_size=3, samples=2))
+    found = {row["step"]: row["eval_reward"] for row in metrics(tmp_path) if "eval_reward" in row}
+    assert list(found) == [5, 10, 12]
+    assert asked == [10] * 3
+
+
+def test_a_run_that_no_longer_gets_better_ends_with_its_best(model, tmp_path):
+    worse = iter([0.2, 0.5, 0.5, 0.1])
+
+    def reward(samples):
+        return [Judged(worth, correct=False) for worth in [next(worse)] for _ in samples]
+
+    assert fine_tune(model, tmp_path, held_out=held_out(reward, every=2, patience=2))
+    assert metrics(tmp_path)[-1]["step"] == 8
+    last = list(read_rows(tmp_path / "checkpoints.jsonl"))[-1]
+    assert (last["final"], last["step"], last["state_path"]) == (True, 8, "checkpoint-000004")
+    assert fine_tune(model, tmp_path)
+
+
+@given(st.lists(st.integers(0, 3), max_size=8), st.integers(0, 4))
+def test_stalled(values, patience):
+    scores = list(enumerate(values, 1))
+    tail, before = values[len(values) - patience :], values[: len(values) - patience]
+    expected = bool(patience and before and tail and max(tail) <= max(before))
+    assert stalled(scores, patience) == (expected and len(values) > patience)
+
+
+def test_a_time_limit_leaves_time_for_one_more_step(monkeypatch):
+    now = iter([0.0, 10.0, 14.0, 24.0, 28.0])
+    monkeypatch.setattr("newskills.train.loops.stepping.time.monotonic", lambda: next(now))
+    limit = TimeLimit(35.0)
+    assert [limit() for _ in range(4)] == [False, False, False, True]
+
+
+def test_the_cpu_trainer_says_what_it_lacks(model):
+    for changed in (
+        {"weights": "full"},
+        {"lora": LoraSettings(dropout=0.1)},
+        {"lora": LoraSettings(targets=("q_proj",))},
+    ):
+        with pytest.raises(ConfigError, match="--backend=trl"):
+            make_trainer("cpu", model, TrainerSettings(**changed))
+    with pytest.raises(UnknownNameError, match="cpu"):
+        make_trainer("cpus", model, TrainerSettings())

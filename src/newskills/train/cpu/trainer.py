@@ -129,31 +129,32 @@ class CpuTrainer:
         with atomic_folder(folder) as new:
             self._write_adapter(new)
 
-    def load_state(self, folder: Path) -> None:
+    def load_state(self, state: str) -> None:
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
+        folder = Path(state)
         try:
-            state = msgspec.json.decode((folder / STATE).read_bytes(), type=_State)
+            found = msgspec.json.decode((folder / STATE).read_bytes(), type=_State)
             adapter, moments = load_file(folder / ADAPTER), load_file(folder / OPTIMIZER)
         except (OSError, msgspec.DecodeError, SafetensorError) as error:
             raise DataError(f"{folder} is no state of the cpu trainer: {error}.") from error
-        mine = _State(str(self.base), self.config.lora, str(self.dtype), state.steps)
-        if state != mine:
+        mine = _State(str(self.base), self.config.lora, str(self.dtype), found.steps)
+        if found != mine:
             raise DataError(
-                f"{folder} belongs to another run: it is of {state.base} with {state.lora}, {state.dtype}; this one "
+                f"{folder} belongs to another run: it is of {found.base} with {found.lora}, {found.dtype}; this one "
                 f"is {mine.base} with {mine.lora}, {mine.dtype}.",
                 hint="Use the same model and LoRA settings, or another output folder.",
             )
         with torch.no_grad():
             for name, value in self.named.items():
                 value.copy_(adapter[name])
-                if state.steps:
+                if found.steps:
                     self.optimizer.state[value] = {
-                        "step": torch.tensor(float(state.steps)),
+                        "step": torch.tensor(float(found.steps)),
                         **{moment: moments[f"{name}.{moment}"] for moment in MOMENTS},
                     }
-        self.steps = state.steps
+        self.steps = found.steps
 
     def _write_adapter(self, folder: Path) -> None:
         from safetensors.torch import save_file

@@ -14,17 +14,22 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import AppendLog, read_rows, write_json, write_rows
-from newskills.train.verbs import TrainingClient
+from newskills.train.verbs import Saved, TrainingClient
 
 METRICS, SAMPLES, CHECKPOINTS, SETTINGS = "metrics.jsonl", "samples.jsonl", "checkpoints.jsonl", "settings.json"
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True):
-    """A line of checkpoints.jsonl. `state_path` is a folder beside it, or what the service calls it."""
+    """A line of checkpoints.jsonl. `state_path` is a folder beside it, or what the service calls it.
+
+    sampler_path  what a service calls the weights to sample from
+    final         the run has ended with this one
+    """
 
     name: str
     step: int
     state_path: str
+    sampler_path: str = ""
     final: bool = False
 
 
@@ -59,8 +64,18 @@ class TrainingFolder:
         """Loads the last checkpoint into `client`; returns how many steps are done."""
         if self.last is None:
             return 0
-        client.load_state(self.path / self.last.state_path)
+        client.load_state(self.state_of(self.last))
         return self.last.step
+
+    def state_of(self, checkpoint: Checkpoint) -> str:
+        """The folder of a checkpoint's state, or what the service calls it."""
+        path = checkpoint.state_path
+        return path if "://" in path else str(self.path / path)
+
+    def scores(self, name: str) -> list[tuple[int, float]]:
+        """(step, value) of a metric, where it was measured, in order."""
+        path = self.path / METRICS
+        return [(row["step"], row[name]) for row in (read_rows(path) if path.is_file() else ()) if name in row]
 
     def metrics(self, row: Row) -> None:
         self._logs[METRICS].append(row)
@@ -69,15 +84,31 @@ class TrainingFolder:
         for row in rows:
             self._logs[SAMPLES].append(row)
 
-    def save(self, client: TrainingClient, step: int, *, final: bool = False) -> Checkpoint:
-        """A checkpoint counts once its line is on disk. The one saved at this step already is only marked final."""
+    def save(
+        self, client: TrainingClient, step: int, *, final: bool = False, best: int | None = None
+    ) -> Checkpoint:
+        """A checkpoint counts once its line is on disk. The one saved at this step already is only marked final.
+
+        `best`: the step whose checkpoint the run ends with, where that is not this one.
+        """
+        if best is not None and best != step:
+            kept = next(one for one in self.checkpoints if one.step == best)
+            return self.note(msgspec.structs.replace(kept, step=step, final=final))
         name = f"checkpoint-{step:06d}"
-        if self.last is None or self.last.step != step:
-            shutil.rmtree(self.path / name, ignore_errors=True)  # of a run killed before it wrote the line
-            client.save_state(self.path / name)
+        if self.last is not None and self.last.step == step:
+            return self.note(msgspec.structs.replace(self.last, final=final))
+        shutil.rmtree(self.path / name, ignore_errors=True)  # of a run killed before it wrote the line
+        saved = client.save_state(self.path / name) or Saved(state_path=name)
+        return self.note(
+            Checkpoint(
+                name=name, step=step, state_path=saved.state_path, sampler_path=saved.sampler_path, final=final
+            )
+        )
+
+    def note(self, checkpoint: Checkpoint) -> Checkpoint:
+        """Writes the line of a checkpoint whose state lies where it says, after what its steps have logged."""
         for log in (METRICS, SAMPLES):
             self._logs[log].sync()
-        checkpoint = Checkpoint(name=name, step=step, state_path=name, final=final)
         self._logs[CHECKPOINTS].append(msgspec.to_builtins(checkpoint))
         self._logs[CHECKPOINTS].sync()
         self.checkpoints.append(checkpoint)

@@ -9,16 +9,17 @@ no part: it is neither right nor wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean, pstdev
 
 from msgspec import Struct
 
-from newskills.base.errors import DataError, TrainingError
+from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.schedule import Schedule, batch_at
-from newskills.train.loops.stepping import Told, adam_at, run_steps
+from newskills.train.loops.stepping import Hooks, adam_at, run_steps
 from newskills.train.verbs import Datum, LossName, Sampled, SamplingParams, TrainingClient
 
 
@@ -42,25 +43,6 @@ class GrpoConfig(Struct, frozen=True, kw_only=True):
     seed: int = 0
 
 
-class Problem(Struct, frozen=True):
-    """`row` is what the grader gets, with the generation merged in."""
-
-    prompt: Sequence[int]
-    row: Row
-
-
-class Judged(Struct, frozen=True):
-    """The reward of a sample; None where the instrument failed. `answer` is what the grader extracted."""
-
-    reward: float | None
-    correct: bool
-    answer: str | None = None
-
-
-Reward = Callable[[Sequence[tuple[Row, str, str]]], list[Judged]]
-"""Judges samples: (problem's row, text, finish_reason) each."""
-
-
 class Group(Struct, frozen=True):
     problem: Problem
     texts: list[str]
@@ -69,24 +51,16 @@ class Group(Struct, frozen=True):
     advantages: list[float]
 
 
-Decode = Callable[[Sequence[int]], str]
-
-
 def grpo(
     client: TrainingClient,
     problems: Sequence[Problem],
     config: GrpoConfig,
     folder: TrainingFolder,
-    *,
-    reward: Reward,
-    decode: Decode,
-    stops: Sequence[int],
-    told: Told = lambda _: None,
-    stop: Callable[[], bool] = lambda: False,
+    scorer: Scorer,
+    hooks: Hooks = Hooks(),  # noqa: B008 - frozen
 ) -> bool:
     """Goes on from the last checkpoint of `folder`; returns whether all steps are done.
 
-    `decode` makes text of sampled tokens (without the token that ended them); `stops` end a sample.
     Raises DataError without problems, TrainingError where the loss is no number or nothing can be graded.
     """
     if not problems:
@@ -94,12 +68,12 @@ def grpo(
 
     def step_of(step: int) -> dict[str, float]:
         batch = batch_at(problems, step, config.batch_size, config.seed)
-        groups = _roll_out(client, batch, config, step, reward=reward, decode=decode, stops=stops)
+        groups = _roll_out(client, batch, config, step, scorer)
         metrics = _learn(client, groups, config, step) | _measured(groups)
         folder.samples(_shown(groups, step + 1))
         return metrics
 
-    return run_steps(client, config, folder, step_of, told=told, stop=stop)
+    return run_steps(client, config, folder, step_of, hooks)
 
 
 def advantages_of(rewards: Sequence[float | None], *, by_std: bool) -> list[float]:
@@ -112,36 +86,24 @@ def advantages_of(rewards: Sequence[float | None], *, by_std: bool) -> list[floa
 
 
 def _roll_out(
-    client: TrainingClient,
-    batch: Sequence[Problem],
-    config: GrpoConfig,
-    step: int,
-    *,
-    reward: Reward,
-    decode: Decode,
-    stops: Sequence[int],
+    client: TrainingClient, batch: Sequence[Problem], config: GrpoConfig, step: int, scorer: Scorer
 ) -> list[Group]:
     params = SamplingParams(
         max_tokens=config.max_tokens,
-        stop=stops,
+        stop=scorer.stops,
         temperature=config.temperature,
         top_p=config.top_p,
         seed=config.seed * 1_000_003 + step,
     )
     sampled = client.sample([problem.prompt for problem in batch], config.group_size, params)
-    texts = [[decode(_text_tokens(one, stops)) for one in group] for group in sampled]
-    judged = reward(
+    texts = [[scorer.text(one.tokens) for one in group] for group in sampled]
+    judged = scorer.judge(
         [
             (problem.row, text, one.stop_reason)
             for problem, group, said in zip(batch, sampled, texts, strict=True)
             for one, text in zip(group, said, strict=True)
         ]
     )
-    if all(one.reward is None for one in judged):
-        raise TrainingError(
-            "None of the samples could be graded; training stopped.",
-            hint="Look at `why` in samples.jsonl; ns grade shows the grader's own message.",
-        )
     size = config.group_size
     parts = [judged[at : at + size] for at in range(0, len(judged), size)]
     return [
@@ -222,7 +184,3 @@ def _shown(groups: Sequence[Group], step: int) -> list[Row]:
         }
         for index, group in enumerate(groups)
     ]
-
-
-def _text_tokens(sampled: Sampled, stops: Sequence[int]) -> Sequence[int]:
-    return sampled.tokens[:-1] if sampled.tokens and sampled.tokens[-1] in set(stops) else sampled.tokens

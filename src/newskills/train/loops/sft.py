@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from newskills.base.errors import DataError
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.schedule import Schedule, batch_at
-from newskills.train.loops.stepping import Told, adam_at, run_steps
+from newskills.train.loops.stepping import Hooks, adam_at, run_steps
 from newskills.train.verbs import Datum, TrainingClient
 
 
@@ -42,13 +42,10 @@ def sft(
     examples: Sequence[Datum],
     config: SftConfig,
     folder: TrainingFolder,
-    *,
-    told: Told = lambda _: None,
-    stop: Callable[[], bool] = lambda: False,
+    hooks: Hooks = Hooks(),  # noqa: B008 - frozen
 ) -> bool:
     """Goes on from the last checkpoint of `folder`; returns whether all steps are done.
 
-    `stop` is asked after every step; where it says so, a checkpoint is written and the rest is left for later.
     Raises DataError without examples, TrainingError where the loss is no number (the last checkpoint stays).
     """
     if not examples:
@@ -62,7 +59,7 @@ def sft(
         changed = client.optim_step(adam)
         return {"loss": output.loss, "learning_rate": adam.learning_rate, "tokens": count, **changed}
 
-    return run_steps(client, config, folder, step_of, told=told, stop=stop)
+    return run_steps(client, config, folder, step_of, hooks)
 
 
 def _scaled(datum: Datum, factor: float) -> Datum:

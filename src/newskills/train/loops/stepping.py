@@ -9,6 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from newskills.train.loops.evaluation import SCORE, HeldOut, best_of, measure, stalled
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.schedule import Schedule, rate_at
 from newskills.train.verbs import AdamParams, TrainingClient
@@ -31,6 +32,8 @@ class Steps(Protocol):
     def max_grad_norm(self) -> float: ...
     @property
     def save_every(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
 
 
 class Progress(Struct, frozen=True):
@@ -44,33 +47,71 @@ class Progress(Struct, frozen=True):
 Told = Callable[[Progress], None]
 
 
+class Hooks(Struct, frozen=True, kw_only=True):
+    """What a training asks and tells on its way.
+
+    told      after every step
+    stop      asked after every step; where it says so, a checkpoint is written and the rest is left for later
+    held_out  problems to measure the model on
+    """
+
+    told: Told = lambda _: None
+    stop: Callable[[], bool] = lambda: False
+    held_out: HeldOut | None = None
+
+
+class TimeLimit:
+    """A `stop` for a wall-clock limit in seconds: it says so while there is still time for one more step like the
+    longest, so that the checkpoint is on disk before the job is ended.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._last = time.monotonic()
+        self._end, self._longest = self._last + seconds, 0.0
+
+    def __call__(self) -> bool:
+        now = time.monotonic()
+        self._longest, self._last = max(self._longest, now - self._last), now
+        return now + self._longest >= self._end
+
+
 def run_steps(
     client: TrainingClient,
     config: Steps,
     folder: TrainingFolder,
     do: Callable[[int], dict[str, float]],
-    *,
-    told: Told,
-    stop: Callable[[], bool],
+    hooks: Hooks,
 ) -> bool:
-    """Calls `do` with each step (from 0) that the folder's last checkpoint has not; returns whether all are done.
+    """Calls `do` with each step (from 0) that the folder's last checkpoint has not; returns whether the run has ended.
 
-    `stop` is asked after every step; where it says so, a checkpoint is written and the rest is left for later.
+    It ends after all steps, or where the held-out score has stalled: then the final checkpoint is the best one.
     """
     if folder.finished:
         return True
+    scores = folder.scores(SCORE)
     for step in range(folder.resume(client), config.steps):
-        begun = time.monotonic()
+        begun, done = time.monotonic(), step + 1
         metrics = do(step)
-        folder.metrics({"step": step + 1, **metrics, "seconds": round(time.monotonic() - begun, 3)})
-        told(Progress(step + 1, config.steps, metrics))
-        last = step + 1 == config.steps
-        stopped = not last and stop()
-        if last or stopped or (config.save_every and (step + 1) % config.save_every == 0):
-            folder.save(client, step + 1, final=last)
-        if stopped:
-            return False
+        metrics |= _measured(client, config, hooks.held_out, done)
+        folder.metrics({"step": done, **metrics, "seconds": round(time.monotonic() - begun, 3)})
+        hooks.told(Progress(done, config.steps, metrics))
+        better = SCORE in metrics and all(metrics[SCORE] > earlier for _, earlier in scores)
+        scores += [(done, metrics[SCORE])] if SCORE in metrics else []
+        patience = hooks.held_out.settings.patience if hooks.held_out else 0
+        last = done == config.steps or (SCORE in metrics and stalled(scores, patience))
+        stopped = not last and hooks.stop()
+        due = config.save_every and done % config.save_every == 0
+        if last or stopped or due or (patience and better):
+            folder.save(client, done, final=last, best=best_of(scores) if last and patience else None)
+        if last or stopped:
+            return last
     return True
+
+
+def _measured(client: TrainingClient, config: Steps, held_out: HeldOut | None, done: int) -> dict[str, float]:
+    if held_out is None or not held_out.due(done, config.steps):
+        return {}
+    return measure(client, held_out, seed=config.seed * 1_000_003 + done)
 
 
 def adam_at(config: Steps, step: int) -> AdamParams:

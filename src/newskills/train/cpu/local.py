@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cpu trainer behind the Trainer protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from newskills.base.errors import ConfigError, TrainingError
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.trainer import LoopTrainer
+from newskills.train.trainers import PROJECTIONS, TrainerSettings
+
+if TYPE_CHECKING:
+    from newskills.train.cpu.trainer import CpuTrainer
+
+
+class CpuLocal(LoopTrainer):
+    def __init__(self, base: Path, settings: TrainerSettings) -> None:
+        """Raises ConfigError for settings that this trainer lacks."""
+        lora = settings.lora
+        lacks = [
+            (settings.weights != "lora", "trainer.weights=full"),
+            (lora.dropout != 0, "trainer.lora.dropout"),
+            (set(lora.targets) != set(PROJECTIONS), "trainer.lora.targets"),
+        ]
+        if found := [name for wanted, name in lacks if wanted]:
+            raise ConfigError(f"The cpu trainer has no {', '.join(found)}.", hint="Use --backend=trl.")
+        super().__init__(self._made)
+        self._base, self._settings = base, settings
+
+    def finish(self, folder: TrainingFolder, target: Path) -> None:
+        from newskills.train.convert.merge import merge_lora
+
+        if folder.last is None:
+            raise TrainingError("The training ended without a checkpoint.")
+        merge_lora(self._base, Path(folder.state_of(folder.last)), target)
+
+    def _made(self) -> CpuTrainer:
+        from newskills.train.cpu.llama import LoraConfig
+        from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
+
+        lora = LoraConfig(
+            rank=self._settings.lora.rank, alpha=self._settings.lora.alpha, seed=self._settings.lora.seed
+        )
+        config = CpuTrainerConfig(lora=lora, dtype=self._settings.dtype, threads=self._settings.threads)
+        return CpuTrainer(self._base, config)
+
+
+def make(base: Path, settings: TrainerSettings) -> CpuLocal:
+    return CpuLocal(base, settings)

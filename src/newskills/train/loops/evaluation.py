@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Held-out problems on the way: how a model in training answers what it does not learn from, and when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from newskills.train.loops.samples import Problem, Scorer
+from newskills.train.verbs import SamplingClient, SamplingParams
+
+SCORE = "eval_reward"
+"""The metric by which the best checkpoint is chosen."""
+
+
+class EvalSettings(Struct, frozen=True, kw_only=True):
+    """How held-out problems are asked during training."""
+
+    every: Annotated[int, Meta(ge=0, description="steps between measurements; 0 = none")] = 0
+    max_problems: Annotated[int, Meta(ge=1, description="of the held-out problems, the first so many")] = 50
+    samples: Annotated[int, Meta(ge=1, description="answers to each problem")] = 1
+    temperature: Annotated[float, Meta(ge=0, description="of the answers; 0 = greedy")] = 0.1
+    max_tokens: Annotated[int, Meta(ge=1, description="of an answer")] = 256
+    batch_size: Annotated[int, Meta(ge=1, description="problems asked at once")] = 8
+    patience: Annotated[
+        int,
+        Meta(
+            ge=0, description="stop after so many measurements without a better reward, keep the best; 0 = never"
+        ),
+    ] = 0
+
+
+class HeldOut(Struct, frozen=True, kw_only=True):
+    problems: Sequence[Problem]
+    scorer: Scorer
+    settings: EvalSettings
+
+    def due(self, done: int, steps: int) -> bool:
+        """Whether to measure after `done` steps."""
+        every = self.settings.every
+        return bool(every) and (done % every == 0 or done == steps)
+
+
+def measure(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:
+    """eval_reward and eval_correct are means over what was graded; eval_unscored counts the rest.
+
+    Raises TrainingError where nothing can be graded.
+    """
+    settings, scorer = held_out.settings, held_out.scorer
+    problems = held_out.problems[: settings.max_problems]
+    samples = []
+    for start in range(0, len(problems), settings.batch_size):
+        part = problems[start : start + settings.batch_size]
+        params = SamplingParams(
+            max_tokens=settings.max_tokens,
+            stop=scorer.stops,
+            temperature=settings.temperature,
+            seed=seed + start,
+        )
+        found = client.sample([problem.prompt for problem in part], settings.samples, params)
+        samples += [
+            (problem.row, scorer.text(one.tokens), one.stop_reason)
+            for problem, group in zip(part, found, strict=True)
+            for one in group
+        ]
+    judged = scorer.judge(samples)
+    graded = [one for one in judged if one.reward is not None]
+    return {
+        SCORE: fmean(one.reward or 0.0 for one in graded),
+        "eval_correct": fmean(one.correct for one in graded),
+        "eval_unscored": float(len(judged) - len(graded)),
+    }
+
+
+def best_of(scores: Sequence[tuple[int, float]]) -> int:
+    """The step of the highest of (step, score); the first of equals. Raises ValueError for none."""
+    return max(scores, key=lambda one: (one[1], -one[0]))[0]
+
+
+def stalled(scores: Sequence[tuple[int, float]], patience: int) -> bool:
+    """Whether the last `patience` measurements are all no better than one before them."""
+    if not patience or len(scores) <= patience:
+        return False
+    return best_of(scores) <= scores[-patience - 1][0]

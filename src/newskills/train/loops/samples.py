@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Problems, samples of them and what these are worth, as every trainer gets them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from newskills.base.errors import TrainingError
+from newskills.base.records import Row
+
+
+class Problem(Struct, frozen=True):
+    """`prompt` as token ids; `row` is what the grader gets, with the generation merged in."""
+
+    prompt: Sequence[int]
+    row: Row
+
+
+class Judged(Struct, frozen=True):
+    """The reward of a sample; None where the instrument failed. `answer` is what the grader extracted."""
+
+    reward: float | None
+    correct: bool
+    answer: str | None = None
+
+
+Reward = Callable[[Sequence[tuple[Row, str, str]]], list[Judged]]
+"""Judges samples: (problem's row, text, finish_reason) each."""
+
+Decode = Callable[[Sequence[int]], str]
+
+
+class Scorer(Struct, frozen=True):
+    """How sampled tokens become rewards: `decode` makes text of them, `reward` judges it, `stops` end a sample."""
+
+    reward: Reward
+    decode: Decode
+    stops: Sequence[int]
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """The text of a sample, without the token that ended it."""
+        ended = tokens and tokens[-1] in set(self.stops)
+        return self.decode(tokens[:-1] if ended else tokens)
+
+    def judge(self, samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
+        """Raises TrainingError where none of them could be graded: nothing can be learnt from a broken grader."""
+        judged = self.reward(samples)
+        if all(one.reward is None for one in judged):
+            raise TrainingError(
+                "None of the samples could be graded; training stopped.",
+                hint="The last checkpoint is good; ns grade shows the grader's own message.",
+            )
+        return judged

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trainer made of the verbs and the loops, whoever holds the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.grpo import GrpoConfig, grpo
+from newskills.train.loops.samples import Problem, Scorer
+from newskills.train.loops.sft import SftConfig, sft
+from newskills.train.loops.stepping import Hooks
+from newskills.train.verbs import Datum, TrainingClient
+
+
+class LoopTrainer:
+    """`sft` and `grpo` of a `newskills.train.trainers.Trainer`; `client` is called once a run that is not finished."""
+
+    def __init__(self, client: Callable[[], TrainingClient]) -> None:
+        self._client = client
+
+    def sft(
+        self,
+        examples: Sequence[Datum],
+        config: SftConfig,
+        folder: TrainingFolder,
+        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+    ) -> bool:
+        return folder.finished or sft(self._client(), examples, config, folder, hooks)
+
+    def grpo(
+        self,
+        problems: Sequence[Problem],
+        config: GrpoConfig,
+        folder: TrainingFolder,
+        scorer: Scorer,
+        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+    ) -> bool:
+        return folder.finished or grpo(self._client(), problems, config, folder, scorer, hooks)

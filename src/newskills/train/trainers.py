@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trainers that this process drives, one file each behind one protocol; names → makers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, Protocol
+
+from msgspec import Meta, Struct
+
+from newskills.base.registry import Registry
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.samples import Problem, Scorer
+from newskills.train.loops.sft import SftConfig
+from newskills.train.loops.stepping import Hooks
+from newskills.train.verbs import Datum
+
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+
+
+class LoraSettings(Struct, frozen=True, kw_only=True):
+    """The pairs that are trained (https://arxiv.org/abs/2106.09685)."""
+
+    rank: Annotated[int, Meta(ge=1, description="rank of the LoRA pairs")] = 16
+    alpha: Annotated[float, Meta(gt=0, description="their product counts alpha / rank times")] = 32.0
+    dropout: Annotated[float, Meta(ge=0, lt=1, description="share of their input that is left out (trl)")] = 0.0
+    targets: Annotated[tuple[str, ...], Meta(description="projections that get a pair")] = PROJECTIONS
+    seed: Annotated[int, Meta(description="seed of their first values")] = 0
+
+
+class TrainerSettings(Struct, frozen=True, kw_only=True):
+    """How this machine computes. Another number of threads changes the last digits of the results."""
+
+    weights: Annotated[
+        Literal["lora", "full"], Meta(description="what is trained: LoRA pairs, or all weights (trl)")
+    ] = "lora"
+    lora: LoraSettings = LoraSettings()
+    dtype: Annotated[str, Meta(description="of the frozen weights: auto, bfloat16, float32")] = "auto"
+    threads: Annotated[int, Meta(ge=0, description="of the trainer; 0 = one a core")] = 0
+
+
+class Trainer(Protocol):
+    """A model that learns. Every run has a folder from which it goes on, to the same numbers, after any end."""
+
+    def sft(
+        self, examples: Sequence[Datum], config: SftConfig, folder: TrainingFolder, hooks: Hooks = ...
+    ) -> bool:
+        """Learns examples with the loss cross_entropy; returns whether the run has ended (False: it was stopped).
+
+        Raises DataError for examples that do not fit, TrainingError where training cannot go on.
+        """
+        ...
+
+    def grpo(
+        self,
+        problems: Sequence[Problem],
+        config: GrpoConfig,
+        folder: TrainingFolder,
+        scorer: Scorer,
+        hooks: Hooks = ...,
+    ) -> bool:
+        """Learns from rewarded samples; as `sft`."""
+        ...
+
+    def finish(self, folder: TrainingFolder, target: Path) -> None:
+        """Writes the model of the last checkpoint into `target`, a Hugging Face folder; whole or not at all."""
+        ...
+
+
+TrainerMaker = Callable[[Path, TrainerSettings], Trainer]
+"""(Hugging Face folder of the model, settings) → a trainer. Cheap: weights are read when training begins."""
+
+TRAINERS = Registry(
+    "trainer",
+    {"cpu": "newskills.train.cpu.local:make"},
+    group="newskills.trainers",
+)
+
+
+def make_trainer(name: str, base: Path, settings: TrainerSettings) -> Trainer:
+    """Raises UnknownNameError, ConfigError for settings that the trainer cannot follow or an extra that is missing."""
+    make: TrainerMaker = TRAINERS.get(name)
+    return make(base, settings)
