@@ -13,8 +13,10 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-LossName = Literal["cross_entropy", "importance_sampling", "ppo"]
-LOSSES: tuple[LossName, ...] = ("cross_entropy", "importance_sampling", "ppo")
+LossName = Literal["cross_entropy", "importance_sampling", "ppo", "cispo"]
+LOSSES: tuple[LossName, ...] = ("cross_entropy", "importance_sampling", "ppo", "cispo")
+CLIPS = {"ppo": (0.8, 1.2), "cispo": (0.0, 4.0)}
+"""Bounds of the ratio where a LossConfig leaves them out."""
 
 
 class Datum(Struct, frozen=True, kw_only=True):
@@ -23,8 +25,8 @@ class Datum(Struct, frozen=True, kw_only=True):
     tokens      the input, x[:-1]
     targets     x[1:]
     weights     cross_entropy: how much each target counts; 0 on a prompt
-    logprobs    importance_sampling, ppo: log-probabilities under which the targets were sampled
-    advantages  importance_sampling, ppo: 0 on a prompt
+    logprobs    importance_sampling, ppo, cispo: log-probabilities under which the targets were sampled
+    advantages  importance_sampling, ppo, cispo: 0 on a prompt
     """
 
     tokens: Sequence[int]
@@ -35,10 +37,20 @@ class Datum(Struct, frozen=True, kw_only=True):
 
 
 class LossConfig(Struct, frozen=True, kw_only=True):
-    """ppo: bounds of the ratio (https://arxiv.org/abs/1707.06347), as Tinker's `loss_fn_config` names them."""
+    """Bounds of the ratio, as Tinker's `loss_fn_config` names them; None = as `CLIPS` has it.
 
-    clip_low_threshold: float = 0.8
-    clip_high_threshold: float = 1.2
+    ppo (https://arxiv.org/abs/1707.06347), cispo (https://arxiv.org/abs/2506.13585)
+    """
+
+    clip_low_threshold: float | None = None
+    clip_high_threshold: float | None = None
+
+    def bounds(self, loss: LossName) -> tuple[float, float]:
+        low, high = CLIPS[loss]
+        return (
+            low if self.clip_low_threshold is None else self.clip_low_threshold,
+            high if self.clip_high_threshold is None else self.clip_high_threshold,
+        )
 
 
 class AdamParams(Struct, frozen=True, kw_only=True):

@@ -92,14 +92,17 @@ def test_adam_is_torchs_own(folder):
         torch.testing.assert_close(value, copy)
 
 
-@pytest.mark.parametrize("loss", ["importance_sampling", "ppo"])
+@pytest.mark.parametrize("loss", ["importance_sampling", "ppo", "cispo"])
 def test_policy_losses(folder, loss):
     trainer = stirred(CpuTrainer(folder, FULL))
     datum = Datum(tokens=[1, 2, 3], targets=[2, 3, 4], logprobs=[0.0, -9.0, -0.001], advantages=[0.0, 2.0, -1.0])
-    output = trainer.forward_backward([datum], loss, LossConfig(clip_low_threshold=0.8, clip_high_threshold=1.2))
+    output = trainer.forward_backward([datum], loss, LossConfig())
     first, second = (torch.tensor(output.logprobs[0][at]) - datum.logprobs[at] for at in (1, 2))
     if loss == "importance_sampling":
         expected = -(first.exp() * 2 - second.exp())
+    elif loss == "cispo":
+        one, two = output.logprobs[0][1:]
+        expected = -(first.exp().clamp(0, 4) * one * 2 - second.exp().clamp(0, 4) * two)
     else:
         expected = -(
             torch.minimum(first.exp() * 2, first.exp().clamp(0.8, 1.2) * 2)

@@ -53,6 +53,7 @@ def loss_of(name: LossName, logprobs: Tensor, inputs: dict[str, Tensor], config:
     cross_entropy        -Σ weight · log p
     importance_sampling  -Σ p / q · advantage
     ppo                  -Σ min(p / q · advantage, clip(p / q) · advantage)
+    cispo                -Σ clip(p / q), held fixed, · log p · advantage
     """
     if name == "cross_entropy":
         return -(inputs["weights"] * logprobs).sum()
@@ -60,5 +61,7 @@ def loss_of(name: LossName, logprobs: Tensor, inputs: dict[str, Tensor], config:
     plain = ratio * advantages
     if name == "importance_sampling":
         return -plain.sum()
-    clipped = ratio.clamp(config.clip_low_threshold, config.clip_high_threshold) * advantages
-    return -torch.minimum(plain, clipped).sum()
+    clipped = ratio.clamp(*config.bounds(name))
+    if name == "cispo":
+        return -(clipped.detach() * logprobs * advantages).sum()
+    return -torch.minimum(plain, clipped * advantages).sum()

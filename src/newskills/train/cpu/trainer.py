@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ FIELDS: dict[LossName, tuple[str, ...]] = {
     "cross_entropy": ("weights",),
     "importance_sampling": ("logprobs", "advantages"),
     "ppo": ("logprobs", "advantages"),
+    "cispo": ("logprobs", "advantages"),
 }
 ADAPTER, OPTIMIZER, STATE = "adapter_model.safetensors", "optimizer.safetensors", "state.json"
 MOMENTS = ("exp_avg", "exp_avg_sq")
@@ -51,14 +52,20 @@ class _State(Struct, frozen=True):
 
 
 class CpuTrainer:
-    """LoRA on a Llama from a Hugging Face folder. One at a time in a process: torch's thread count is global."""
+    """LoRA on a Llama from a Hugging Face folder. One at a time in a process: torch's thread count is global.
 
-    def __init__(self, model: Path, config: CpuTrainerConfig) -> None:
-        """Raises DataError, ConfigError."""
+    `all_logprobs`: those of targets that do not count are computed too, instead of being given as 0.0.
+    """
+
+    all_logprobs = False
+
+    def __init__(self, model: Path, config: CpuTrainerConfig, weights: Mapping[str, Tensor] | None = None) -> None:
+        """`weights`: those of `model`, where they are in memory already. Raises DataError, ConfigError."""
         torch.set_num_threads(config.threads or torch.get_num_threads())
         self.base, self.config = model, config
-        self.dtype = _dtype(config.dtype)
-        self.model = Llama(read_shape(model), read_tensors(model), config.lora, self.dtype)
+        self.dtype = dtype_of(config.dtype)
+        tensors = read_tensors(model) if weights is None else weights
+        self.model = Llama(read_shape(model), tensors, config.lora, self.dtype)
         self.named = self.model.parameters()
         self.optimizer = torch.optim.AdamW(list(self.named.values()), foreach=True)
         self.steps = 0
@@ -197,21 +204,25 @@ class CpuTrainer:
             yield part
 
     def _pass(self, part: Sequence[Datum], loss: LossName, config: LossConfig) -> tuple[Tensor, list[list[float]]]:
-        """The loss of some data, and the log-probabilities of all targets that can count; 0.0 for the others."""
+        """The loss of some data, and the log-probabilities of their targets."""
         lengths = [len(datum.tokens) for datum in part]
         joined = {
             field: torch.tensor([value for datum in part for value in _field(datum, field, loss)])
             for field in FIELDS[loss]
         }
         counts = torch.stack([joined[field] != 0 for field in FIELDS[loss]]).any(0).nonzero().squeeze(1)
-        if not len(counts):
+        if not len(counts) and not self.all_logprobs:
             raise DataError(f"The loss {loss} has nothing to learn from: every token counts zero.")
         targets = torch.tensor([token for datum in part for token in datum.targets])
         layout = Layout([datum.tokens for datum in part])
-        hidden = self.model(layout)[layout.where[counts]]
-        logprobs = target_logprobs(hidden, self.model.head, targets[counts])
+        hidden = self.model(layout)
+        logprobs = target_logprobs(hidden[layout.where[counts]], self.model.head, targets[counts])
         value = loss_of(loss, logprobs, {field: joined[field][counts] for field in joined}, config)
         every = torch.zeros(len(targets)).index_put((counts,), logprobs.detach())
+        if self.all_logprobs:
+            others = torch.ones(len(targets), dtype=torch.bool).index_fill(0, counts, False).nonzero().squeeze(1)
+            rest = hidden.detach()[layout.where[others]]
+            every[others] = target_logprobs(rest, self.model.head, targets[others])
         return value, [piece.tolist() for piece in every.split(lengths)]
 
 
@@ -223,7 +234,8 @@ def _field(datum: Datum, field: str, loss: str) -> Sequence[float]:
     return found
 
 
-def _dtype(name: str) -> torch.dtype:
+def dtype_of(name: str) -> torch.dtype:
+    """What `auto`, `bfloat16`, `float32` stand for on this machine. Raises ConfigError."""
     if name != "auto":
         kinds = {"float32": torch.float32, "bfloat16": torch.bfloat16}
         if name not in kinds:
