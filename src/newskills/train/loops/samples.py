@@ -19,11 +19,19 @@ class Problem(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True):
-    """The reward of a sample; None where the instrument failed. `answer` is what the grader extracted."""
+    """The reward of a sample; None where the instrument failed. `answer` is what the grader extracted.
+
+    outcome     correct, wrong, no_answer or unscored
+    components  what the reward is the sum of, by name
+    why         cause and sentence of what is unscored
+    """
 
     reward: float | None
     correct: bool
     answer: str | None = None
+    outcome: str = ""
+    components: dict[str, float] = {}
+    why: str = ""
 
 
 Reward = Callable[[Sequence[tuple[Row, str, str]]], list[Judged]]
