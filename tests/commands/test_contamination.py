@@ -104,3 +104,19 @@ def test_rows_that_do_not_fit_are_refused(row, message, tmp_path, fake_server):
 )
 def test_verdicts(text, verdict):
     assert same(text) is verdict
+
+
+def test_training_data_is_cleaned_of_what_the_judge_called_the_same(here, fake_server):
+    """The other way round: test problems are retrieved for each training problem, and the verdicts are the filter."""
+    words = "ns retrieve_similar --retrieve_from=test.jsonl --compare_to=train.jsonl --output_file=similar.jsonl"
+    assert ns(f"{words} --top_k=3", cwd=here).returncode == 0
+    server = fake_server(
+        Script(answer=Answer(kind="table", table={"First problem: Add 1 and 2.": "True"}, text="False"))
+    )
+    assert ns(line(server), cwd=here).returncode == 0
+    write(here / "solved.jsonl", [{**row, "generation": "x", "symbolic_correct": True} for row in TRAIN])
+    build = "ns prepare_training_data --config-name=math_sft ++input_files=solved.jsonl ++output_path=sft.jsonl"
+    keys = "++filters.remove_contaminated=true ++contamination_file=out/output.jsonl"
+    done = ns(f"{build} {keys} ++filters.remove_len_outlier_problems=false", cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert sorted(row["input"] for row in rows_of(here / "sft.jsonl")) == [row["problem"] for row in TRAIN[1:]]

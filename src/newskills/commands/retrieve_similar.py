@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +17,8 @@ from newskills.commands._command import Command
 from newskills.commands._dry_run import show_dry_run
 from newskills.commands._options import AtLeastOne, DryRun, doc
 from newskills.config.command_line import Parsed
-from newskills.run.similar import retrieve_similar
+from newskills.models.embeddings import Embedder
+from newskills.run.similar import Index, SimilarMeanings, SimilarTexts, retrieve_similar
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -26,6 +29,10 @@ class Options(Struct, frozen=True, kw_only=True):
     output_file: Annotated[str, doc("JSONL file to write: the problem, similar_items, similarities")]
     retrieve_key: Annotated[str, doc("field of both that holds the problem")] = "problem"
     top_k: Annotated[AtLeastOne, doc("similar problems of each")] = 3
+    model: Annotated[
+        str | None, doc("sentence-transformers model, name or folder: by meaning; without: by words")
+    ] = None
+    batch_size: Annotated[AtLeastOne, doc("texts that the model reads together")] = 32
     dry_run: DryRun = False
 
 
@@ -37,11 +44,18 @@ def run(parsed: Parsed[Options]) -> int:
         steps = [("reads", path, options.retrieve_key) for path in (*sources, *compared)]
         show_dry_run([*steps, ("writes", output, f"top {options.top_k}")])
         return 0
-    rows = retrieve_similar(sources, compared, key=options.retrieve_key, top_k=options.top_k)
+    index_of = SimilarTexts if options.model is None else _by_meaning(options.model, options.batch_size)
+    rows = retrieve_similar(sources, compared, key=options.retrieve_key, top_k=options.top_k, index_of=index_of)
     output.parent.mkdir(parents=True, exist_ok=True)
     count = write_rows(output, rows)
     sys.stdout.write(f"{output}: {count} problems\n")
     return 0
+
+
+def _by_meaning(model: str, batch: int) -> Callable[[Iterable[str]], Index]:
+    """Raises ConfigError where the library is missing."""
+    embed = partial(Embedder(model, option="--model"), batch=batch)
+    return partial(SimilarMeanings, embed=embed)
 
 
 def _paths(given: list[str]) -> list[Path]:
@@ -56,7 +70,8 @@ def _paths(given: list[str]) -> list[Path]:
 COMMAND = Command(
     name="retrieve_similar",
     summary="Find the most similar problems of one data set for each problem of another, by the words that they share "
-    "(TF-IDF). A model then says which are the same: ns generate --generation_type=check_contamination.",
+    "(TF-IDF) or, with --model, by meaning (embeddings). A model then says which are the same: ns generate "
+    "--generation_type=check_contamination.",
     options=Options,
     run=run,
     examples=(

@@ -10,32 +10,32 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
-from newskills.base.errors import ConfigError, ModelNotFoundError, guard
-from newskills.base.records import Failure, Row
+from newskills.base.errors import ConfigError
+from newskills.base.records import Row
 from newskills.base.registry import load_attr
 from newskills.models.batches import BatchModel
 from newskills.models.config import ServerConfig
+from newskills.models.embeddings import Embedder, loaded, require_library
 
 BATCH = 32
+_OPTION = "--judge_model"
 
 
 def make_comet(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> BatchModel:
     """`src`, `mt`, `ref` → the score as text. Raises ConfigError where the library is missing."""
-    _require("comet", "COMET", "newskills[comet]")
+    require_library("comet", "COMET", "newskills[comet]")
     name = _name(config)
     return BatchModel(name, _Comet(name), size=BATCH)
 
 
 def make_nvembed(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> BatchModel:
     """`answer`, `options` → similarities as a JSON list. Raises ConfigError where the library is missing."""
-    _require("sentence_transformers", "Embedding", "newskills[embeddings]")
     name = _name(config)
-    return BatchModel(name, _Embeddings(name), size=BATCH)
+    return BatchModel(name, _Embeddings(Embedder(name, option=_OPTION)), size=BATCH)
 
 
 def make_step(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> BatchModel:
@@ -58,25 +58,6 @@ def _name(config: ServerConfig) -> str:
     return config.model
 
 
-def _require(library: str, what: str, extra: str) -> None:
-    if find_spec(library) is None:
-        raise ConfigError(
-            f"{what} models run in this process, and their library is not installed.",
-            hint=f"Type: pip install '{extra}' (it brings PyTorch)",
-        )
-
-
-def _loaded(name: str, load: Callable[[], Any]) -> Any:
-    """Raises ModelNotFoundError: then every answer would fail alike."""
-    found = guard(load)
-    if isinstance(found, Failure):
-        raise ModelNotFoundError(
-            f"{name} cannot be loaded: {found.message[:300]}",
-            hint="Name a folder with the weights (--judge_model), or fetch them where there is a network.",
-        )
-    return found
-
-
 class _Comet:
     def __init__(self, name: str) -> None:
         self._name = name
@@ -86,7 +67,7 @@ class _Comet:
         """Raises ModelNotFoundError, and what the library raises."""
         import torch
 
-        self._model = self._model or _loaded(self._name, self._load)
+        self._model = self._model or loaded(self._name, self._load, _OPTION)
         inputs = _moved(self._model.prepare_sample(rows, stage="predict"), self._model.device)
         with torch.no_grad():
             scores = self._model.predict_step(inputs)["scores"]
@@ -105,25 +86,17 @@ class _Comet:
 
 
 class _Embeddings:
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._model: Any = None
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
 
     def __call__(self, rows: list[Row]) -> list[str]:
         """Raises ModelNotFoundError, and what the library raises."""
-        self._model = self._model or _loaded(self._name, self._load)
         texts = list(dict.fromkeys(text for row in rows for text in (row["answer"], *row["options"])))
-        vectors = dict(zip(texts, self._model.encode(texts, normalize_embeddings=True).tolist(), strict=True))
+        vectors = dict(zip(texts, self._embedder(texts).tolist(), strict=True))
         return [
             json.dumps([_dot(vectors[row["answer"]], vectors[option]) for option in row["options"]])
             for row in rows
         ]
-
-    def _load(self) -> Any:
-        from sentence_transformers import SentenceTransformer
-
-        # NV-Embed is code beside its weights; no other model's code is run.
-        return SentenceTransformer(self._name, trust_remote_code=self._name.startswith("nvidia/NV-Embed"))
 
 
 def _moved(inputs: Any, device: Any) -> Any:

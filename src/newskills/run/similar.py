@@ -3,8 +3,8 @@
 
 Cosine of TF-IDF vectors (Salton and Buckley, "Term-weighting approaches in automatic text retrieval", 1988): weight
 (1 + log tf) · log(1 + N / df) over words and pairs of neighbours; letter case and punctuation do not count, and in
-scripts without spaces each character is a word. It finds what was copied, cut, or reworded in part. It does not find a
-translation, or a text that says the same in other words only.
+scripts without spaces each character is a word. It finds what was copied, cut, or reworded in part. A translation, or a
+text that says the same in other words only, is found by `SimilarMeanings`, which needs a model of embeddings.
 """
 
 from __future__ import annotations
@@ -15,17 +15,55 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import decode_row, open_for_reading
 
+if TYPE_CHECKING:
+    import numpy as np
+
+Embed = Callable[[Sequence[str]], "np.ndarray[Any, np.dtype[np.float32]]"]
+"""Texts → vectors of length 1."""
+QUERIES = 2048
+"""Texts that are looked up together."""
 SIMILAR, SIMILARITIES = "similar_items", "similarities"
 COMMON, FEW = 0.1, 100
 """A word in more than this share of the texts, and in more than so many, says nothing about any of them."""
 _WORD = re.compile(r"[぀-鿿가-힯]|[^\W぀-鿿가-힯]+")
+
+
+class Index(Protocol):
+    """Texts to look others up among, each of them once."""
+
+    texts: list[str]
+
+    def best(self, queries: Sequence[str], count: int) -> list[list[tuple[str, float]]]:
+        """For each query at most `count` texts and their similarity, best first. Ties by position."""
+        ...
+
+
+class SimilarMeanings:
+    """An index by the cosine of embeddings: 4 bytes for each text and dimension."""
+
+    def __init__(self, texts: Iterable[str], embed: Embed) -> None:
+        self.texts = list(dict.fromkeys(texts))
+        self._embed = embed
+        self._vectors = embed(self.texts) if self.texts else None
+
+    def best(self, queries: Sequence[str], count: int) -> list[list[tuple[str, float]]]:
+        import numpy as np
+
+        assert self._vectors is not None
+        scores = self._embed(queries) @ self._vectors.T
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+        return [
+            [(self.texts[at], round(float(row[at]), 4)) for at in best]
+            for row, best in zip(scores, order, strict=True)
+        ]
 
 
 class SimilarTexts:
@@ -48,8 +86,11 @@ class SimilarTexts:
             for term, weight in self._vector(count):
                 self._postings.setdefault(term, []).append((at, weight))
 
-    def best(self, query: str, count: int) -> list[tuple[str, float]]:
-        """At most `count` texts and their similarity (0–1), best first; none that shares nothing. Ties by position."""
+    def best(self, queries: Sequence[str], count: int) -> list[list[tuple[str, float]]]:
+        """As `Index`; similarities are 0–1, and no text is given that shares nothing."""
+        return [self._best(query, count) for query in queries]
+
+    def _best(self, query: str, count: int) -> list[tuple[str, float]]:
         words = _words(query)
         scores: dict[int, float] = {}
         for term, weight in self._vector(_terms(words)):
@@ -67,23 +108,34 @@ class SimilarTexts:
 
 
 def retrieve_similar(
-    retrieve_from: Sequence[Path], compare_to: Sequence[Path], *, key: str, top_k: int
+    retrieve_from: Sequence[Path],
+    compare_to: Sequence[Path],
+    *,
+    key: str,
+    top_k: int,
+    index_of: Callable[[Iterable[str]], Index] = SimilarTexts,
 ) -> Iterator[Row]:
     """For each distinct text `key` of `compare_to`: `{key, similar_items, similarities}`, of `retrieve_from`.
 
     Raises DataError for a row without the text, and where there is nothing to retrieve from.
     """
-    index = SimilarTexts(text for path in retrieve_from for text in _texts(path, key))
+    index = index_of(text for path in retrieve_from for text in _texts(path, key))
     if not index.texts:
         raise DataError(f"{', '.join(map(str, retrieve_from))}: there are no rows to retrieve from.")
+    distinct = _distinct(itertools.chain.from_iterable(_texts(path, key) for path in compare_to))
+    while queries := list(itertools.islice(distinct, QUERIES)):
+        for text, best in zip(queries, index.best(queries, top_k), strict=True):
+            yield {key: text, SIMILAR: [item for item, _ in best], SIMILARITIES: [score for _, score in best]}
+
+
+def _distinct(texts: Iterable[str]) -> Iterator[str]:
+    """Each text once; 12 bytes of it are kept."""
     seen: set[bytes] = set()
-    for text in itertools.chain.from_iterable(_texts(path, key) for path in compare_to):
+    for text in texts:
         digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
-        if digest in seen:
-            continue
-        seen.add(digest)
-        best = index.best(text, top_k)
-        yield {key: text, SIMILAR: [item for item, _ in best], SIMILARITIES: [score for _, score in best]}
+        if digest not in seen:
+            seen.add(digest)
+            yield text
 
 
 def _texts(path: Path, key: str) -> Iterator[str]:
