@@ -64,8 +64,8 @@ class CpuTrainer:
         torch.set_num_threads(config.threads or torch.get_num_threads())
         self.base, self.config = model, config
         self.dtype = dtype_of(config.dtype)
-        tensors = read_tensors(model) if weights is None else weights
-        self.model = Llama(read_shape(model), tensors, config.lora, self.dtype)
+        shape, tensors = read_shape(model), weights or read_tensors(model)
+        self.model = Llama(shape, tensors, config.lora, self.dtype)
         self.named = self.model.parameters()
         self.optimizer = torch.optim.AdamW(list(self.named.values()), foreach=True)
         self.steps = 0
