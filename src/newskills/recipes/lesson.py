@@ -38,7 +38,7 @@ from newskills.train.trainers import Trainer, TrainerSettings, make_trainer
 Say = Callable[[str], None]
 Loop = Callable[[Trainer, TrainingFolder], bool]
 LESSON = "sorting-lesson"
-PROBLEMS = 400
+PROBLEMS = 300
 """Held out; enough that a lift of some points is told from chance."""
 TOKENS = 16
 """Of a reply at most; four numbers in order take 15."""
@@ -77,8 +77,9 @@ class Stage(Struct, frozen=True):
 def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
     """base → after SFT → after GRPO. Raises NewskillsError; what is done stays done."""
     benchmark = get_benchmark(LESSON)
-    train, test = _data(benchmark, spec, say)
+    train, _ = _data(benchmark, spec, say)
     weights = resolve_weights(spec.model, say=say)
+    say(f"2/5 base: serving {spec.model} on this machine's CPU; Ctrl-C stops, the same command goes on")
     stages = [_measured("base", weights, benchmark, spec, say)]
     folder = model_folder(str(weights), spec.output_dir / "models/base", say=say)
     skill = Skill(folder, benchmark.prompt)
@@ -86,13 +87,13 @@ def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
     with Verdicts(benchmark.grader, benchmark.grader_config) as verdict:
         pairs = accepted(train[:half], (str(row["expected_answer"]) for row in train[:half]), verdict)
         _keep_examples(pairs, spec.output_dir / "data/sft.jsonl")
-        say(f"SFT: {len(pairs)} of {half} answers of the solver passed the grader that also measures")
+        say(f"3/5 SFT: {len(pairs)} of {half} answers of the solver passed the grader that also measures")
         tuned = _fine_tuned(skill, folder, pairs, spec)
         stages.append(_measured("sft", _served(tuned), benchmark, spec, say))
-        say(f"GRPO: the same grader rewards samples on {len(train) - half} other problems")
+        say(f"4/5 GRPO: the same grader rewards samples on {len(train) - half} other problems")
         rewarded = _reinforced(skill, tuned, train[half:], spec, verdict)
         stages.append(_measured("grpo", _served(rewarded), benchmark, spec, say))
-    say(report(stages, len(test), spec))
+    say(f"5/5 done\n\n{report(stages, spec)}")
     return stages
 
 
@@ -103,7 +104,9 @@ def _data(benchmark: Benchmark, spec: LessonSpec, say: Say) -> tuple[list[Row], 
     shared = {row["question"] for row in train} & {row["question"] for row in test}
     if shared:
         raise DataError(f"{len(shared)} questions of {benchmark.name} are in train and in test.")
-    say(f"data: {len(train)} problems to learn from, {len(test)} held out; 0 questions are in both")
+    say(
+        f"1/5 data: {len(train)} problems to learn from, {len(test)} held out; {len(shared)} questions are in both"
+    )
     return train, test
 
 
@@ -135,7 +138,7 @@ def _measured(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, 
     records = read_rows(out / RESULTS / LESSON / "output.jsonl")
     scores = {row["id"]: float(row["outcome"] == "correct") for row in records if row["outcome"] != "unscored"}
     stage = Stage(name, weights, scores)
-    say(f"{name}: {100 * stage.share:.1f} % of {len(scores)} held-out problems")
+    say(f"    {name}: {100 * stage.share:.1f} % of {len(scores)} held-out problems")
     return stage
 
 
@@ -184,7 +187,7 @@ def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, learn: Loo
     return target
 
 
-def report(stages: Sequence[Stage], problems: int, spec: LessonSpec) -> str:
+def report(stages: Sequence[Stage], spec: LessonSpec) -> str:
     """The paired comparison as text; written to report.md as well."""
     lines = ["| model | right | held-out problems | file |", "|---|---|---|---|"]
     lines += [f"| {one.name} | {100 * one.share:.1f} % | {len(one.scores)} | {one.weights} |" for one in stages]
@@ -198,7 +201,7 @@ def report(stages: Sequence[Stage], problems: int, spec: LessonSpec) -> str:
     text = "\n".join(lines)
     with atomic_write(path) as file:
         file.write(
-            f"# {LESSON}: {problems} held-out problems, greedy, one server and data type\n\n{text}\n".encode()
+            f"# {LESSON}: {spec.problems} held-out problems, greedy, one server and data type\n\n{text}\n".encode()
         )
     return f"{text}\n\nreport    {path}\nrecords   {spec.output_dir}/eval/<model>/{RESULTS}/{LESSON}/output.jsonl"
 
