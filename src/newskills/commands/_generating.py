@@ -34,7 +34,7 @@ from newskills.config.layers import Layer
 from newskills.config.values import Text
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.experiments import Experiment
-from newskills.run.config import AUTOFORMALIZE, PROVER, GenerationConfig
+from newskills.run.config import AUTOFORMALIZE, PROVER, SELECTING, GenerationConfig
 from newskills.run.contamination import contamination_line
 from newskills.run.execute import execute
 from newskills.run.hosting import address_of, check_units, hosted
@@ -179,6 +179,8 @@ def _kind(options: Options) -> list[Layer]:
     if options.generation_type in LEAN_PROMPTS:
         prompt = LEAN_PROMPTS[options.generation_type]
         return [Layer("--generation_type", {"prompt_config": prompt, "solver": options.generation_type})]
+    if options.generation_type in SELECTING:
+        return [Layer("--generation_type", {"solver": options.generation_type})]
     return []
 
 

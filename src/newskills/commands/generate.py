@@ -22,11 +22,23 @@ class Options(WorkOptions, frozen=True, kw_only=True):
     input_file: Annotated[str | None, doc("JSONL file of rows")] = None
     input_dir: Annotated[str | None, doc("folder whose output-rs{seed}.jsonl are the inputs, seed by seed")] = None
     generation_type: Annotated[
-        Literal["generate", "math_judge", "check_contamination", "autoformalize", "prover"] | None,
+        Literal[
+            "generate",
+            "math_judge",
+            "check_contamination",
+            "autoformalize",
+            "prover",
+            "majority",
+            "weighted_vote",
+            "genselect",
+            "gensynthesis",
+        ]
+        | None,
         doc(
             "math_judge: ask whether predicted_answer and expected_answer are the same; check_contamination: whether a "
             "problem is the same as one of its similar_items; autoformalize: problems into statements of Lean 4; "
-            "prover: proofs of such, mended by what Lean says"
+            "prover: proofs of such, mended by what Lean says; majority, weighted_vote, genselect, gensynthesis: one "
+            "answer out of several"
         ),
     ] = None
     generation_module: Annotated[

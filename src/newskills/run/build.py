@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
 from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError, ExecutionRefusedError
 from newskills.base.pool import PoolOptions, WorkerPool
@@ -17,10 +19,11 @@ from newskills.graders import cpu_seconds, executes, make_grader
 from newskills.models import check_inference, make_model
 from newskills.models.config import ServerConfig
 from newskills.models.context import shortened
+from newskills.models.parameters import is_reasoning_model
 from newskills.models.tokenizer import ServerTokenizer, make_tokenizer
 from newskills.prompts.code_tags import code_tags
 from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
-from newskills.run.config import CHAT, GenerationConfig, Server
+from newskills.run.config import CHAT, SC_TIR, GenerationConfig, Server
 from newskills.run.endpoint import ContextStrategy
 from newskills.run.grading import ExecutingGrading, Grading, PoolGrading
 from newskills.run.tools import list_tools, tool_settings
@@ -29,7 +32,9 @@ from newskills.sandbox.languages import language
 from newskills.solve import make_solver
 from newskills.solve.chat import ChatOptions, ChatSolver
 from newskills.solve.code_execution import CodeOptions
+from newskills.solve.parallel_thinking import parallel_thinking
 from newskills.solve.parts import SolverParts
+from newskills.solve.selection_config import LARGEST
 from newskills.solve.structured import RESPONSE_FORMATS
 from newskills.solve.tool_loop import ToolOptions
 
@@ -82,8 +87,27 @@ class Recipe:
                 "prompt": f"{prompt.name} {prompt.hash}",
                 "temperature": config.inference.temperature,
             },
+            load=partial(load_prompt, overrides=PromptOverrides(chat_template_kwargs=config.chat_template_kwargs)),
         )
-        return make_solver(config.solved_by, parts, config.solver_config)
+        return self._selecting(config, parts)
+
+    def _selecting(self, config: GenerationConfig, parts: SolverParts) -> Solver:
+        """The solver of single answers, within one that draws several where that is asked for. Raises as `solver`."""
+        if config.draws_several:
+            _check_sampling(config)
+        if config.selected_by:
+            base = make_solver(config.solved_by, parts, {})
+            return make_solver(config.selected_by, structs.replace(parts, base=base), config.solver_config)
+        solver = make_solver(config.solved_by, parts, config.solver_config)
+        thinking = config.parallel_thinking
+        if thinking.mode is None:
+            return solver
+        if thinking.window_size > LARGEST:
+            self.notes[
+                f"More than {LARGEST} solutions in one prompt: the choice of a model becomes unstable there"
+                f" (++parallel_thinking.window_size={thinking.window_size})."
+            ] = None
+        return parallel_thinking(structs.replace(parts, base=solver), thinking)
 
     def model(self, server: ServerConfig, concurrency: int) -> Model:
         """Raises ConfigError, UnknownNameError, AuthError (no key)."""
@@ -220,6 +244,16 @@ def code_options(config: GenerationConfig) -> CodeOptions | None:
         stated_is_limit=config.override_max_code_executions,
         seed=config.inference.random_seed,
     )
+
+
+def _check_sampling(config: GenerationConfig) -> None:
+    """Refuses to draw the same answer again and again. Raises ConfigError."""
+    greedy = config.inference.temperature == 0 and not is_reasoning_model(config.server.model or "")
+    if greedy and config.solved_by != SC_TIR:
+        raise ConfigError(
+            "Several answers are drawn for each row, and at temperature 0 all of them are the same.",
+            hint="Set ++inference.temperature=0.7, or what the model's authors recommend.",
+        )
 
 
 def _check_code(config: GenerationConfig) -> None:

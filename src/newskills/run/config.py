@@ -13,6 +13,7 @@ from newskills.base.registry import fold
 from newskills.models.config import ServerConfig
 from newskills.sandbox.config import SandboxConfig
 from newskills.solve.code_config import CodeExecution
+from newskills.solve.selection_config import ParallelThinking
 from newskills.tools import runs_code
 
 ALIASES: dict[str, str] = {
@@ -35,7 +36,6 @@ ALIASES: dict[str, str] = {
 """Other spellings of keys (older documents) → where they live now."""
 
 DEPRECATED: dict[str, str] = {
-    "parallel_thinking": "selecting among several solutions is not part of this version.",
     "use_completions_api": "write ++inference.endpoint_type=text instead.",
     "prompt_template": "the tokenizer's own chat template is used; leave the key out, or set ++tokenizer=NAME.",
     "offset": "chunks replace it: ++num_chunks=N ++chunk_id=K.",
@@ -59,6 +59,8 @@ JUDGES = {
     "own": "own_judge",
 }
 """Kind of a judge → its solver."""
+SELECTING = ("majority", "weighted_vote", "genselect", "gensynthesis")
+"""Solvers that draw several answers, by chat, code_execution or tools, for one."""
 SEARCHING = ("claims_judge",)
 """Solvers that call tools themselves."""
 
@@ -126,9 +128,14 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     dry_run: Annotated[bool, Meta(description="print the first prompt and stop")] = False
     solver: Annotated[
         str,
-        Meta(min_length=1, description="how answers are produced: chat, code_execution, sc_tir, or module::maker"),
+        Meta(
+            min_length=1,
+            description="how answers are produced: chat, code_execution, sc_tir, module::maker; or several for each "
+            "row: majority, weighted_vote, genselect, gensynthesis",
+        ),
     ] = CHAT
     solver_config: Annotated[Row, Meta(description="settings of the solver (++sc_tir.* means the same)")] = {}
+    parallel_thinking: ParallelThinking = ParallelThinking()
     code_execution: Annotated[bool, Meta(description="run code blocks of the answer (needs code_tags)")] = False
     total_code_executions_in_prompt: Annotated[
         Executions | tuple[Executions, ...] | None,
@@ -199,12 +206,13 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("inference.endpoint_type=text needs inference.tokens_to_generate")
         self._check_code()
         self._check_tools()
+        self._check_selection()
 
     def _check_code(self) -> None:
         stated = self.total_code_executions_in_prompt
         if self.code_execution and not self.code_tags:
             raise ValueError("code_execution needs code_tags, for example ++code_tags=qwen")
-        if self.code_execution and fold(self.solver) not in (CHAT, CODE_EXECUTION):
+        if self.code_execution and fold(self.solver) not in (CHAT, CODE_EXECUTION, *SELECTING):
             raise ValueError(f"code_execution is a solver of its own, not a part of solver={self.solver}")
         if isinstance(stated, tuple) and (len(stated) not in (1, 2) or stated[0] > stated[-1]):
             raise ValueError("total_code_executions_in_prompt is a number or [min,max]")
@@ -212,10 +220,11 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ValueError("override_max_code_executions needs total_code_executions_in_prompt")
         sessions = self.sandbox.max_sessions
         here = not self.sandbox.host and self.sandbox.port is None
-        if self.code_execution and here and self.max_concurrent_requests > sessions:
+        needed = self.max_concurrent_requests * self.answers_of_a_row
+        if self.code_execution and here and needed > sessions:
             raise ValueError(
-                f"{self.max_concurrent_requests} requests at once may need as many sessions: raise sandbox.max_sessions"
-                f" ({sessions}), or lower max_concurrent_requests"
+                f"max_concurrent_requests={self.max_concurrent_requests} may need {needed} sessions at once: raise"
+                f" sandbox.max_sessions ({sessions}), or lower max_concurrent_requests"
             )
 
     def _check_tools(self) -> None:
@@ -230,18 +239,55 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             return
         if self.code_execution:
             raise ValueError("code_execution and tool_modules are two ways to run code: choose one of them")
-        if fold(self.solver) not in (CHAT, TOOLS, *SEARCHING):
+        if fold(self.solver) not in (CHAT, TOOLS, *SEARCHING, *SELECTING):
             raise ValueError(f"tool_modules belong to a solver of their own, not to solver={self.solver}")
         if self.inference.endpoint_type == "text":
             raise ValueError("tool_modules need inference.endpoint_type=chat or responses: text has no tool calls")
 
+    def _check_selection(self) -> None:
+        if self.parallel_thinking.mode is None:
+            return
+        if self.selected_by:
+            raise ValueError(
+                f"parallel_thinking and solver={self.solver} both choose among several answers: choose one of them"
+            )
+        if self.solved_by not in (CHAT, CODE_EXECUTION, SC_TIR, TOOLS) and "::" not in self.solver:
+            raise ValueError(
+                f"parallel_thinking chooses among solutions, which solver={self.solver} does not write"
+            )
+
+    @property
+    def selected_by(self) -> str | None:
+        """Name of the solver that draws several answers and returns one; None where `solved_by` is all."""
+        name = fold(self.solver)
+        return name if name in SELECTING else None
+
+    @property
+    def draws_several(self) -> bool:
+        """Whether each row gets several answers of which one is returned, all of them drawn here."""
+        thinking = self.parallel_thinking
+        return self.selected_by is not None or (thinking.mode is not None and thinking.generation_dir is None)
+
+    @property
+    def answers_of_a_row(self) -> int:
+        """How many are drawn at once."""
+        thinking = self.parallel_thinking
+        if self.selected_by is not None:
+            samples = self.solver_config.get("samples")
+            return samples if isinstance(samples, int) else 16
+        if thinking.mode is None or thinking.generation_dir is not None:
+            return 1
+        return thinking.num_initial_solutions or thinking.window_size
+
     @property
     def solved_by(self) -> str:
-        """Name of the solver; `code_execution` and `tool_modules` name it, too."""
+        """Name of the solver of single answers; `code_execution` and `tool_modules` name it, too."""
         if self.tool_modules and fold(self.solver) not in SEARCHING:
             return TOOLS
         if self.code_execution:
             return CODE_EXECUTION
+        if self.selected_by:
+            return CHAT
         return self.solver if "::" in self.solver else fold(self.solver)
 
     @property

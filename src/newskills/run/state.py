@@ -90,6 +90,11 @@ def settings(config: GenerationConfig, *, input_digest: str, prompt: str) -> dic
     found |= {f"inference.{name}": value for name, value in sampling.items() if name not in _NOT_SAMPLING}
     if config.solved_by != CHAT:
         found |= {"solver": config.solved_by, "solver_config": config.solver_config, "code_tags": config.code_tags}
+    if config.selected_by:
+        found |= {"selected_by": config.selected_by, "solver_config": config.solver_config}
+    if config.parallel_thinking.mode:
+        thinking = _plain(config.parallel_thinking)
+        found |= {f"parallel_thinking.{name}": value for name, value in thinking.items()}
     if config.tool_modules:
         found |= {name: _plain(getattr(config, name)) for name in _TOOLS}
     if config.audio_chunk_task_types and config.enable_audio_chunking:

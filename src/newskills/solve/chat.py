@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import DataError
@@ -82,6 +83,16 @@ class ChatSolver:
     def with_prompt(self, prompt: Renderer) -> ChatSolver:
         """The same with another prompt."""
         return ChatSolver(prompt, self._options, template=self._template, counter=self._counter)
+
+    def changed(self, prompt: Renderer, **options: Any) -> ChatSolver:
+        """The same with another prompt and other `ChatOptions`."""
+        changed = msgspec.structs.replace(self._options, **options)
+        return ChatSolver(prompt, changed, template=self._template, counter=self._counter)
+
+    @property
+    def end_reasoning(self) -> str:
+        """Text that ends the model's reasoning."""
+        return self._options.end_reasoning
 
     def plain(self, row: Row) -> str:
         """The prompt as a text to go on with, without a chat template. Raises DataError, ConfigError."""

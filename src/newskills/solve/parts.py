@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
-from newskills.base.protocols import Tokenizer
+from newskills.base.protocols import Solver, Tokenizer
 from newskills.base.records import Row
+from newskills.prompts.renderer import Prompt, load_prompt
 from newskills.solve.chat import ChatSolver
 from newskills.solve.code_execution import CodeExecutionSolver, CodeOptions
 from newskills.solve.tool_loop import ToolOptions, ToolSolver
@@ -19,6 +22,8 @@ class SolverParts(Struct, frozen=True, kw_only=True):
     code   how code in the text is marked and run; None where no code tags are named
     tools  what the model may call; None where there is nothing
     stamp  which model answers, to what prompt and how, for solvers that leave this in their records
+    base   what draws the answers of a solver that chooses among several; None: `chat`
+    load   a prompt by its name, as this model is shown it
     """
 
     chat: ChatSolver
@@ -26,6 +31,13 @@ class SolverParts(Struct, frozen=True, kw_only=True):
     tools: ToolOptions | None = None
     counter: Tokenizer | None = None
     stamp: Row = {}
+    base: Solver | None = None
+    load: Callable[[str], Prompt] = load_prompt
+
+    @property
+    def drawn_by(self) -> Solver:
+        """The solver of single answers, where several are drawn."""
+        return self.base or self.chat
 
 
 def chat(parts: SolverParts) -> ChatSolver:

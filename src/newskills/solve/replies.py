@@ -23,10 +23,10 @@ def joined(replies: Sequence[Reply]) -> Reply:
         reasoning="\n\n".join(thoughts) if thoughts else last.reasoning,
         finish_reason=last.finish_reason,
         usage=Usage(
-            input_tokens=_sum([reply.usage.input_tokens for reply in replies]),
-            output_tokens=_sum([reply.usage.output_tokens for reply in replies]),
-            reasoning_tokens=_sum([reply.usage.reasoning_tokens for reply in replies]),
-            cached_tokens=_sum([reply.usage.cached_tokens for reply in replies]),
+            input_tokens=total([reply.usage.input_tokens for reply in replies]),
+            output_tokens=total([reply.usage.output_tokens for reply in replies]),
+            reasoning_tokens=total([reply.usage.reasoning_tokens for reply in replies]),
+            cached_tokens=total([reply.usage.cached_tokens for reply in replies]),
         ),
         logprobs=_logprobs([reply.logprobs for reply in replies]),
         model=last.model,
@@ -42,7 +42,8 @@ def stopped_on_repetition(reply: Reply) -> bool:
     return reply.finish_reason == REPETITION or told is True
 
 
-def _sum(counts: Sequence[int | None]) -> int | None:
+def total(counts: Sequence[int | None]) -> int | None:
+    """The sum; unknown where one of them is."""
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None
 

@@ -21,6 +21,7 @@ from newskills.graders.math.exact import plain
 from newskills.graders.math.extract import Policy, extract
 from newskills.graders.math.normalise import tidy
 from newskills.prompts.code_tags import DEFAULT_CODE_TAGS, CodeTags, code_tags
+from newskills.solve.candidates import all_of, seeds_of, with_seed
 from newskills.solve.chat import MAIN, ask, with_stop
 from newskills.solve.dialogue import continued
 from newskills.solve.parts import SolverParts
@@ -126,11 +127,11 @@ class ScTirSolver:
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         """Raises what the model raises, and SandboxError."""
-        seeds = _seeds(request.inference.random_seed, self._config.candidates)
+        seeds = seeds_of(request.inference.random_seed, self._config.candidates)
         sessions = [CodeSession(kit, self._config.template(), keeps_state=False) for _ in seeds]
-        candidates = await _all_of(
+        candidates = await all_of(
             [
-                asyncio.ensure_future(self._candidate(_seeded(request, seed), kit, session))
+                asyncio.ensure_future(self._candidate(with_seed(request, seed), kit, session))
                 for seed, session in zip(seeds, sessions, strict=True)
             ]
         )
@@ -166,7 +167,7 @@ class ScTirSolver:
             if not self._goes_on(candidate, wants_output=wants_output, last=left == 0):
                 break
             if not self._has_code(candidate.text):
-                asked, candidate.text = _seeded(request, request.inference.random_seed + RESTART * left), ""
+                asked, candidate.text = with_seed(request, request.inference.random_seed + RESTART * left), ""
                 continue
             shown = self._shown(await session.run(self._code(candidate.text)))
             candidate.text += shown
@@ -247,24 +248,3 @@ class ScTirSolver:
             "num_code_timeouts": sum(session.timeouts for session in sessions),
             "code_execution_time": sum(session.seconds for session in sessions),
         }
-
-
-def _seeds(seed: int, candidates: int) -> range:
-    """A seed for each candidate; runs with neighbouring seeds share none."""
-    return range(seed * candidates, (seed + 1) * candidates)
-
-
-def _seeded(request: Request, seed: int) -> Request:
-    inference = msgspec.structs.replace(request.inference, random_seed=seed)
-    return msgspec.structs.replace(request, inference=inference)
-
-
-async def _all_of(tasks: Sequence[asyncio.Future[Candidate]]) -> list[Candidate]:
-    """All results; where one fails, or the sample is given up, the others are ended before that is raised."""
-    try:
-        return await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise

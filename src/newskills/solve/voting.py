@@ -40,17 +40,24 @@ def same_answer(one: str, other: str) -> bool:
 
 def majority(answers: Sequence[str | None], same: Callable[[str, str], bool] = same_text) -> Votes:
     """The most frequent answer up to `same`, an equivalence; of equally frequent ones the first that was given."""
-    classes: list[tuple[str, list[int]]] = []
-    for index, answer in enumerate(answers):
-        if answer is None:
-            continue
-        members = next((members for known, members in classes if same(known, answer)), None)
-        if members is None:
-            classes.append((answer, [index]))
-        else:
-            members.append(index)
-    classes.sort(key=lambda found: -len(found[1]))  # stable: ties stay in the order of their first votes
+    classes = sorted(classes_of(answers, same).items(), key=lambda found: -len(found[1]))
     return Votes(
         winner=classes[0][1][0] if classes else None,
         counts={answer: len(members) for answer, members in classes},
     )
+
+
+def classes_of(
+    answers: Sequence[str | None], same: Callable[[str, str], bool] = same_text
+) -> dict[str, list[int]]:
+    """Answer (as it was first written) → indices of all that are the `same`, in the order of their first votes."""
+    classes: dict[str, list[int]] = {}
+    for index, answer in enumerate(answers):
+        if answer is None:
+            continue
+        members = next((members for known, members in classes.items() if same(known, answer)), None)
+        if members is None:
+            classes[answer] = [index]
+        else:
+            members.append(index)
+    return classes
