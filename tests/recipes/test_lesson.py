@@ -4,11 +4,10 @@ import json
 import pytest
 
 from newskills.base.errors import DataError
-from newskills.base.records import Score
 from newskills.base.store import read_rows
 from newskills.benchmarks.reasoning.lessons import sorting
 from newskills.recipes.lesson import LessonSpec, Stage, lesson, report
-from newskills.recipes.skill import RewardConfig, accepted, judged
+from newskills.recipes.skill import accepted
 from newskills.run.grade import grade_rows
 from newskills.run.rewarding import Verdicts
 from newskills.train.loops.grpo import GrpoConfig
@@ -39,15 +38,6 @@ def test_rewards_are_the_verdicts_of_an_evaluation():
         assert verdict(records[:3])[0].outcome == "correct"
     assert rewards == [row["outcome"] for row in grade_rows([dict(row) for row in records], "exact", {})]
     assert {"correct", "wrong"} <= set(rewards)
-
-
-def test_a_failed_grader_gives_no_reward_at_all():
-    config = RewardConfig(correct=1.0, wrong=-0.5, no_answer=-0.25)
-    worth = {
-        outcome: judged(Score(outcome=outcome, fields={}, grader="g"), config).reward
-        for outcome in ("correct", "wrong", "no_answer", "unscored")
-    }
-    assert worth == {"correct": 1.0, "wrong": -0.5, "no_answer": -0.25, "unscored": None}
 
 
 def test_the_filter_keeps_what_the_grader_accepts():

@@ -8,25 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Message, Row, Score
 from newskills.models.tokenizer import HFTokenizer
 from newskills.prompts.renderer import load_prompt
-from newskills.train.loops.samples import Judged, Problem, Reward, Scorer
+from newskills.run.rewarding import Verdicts
+from newskills.run.rewards import RewardConfig as RewardConfig
+from newskills.run.rewards import answered
+from newskills.train.loops.samples import Problem, Reward, Scorer
 from newskills.train.loops.sft import example
 from newskills.train.verbs import Datum
 
 Verdict = Callable[[Sequence[Row]], list[Score]]
-
-
-class RewardConfig(Struct, frozen=True, kw_only=True):
-    """What a verdict is worth. An unscored sample is worth nothing at all: it takes no part."""
-
-    correct: float = 1.0
-    wrong: float = 0.0
-    no_answer: float = 0.0
 
 
 class Skill:
@@ -63,29 +57,16 @@ class Skill:
     def problem(self, row: Row) -> Problem:
         return Problem(self.prompt(row), row)
 
-    def scorer(self, verdict: Verdict, config: RewardConfig) -> Scorer:
-        """What turns sampled tokens into rewards."""
+    def scorer(self, verdict: Verdicts, config: RewardConfig) -> Scorer:
+        """What turns sampled tokens into rewards. Raises as `reward`."""
         return Scorer(self.reward(verdict, config), self.tokenizer.decode, self.stops)
 
-    def reward(self, verdict: Verdict, config: RewardConfig) -> Reward:
-        """The verdicts of the grader as rewards of samples."""
+    def reward(self, verdict: Verdicts, config: RewardConfig) -> Reward:
+        """The verdicts of the grader, and what else `config` lets count, as rewards of samples.
 
-        def judge(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
-            scores = verdict([answered(row, text, reason) for row, text, reason in samples])
-            return [judged(score, config) for score in scores]
-
-        return judge
-
-
-def answered(row: Row, text: str, finish_reason: str) -> Row:
-    """The record that a grader gets of an evaluation, with the fields of a generation."""
-    return {**row, "generation": text, "finish_reason": finish_reason}
-
-
-def judged(score: Score, config: RewardConfig) -> Judged:
-    value = None if score.outcome == "unscored" else getattr(config, score.outcome)
-    answer = score.fields.get("predicted_answer")
-    return Judged(value, score.outcome == "correct", None if answer is None else str(answer))
+        Raises ConfigError, UnknownNameError, AuthError (a judge that cannot be asked).
+        """
+        return verdict.reward(config, lambda text: len(self.tokenizer.encode(text)))
 
 
 def accepted(rows: Iterable[Row], answers: Iterable[str], verdict: Verdict) -> list[tuple[Row, str]]:

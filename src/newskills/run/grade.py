@@ -60,7 +60,7 @@ def _graded(rows: Iterable[Row], label: str, target: Row, limits: PoolOptions) -
 
 def _executed(rows: Iterable[Row], grader: ExecutingGrader, config: SandboxConfig) -> Iterator[Row]:
     fatal: list[NewskillsError] = []
-    with _LoopThread() as loop:
+    with LoopThread() as loop:
         sandboxes = loop.run(_made(lambda: Sandboxes(Recipe(os.environ), fatal.append)))
         sandbox = sandboxes.get(config)
         try:
@@ -78,7 +78,7 @@ def _executed(rows: Iterable[Row], grader: ExecutingGrader, config: SandboxConfi
                     raise fatal[0]
                 yield _judged(row, score)
         finally:
-            loop.run(_cancel_others())
+            loop.run(cancel_others())
             loop.run(sandboxes.close())
 
 
@@ -92,7 +92,7 @@ async def _made(make: Callable[[], T]) -> T:
     return make()
 
 
-class _LoopThread:
+class LoopThread:
     """An event loop in a thread of its own, so that a caller may have one running already."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class _LoopThread:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.begin(work).result()
 
-    def __enter__(self) -> _LoopThread:
+    def __enter__(self) -> LoopThread:
         self._thread.start()
         return self
 
@@ -117,7 +117,7 @@ class _LoopThread:
         self._loop.close()
 
 
-async def _cancel_others() -> None:
+async def cancel_others() -> None:
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
