@@ -42,7 +42,7 @@ class TrainingFolder:
         """Raises ConfigError where the folder belongs to a run with other settings, StorageError."""
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
-        settings = msgspec.to_builtins(settings)
+        settings = msgspec.json.decode(msgspec.json.encode(settings))
         self._claim(settings)
         self.checkpoints = [
             msgspec.convert(row, Checkpoint)
