@@ -54,6 +54,14 @@ LINES = {
     ),
     "sft": ("ns sft --model=a --training_data=in.jsonl --output_dir=out", "final_hf_model"),
     "grpo": ("ns grpo --model=a --training_data=in.jsonl --output_dir=out", "final_hf_model"),
+    "sft_nemo_rl": (
+        "ns nemo_rl sft --hf_model=/models/m --training_data=pairs.jsonl --output_dir=out --num_gpus=1",
+        "examples/run_sft.py",
+    ),
+    "grpo_nemo_rl": (
+        "ns nemo_rl grpo --hf_model=/models/m --training_data=ready/own-sums/test.jsonl --output_dir=out --num_gpus=1",
+        "examples/run_grpo.py",
+    ),
     "convert": ("ns convert --input_model=a --output_model=b --convert_from=hf --convert_to=gguf", "gguf"),
     "merge_lora": ("ns merge_lora --base_model=a --adapter=b --output_model=c", "the LoRA pairs"),
     "average_checkpoints": ("ns average_checkpoints --checkpoints a b --output_model=c", "the mean of 2"),
@@ -106,6 +114,7 @@ def home(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     write(tmp_path / "in.jsonl", GRADED)
+    write(tmp_path / "pairs.jsonl", [{"input": "1 + 1 =", "output": " 2"}])
     write(tmp_path / "ready/own-sums/test.jsonl", SUMS)
     write(tmp_path / "results/gsm8k/output.jsonl", GRADED)
     write(tmp_path / "robust/own-sums/math/eval-results/own-sums/output.jsonl", GRADED)

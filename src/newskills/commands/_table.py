@@ -38,6 +38,8 @@ GROUPS: dict[str, dict[str, str]] = {
     "train": {
         "sft": "fine-tune a small model on this machine",
         "grpo": "reinforce a small model on this machine, rewarded by a grader",
+        "sft_nemo_rl": "fine-tune with NeMo-RL on a cluster",
+        "grpo_nemo_rl": "reinforce with NeMo-RL on a cluster",
         "convert": "a model between a Hugging Face folder and GGUF",
         "merge_lora": "an adapter multiplied into its base",
         "average_checkpoints": "the mean of some checkpoints",
@@ -69,7 +71,9 @@ GROUPS: dict[str, dict[str, str]] = {
 MODULES = {"eval": "evaluate", "evaluate": "profile_evaluate", "import": "import_results", "list": "list_things"}
 BENCHMARK_LISTS = (["list"], ["list", "benchmarks"])
 SPELLINGS = {"summarise_results": "summarize_results", "skills_server": "serve_evals"}
-FAMILIES: dict[str, dict[str, str]] = {}
+FAMILIES: dict[str, dict[str, str]] = {
+    "nemo_rl": {"sft": "sft_nemo_rl", "grpo": "grpo_nemo_rl"},
+}
 """Commands of two words → their name in Python, which is accepted as well."""
 
 

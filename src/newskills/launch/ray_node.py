@@ -51,6 +51,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--host", required=True, help="where rank 0 is")
     parser.add_argument("--port", type=int, required=True, help="where the others find it")
     parser.add_argument("--patience", type=float, default=600.0, help="seconds until all nodes have joined")
+    parser.add_argument("--resources", default="", help="JSON of what each node has besides CPUs and GPUs")
     parser.add_argument("command", nargs="+")
     return parser.parse_args(argv)
 
@@ -80,7 +81,7 @@ def _head(options: argparse.Namespace, until: float) -> int:
         address = met[0].getsockname()[0] if met else "127.0.0.1"
         port = _free_port()
         head = ("--head", f"--node-ip-address={address}", f"--port={port}", "--include-dashboard=false")
-        ray = stack.enter_context(_ray(*head, *_client_port()))
+        ray = stack.enter_context(_ray(*head, *_resources(options), *_client_port()))
         for connection in met:
             connection.sendall(f"{address} {port} {lives.getsockname()[1]}\n".encode())
             connection.recv(1)  # the other side closes first, so that the port is free at once
@@ -99,12 +100,16 @@ def _worker(options: argparse.Namespace, until: float) -> int:
         own = meeting.getsockname()[0]
     with (
         _connect(address, int(life_port), until) as life,
-        _ray(f"--address={address}:{port}", f"--node-ip-address={own}") as ray,
+        _ray(f"--address={address}:{port}", f"--node-ip-address={own}", *_resources(options)) as ray,
     ):
         while not select.select([life], [], [], 0.2)[0]:
             if ray.poll() is not None:
                 raise Broken(f"Ray ended with exit code {ray.returncode}")
     return 0
+
+
+def _resources(options: argparse.Namespace) -> list[str]:
+    return [f"--resources={options.resources}"] if options.resources else []
 
 
 def _run(

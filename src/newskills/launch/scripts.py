@@ -353,14 +353,16 @@ def _marked(word: str, marks: Mapping[str, Ref]) -> Word:
     return word
 
 
-def ray_words(nodes: int, context: Context) -> tuple[Word, ...]:
+def ray_words(nodes: int, context: Context, resources: str = "") -> tuple[Word, ...]:
     """What to put in front of an argv that is to run on the first of `nodes`, with Ray on all of them.
 
-    The script must have a port, at which the nodes meet before it starts.
+    The script must have a port, at which the nodes meet before it starts. `resources`: JSON of what each node says
+    that it has, besides its CPUs and GPUs.
     """
     own = context.own
     where = (Ref(own, "rank", "--rank="), Ref(own, "host", "--host="), Ref(own, "port", "--port="))
-    return (context.python, "-m", "newskills.launch.ray_node", f"--nodes={nodes}", *where, "--")
+    more = (f"--resources={resources}",) if resources else ()
+    return (context.python, "-m", "newskills.launch.ray_node", f"--nodes={nodes}", *where, *more, "--")
 
 
 def _resolved_text(text: str, context: Context) -> tuple[str, dict[str, Word]]:

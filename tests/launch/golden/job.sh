@@ -50,7 +50,8 @@ out_of_time() {
 #   client that failed, else 0.
 # - A server that ends while a client still runs fails the job at once, whatever its own code.
 # - TERM, INT and USR1 (the time limit is near) are passed on to the clients as TERM, so that they save what
-#   they have; then the servers are stopped. Exit code: 143, 130, or 75 for USR1 (go on later from there).
+#   they have; then the servers are stopped. Exit code: 143, 130, or 75 for USR1 (go on later from there). A client
+#   that ends with 75 by itself means the same.
 # - Each command leaves its exit code in <command>.exit (128 + n after signal n), and the job leaves
 #   "<code> completed|failed|cancelled|time <why>" in job.exit.
 
@@ -206,7 +207,7 @@ finish() {
         USR1) code=75 state=time job_why="the time limit is near" ;;
         TERM) code=143 state=cancelled job_why="received SIGTERM" ;;
         INT) code=130 state=cancelled job_why="received SIGINT" ;;
-        *) [[ $code -eq 0 ]] || state=failed ;;
+        *) case $code in 0) ;; 75) state=time ;; *) state=failed ;; esac ;;
     esac
     if [[ $code -ne 0 ]] && declare -F make_room >/dev/null; then make_room; fi # of the place, where it has one
     mark job.exit "$code $state${job_why:+ $job_why}"

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns nemo_rl sft` and `ns nemo_rl grpo` do: a chain of training jobs, then the model from their checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+from msgspec import Struct
+from msgspec.structs import replace
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import Ref, Word
+from newskills.base.records import Row
+from newskills.commands._averaging import AverageScript
+from newskills.commands._cluster import cluster_of, paths_of
+from newskills.commands._cluster_training import NemoRlOptions
+from newskills.commands._submitting import Prepared, finished, prepared, run_prepared
+from newskills.commands._training_jobs import (
+    HARVEST,
+    Ground,
+    InsideScript,
+    backend_of,
+    beside_of,
+    judges_of,
+    sandbox_of,
+    with_others,
+)
+from newskills.commands._unit_jobs import MAIN, Plan, main_container
+from newskills.commands.grpo_nemo_rl import Options as GrpoOptions
+from newskills.config.command_line import Parsed
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.declarative import Command, CommandGroup, JobDict
+from newskills.launch.experiments import Experiment
+from newskills.prompts.renderer import load_prompt
+from newskills.train.pipelines import nemo_rl
+from newskills.train.pipelines.common import FINAL, STEPS, Run, step_range, steps_of
+from newskills.train.pipelines.formats import GRPO, SFT
+from newskills.train.pipelines.inside import check_option
+
+CONTAINER = "nemo-rl"
+YAML, PROMPT = "nemo_rl.yaml", "prompt.txt"
+"""Files of the training job."""
+
+
+class Harvest(Struct, frozen=True, kw_only=True):
+    """How a Hugging Face folder is made of the checkpoints: of one step, or the mean of several."""
+
+    run: Run
+    backend: nemo_rl.Backend
+    root: str
+    target: str
+    step: str
+    average: tuple[int, ...] = ()
+    remove: bool = False
+    positions: int | None = None
+
+    def script(self) -> InsideScript:
+        steps = [str(step) for step in self.average] or [self.step]
+        target = f"{self.run.output_dir}/{STEPS}/step_{{step}}" if self.average else self.target
+        options = [
+            f"--checkpoints={self.run.checkpoints}",
+            *(f"--step={step}" for step in steps),
+            f"--target={target}",
+            f"--model={self.run.model}",
+            f"--project={self.root}",
+            *(() if self.positions is None else (f"--max-position-embeddings={self.positions}",)),
+            *((f"--plain={nemo_rl.WEIGHTS}",) if self.backend == "fsdp" else ()),
+        ]
+        return InsideScript(nemo_rl.converter(self.backend, self.root), module=HARVEST, options=options)
+
+    def averaging(self) -> AverageScript:
+        folders = [f"{self.run.output_dir}/{STEPS}/step_{step}" for step in self.average]
+        removed = [f"{self.run.checkpoints}/step_{step}" for step in self.average] if self.remove else []
+        return AverageScript(folders, self.target, [*folders, *removed])
+
+
+def run(parsed: Parsed[Any]) -> int:
+    return run_prepared(prepare(parsed, cluster_of(parsed.options)), show=(MAIN,))
+
+
+def result(parsed: Parsed[Any]) -> Experiment | None:
+    """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
+    return finished(prepare(parsed, cluster_of(parsed.options)))
+
+
+def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> Prepared:
+    """The training, the conversion, the mean. Raises ConfigError, DataError."""
+    options: NemoRlOptions = parsed.options
+    if parsed.explain:
+        options = replace(options, dry_run=True)
+    judged = isinstance(options, GrpoOptions)
+    name = options.expname or ("grpo" if judged else "sft")
+    ground = Ground(options=options, paths=paths_of(cluster, options.container or CONTAINER), name=name)
+    model = ground.model(options.model)
+    backend = backend_of(options, model, ground.paths)
+    trained = ground.run(model)
+    harvest = _harvest(options, trained, backend, ground)
+    plan = Plan()
+    needs: list[JobDict] = []
+    shown: dict[str, object] = {"writes": trained.output_dir, "model": harvest.target, "backend": backend}
+    if not options.run_conversion_only:
+        training = _training(options, trained, backend, ground)
+        shown |= {"program": training.words()[1], "training data": training.training_data, "form": training.form}
+        needs.append(_add_training(plan, training, parsed, ground))
+    _add_harvest(plan, harvest, needs, ground)
+    return prepared(name, plan, cluster, options, shown)
+
+
+def _harvest(options: NemoRlOptions, trained: Run, backend: nemo_rl.Backend, ground: Ground) -> Harvest:
+    average = steps_of(options.average_steps, "--average_steps")
+    if len(average) == 1:
+        raise ConfigError(
+            f"--average_steps={options.average_steps}: a mean needs at least two steps.",
+            hint="One step is --conversion_step=N.",
+        )
+    if options.remove_checkpoints_after_average and not average:
+        raise ConfigError("--remove_checkpoints_after_average needs --average_steps.")
+    step = options.conversion_step
+    if step != "last" and not (step.isascii() and step.isdigit()):
+        raise ConfigError(f"--conversion_step={step}: last or the number of a step.")
+    target = ground.data(options.final_hf_path, "--final_hf_path") or f"{trained.output_dir}/{FINAL}"
+    return Harvest(
+        run=trained,
+        backend=backend,
+        root=options.nemo_rl_path,
+        target=target,
+        step=step,
+        average=tuple(average),
+        remove=options.remove_checkpoints_after_average,
+        positions=options.max_position_embeddings,
+    )
+
+
+def _training(options: NemoRlOptions, trained: Run, backend: nemo_rl.Backend, ground: Ground) -> nemo_rl.NemoRl:
+    data = ground.data(options.training_data, "--training_data")
+    if data is None:
+        raise ConfigError("What to learn from? Give --training_data (JSONL).")
+    forms = GRPO if isinstance(options, GrpoOptions) else SFT
+    found = ground.found(data, forms, options.data_format)
+    form = options.data_format or (found.form if found is not None else forms[-1])
+    validation = ground.data(options.validation_data, "--validation_data")
+    if validation is not None:
+        ground.found(validation, (form,), form)
+    algorithm: nemo_rl.Algorithm = "sft" if forms is SFT else "gym" if form == "gym" else "grpo"
+    return nemo_rl.NemoRl(
+        run=trained,
+        algorithm=algorithm,
+        backend=backend,
+        training_data=data,
+        validation_data=validation,
+        form=form,
+        tools=found is not None and found.tools and form == "messages",
+        root=options.nemo_rl_path,
+        parent=ground.data(options.config, "--config"),
+    )
+
+
+def _add_training(plan: Plan, training: nemo_rl.NemoRl, parsed: Parsed[Any], ground: Ground) -> JobDict:
+    options: NemoRlOptions = parsed.options
+    trained = training.run
+    words: list[Word] = [*training.words(), Ref(MAIN, "folder", after=f"/{YAML}")]
+    files = {YAML: _yaml(training.config())}
+    if training.algorithm == "grpo" and isinstance(options, GrpoOptions):
+        words.append(Ref(MAIN, "folder", "++data.default.prompt_file=", f"/{PROMPT}"))
+        files[PROMPT] = one_blank(options.prompt_config)
+    words += [f"++{key}={value}" for key, value in parsed.overrides.items()]
+    checked = [path for path in (training.training_data, training.validation_data) if path is not None]
+    others = beside_of(options)
+    script = InsideScript(
+        words,
+        options=[
+            *(f"--check={check_option((training.form,), path)}" for path in checked),
+            f"--project={training.root}",
+            f"--folder={trained.checkpoints}",
+            f"--stopped={nemo_rl.STOPPED}",
+        ],
+        nodes=trained.nodes,
+        ray=nemo_rl.RAY_RESOURCES,
+        template=options.ray_template,
+        env=_profiled(options),
+        judges=judges_of(others),
+        judge_address=others.server_address,
+        judge_model=others.server_model,
+        sandbox=sandbox_of(others, options),
+        port=0,
+        installation_command=options.installation_command,
+    )
+    command = Command(script, container=ground.container(CONTAINER), name=MAIN)
+    group = ground.group(command, ground.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
+    groups = with_others(group, script, others, options)
+    outputs = [trained.output_dir, *checked, *([trained.model] if trained.model.startswith("/") else [])]
+    name = "sft" if training.algorithm == "sft" else "grpo"
+    return plan.add(name, groups, files=files, outputs=tuple(outputs), copies=options.dependent_jobs)
+
+
+def _profiled(options: NemoRlOptions) -> dict[str, Word]:
+    if options.profile_step_range is None:
+        return {}
+    steps = step_range(options.profile_step_range)
+    return {"NRL_NSYS_PROFILE_STEP_RANGE": steps, "NRL_NSYS_WORKER_PATTERNS": nemo_rl.PROFILED}
+
+
+def _add_harvest(plan: Plan, harvest: Harvest, needs: Sequence[JobDict], ground: Ground) -> None:
+    logs = ground.logs(harvest.run.output_dir)
+    outputs = (harvest.run.output_dir, harvest.target)
+    command = Command(harvest.script(), container=ground.container(CONTAINER), name=MAIN)
+    converted = plan.add("convert", [ground.group(command, logs, gpus=harvest.run.gpus)], needs, outputs=outputs)
+    if not harvest.average:
+        return
+    averaging = Command(harvest.averaging(), container=main_container(ground.options), name=MAIN)
+    group = CommandGroup([averaging], hardware=ground.group(averaging, None).hardware, name=MAIN, log_dir=logs)
+    plan.add("average", [group], [converted], outputs=outputs)
+
+
+def one_blank(prompt_config: str) -> str:
+    """The user's part of a prompt with `{}` for the problem, for `str.format`. Raises ConfigError."""
+    mark = "\0"
+    messages = load_prompt(prompt_config).messages({"problem": mark})
+    texts = [message.content for message in messages]
+    if len(texts) != 1 or not isinstance(texts[0], str) or texts[0].count(mark) != 1:
+        raise ConfigError(
+            f"--prompt_config={prompt_config}: trainers take one message of the user's, with the problem in it once."
+        )
+    return texts[0].replace("{", "{{").replace("}", "}}").replace(mark, "{}")
+
+
+def _yaml(config: Row) -> str:
+    return yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=110)

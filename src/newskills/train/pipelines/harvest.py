@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m newskills.train.pipelines.harvest …  -- CONVERTER…`: checkpoints of a trainer → Hugging Face folders.
+
+Standard library only: it runs in the images of trainers. CONVERTER's words may have {checkpoint} and {target} in them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from newskills.train.pipelines.inside import PYTHON, interpreter
+
+LAST = "last"
+INDEX = "model.safetensors.index.json"
+RECORD = "converted.json"
+"""Which checkpoint a folder was made from."""
+SLICED = "DCP_SHARDING_INFO"
+"""Key in the header of safetensors that hold slices of tensors (torch.distributed.checkpoint)."""
+HF_METADATA, FILE_OF_TENSOR = ".hf_metadata", "fqn_to_file_index_mapping.json"
+"""What NeMo-RL's checkpoints keep beside such slices: configuration, and the number of each tensor's file."""
+TOKENIZER = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "tokenizer.model",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "merges.txt",
+    "chat_template.jinja",
+    "generation_config.json",
+)
+"""Files of the first model that a converter may have left behind."""
+
+
+class HarvestError(Exception):
+    """No model can be made of the checkpoints; the text says why."""
+
+
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="harvest", description="Convert checkpoints to Hugging Face folders.")
+    parser.add_argument("--checkpoints", required=True, help="folder with a folder for each step")
+    parser.add_argument("--prefix", default="step_", help="beginning of the names of these folders")
+    parser.add_argument("--step", action="append", required=True, help="number, or last; may be repeated")
+    parser.add_argument("--target", required=True, help="folder to write; {step} in it where there are several")
+    parser.add_argument("--model", default="", help="the model that training began with")
+    parser.add_argument("--max-position-embeddings", type=int)
+    parser.add_argument("--plain", default="", help="safetensors below a checkpoint that need no converter")
+    parser.add_argument("--project", default="", help="folder of the trainer")
+    parser.add_argument("command", nargs="+")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = parse(argv)
+    try:
+        for step in options.step:
+            source = checkpoint_of(Path(options.checkpoints), options.prefix, step)
+            target = Path(options.target.replace("{step}", source.name.removeprefix(options.prefix)))
+            if already(target, source):
+                _say(f"{target} is there already, made from {source}")
+                continue
+            convert(source, target, options)
+            _say(f"{source} → {target}")
+    except (HarvestError, OSError) as error:
+        _say(str(error))
+        return 1
+    return 0
+
+
+def checkpoint_of(folder: Path, prefix: str, step: str) -> Path:
+    """Raises HarvestError; names the steps that there are."""
+    pattern = re.compile(re.escape(prefix) + r"(\d+)\Z", re.ASCII)
+    found = {
+        int(match[1]): path
+        for path in (folder.iterdir() if folder.is_dir() else ())
+        if (match := pattern.match(path.name)) and path.is_dir()
+    }
+    if not found:
+        raise HarvestError(f"{folder} has no checkpoint ({prefix}N): the training has saved nothing yet.")
+    if step == LAST:
+        return found[max(found)]
+    if int(step) not in found:
+        raise HarvestError(f"{folder} has no step {step}; its steps are {', '.join(map(str, sorted(found)))}.")
+    return found[int(step)]
+
+
+def already(target: Path, source: Path) -> bool:
+    """A finished folder made from the same checkpoint. Raises HarvestError for anything else that is there."""
+    if not target.exists():
+        return False
+    try:
+        record = json.loads((target / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        record = None
+    if not isinstance(record, dict):
+        raise HarvestError(f"{target} is there already, and not one of our conversions. Give another folder.")
+    if record.get("checkpoint") == str(source):
+        return True
+    shutil.rmtree(target)
+    return False
+
+
+def convert(source: Path, target: Path, options: argparse.Namespace) -> None:
+    """The whole folder or nothing. Raises HarvestError."""
+    temporary = target.with_name(f".{target.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    ready = source / options.plain if options.plain else None
+    if ready is not None and any(ready.glob("*.safetensors")):
+        gather(ready, temporary)
+    else:
+        _run(options, source, temporary)
+    complete(temporary, source, options.model)
+    if options.max_position_embeddings is not None:
+        change_config(temporary / "config.json", max_position_embeddings=options.max_position_embeddings)
+    _check(temporary)
+    (temporary / RECORD).write_text(json.dumps({"checkpoint": str(source)}) + "\n", encoding="utf-8")
+    temporary.replace(target)
+
+
+def _run(options: argparse.Namespace, source: Path, target: Path) -> None:
+    words = [
+        word.replace("{checkpoint}", str(source)).replace("{target}", str(target)) for word in options.command
+    ]
+    if words[0] == PYTHON:
+        words = [*interpreter(options.project), *words[1:]]
+    done = subprocess.run(words, check=False, cwd=options.project or None)
+    if done.returncode != 0:
+        raise HarvestError(f"the converter ended with exit code {done.returncode} for {source}.")
+
+
+def gather(ready: Path, target: Path) -> None:
+    """Shards of tensors under Hugging Face's names, with an index where there are several; slices are put together."""
+    target.mkdir()
+    shards = sorted(ready.glob("*.safetensors"))
+    headers = {shard: _header(shard) for shard in shards}
+    if any(SLICED in header.get("__metadata__", {}) for header in headers.values()):
+        _consolidate(ready, target, headers)
+    else:
+        names: dict[str, str] = {}
+        for number, shard in enumerate(shards, 1):
+            name = (
+                "model.safetensors" if len(shards) == 1 else f"model-{number:05d}-of-{len(shards):05d}.safetensors"
+            )
+            shutil.copyfile(shard, target / name)
+            names |= {key: name for key in headers[shard] if key != "__metadata__"}
+        if len(shards) > 1:
+            index = {
+                "metadata": {"total_size": sum(shard.stat().st_size for shard in shards)},
+                "weight_map": names,
+            }
+            (target / INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
+    for folder in (ready, ready / HF_METADATA):
+        for path in folder.glob("*.json"):
+            if path.name not in (INDEX, FILE_OF_TENSOR):
+                shutil.copyfile(path, target / path.name)
+
+
+def _consolidate(ready: Path, target: Path, headers: Mapping[Path, Mapping[str, Any]]) -> None:
+    """Slices of tensors that the processes of PyTorch's distributed checkpoints have written, as whole tensors."""
+    from torch.distributed.checkpoint._consolidate_hf_safetensors import consolidate_safetensors_files
+
+    files = {name: 1 for header in headers.values() for name in header if name != "__metadata__"}
+    known = ready / HF_METADATA / FILE_OF_TENSOR
+    if known.is_file():
+        files |= {name: int(number) for name, number in json.loads(known.read_text(encoding="utf-8")).items()}
+    consolidate_safetensors_files(str(ready), str(target), files)
+
+
+def _header(path: Path) -> dict[str, Any]:
+    """The header of a safetensors file: 8 bytes of length, then JSON (https://huggingface.co/docs/safetensors)."""
+    with path.open("rb") as file:
+        header: dict[str, Any] = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    return header
+
+
+def complete(target: Path, source: Path, model: str) -> None:
+    """Tokenizer and generation settings: those that were saved with the checkpoint, else those of the first model."""
+    places = [source / "policy" / "tokenizer", source / "actor" / "huggingface", Path(model)] if model else []
+    for place in places:
+        for name in (*TOKENIZER, "config.json"):
+            if (place / name).is_file() and not (target / name).exists():
+                shutil.copyfile(place / name, target / name)
+
+
+def change_config(path: Path, **values: object) -> None:
+    config = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**config, **values}, indent=2) + "\n", encoding="utf-8")
+
+
+def _check(target: Path) -> None:
+    if not (target / "config.json").is_file():
+        raise HarvestError(f"the converter has left no config.json in {target}.")
+    if not any(target.glob("*.safetensors")):
+        _from_pickle(target)
+
+
+def _from_pickle(target: Path) -> None:
+    """Weights of older converters as safetensors. Nothing but tensors is unpickled."""
+    files = sorted(target.glob("pytorch_model*.bin"))
+    if not files:
+        raise HarvestError(f"the converter has left no weights in {target}.")
+    import torch
+    from safetensors.torch import save_file
+
+    for path in files:
+        tensors = torch.load(path, map_location="cpu", weights_only=True)
+        name = path.name.replace("pytorch_model", "model").replace(".bin", ".safetensors")
+        copies = {
+            key: value.clone().contiguous() for key, value in tensors.items()
+        }  # tied ones share their memory
+        save_file(copies, target / name, metadata={"format": "pt"})
+        path.unlink()
+    index = target / "pytorch_model.bin.index.json"
+    if index.is_file():
+        text = index.read_text(encoding="utf-8").replace("pytorch_model", "model").replace(".bin", ".safetensors")
+        (target / INDEX).write_text(text, encoding="utf-8")
+        os.unlink(index)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"harvest: {text}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

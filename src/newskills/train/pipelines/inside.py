@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m newskills.train.pipelines.inside [OPTIONS] -- TRAINER…`: a trainer inside a job, and what comes before it.
+
+Standard library only: it runs in the images of trainers. It looks at the data first, turns problems into the rows that
+verl reads, and lets the next job of a chain go on where the trainer has stopped itself because of the time limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from newskills.train.pipelines.formats import FORMS, FormatError, examine, rows_of, verl_row
+
+AGAIN = 75
+"""Exit code of a trainer that would go on (EX_TEMPFAIL): job scripts know it."""
+PYTHON = "python"
+"""First word of a trainer that runs with the interpreter of `--project`."""
+SOURCE = "newskills"
+"""`data_source` of the rows that are made here."""
+
+
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="inside", description="Run a trainer inside a job.")
+    parser.add_argument(
+        "--check", action="append", default=[], metavar="FORM,…:FILE", help="data to look at first"
+    )
+    parser.add_argument("--to-verl", action="append", default=[], nargs=2, metavar=("FROM", "TO"))
+    parser.add_argument("--prompt", default="", help="file with {} where a problem goes")
+    parser.add_argument("--folder", action="append", default=[], help="folder to make")
+    parser.add_argument(
+        "--project", default="", help="folder of the trainer: its uv environment, and where to start"
+    )
+    parser.add_argument("--stopped", default="", help="what the trainer prints where the time limit stops it")
+    parser.add_argument("command", nargs="+")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The trainer's exit code (128 + n after signal n), or 75 where it would go on."""
+    options = parse(argv)
+    try:
+        for text in options.check:
+            forms, _, path = text.partition(":")
+            found = examine(path, tuple(forms.split(",")))
+            _say(f"{path}: {found.form}" + (f", {found.rows} rows" if found.rows >= 0 else ""))
+        for folder in options.folder:
+            os.makedirs(folder, exist_ok=True)
+        for source, target in options.to_verl:
+            _say(f"{target}: {to_verl(Path(source), Path(target), Path(options.prompt))} rows")
+    except (FormatError, OSError) as error:
+        _say(str(error))
+        return 1
+    words = list(options.command)
+    if words[0] == PYTHON:
+        words = [*interpreter(options.project), *words[1:]]
+    return run(words, options.project or None, options.stopped)
+
+
+def to_verl(source: Path, target: Path, prompt: Path) -> int:
+    """Writes rows for verl, whole or not at all; returns how many. A file made from an older `source` is made again."""
+    if target.exists() and target.stat().st_mtime >= source.stat().st_mtime:
+        return sum(1 for _ in rows_of(target))
+    import json
+
+    template = prompt.read_text(encoding="utf-8")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    count = 0
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            for _, row in rows_of(source):
+                file.write(json.dumps(verl_row(row, count, template, SOURCE), ensure_ascii=False) + "\n")
+                count += 1
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return count
+
+
+def interpreter(project: str) -> list[str]:
+    """Python of the project's own environment where uv keeps it; else the one that runs this."""
+    if project and shutil.which("uv") and os.path.isfile(os.path.join(project, "pyproject.toml")):
+        return ["uv", "run", "--project", project, "python"]
+    return [sys.executable]
+
+
+def run(words: Sequence[str], folder: str | None, stopped: str) -> int:
+    """Runs `words`, whose output goes on to ours line by line. TERM is passed on."""
+    try:
+        process = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    except OSError as error:
+        _say(f"the trainer does not start: {error}")
+        return 127
+
+    def passed_on(number: int, frame: FrameType | None) -> None:
+        process.send_signal(number)
+
+    before = {number: signal.signal(number, passed_on) for number in (signal.SIGTERM, signal.SIGINT)}
+    mark, found = stopped.encode(), False
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            found = found or bool(mark and mark in line)
+            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+        code = process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if code == 0 and found:
+        _say("the trainer has saved its work because of the time limit; the next job goes on from there")
+        return AGAIN
+    return code if code >= 0 else 128 - code
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"inside: {text}\n")
+    sys.stderr.flush()
+
+
+def check_option(forms: Sequence[str], path: str) -> str:
+    """The value of `--check`."""
+    unknown = [form for form in forms if form not in FORMS]
+    if unknown:
+        raise KeyError(unknown[0])
+    return f"{','.join(forms)}:{path}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NeMo-RL (https://github.com/NVIDIA-NeMo/RL, 0.5 or later): the YAML of a run, and the programs that read it.
+
+The YAML names one of NeMo-RL's own as its parent (`defaults:`) and holds only what differs from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from newskills.base.records import Row
+from newskills.train.pipelines.common import Run, clock
+from newskills.train.pipelines.inside import PYTHON
+
+ROOT = "/opt/nemo-rl"
+"""Where NVIDIA's images have it."""
+STOPPED = "Timeout has been reached, stopping training"
+"""What its loops print after `checkpoint_must_save_by`."""
+RAY_RESOURCES = '{"slurm_managed_ray_cluster": 1}'
+"""Without this tag in the Ray cluster NeMo-RL starts one of its own on the first node (`init_ray`)."""
+WEIGHTS = "policy/weights/model"
+"""Below a checkpoint: safetensors, where its automodel backend has written them."""
+PROFILED = "*policy*,*vllm*"
+"""Ray workers that `nsys` watches (docs/nsys-profiling.md)."""
+FOREVER = 100_000_000
+
+Backend = Literal["fsdp", "megatron"]
+Algorithm = Literal["sft", "grpo", "gym"]
+PARENTS: Mapping[Algorithm, str] = {
+    "sft": "examples/configs/sft.yaml",
+    "grpo": "examples/configs/grpo_math_1B.yaml",
+    "gym": "examples/nemo_gym/grpo_nanov3.yaml",
+}
+PROGRAMS: Mapping[Algorithm, str] = {
+    "sft": "examples/run_sft.py",
+    "grpo": "examples/run_grpo.py",
+    "gym": "examples/nemo_gym/run_grpo_nemo_gym.py",
+}
+
+
+class NemoRl(Struct, frozen=True, kw_only=True):
+    """A training with NeMo-RL.
+
+    form    of the rows: messages, input_output, plain or gym
+    tools   some rows offer tools, whose arguments differ from row to row
+    parent  another YAML to start from
+    """
+
+    run: Run
+    algorithm: Algorithm
+    backend: Backend
+    training_data: str
+    validation_data: str | None = None
+    form: str
+    tools: bool = False
+    root: str = ROOT
+    parent: str | None = None
+
+    def config(self) -> Row:
+        """What is written for the trainer."""
+        made: Row = {"defaults": self.parent or f"{self.root}/{PARENTS[self.algorithm]}"}
+        if self.algorithm == "sft":
+            parts = [_sft(self.backend), _template(self.form), {"data": self._sft_data()}]
+        elif self.algorithm == "grpo":
+            parts = [_grpo(self.validation_data is not None), {"data": self._grpo_data(), "env": MATH_ENV}]
+        else:
+            parts = [{"data": self._gym_data()}]
+        for part in (*parts, self._machines(), self._backend()):
+            made = merged(made, part)
+        return made
+
+    def words(self) -> list[str]:
+        """The trainer, up to `--config`, whose value follows."""
+        return [PYTHON, f"{self.root}/{PROGRAMS[self.algorithm]}", "--config"]
+
+    def _machines(self) -> Row:
+        run = self.run
+        logger: Row = {"log_dir": f"{run.output_dir}/logs", "wandb_enabled": run.wandb is not None}
+        if run.wandb is not None:
+            shown = {"project": run.wandb.project, "name": run.wandb.name, "id": run.wandb.id}
+            logger["wandb"] = shown | ({"group": run.wandb.group} if run.wandb.group else {})
+        checkpointing: Row = {"enabled": True, "checkpoint_dir": run.checkpoints}
+        if run.save_by is not None:
+            checkpointing["checkpoint_must_save_by"] = clock(run.save_by)
+        return {
+            "policy": {"model_name": run.model, "tokenizer": {"name": run.model}},
+            "cluster": {"gpus_per_node": run.gpus, "num_nodes": run.nodes},
+            "checkpointing": checkpointing,
+            "logger": logger,
+        }
+
+    def _backend(self) -> Row:
+        megatron = self.backend == "megatron"
+        policy: Row = {"dtensor_cfg": {"enabled": not megatron}, "megatron_cfg": {"enabled": megatron}}
+        if megatron:
+            policy |= {"optimizer": None, "dynamic_batching": {"enabled": False}}
+        return {"policy": policy}
+
+    def _sft_data(self) -> Row:
+        pairs = self.form == "input_output"
+        named: Row = {"dataset_name": "ResponseDataset" if pairs else "openai_format"}
+        named |= {"input_key": "input", "output_key": "output"} if pairs else {"chat_key": "messages"}
+        if self.tools:
+            named |= {"tool_key": "tools", "use_preserving_dataset": True}
+        return {
+            **self._data_of(named, processor="sft_processor", workers=10),
+            "add_bos": False,
+            "add_eos": False,
+            "add_generation_prompt": False,
+        }
+
+    def _grpo_data(self) -> Row:
+        named = {"dataset_name": "ResponseDataset", "input_key": "problem", "output_key": "expected_answer"}
+        made = self._data_of(named, processor="math_hf_data_processor", workers=1)
+        made["default"]["env_name"] = "math"
+        return {**made, "use_multiple_dataloader": False}
+
+    def _data_of(self, named: Row, *, processor: str, workers: int) -> Row:
+        validation = None if self.validation_data is None else {"data_path": self.validation_data, **named}
+        return {
+            "_override_": True,
+            "max_input_seq_length": "${policy.max_total_sequence_length}",
+            "shuffle": True,
+            "num_workers": workers,
+            "train": {"data_path": self.training_data, **named},
+            "validation": validation,
+            "default": {"prompt_file": None, "system_prompt_file": None, "processor": processor},
+        }
+
+    def _gym_data(self) -> Row:
+        validation = None if self.validation_data is None else {"data_path": self.validation_data}
+        return {"train": {"data_path": self.training_data}, "validation": validation}
+
+
+MATH_ENV: Row = {"math": {"num_workers": 8, "math_verify_impl": "hf_math_verify"}}
+
+
+def _template(form: str) -> Row:
+    """`input` and `output` are texts as they are (no template); conversations get the tokenizer's own."""
+    return {"policy": {"tokenizer": {"chat_template": None if form == "input_output" else "default"}}}
+
+
+def _sft(backend: Backend) -> Row:
+    """Ends with the data or the time limit: neither epochs nor steps are bounded."""
+    rate, decay, eps = 1e-6, 0.01, 1e-8
+    policy: Row = {
+        "max_total_sequence_length": 4096,
+        "max_grad_norm": 0.0 if backend == "megatron" else None,
+        "sequence_packing": {"enabled": True},
+    }
+    if backend == "megatron":
+        policy["megatron_cfg"] = {
+            "optimizer": {"lr": rate, "min_lr": rate, "weight_decay": decay, "adam_eps": eps},
+            "scheduler": {
+                "lr_decay_style": "cosine",
+                "lr_decay_iters": "${sft.max_num_steps}",
+                "lr_warmup_iters": 0,
+                "lr_warmup_init": rate,
+            },
+        }
+    else:
+        policy["optimizer"] = {"kwargs": {"lr": rate, "weight_decay": decay, "eps": eps}}
+        policy["scheduler"] = [
+            {
+                "name": "torch.optim.lr_scheduler.CosineAnnealingLR",
+                "kwargs": {"T_max": "${sft.max_num_steps}", "eta_min": rate},
+            },
+            {"milestones": []},
+        ]
+    return {
+        "sft": {"max_num_epochs": FOREVER, "max_num_steps": FOREVER, "val_period": 0, "val_at_start": False},
+        "checkpointing": {"keep_top_k": 50, "save_period": 100, "metric_name": None},
+        "policy": policy,
+    }
+
+
+def _grpo(validated: bool) -> Row:
+    """The recipe for mathematics: 32 problems × 16 answers a step, a small KL term, clipping on both sides."""
+    rate, decay = 1e-6, 0.01
+    return {
+        "grpo": {
+            "num_prompts_per_step": 32,
+            "num_generations_per_prompt": 16,
+            "max_rollout_turns": 1,
+            "max_num_epochs": 1,
+            "max_num_steps": 1_000_000,
+            "normalize_rewards": True,
+            "use_leave_one_out_baseline": True,
+            "val_period": 10 if validated else 0,
+            "val_at_start": False,
+            "seed": 42,
+        },
+        "loss_fn": {
+            "reference_policy_kl_penalty": 0.01,
+            "reference_policy_kl_type": "k3",
+            "kl_input_clamp_value": 20.0,
+            "kl_output_clamp_value": 10.0,
+            "ratio_clip_min": 0.2,
+            "ratio_clip_max": 0.2,
+            "token_level_loss": True,
+        },
+        "checkpointing": {
+            "keep_top_k": 50,
+            "save_period": 10,
+            "metric_name": "val:accuracy" if validated else None,
+            "higher_is_better": True,
+        },
+        "policy": {
+            "train_global_batch_size": 512,
+            "train_micro_batch_size": 4,
+            "max_total_sequence_length": 512,
+            "optimizer": {"kwargs": {"lr": rate, "weight_decay": decay}},
+            "megatron_cfg": {"optimizer": {"lr": rate, "min_lr": rate, "weight_decay": decay}},
+        },
+    }
+
+
+def converter(backend: Backend, root: str) -> list[str]:
+    """Words that make a Hugging Face folder {target} of the checkpoint {checkpoint}."""
+    name = "convert_megatron_to_hf.py" if backend == "megatron" else "convert_dcp_to_hf.py"
+    weights = "{checkpoint}/policy/weights"
+    if backend == "megatron":
+        source = ["--megatron-ckpt-path", f"{weights}/iter_0000000"]
+    else:
+        source = ["--dcp-ckpt-path", weights]
+    program = [PYTHON, f"{root}/examples/converters/{name}", "--config", "{checkpoint}/config.yaml"]
+    return [*program, *source, "--hf-ckpt-path", "{target}"]
+
+
+def merged(base: Row, over: Mapping[str, Any]) -> Row:
+    """`over` laid over `base`, dictionary by dictionary."""
+    made = dict(base)
+    for key, value in over.items():
+        old = made.get(key)
+        made[key] = merged(old, value) if isinstance(old, dict) and isinstance(value, Mapping) else value
+    return made

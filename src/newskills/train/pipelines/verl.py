@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""verl (https://github.com/volcengine/verl, 0.9): overrides of its Hydra configuration `ppo_trainer`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from newskills.train.pipelines.common import Run
+from newskills.train.pipelines.inside import PYTHON
+
+MODULE = "verl.trainer.main_ppo"
+PREFIX = "global_step_"
+"""Beginning of the names of its checkpoints."""
+REWARD = "pkg://newskills.train.pipelines.verl_reward"
+DEADLINE = "MLP_CURRENT_CAPACITY_BLOCK_EXPIRATION_TIMESTAMP"
+"""Variable with the time, in seconds since 1970, before which verl saves once more (`should_save_ckpt_esi`)."""
+
+
+class Verl(Struct, frozen=True, kw_only=True):
+    """A training with verl's PPO loop.
+
+    graded  the rows are ours, and so is the reward
+    """
+
+    run: Run
+    prompt_data: str
+    eval_data: str | None = None
+    backend: str = "fsdp"
+    graded: bool = False
+    module: str = MODULE
+    config_dir: str | None = None
+    config_name: str | None = None
+
+    def words(self) -> list[str]:
+        """The trainer and our overrides; what the user adds goes behind them."""
+        words = [PYTHON, "-m", self.module]
+        if self.config_dir:
+            words.append(f"--config-path={self.config_dir}")
+        if self.config_name:
+            words.append(f"--config-name={self.config_name}")
+        return [*words, *self.overrides()]
+
+    def overrides(self) -> list[str]:
+        run = self.run
+        loggers = ["console", "wandb"] if run.wandb is not None else ["console"]
+        values: dict[str, object] = {
+            "data.train_files": quoted(self.prompt_data),
+            "data.val_files": quoted(self.eval_data or self.prompt_data),
+            "actor_rollout_ref.model.path": quoted(run.model),
+            "critic.model.path": quoted(run.model),
+            "actor_rollout_ref.rollout.name": "vllm",
+            "actor_rollout_ref.actor.use_dynamic_bsz": True,
+            "critic.use_dynamic_bsz": True,
+            "trainer.nnodes": run.nodes,
+            "trainer.n_gpus_per_node": run.gpus,
+            "trainer.default_local_dir": quoted(run.checkpoints),
+            "trainer.resume_mode": "auto",
+            "trainer.save_freq": 10,
+            "trainer.test_freq": 10 if self.eval_data else -1,
+            "trainer.val_before_train": False,
+            "trainer.project_name": quoted(run.wandb.project if run.wandb else "newskills"),
+            "trainer.experiment_name": quoted(run.name),
+            "trainer.logger": f"[{','.join(loggers)}]",
+        }
+        if self.graded:
+            values |= {
+                "reward.custom_reward_function.path": quoted(REWARD),
+                "reward.custom_reward_function.name": "compute_score",
+            }
+        engine = ["model_engine=megatron"] if self.backend == "megatron" else []
+        return [*engine, *(f"{key}={value}" for key, value in values.items())]
+
+
+def converter(backend: str) -> Sequence[str]:
+    """Words that make a Hugging Face folder {target} of the checkpoint {checkpoint}."""
+    merge = [PYTHON, "-m", "verl.model_merger", "merge", f"--backend={backend}"]
+    return [*merge, "--local_dir", "{checkpoint}/actor", "--target_dir", "{target}"]
+
+
+def quoted(text: str) -> str:
+    """`text` as one value in Hydra's grammar, whatever is in it.
+
+    https://hydra.cc/docs/advanced/override_grammar/basic/: in quotes, a backslash counts only before a quote.
+    """
+    escaped = ""
+    for index, char in enumerate(text):
+        if char == "'":
+            escaped += "\\'"
+        elif char == "\\" and text[index:].lstrip("\\")[:1] in ("'", ""):
+            escaped += "\\\\"
+        else:
+            escaped += char
+    return f"'{escaped}'"
