@@ -135,3 +135,18 @@ def test_the_solver_of_single_answers_is_kept() -> None:
     assert (config.selected_by, config.solved_by, config.answers_of_a_row) == ("majority", "tools", 16)
     config = GenerationConfig(solver="genselect", code_execution=True, code_tags="qwen", max_concurrent_requests=8)
     assert (config.solved_by, config.needs_sandbox) == ("code_execution", True)
+
+
+def test_solutions_may_call_tools(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    (tmp_path / "own.py").write_text(
+        'def add(a: int, b: int) -> int:\n    """Adds two whole numbers."""\n    return a + b\n'
+    )
+    call = {"id": "1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1, "b": 1}'}}
+    server = fake_server(Script(tool_turns=((call,),), answer=Answer(text="2\nJudgment: 1")))
+    write_input(tmp_path, 1)
+    result = run(unit(tmp_path, server.base_url, tool_modules=(f"{tmp_path}/own.py::add",)))
+    (record,) = records(result.units[0].output)
+    assert (record["num_tool_calls"], record["genselect_successful"]) == (1, True)
+    assert sum("tools" in one.body for one in server.records) == 6
+    comparison = server.records[-1].body
+    assert "tools" not in comparison

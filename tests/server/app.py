@@ -186,6 +186,8 @@ class Application:
         if route == "detokenize" and isinstance(body, dict):
             text = self._vocabulary.decode(body["tokens"])
             return 200, {"prompt": text, "content": text}
+        if route in wire.REWARD_ROUTES and isinstance(body, dict):
+            return 200, wire.reward(route, script, body)
         return 404, wire.error(404, f"No route {path}")
 
     async def _model_call(self, endpoint: wire.Endpoint, record: Record, connection: Connection) -> bool:

@@ -115,6 +115,7 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                     does), "mangled" (tokens that do not spell the text, as where characters are split)
     prompt_logprobs  whether the completions endpoint gives them where they are asked for, as vLLM does
     likely          token → log-probability of echoed tokens; others have a made-up one; the runner-up has −0.7
+    rewards         text in the prompt → score that /classify, /score and /pooling give; 0 without one
     tool_turns      the calls of the first, second, … turn of a conversation; after the last one the answer
     """
 
@@ -136,6 +137,7 @@ class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     prompt_logprobs: bool = False
     likely: dict[str, float] = {}
     tool_turns: tuple[tuple[dict[str, Any], ...], ...] = ()
+    rewards: dict[str, float] = {}
     healthy: bool = True
     seed: int = 0
 

@@ -46,6 +46,25 @@ def reply(endpoint: Endpoint, script: Script, body: Body, choices: list[Completi
     }
 
 
+REWARD_ROUTES = ("classify", "score", "pooling")
+
+
+def reward(route: str, script: Script, body: Body) -> Body:
+    """The score of the pooling models of vLLM: in the first class, in the pair, in the last token."""
+    shown = json.dumps(body, ensure_ascii=False)
+    score = next((value for text, value in script.rewards.items() if text in shown), 0.0)
+    found: Body = {
+        "classify": {"object": "classify", "label": "LABEL_0", "probs": [score], "num_classes": 1},
+        "score": {"object": "score", "score": score},
+        "pooling": {"object": "pooling", "data": [[0.5], [score]]},
+    }[route]
+    return {
+        **_envelope("list", script, body),
+        "data": [{"index": 0, **found}],
+        "usage": {"prompt_tokens": len(tokens_of(shown)), "total_tokens": len(tokens_of(shown))},
+    }
+
+
 def stream(endpoint: Endpoint, script: Script, body: Body, choices: list[Completion]) -> Iterator[bytes]:
     """The reply as server-sent events, one token an event."""
     if endpoint == "responses":

@@ -12,8 +12,6 @@ from tests.solve.tir import with_kit
 
 from newskills.base.protocols import Kit, Solver
 from newskills.base.records import Inference, Row, Sample
-from newskills.models import make_model
-from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import load_prompt
 from newskills.solve import make_solver
 from newskills.solve.chat import ChatOptions, ChatSolver
@@ -74,10 +72,3 @@ def solve(
             return (await chosen.solve(sample, chosen.request(sample), kit)).fields
 
         return with_kit(server, work), [record.body for record in server.records]
-
-
-def reward_kit(server: FakeServer, kit: Kit, server_type: str) -> Kit:
-    """`kit` with the role `reward`, a model of that type on the same server."""
-    config = ServerConfig(server_type=server_type, model="reward", base_url=server.url)
-    reward = make_model(config, concurrency=8, environ={})
-    return Kit(models={**kit.models, "reward": reward}, sandbox=kit.sandbox)

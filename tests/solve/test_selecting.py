@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from tests.server import Fault, Script
-from tests.solve.choosing import SAMPLE, Model, choose, parts, solve, solver
+from tests.solve.choosing import ATTEMPTS, SAMPLE, Model, choose, parts, solve, solver
 
 from newskills.base.errors import ConfigError, DataError, ModelError
 from newskills.base.records import Inference, Row, Sample
+from newskills.prompts.code_tags import code_tags
 from newskills.solve.chat import ChatOptions
+from newskills.solve.code_execution import CodeExecutionSolver, CodeOptions
 from newskills.solve.parallel_thinking import parallel_thinking
 from newskills.solve.selecting import SelectingSolver
 from newskills.solve.selection_config import ParallelThinking
@@ -248,3 +251,25 @@ def test_a_tournament_compares_all_winners_with_winners() -> None:
     assert fields["generation"] == RIGHT
     sizes = sorted(shown.count("Solution ") for shown in model.comparisons)
     assert sizes == [2, 3, 3, 3, 3, 4, 4, 4, 4]  # 22 → 6 groups → 2 groups of 3 → the last two
+
+
+# --- other solvers of single answers ----------------------------------------------------------------------------
+
+
+def test_solutions_may_run_code() -> None:
+    code = "```python\n6 * 7\n```\n"
+    chat = parts(ChatOptions(inference=Inference(temperature=0.7, endpoint_type="text", tokens_to_generate=200)))
+    base = CodeExecutionSolver(chat.chat, CodeOptions(tags=code_tags("qwen")))
+
+    def answer(body: Row) -> str:
+        if ATTEMPTS in body["prompt"]:
+            return choose("42\n")(body["prompt"].partition(ATTEMPTS)[2])
+        if body["seed"] or "output" in body["prompt"]:
+            return WRONG if body["seed"] else RIGHT
+        return code
+
+    design = ParallelThinking(mode="genselect", window_size=2)
+    chosen = parallel_thinking(structs.replace(chat, base=base), design)
+    fields, bodies = solve(chosen, answer)
+    assert fields["generation"] == f"{code}```output\n42\n```\n{RIGHT}"
+    assert (fields["code_rounds_executed"], len(bodies)) == (1, 4)

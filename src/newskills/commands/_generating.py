@@ -34,7 +34,7 @@ from newskills.config.layers import Layer
 from newskills.config.values import Text
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.experiments import Experiment
-from newskills.run.config import AUTOFORMALIZE, PROVER, SELECTING, GenerationConfig
+from newskills.run.config import AUTOFORMALIZE, BEST_OF_N, PROVER, SELECTING, GenerationConfig
 from newskills.run.contamination import contamination_line
 from newskills.run.execute import execute
 from newskills.run.hosting import address_of, check_units, hosted
@@ -47,7 +47,7 @@ from newskills.run.tracking import log_reports
 BENCHMARK_KEYS = ("dataset", "split")
 CONTAMINATION, CONTAMINATION_PROMPT = "check_contamination", "judge/check-contamination"
 LEAN_PROMPTS = {AUTOFORMALIZE: "lean4/autoformalization", PROVER: "lean4/goedel-prover-v2"}
-SEVERAL_MODELS = (AUTOFORMALIZE,)
+SEVERAL_MODELS = (AUTOFORMALIZE, BEST_OF_N)
 """Solvers of our own that ask other models beside the first."""
 CONTAMINATION_KEYS = ("retrieve_key", "check_both_ways", "top_k")
 
@@ -197,7 +197,11 @@ def _solver_of(module: str, there: Paths | None) -> Layer:
 
 
 def _check_models(config: GenerationConfig) -> None:
-    if config.models and "::" not in config.solver and config.solved_by not in SEVERAL_MODELS:
+    if (
+        config.models
+        and "::" not in config.solver
+        and (config.selected_by or config.solved_by) not in SEVERAL_MODELS
+    ):
         roles = ", ".join(config.models)
         raise ConfigError(
             f"Several models ({roles} besides the first) need a generation module that asks them.",

@@ -30,6 +30,7 @@ class Options(WorkOptions, frozen=True, kw_only=True):
             "prover",
             "majority",
             "weighted_vote",
+            "best_of_n",
             "genselect",
             "gensynthesis",
         ]
@@ -37,8 +38,8 @@ class Options(WorkOptions, frozen=True, kw_only=True):
         doc(
             "math_judge: ask whether predicted_answer and expected_answer are the same; check_contamination: whether a "
             "problem is the same as one of its similar_items; autoformalize: problems into statements of Lean 4; "
-            "prover: proofs of such, mended by what Lean says; majority, weighted_vote, genselect, gensynthesis: one "
-            "answer out of several"
+            "prover: proofs of such, mended by what Lean says; majority, weighted_vote, best_of_n, genselect, "
+            "gensynthesis: one answer out of several"
         ),
     ] = None
     generation_module: Annotated[

@@ -44,6 +44,7 @@ MODELS = Registry(
         "comet": "newskills.models.measures:make_comet",
         "nvembed": "newskills.models.measures:make_nvembed",
         "step": "newskills.models.measures:make_step",
+        **dict.fromkeys(("vllm_classify", "vllm_score", "vllm_pooling"), "newskills.models.reward:make"),
         "custom": "newskills.models.custom:make",
     },
     group="newskills.models",

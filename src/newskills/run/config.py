@@ -59,7 +59,8 @@ JUDGES = {
     "own": "own_judge",
 }
 """Kind of a judge → its solver."""
-SELECTING = ("majority", "weighted_vote", "genselect", "gensynthesis")
+BEST_OF_N = "best_of_n"
+SELECTING = ("majority", "weighted_vote", BEST_OF_N, "genselect", "gensynthesis")
 """Solvers that draw several answers, by chat, code_execution or tools, for one."""
 SEARCHING = ("claims_judge",)
 """Solvers that call tools themselves."""
@@ -131,7 +132,7 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         Meta(
             min_length=1,
             description="how answers are produced: chat, code_execution, sc_tir, module::maker; or several for each "
-            "row: majority, weighted_vote, genselect, gensynthesis",
+            "row: majority, weighted_vote, best_of_n, genselect, gensynthesis",
         ),
     ] = CHAT
     solver_config: Annotated[Row, Meta(description="settings of the solver (++sc_tir.* means the same)")] = {}

@@ -24,6 +24,7 @@ SOLVERS = Registry(
         "math_judge": "newskills.solve.judge:MathJudgeSolver",
         "majority": "newskills.solve.vote:MajoritySolver",
         "weighted_vote": "newskills.solve.vote:WeightedVoteSolver",
+        "best_of_n": "newskills.solve.best_of_n:BestOfNSolver",
         "genselect": "newskills.solve.genselect:GenSelectSolver",
         "gensynthesis": "newskills.solve.gensynthesis:GenSynthesisSolver",
         "arena_judge": "newskills.solve.several_judgements:ArenaJudgeSolver",

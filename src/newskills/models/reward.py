@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reward models and classifiers that vLLM serves: a conversation goes in, its score comes back as text.
+
+https://docs.vllm.ai/en/latest/models/pooling_models/: `/classify` and `/pooling` take messages, `/score` two texts.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from newskills.base.errors import BadRequestError, ServerError
+from newskills.base.records import Reply, Request, Row
+from newskills.models.config import ServerConfig, key_of
+from newskills.models.decode import decode_body, usage_of
+from newskills.models.errors import Endpoint
+from newskills.models.wire import HttpModel, base_url_of, encode, require_key, require_model
+
+PATHS = {"vllm_classify": "/classify", "vllm_score": "/score", "vllm_pooling": "/pooling"}
+_FIELDS = {"vllm_classify": "probs", "vllm_score": "score", "vllm_pooling": "data"}
+_decoder = msgspec.json.Decoder(dict[str, Any])
+
+
+class RewardModel(HttpModel):
+    """`Request.messages` (the problem, the solution) → `Reply.text`, a finite number.
+
+    Where the server sends several numbers the last one counts: the last class of a classifier, the last token of a
+    token-wise reward model, the last step of a process reward model.
+    """
+
+    def __init__(
+        self, server_type: str, endpoint: Endpoint, *, concurrency: int, environ: Mapping[str, str]
+    ) -> None:
+        headers = (("Authorization", f"Bearer {endpoint.key}"),) if endpoint.key else ()
+        super().__init__(endpoint, concurrency=concurrency, environ=environ, headers=headers)
+        self._type = server_type
+
+    async def complete(self, request: Request) -> Reply:
+        """Raises the ModelError family."""
+        started = time.time()
+        body = {"model": self.name, **self._body(request), **request.extra_body}
+        got = await self._post(PATHS[self._type], encode(body), request.inference.timeout)
+        reply = decode_body(got, _decoder, dict[str, Any], self.endpoint.address)
+        return Reply(
+            text=repr(self._score(reply)),
+            finish_reason="stop",
+            usage=usage_of(reply.get("usage")),
+            started=started,
+            ended=time.time(),
+        )
+
+    def _body(self, request: Request) -> Row:
+        messages = request.messages or []
+        if self._type != "vllm_score":
+            return {"messages": messages}
+        if len(messages) < 2:
+            raise BadRequestError("vllm_score compares two texts: the problem and the solution.")
+        return {"text_1": messages[-2].content, "text_2": messages[-1].content}
+
+    def _score(self, reply: Row) -> float:
+        data = reply.get("data")
+        found = data[0] if isinstance(data, list) and data else None
+        value = found.get(_FIELDS[self._type]) if isinstance(found, dict) else None
+        while isinstance(value, list) and value:
+            value = value[-1]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ServerError(f"The reply of {self.endpoint.address} has no score: {str(reply)[:200]}", status=200)
+        return float(value)
+
+
+def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> RewardModel:
+    """Sends nothing. Raises ConfigError without a model's name."""
+    key, source = key_of(config, environ)
+    if config.api_key is not None or config.api_key_env_var:
+        key, source = require_key(config, environ)
+    address = base_url_of(config, v1=False)
+    if urlsplit(address).path == "/v1":
+        address = address.removesuffix("/v1")  # these paths lie beside /v1
+    endpoint = Endpoint(address, require_model(config), key, source)
+    return RewardModel(config.server_type, endpoint, concurrency=concurrency, environ=environ)
