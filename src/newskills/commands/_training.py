@@ -39,7 +39,9 @@ class LocalOptions(Struct, frozen=True, kw_only=True):
 
     model: Annotated[str, doc("Hugging Face folder, .gguf file, or smollm2")]
     output_dir: Annotated[str, doc("folder of checkpoints and metrics; the same folder goes on where it was")]
-    backend: Annotated[str, doc("cpu: LoRA in this process, for small Llama models")] = "cpu"
+    backend: Annotated[str, doc("cpu: LoRA, for small Llama models; trl: any model, GPUs (newskills[trl])")] = (
+        "cpu"
+    )
     dry_run: DryRun = False
 
 

@@ -15,6 +15,7 @@ from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.sft import SftConfig
 from newskills.train.loops.stepping import Hooks
+from newskills.train.trl.settings import TrlSettings
 from newskills.train.verbs import Datum
 
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
@@ -39,6 +40,7 @@ class TrainerSettings(Struct, frozen=True, kw_only=True):
     lora: LoraSettings = LoraSettings()
     dtype: Annotated[str, Meta(description="of the frozen weights: auto, bfloat16, float32")] = "auto"
     threads: Annotated[int, Meta(ge=0, description="of the trainer; 0 = one a core")] = 0
+    trl: TrlSettings = TrlSettings()
 
 
 class Trainer(Protocol):
@@ -74,7 +76,7 @@ TrainerMaker = Callable[[Path, TrainerSettings], Trainer]
 
 TRAINERS = Registry(
     "trainer",
-    {"cpu": "newskills.train.cpu.local:make"},
+    {"cpu": "newskills.train.cpu.local:make", "trl": "newskills.train.trl.local:make"},
     group="newskills.trainers",
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -129,4 +129,13 @@ class TrainingClient(SamplingClient, Protocol):
 
     def load_state(self, state: str) -> None:
         """`state` is a folder or what `save_state` returned. Raises DataError for a state of other weights."""
+        ...
+
+
+@runtime_checkable
+class ReferenceClient(Protocol):
+    """Weights that remember where they began."""
+
+    def reference_logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
+        """Log-probabilities of the targets under the weights before any training; 0.0 where nothing counts."""
         ...

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.train.tiny import tiny_folder
@@ -17,12 +18,14 @@ from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.loops.evaluation import EvalSettings, HeldOut, stalled
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.grpo import GrpoConfig, advantages_of, grpo
+from newskills.train.loops.groups import Group, advantages_of, measured
+from newskills.train.loops.grpo import GrpoConfig, grpo
 from newskills.train.loops.samples import Judged, Problem, Scorer
 from newskills.train.loops.schedule import batch_at, rate_at, steps_of
 from newskills.train.loops.sft import SftConfig, example, sft
 from newskills.train.loops.stepping import Hooks, TimeLimit
 from newskills.train.trainers import LoraSettings, TrainerSettings, make_trainer
+from newskills.train.verbs import Sampled
 
 SMALL = CpuTrainerConfig(lora=LoraConfig(rank=4, alpha=8), dtype="float32", threads=1)
 EXAMPLES = [example([1, 2, token], [token + 1, token + 2, 0]) for token in range(3, 23)]
@@ -255,3 +258,66 @@ def test_the_cpu_trainer_says_what_it_lacks(model):
             make_trainer("cpu", model, TrainerSettings(**changed))
     with pytest.raises(UnknownNameError, match="cpu"):
         make_trainer("cpus", model, TrainerSettings())
+
+
+def test_a_divergence_holds_the_weights_back(model, tmp_path):
+    last = {}
+    for kl in (1e-9, 2.0):
+        config = GrpoConfig(**dict_of(GRPO, kl=kl, learning_rate=0.02))
+        assert reinforce(model, tmp_path / str(kl), config)
+        found = [row["kl"] for row in metrics(tmp_path / str(kl))]
+        assert found[0] == pytest.approx(0, abs=1e-6)
+        last[kl] = found[-1]
+    assert 0 < last[2.0] < 0.5 * last[1e-9]
+
+
+def test_groups_that_teach_nothing_give_way_to_others(model, tmp_path):
+    """Of the nine problems three tell samples apart."""
+    asked = []
+
+    def reward(samples):
+        asked.append(len(samples) // 8)
+        return [
+            Judged(float(at % 2 and int(row["question"]) % 3 == 0), correct=False)
+            for at, (row, _, _) in enumerate(samples)
+        ]
+
+    one = GrpoConfig(**dict_of(GRPO, steps=1, seed=2))
+    assert reinforce(model, tmp_path / "plain", one, reward)
+    assert metrics(tmp_path / "plain")[0]["groups_used"] == 1
+    assert asked == [3]
+    assert reinforce(model, tmp_path / "again", GrpoConfig(**dict_of(one, resample=9)), reward)
+    assert metrics(tmp_path / "again")[0]["groups_used"] == 3
+    assert asked[1:3] == [3, 2]
+
+
+def test_samples_that_were_cut_off_teach_nothing(model, tmp_path):
+    config = GrpoConfig(**dict_of(GRPO, steps=1, max_tokens=1, drop_cut_off=True))
+    assert reinforce(model, tmp_path, config)
+    row = metrics(tmp_path)[0]
+    assert row["cut_off"] > 0.8
+    assert row["tokens"] < 8 * 3 * 3 * (1 - row["cut_off"]) + 3
+
+
+def test_more_updates_with_the_same_samples_need_a_clipped_loss(model, tmp_path):
+    with pytest.raises(ConfigError, match="clipped loss"):
+        reinforce(model, tmp_path / "a", GrpoConfig(**dict_of(GRPO, iterations=2)))
+    assert reinforce(model, tmp_path / "b", GrpoConfig(**dict_of(GRPO, steps=2, iterations=2, loss="ppo")))
+
+
+def test_right_answers_are_told_apart_by_difficulty():
+    def group(level, *right):
+        problem = Problem([1], {"level": level, "difficulty": None})
+        judged = [Judged(None if one is None else float(one), correct=bool(one)) for one in right]
+        samples = [Sampled(tokens=[1], logprobs=[0.0], stop_reason="stop")] * len(right)
+        return Group(problem, ["x"] * len(right), samples, judged, [0.0] * len(right))
+
+    found = measured([group("Level 5", True, False), group("Level 1", True, None), group("Level 5", False, False)])
+    assert found["correct/level=Level 5"] == 0.25
+    assert found["correct/level=Level 1"] == 1.0
+    assert not any("difficulty" in name for name in found)
+
+
+def test_memory_that_runs_out_is_told(model, tmp_path):
+    with pytest.raises(TrainingError, match=r"out of memory; the last checkpoint is good. Lower \+\+batch_size"):
+        fine_tune(model, tmp_path, told=lambda _: torch.empty(1 << 55))

@@ -116,6 +116,14 @@ class CpuTrainer:
             )
         return sample(self.model, prompts, num_samples, params)
 
+    def reference_logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
+        """Those of the base model, without the pairs."""
+        with torch.inference_mode(), self.model.without_pairs():
+            found: list[list[float]] = []
+            for part in self._parts(data):
+                found += self._pass(part, "importance_sampling", LossConfig())[1]
+        return found
+
     def save_state(self, folder: Path) -> None:
         from safetensors.torch import save_file
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -33,24 +33,34 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     final: bool = False
 
 
+class Saver(Protocol):
+    def save_state(self, folder: Path) -> Saved | None: ...
+
+
 class TrainingFolder:
     """One run. Everything a step writes is kept only up to the checkpoint from which a run goes on, so that the files
     of a run that was killed are those of one that was not.
     """
 
-    def __init__(self, path: Path, settings: Row) -> None:
-        """Raises ConfigError where the folder belongs to a run with other settings, StorageError."""
-        self.path = path
+    def __init__(self, path: Path, settings: Row, *, writes: bool = True) -> None:
+        """`writes`: False in all but one of several processes that train together.
+
+        Raises ConfigError where the folder belongs to a run with other settings, StorageError.
+        """
+        self.path, self.writes = path, writes
         path.mkdir(parents=True, exist_ok=True)
         settings = msgspec.json.decode(msgspec.json.encode(settings))
-        self._claim(settings)
+        if writes:
+            self._claim(settings)
         self.checkpoints = [
             msgspec.convert(row, Checkpoint)
             for row in (read_rows(path / CHECKPOINTS) if (path / CHECKPOINTS).is_file() else ())
         ]
-        for name in (METRICS, SAMPLES):
-            self._forget(name, self.last.step if self.last else 0)
-        self._logs = {name: AppendLog(path / name) for name in (METRICS, SAMPLES, CHECKPOINTS)}
+        if writes:
+            for name in (METRICS, SAMPLES):
+                self._forget(name, self.last.step if self.last else 0)
+        names = (METRICS, SAMPLES, CHECKPOINTS) if writes else ()
+        self._logs = {name: AppendLog(path / name) for name in names}
 
     @property
     def last(self) -> Checkpoint | None:
@@ -78,39 +88,40 @@ class TrainingFolder:
         return [(row["step"], row[name]) for row in (read_rows(path) if path.is_file() else ()) if name in row]
 
     def metrics(self, row: Row) -> None:
-        self._logs[METRICS].append(row)
+        if self.writes:
+            self._logs[METRICS].append(row)
 
     def samples(self, rows: Iterable[Row]) -> None:
-        for row in rows:
+        for row in rows if self.writes else ():
             self._logs[SAMPLES].append(row)
 
-    def save(
-        self, client: TrainingClient, step: int, *, final: bool = False, best: int | None = None
-    ) -> Checkpoint:
+    def save(self, client: Saver, step: int, *, final: bool = False, best: int | None = None) -> Checkpoint:
         """A checkpoint counts once its line is on disk. The one saved at this step already is only marked final.
 
         `best`: the step whose checkpoint the run ends with, where that is not this one.
         """
         if best is not None and best != step:
             kept = next(one for one in self.checkpoints if one.step == best)
-            return self.note(msgspec.structs.replace(kept, step=step, final=final))
+            return self._note(msgspec.structs.replace(kept, step=step, final=final))
         name = f"checkpoint-{step:06d}"
         if self.last is not None and self.last.step == step:
-            return self.note(msgspec.structs.replace(self.last, final=final))
-        shutil.rmtree(self.path / name, ignore_errors=True)  # of a run killed before it wrote the line
+            return self._note(msgspec.structs.replace(self.last, final=final))
+        if self.writes:
+            shutil.rmtree(self.path / name, ignore_errors=True)  # of a run killed before it wrote the line
         saved = client.save_state(self.path / name) or Saved(state_path=name)
-        return self.note(
+        return self._note(
             Checkpoint(
                 name=name, step=step, state_path=saved.state_path, sampler_path=saved.sampler_path, final=final
             )
         )
 
-    def note(self, checkpoint: Checkpoint) -> Checkpoint:
-        """Writes the line of a checkpoint whose state lies where it says, after what its steps have logged."""
-        for log in (METRICS, SAMPLES):
-            self._logs[log].sync()
-        self._logs[CHECKPOINTS].append(msgspec.to_builtins(checkpoint))
-        self._logs[CHECKPOINTS].sync()
+    def _note(self, checkpoint: Checkpoint) -> Checkpoint:
+        """The line of a checkpoint follows what its steps have logged."""
+        if self.writes:
+            for log in (METRICS, SAMPLES):
+                self._logs[log].sync()
+            self._logs[CHECKPOINTS].append(msgspec.to_builtins(checkpoint))
+            self._logs[CHECKPOINTS].sync()
         self.checkpoints.append(checkpoint)
         return checkpoint
 

@@ -9,22 +9,42 @@ no part: it is neither right nor wrong.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from statistics import fmean, pstdev
+from statistics import fmean
 
+import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import DataError
-from newskills.base.records import Row
+from newskills.base.errors import ConfigError, DataError
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.samples import Judged, Problem, Scorer
+from newskills.train.loops.groups import Group, advantages_of, measured, sample_rows
+from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.loops.schedule import Schedule, batch_at
 from newskills.train.loops.stepping import Hooks, adam_at, run_steps
-from newskills.train.verbs import Datum, LossName, Sampled, SamplingParams, TrainingClient
+from newskills.train.verbs import (
+    Datum,
+    LossConfig,
+    LossName,
+    ReferenceClient,
+    Sampled,
+    SamplingParams,
+    TrainingClient,
+)
+
+FARTHEST, MOST = 20.0, 10.0
+"""Bounds of a difference of log-probabilities, and of the divergence of one token."""
 
 
 class GrpoConfig(Struct, frozen=True, kw_only=True):
-    """steps of batch_size problems with group_size samples each."""
+    """steps of batch_size problems with group_size samples each.
+
+    iterations       updates of the weights with the samples of a step; more than one needs the clipped loss ppo
+    clip_low, _high  by how much the ratio of probabilities may differ from one there
+    kl               weight of the divergence from the weights that training began from
+    drop_cut_off     samples that reached max_tokens teach nothing, but count in the mean of their group
+    resample         rounds of further problems in place of groups whose rewards are all equal
+    """
 
     steps: int
     batch_size: int = 8
@@ -39,16 +59,19 @@ class GrpoConfig(Struct, frozen=True, kw_only=True):
     top_p: float = 1.0
     scale_by_std: bool = True
     loss: LossName = "importance_sampling"
+    iterations: int = 1
+    clip_low: float = 0.2
+    clip_high: float = 0.2
+    kl: float = 0.0
+    drop_cut_off: bool = False
+    resample: int = 0
     save_every: int = 10
     seed: int = 0
 
-
-class Group(Struct, frozen=True):
-    problem: Problem
-    texts: list[str]
-    samples: list[Sampled]
-    judged: list[Judged]
-    advantages: list[float]
+    def check(self) -> None:
+        """Raises ConfigError."""
+        if self.iterations > 1 and self.loss == "importance_sampling":
+            raise ConfigError("More than one iteration needs a clipped loss.", hint="Set ++loss=ppo.")
 
 
 def grpo(
@@ -66,23 +89,35 @@ def grpo(
     if not problems:
         raise DataError("There are no problems to train on.", hint="Look at the filters of the training data.")
 
+    config.check()
+    if config.kl and not isinstance(client, ReferenceClient):
+        raise ConfigError("This trainer has no reference weights for a divergence.", hint="Leave ++kl out.")
+
     def step_of(step: int) -> dict[str, float]:
-        batch = batch_at(problems, step, config.batch_size, config.seed)
-        groups = _roll_out(client, batch, config, step, scorer)
-        metrics = _learn(client, groups, config, step) | _measured(groups)
-        folder.samples(_shown(groups, step + 1))
+        groups = _groups(client, problems, config, step, scorer)
+        metrics = _learn(client, groups, config, step) | measured(groups)
+        folder.samples(sample_rows(groups, step + 1))
         return metrics
 
     return run_steps(client, config, folder, step_of, hooks)
 
 
-def advantages_of(rewards: Sequence[float | None], *, by_std: bool) -> list[float]:
-    """reward − mean, by the standard deviation where asked for; 0 for what was not graded, or if all are equal."""
-    known = [reward for reward in rewards if reward is not None]
-    if len(set(known)) < 2:
-        return [0.0] * len(rewards)
-    mean, scale = fmean(known), (pstdev(known) + 1e-4 if by_std else 1.0)
-    return [0.0 if reward is None else (reward - mean) / scale for reward in rewards]
+def _groups(
+    client: TrainingClient, problems: Sequence[Problem], config: GrpoConfig, step: int, scorer: Scorer
+) -> list[Group]:
+    """The groups of a step: those that teach nothing give way to some of further problems (as DAPO samples)."""
+    found = _roll_out(client, batch_at(problems, step, config.batch_size, config.seed), config, step, scorer)
+    for extra in range(1, config.resample + 1):
+        places = [place for place, group in enumerate(found) if not any(group.advantages)]
+        if not places:
+            break
+        # Steps after the last one of the run, so that no step trains on what another was given.
+        later = config.steps * extra + step
+        batch = batch_at(problems, later, config.batch_size, config.seed)[: len(places)]
+        fresh = [one for one in _roll_out(client, batch, config, later, scorer) if any(one.advantages)]
+        for place, group in zip(places, fresh, strict=False):
+            found[place] = group
+    return found
 
 
 def _roll_out(
@@ -120,20 +155,46 @@ def _roll_out(
 
 def _learn(client: TrainingClient, groups: Sequence[Group], config: GrpoConfig, step: int) -> dict[str, float]:
     adam = adam_at(config, step)
-    rate = adam.learning_rate
-    tokens = sum(len(one.tokens) for group in groups for one in group.samples)
-    data = [
-        _datum(group.problem, one, advantage / tokens)
+    rows = [
+        (group.problem, one, advantage)
         for group in groups
         for one, advantage in zip(group.samples, group.advantages, strict=True)
-        if advantage
+        if not (config.drop_cut_off and one.stop_reason == "length")
     ]
+    tokens = sum(len(one.tokens) for _, one, _ in rows)
+    data = [_datum(problem, one, advantage / tokens) for problem, one, advantage in rows if advantage or config.kl]
+    metrics = {"learning_rate": adam.learning_rate, "tokens": float(sum(len(datum.tokens) for datum in data))}
     if not data:
-        return {"loss": 0.0, "learning_rate": rate, "tokens": 0.0, "grad_norm": 0.0}
-    output = client.forward_backward(data, config.loss)
-    changed = client.optim_step(adam)
-    learned = sum(len(datum.tokens) for datum in data)
-    return {"loss": output.loss, "learning_rate": rate, "tokens": float(learned), **changed}
+        return {"loss": 0.0, "grad_norm": 0.0, **metrics}
+    if config.kl and isinstance(client, ReferenceClient):
+        starts = [len(problem.prompt) - 1 for problem, _, _ in rows]
+        data, metrics["kl"] = _held_back(client, data, starts, config.kl / tokens)
+    bounds = LossConfig(clip_low_threshold=1 - config.clip_low, clip_high_threshold=1 + config.clip_high)
+    for _ in range(config.iterations):
+        output = client.forward_backward(data, config.loss, bounds if config.loss == "ppo" else None)
+        changed = client.optim_step(adam)
+    return {"loss": output.loss, **metrics, **changed}
+
+
+def _held_back(
+    client: ReferenceClient, data: Sequence[Datum], starts: Sequence[int], weight: float
+) -> tuple[list[Datum], float]:
+    """The data with the divergence from the reference weights folded into their advantages, and its mean.
+
+    `starts`: where each completion begins. With d = log p_ref − log p, an advantage of d has the gradient of the
+    reverse divergence, without bias (as https://arxiv.org/abs/2512.02556 corrects k3); its mean is estimated by
+    k3 = exp(d) − d − 1 (http://joschu.net/blog/kl-approx.html), cut at |d| = 20 and k3 = 10.
+    """
+    values: list[float] = []
+    found = []
+    for datum, start, reference in zip(data, starts, client.reference_logprobs(data), strict=True):
+        advantages, own = list(datum.advantages or ()), datum.logprobs or ()
+        for place in range(start, len(advantages)):
+            gap = min(max(reference[place] - own[place], -FARTHEST), FARTHEST)
+            values.append(min(math.exp(gap) - gap - 1, MOST))
+            advantages[place] += weight * gap
+        found.append(msgspec.structs.replace(datum, advantages=advantages))
+    return found, fmean(values)
 
 
 def _datum(problem: Problem, sampled: Sampled, advantage: float) -> Datum:
@@ -145,42 +206,3 @@ def _datum(problem: Problem, sampled: Sampled, advantage: float) -> Datum:
         logprobs=[*before, *sampled.logprobs],
         advantages=[*before, *[advantage] * len(sampled.tokens)],
     )
-
-
-def _measured(groups: Sequence[Group]) -> dict[str, float]:
-    """Rewards over what was graded; how much was not; how many groups taught something."""
-    judged = [one for group in groups for one in group.judged]
-    graded = [one for one in judged if one.reward is not None]
-    samples = [one for group in groups for one in group.samples]
-    return {
-        "reward": fmean(one.reward or 0.0 for one in graded),
-        "correct": fmean(one.correct for one in graded),
-        "unscored": float(len(judged) - len(graded)),
-        "completion_tokens": fmean(len(one.tokens) for one in samples),
-        "cut_off": fmean(one.stop_reason == "length" for one in samples),
-        "groups_used": float(sum(any(group.advantages) for group in groups)),
-    }
-
-
-def _shown(groups: Sequence[Group], step: int) -> list[Row]:
-    return [
-        {
-            "step": step,
-            "problem_idx": index,
-            "problem": group.problem.row.get("problem") or group.problem.row.get("question"),
-            "ground_truth": group.problem.row.get("expected_answer"),
-            "responses": [
-                {
-                    "text": text,
-                    "reward": one.reward,
-                    "advantage": advantage,
-                    "extracted_answer": one.answer,
-                    "stop_reason": sampled.stop_reason,
-                }
-                for text, one, advantage, sampled in zip(
-                    group.texts, group.judged, group.advantages, group.samples, strict=True
-                )
-            ],
-        }
-        for index, group in enumerate(groups)
-    ]

@@ -37,6 +37,12 @@ class Judged(Struct, frozen=True):
 Reward = Callable[[Sequence[tuple[Row, str, str]]], list[Judged]]
 """Judges samples: (problem's row, text, finish_reason) each."""
 
+UNGRADED = (
+    "None of the samples could be graded; training stopped.",
+    "The last checkpoint is good; ns grade shows the grader's own message.",
+)
+"""Sentence and hint."""
+
 Decode = Callable[[Sequence[int]], str]
 
 
@@ -56,8 +62,5 @@ class Scorer(Struct, frozen=True):
         """Raises TrainingError where none of them could be graded: nothing can be learnt from a broken grader."""
         judged = self.reward(samples)
         if all(one.reward is None for one in judged):
-            raise TrainingError(
-                "None of the samples could be graded; training stopped.",
-                hint="The last checkpoint is good; ns grade shows the grader's own message.",
-            )
+            raise TrainingError(UNGRADED[0], hint=UNGRADED[1])
         return judged

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 
+from newskills.base.errors import TrainingError
 from newskills.train.loops.evaluation import SCORE, HeldOut, best_of, measure, stalled
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.schedule import Schedule, rate_at
-from newskills.train.verbs import AdamParams, TrainingClient
+from newskills.train.verbs import AdamParams, SamplingClient, Saved, TrainingClient
 
 
 class Steps(Protocol):
@@ -53,11 +56,13 @@ class Hooks(Struct, frozen=True, kw_only=True):
     told      after every step
     stop      asked after every step; where it says so, a checkpoint is written and the rest is left for later
     held_out  problems to measure the model on
+    measure   asks them; several processes let one do it
     """
 
     told: Told = lambda _: None
     stop: Callable[[], bool] = lambda: False
     held_out: HeldOut | None = None
+    measure: Callable[[SamplingClient, HeldOut, int], dict[str, float]] = measure
 
 
 class TimeLimit:
@@ -75,6 +80,46 @@ class TimeLimit:
         return now + self._longest >= self._end
 
 
+class Learner(SamplingClient, Protocol):
+    """What is measured and saved between steps."""
+
+    def save_state(self, folder: Path) -> Saved | None: ...
+
+
+class Course:
+    """What follows every step: measure, write down, tell, save; and whether that was the last one."""
+
+    def __init__(self, config: Steps, folder: TrainingFolder, hooks: Hooks) -> None:
+        self._config, self._folder, self._hooks = config, folder, hooks
+        self._scores = folder.scores(SCORE)
+
+    def after(self, client: Learner, done: int, metrics: dict[str, float], begun: float) -> bool | None:
+        """After `done` steps, the last of which began at the monotonic time `begun`.
+
+        None: go on. True: the run has ended, with all steps or because the held-out score has stalled; then the final
+        checkpoint is the best one. False: `hooks.stop` said so; a checkpoint is written.
+        """
+        config, held_out = self._config, self._hooks.held_out
+        metrics = metrics | self._measured(client, done)
+        self._folder.metrics({"step": done, **metrics, "seconds": round(time.monotonic() - begun, 3)})
+        self._hooks.told(Progress(done, config.steps, metrics))
+        better = SCORE in metrics and all(metrics[SCORE] > earlier for _, earlier in self._scores)
+        self._scores += [(done, metrics[SCORE])] if SCORE in metrics else []
+        patience = held_out.settings.patience if held_out else 0
+        last = done == config.steps or (SCORE in metrics and stalled(self._scores, patience))
+        stopped = not last and self._hooks.stop()
+        due = config.save_every and done % config.save_every == 0
+        if last or stopped or due or (patience and better):
+            self._folder.save(client, done, final=last, best=best_of(self._scores) if last and patience else None)
+        return last if last or stopped else None
+
+    def _measured(self, client: SamplingClient, done: int) -> dict[str, float]:
+        held_out = self._hooks.held_out
+        if held_out is None or not held_out.due(done, self._config.steps):
+            return {}
+        return self._hooks.measure(client, held_out, self._config.seed * 1_000_003 + done)
+
+
 def run_steps(
     client: TrainingClient,
     config: Steps,
@@ -84,34 +129,32 @@ def run_steps(
 ) -> bool:
     """Calls `do` with each step (from 0) that the folder's last checkpoint has not; returns whether the run has ended.
 
-    It ends after all steps, or where the held-out score has stalled: then the final checkpoint is the best one.
+    Raises TrainingError where memory does not suffice, and what `do` raises; the last checkpoint stays.
     """
     if folder.finished:
         return True
-    scores = folder.scores(SCORE)
+    course = Course(config, folder, hooks)
     for step in range(folder.resume(client), config.steps):
-        begun, done = time.monotonic(), step + 1
-        metrics = do(step)
-        metrics |= _measured(client, config, hooks.held_out, done)
-        folder.metrics({"step": done, **metrics, "seconds": round(time.monotonic() - begun, 3)})
-        hooks.told(Progress(done, config.steps, metrics))
-        better = SCORE in metrics and all(metrics[SCORE] > earlier for _, earlier in scores)
-        scores += [(done, metrics[SCORE])] if SCORE in metrics else []
-        patience = hooks.held_out.settings.patience if hooks.held_out else 0
-        last = done == config.steps or (SCORE in metrics and stalled(scores, patience))
-        stopped = not last and hooks.stop()
-        due = config.save_every and done % config.save_every == 0
-        if last or stopped or due or (patience and better):
-            folder.save(client, done, final=last, best=best_of(scores) if last and patience else None)
-        if last or stopped:
-            return last
+        begun = time.monotonic()
+        with enough_memory("Lower ++batch_size or ++max_tokens, or leave long sequences out."):
+            metrics = do(step)
+            ended = course.after(client, step + 1, metrics, begun)
+        if ended is not None:
+            return ended
     return True
 
 
-def _measured(client: TrainingClient, config: Steps, held_out: HeldOut | None, done: int) -> dict[str, float]:
-    if held_out is None or not held_out.due(done, config.steps):
-        return {}
-    return measure(client, held_out, seed=config.seed * 1_000_003 + done)
+@contextmanager
+def enough_memory(hint: str) -> Iterator[None]:
+    """Raises TrainingError for memory that ran out, on a processor or an accelerator."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        # torch.OutOfMemoryError is a RuntimeError; on a CPU torch raises a plain one.
+        full = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+        if not full and "can't allocate memory" not in str(error):
+            raise
+        raise TrainingError("The training ran out of memory; the last checkpoint is good.", hint=hint) from error
 
 
 def adam_at(config: Steps, step: int) -> AdamParams:

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GRPO with TRL: our prompts as token ids, our graders as the reward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from trl import GRPOConfig as TrlConfig
+from trl import GRPOTrainer
+
+from newskills.base.errors import DataError, TrainingError
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.groups import Group, advantages_of, measured, sample_rows
+from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.samples import UNGRADED, Judged, Problem, Scorer
+from newskills.train.loops.schedule import batch_at
+from newskills.train.loops.stepping import Hooks
+from newskills.train.trainers import TrainerSettings
+from newskills.train.trl.model import arguments, context_of, load_model, load_tokenizer, peft_of, seed_pairs
+from newskills.train.trl.processes import gathered
+from newskills.train.trl.shared import Learner, Mended, run
+from newskills.train.verbs import Sampled
+
+
+class _Trainer(Mended, GRPOTrainer):  # type: ignore[misc]
+    """The text of a prompt is the index of its problem: TRL gets the problem's own token ids."""
+
+    problems: Sequence[Problem]
+
+    def _tokenize_prompts(self, prompts: list[str]) -> tuple[list[list[int]], None, dict[str, Any]]:
+        return [list(self.problems[int(index)].prompt) for index in prompts], None, {}
+
+
+class _Rewards:
+    """The scorer as a reward function of TRL; keeps the groups of the last batch."""
+
+    __name__ = "reward"
+
+    def __init__(self, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> None:
+        self._problems, self._config, self._scorer = problems, config, scorer
+        self.groups: list[Group] = []
+
+    def __call__(self, prompts: list[str], completion_ids: list[list[int]], **_: Any) -> list[float | None]:
+        """None for what could not be graded: TRL leaves it out of its group. All processes see all groups."""
+        stops = set(self._scorer.stops)
+        samples = [
+            Sampled(tokens=ids, logprobs=[], stop_reason="stop" if ids and ids[-1] in stops else "length")
+            for ids in completion_ids
+        ]
+        texts = [self._scorer.text(ids) for ids in completion_ids]
+        asked = [self._problems[int(index)] for index in prompts]
+        judged = self._scorer.reward(
+            [(one.row, text, sample.stop_reason) for one, text, sample in zip(asked, texts, samples, strict=True)]
+        )
+        self._keep(gathered(list(zip(map(int, prompts), texts, samples, judged, strict=True))))
+        return [one.reward for one in judged]
+
+    def _keep(self, batch: list[tuple[int, str, Sampled, Judged]]) -> None:
+        size = self._config.group_size
+        if all(judged.reward is None for *_, judged in batch):
+            raise TrainingError(UNGRADED[0], hint=UNGRADED[1])
+        self.groups = []
+        for start, end in pairwise(range(0, len(batch) + 1, size)):
+            indices, texts, samples, judged = zip(*batch[start:end], strict=True)
+            advantages = advantages_of([one.reward for one in judged], by_std=self._config.scale_by_std)
+            group = Group(self._problems[indices[0]], list(texts), list(samples), list(judged), advantages)
+            self.groups.append(group)
+
+
+def grpo(
+    base: Path,
+    settings: TrainerSettings,
+    problems: Sequence[Problem],
+    config: GrpoConfig,
+    folder: TrainingFolder,
+    scorer: Scorer,
+    hooks: Hooks,
+) -> bool:
+    """The order of problems, the learning rates and the loss are those of `newskills.train.loops.grpo`."""
+    if not problems:
+        raise DataError("There are no problems to train on.", hint="Look at the filters of the training data.")
+    model, tokenizer = load_model(base, settings), load_tokenizer(base, list(scorer.stops))
+    _check_lengths(problems, config, context_of(model))
+    size = min(config.batch_size, len(problems))
+    order = [at for step in range(config.steps) for at in batch_at(range(len(problems)), step, size, config.seed)]
+    updates = config.steps * config.iterations
+    given = arguments(config, settings, size * config.group_size, output=folder.path, updates=updates)
+    rewards = _Rewards(problems, config, scorer)
+    trainer = _Trainer(
+        model=model,
+        reward_funcs=rewards,
+        args=TrlConfig(**given, **_how(config, settings)),
+        train_dataset=Dataset.from_dict({"prompt": list(map(str, order))}),
+        processing_class=tokenizer,
+        peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
+    )
+    trainer.problems, trainer.course_config, trainer.updates_a_step = problems, config, config.iterations
+    if settings.weights == "lora":
+        seed_pairs(trainer.model, settings.lora)
+    _end_with(trainer, list(scorer.stops))
+
+    def more() -> dict[str, float]:
+        folder.samples(sample_rows(rewards.groups, trainer.state.global_step // config.iterations))
+        tokens = sum(len(one.tokens) for group in rewards.groups for one in group.samples)
+        return measured(rewards.groups) | {"tokens": float(tokens)}
+
+    return run(trainer, Learner(trainer, tokenizer.pad_token_id), folder, hooks, more)
+
+
+def _how(config: GrpoConfig, settings: TrainerSettings) -> dict[str, Any]:
+    """Arguments of GRPOConfig. dapo: the mean over all completion tokens of a batch."""
+    trl = settings.trl
+    return {
+        "num_generations": config.group_size,
+        "max_completion_length": config.max_tokens,
+        "temperature": config.temperature,
+        "top_p": config.top_p,
+        "num_iterations": config.iterations,
+        "beta": config.kl,
+        "epsilon": config.clip_low,
+        "epsilon_high": config.clip_high,
+        "scale_rewards": "group" if config.scale_by_std else "none",
+        "loss_type": "dapo",
+        "mask_truncated_completions": config.drop_cut_off,
+        "shuffle_dataset": False,
+        "remove_unused_columns": False,
+        "use_transformers_continuous_batching": trl.sampler == "paged",
+        "use_vllm": trl.sampler.startswith("vllm"),
+        "vllm_mode": "server" if trl.sampler == "vllm_server" else "colocate",
+        "vllm_server_base_url": trl.vllm_url if trl.sampler == "vllm_server" else None,
+        "vllm_gpu_memory_utilization": trl.vllm_memory,
+        "vllm_tensor_parallel_size": trl.vllm_tensor_parallel,
+    }
+
+
+def _end_with(trainer: Any, stops: list[int]) -> None:
+    """The tokens that end a reply of this model, which need not be those of its generation_config."""
+    trainer.eos_token_ids = stops
+    if not trainer.use_vllm:
+        trainer.generation_kwargs["eos_token_id"] = stops
+        trainer.generation_config.eos_token_id = stops
+
+
+def _check_lengths(problems: Sequence[Problem], config: GrpoConfig, context: int | None) -> None:
+    longest = max(len(problem.prompt) for problem in problems) + config.max_tokens
+    if context and longest > context:
+        raise DataError(
+            f"A prompt with {config.max_tokens} new tokens is {longest} tokens long; the model's context has "
+            f"{context}.",
+            hint="Lower ++max_tokens or set ++too_long=drop.",
+        )

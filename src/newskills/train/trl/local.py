@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trl trainer behind the Trainer protocol."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from newskills.base.errors import ConfigError, TrainingError
+from newskills.base.store import atomic_folder
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.samples import Problem, Scorer
+from newskills.train.loops.sft import SftConfig
+from newskills.train.loops.stepping import Hooks, enough_memory
+from newskills.train.trainers import TrainerSettings
+from newskills.train.verbs import Datum
+
+PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate", "datasets")
+LESS = (
+    "Lower ++trainer.trl.micro_batch_size or ++max_tokens, set ++trainer.trl.gradient_checkpointing=true, or leave "
+    "long sequences out."
+)
+QUIET = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TRANSFORMERS_VERBOSITY": "error"}
+"""A model folder is complete, so nothing is fetched; and nothing is told to others."""
+
+
+class TrlTrainer:
+    def __init__(self, base: Path, settings: TrainerSettings) -> None:
+        """Raises ConfigError where a package is missing."""
+        if missing := [name for name in PACKAGES if find_spec(name) is None]:
+            raise ConfigError(
+                f"The trl trainer needs {', '.join(missing)}, which this environment lacks.",
+                hint="Run: pip install 'newskills[trl]' (without a GPU, install torch from its CPU index first).",
+            )
+        self._base, self._settings = base, settings
+
+    def sft(
+        self,
+        examples: Sequence[Datum],
+        config: SftConfig,
+        folder: TrainingFolder,
+        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+    ) -> bool:
+        if folder.finished:
+            return True
+        with self._ready():
+            from newskills.train.trl.sft import sft
+
+            return sft(self._base, self._settings, examples, config, folder, hooks)
+
+    def grpo(
+        self,
+        problems: Sequence[Problem],
+        config: GrpoConfig,
+        folder: TrainingFolder,
+        scorer: Scorer,
+        hooks: Hooks = Hooks(),  # noqa: B008 - frozen
+    ) -> bool:
+        if folder.finished:
+            return True
+        if config.resample:
+            raise ConfigError("The trl trainer has no ++resample.", hint="Leave it out, or use --backend=cpu.")
+        with self._ready():
+            from newskills.train.trl.grpo import grpo
+
+            return grpo(self._base, self._settings, problems, config, folder, scorer, hooks)
+
+    def finish(self, folder: TrainingFolder, target: Path) -> None:
+        from newskills.train.convert.merge import merge_lora
+
+        if folder.last is None:
+            raise TrainingError("The training ended without a checkpoint.")
+        state = Path(folder.state_of(folder.last))
+        if self._settings.weights == "lora":
+            merge_lora(self._base, state, target)
+            return
+        with atomic_folder(target) as new:
+            kept = [path for path in state.iterdir() if path.suffix == ".safetensors" or path.name in CONFIGS]
+            others = [
+                path for path in self._base.iterdir() if path.suffix in (".json", ".jinja", ".txt", ".model")
+            ]
+            for path in [*(one for one in others if "index" not in one.name), *kept]:
+                shutil.copyfile(path, new / path.name)
+
+    @contextmanager
+    def _ready(self) -> Iterator[None]:
+        """Raises TrainingError where memory runs out."""
+        for name, value in QUIET.items():
+            os.environ.setdefault(name, value)
+        import datasets
+        import torch
+        import transformers
+
+        from newskills.train.trl.model import check
+
+        datasets.disable_progress_bars()
+        transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        check(self._settings)
+        if self._settings.threads:
+            torch.set_num_threads(self._settings.threads)
+        with enough_memory(LESS):
+            yield
+
+
+CONFIGS = ("config.json", "model.safetensors.index.json")
+"""Files of a checkpoint of all weights that belong to the model; the others are those of the model it came from."""
+
+
+def make(base: Path, settings: TrainerSettings) -> TrlTrainer:
+    return TrlTrainer(base, settings)

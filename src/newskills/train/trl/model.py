@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model folder as TRL takes it: weights, tokenizer, LoRA pairs, arguments common to SFT and GRPO."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.train.loops.stepping import Steps
+from newskills.train.trainers import LoraSettings, TrainerSettings
+from newskills.train.trl.settings import NEEDS_GPU
+
+
+def check(settings: TrainerSettings) -> None:
+    """Raises ConfigError for an option that needs a GPU where there is none, or a package that is missing."""
+    from importlib.util import find_spec
+
+    import torch
+
+    sampler = settings.trl.sampler
+    if sampler in NEEDS_GPU and not torch.cuda.is_available():
+        raise ConfigError(
+            f"++trainer.trl.sampler={sampler} needs a GPU, and torch sees none here.",
+            hint="Leave it out: transformers samples on a CPU.",
+        )
+    if sampler.startswith("vllm") and find_spec("vllm") is None:
+        raise ConfigError(f"++trainer.trl.sampler={sampler} needs vllm.", hint="Run: pip install 'trl[vllm]'")
+
+
+def precision_of(settings: TrainerSettings) -> Any:
+    """The torch.dtype in which products are computed: `auto` takes bfloat16 where the hardware has it."""
+    import torch
+
+    from newskills.train.cpu.trainer import dtype_of
+
+    if settings.dtype == "auto" and torch.cuda.is_available():
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+    return dtype_of(settings.dtype)
+
+
+def load_model(base: Path, settings: TrainerSettings) -> Any:
+    """The causal model of `base`: in the type that multiplies where its weights are frozen, else in float32."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    frozen = settings.weights == "lora"
+    try:
+        return AutoModelForCausalLM.from_pretrained(
+            base,
+            dtype=precision_of(settings) if frozen else torch.float32,
+            attn_implementation=settings.trl.attention,
+            local_files_only=True,
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise DataError(f"{base} cannot be loaded as a causal language model: {error}.") from error
+
+
+def load_tokenizer(base: Path, stops: list[int] | None = None) -> Any:
+    """Only its special tokens and its decoder are used: texts reach TRL as token ids."""
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(base)
+    if tokenizer.eos_token_id is None and stops:
+        tokenizer.eos_token = tokenizer.convert_ids_to_tokens(stops[0])
+    if tokenizer.pad_token_id is None:
+        if tokenizer.eos_token_id is None:
+            raise ConfigError(f"The tokenizer of {base} names neither a pad nor an end token.")
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def context_of(model: Any) -> int | None:
+    """Positions that the model has."""
+    found: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return found
+
+
+def peft_of(lora: LoraSettings) -> Any:
+    from peft import LoraConfig
+
+    return LoraConfig(
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules=list(lora.targets),
+        task_type="CAUSAL_LM",
+    )
+
+
+def seed_pairs(model: Any, lora: LoraSettings) -> None:
+    """First values of the pairs from their own seed, whatever has drawn numbers before."""
+    import torch
+    from peft.tuners.lora import LoraLayer
+
+    with torch.random.fork_rng():
+        torch.manual_seed(lora.seed)
+        for module in model.modules():
+            if isinstance(module, LoraLayer):
+                module.reset_lora_parameters("default", init_lora_weights=True)
+
+
+def arguments(
+    config: Steps, settings: TrainerSettings, sequences: int, *, output: Path, updates: int
+) -> dict[str, Any]:
+    """Arguments of TrainingArguments for `updates` updates of the weights with `sequences` each.
+
+    Raises ConfigError where `sequences` cannot be shared out evenly.
+    """
+    import torch
+    from accelerate import PartialState
+
+    share = PartialState().num_processes
+    micro = settings.trl.micro_batch_size or sequences // share
+    if micro == 0 or sequences % (micro * share):
+        raise ConfigError(
+            f"{sequences} sequences of a step cannot be shared out: {share} processes × ++trainer.trl.micro_batch_size="
+            f"{micro} does not divide them.",
+        )
+    half = precision_of(settings) == torch.bfloat16
+    return {
+        "output_dir": str(output),
+        "per_device_train_batch_size": micro,
+        "gradient_accumulation_steps": sequences // (micro * share),
+        "max_steps": updates,
+        "learning_rate": config.learning_rate,
+        "weight_decay": config.weight_decay,
+        "max_grad_norm": config.max_grad_norm,
+        "seed": config.seed,
+        "bf16": half,
+        "gradient_checkpointing": settings.trl.gradient_checkpointing,
+        "use_cpu": not torch.cuda.is_available(),
+        "dataloader_pin_memory": torch.cuda.is_available(),
+        "logging_nan_inf_filter": False,
+        "logging_strategy": "no",
+        "save_strategy": "no",
+        "report_to": [],
+        "disable_tqdm": True,
+    }

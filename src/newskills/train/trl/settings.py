@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What only the trl trainer can be told."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+
+class TrlSettings(Struct, frozen=True, kw_only=True):
+    """`++trainer.trl.*`."""
+
+    micro_batch_size: Annotated[
+        int, Meta(ge=0, description="sequences of one forward pass on a device; 0 = all of a step")
+    ] = 0
+    gradient_checkpointing: Annotated[
+        bool, Meta(description="compute activations twice to keep fewer of them in memory")
+    ] = False
+    packing: Annotated[
+        bool, Meta(description="(sft) several examples in one sequence, without seeing each other")
+    ] = False
+    packed_length: Annotated[int, Meta(ge=2, description="(sft) tokens of a packed sequence")] = 1024
+    sampler: Annotated[
+        Literal["transformers", "paged", "vllm", "vllm_server"],
+        Meta(
+            description="(grpo) what samples: generate of transformers, its paged continuous batching, vLLM beside the "
+            "trainer on its GPUs, or a vLLM server (trl vllm-serve)"
+        ),
+    ] = "transformers"
+    vllm_memory: Annotated[float, Meta(gt=0, le=1, description="share of GPU memory for vllm")] = 0.3
+    vllm_tensor_parallel: Annotated[int, Meta(ge=1, description="GPUs of one vllm")] = 1
+    vllm_url: Annotated[str, Meta(description="of vllm_server")] = "http://127.0.0.1:8000"
+    attention: Annotated[
+        str | None,
+        Meta(description="attention of transformers: sdpa, eager, flash_attention_2; none = its choice"),
+    ] = None
+
+
+NEEDS_GPU = ("paged", "vllm", "vllm_server")

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What SFT and GRPO of TRL have in common here: learning rates, errors, records and checkpoints are ours."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from transformers import PrinterCallback, TrainerCallback
+
+from newskills.base.errors import TrainingError
+from newskills.train.loops.evaluation import HeldOut, measure
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.schedule import rate_at
+from newskills.train.loops.stepping import Course, Hooks, Steps
+from newskills.train.trl.processes import agreed
+from newskills.train.verbs import Sampled, SamplingClient, SamplingParams
+
+PARTIAL = ".unfinished"
+"""A checkpoint is written below it and takes its place when it is whole."""
+
+
+class Mended:
+    """Put before SFTTrainer and GRPOTrainer. `course_config` and `updates_a_step` are set before training begins."""
+
+    course_config: Steps
+    updates_a_step: int = 1
+
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """A run folder gets no README."""
+
+    def _send_telemetry(self) -> None:
+        """Nothing is told to others."""
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        """The schedule of all our trainers."""
+        this: Any = self
+        if this.lr_scheduler is None:
+            config = self.course_config
+
+            def share(update: int) -> float:
+                step = min(update // self.updates_a_step, config.steps - 1)
+                return rate_at(step, config.steps, 1.0, config.schedule, config.warmup_steps)
+
+            this.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer or this.optimizer, share)
+            this._created_lr_scheduler = True
+        return this.lr_scheduler
+
+    def training_step(self, *args: Any, **kwargs: Any) -> Any:
+        """Stops before the weights are spoilt."""
+        loss = super().training_step(*args, **kwargs)  # type: ignore[misc]
+        self._finite(loss, "loss")
+        return loss
+
+    def _get_grad_norm(self, *args: Any, **kwargs: Any) -> Any:
+        norm = super()._get_grad_norm(*args, **kwargs)  # type: ignore[misc]
+        self._finite(torch.as_tensor(norm), "gradient")
+        return norm
+
+    def _finite(self, value: Any, what: str) -> None:
+        if not torch.isfinite(value):
+            this: Any = self
+            raise TrainingError(
+                f"The {what} of step {this.state.global_step // self.updates_a_step + 1} is {value.item()}; training "
+                "stopped.",
+                hint="The last checkpoint is good. Lower the learning rate, or look at the data.",
+            )
+
+
+class Records(TrainerCallback):
+    """Our record of a run of TRL: after every step what follows in `Course`."""
+
+    def __init__(self, course: Course, learner: Learner, more: Callable[[], dict[str, float]]) -> None:
+        """`more`: metrics of the last step beside TRL's."""
+        self._course, self._learner, self._more = course, learner, more
+        self._begun = time.monotonic()
+        self.ended: bool | None = None
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._begun = time.monotonic()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        control.should_log = state.global_step % self._learner.trainer.updates_a_step == 0
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
+        if not logs or "loss" not in logs:
+            return
+        done = state.global_step // self._learner.trainer.updates_a_step
+        found = {name: float(value) for name, value in logs.items() if name in KEPT and value is not None}
+        self.ended = self._course.after(self._learner, done, found | self._more(), self._begun)
+        control.should_training_stop |= self.ended is not None
+        self._begun = time.monotonic()
+
+
+KEPT = ("loss", "learning_rate", "grad_norm", "kl", "entropy", "mean_token_accuracy", "clip_ratio/region_mean")
+"""Metrics of TRL that are taken over; the others are ours."""
+
+
+class Learner:
+    """The model in training: samples with it, saves it whole or not at all."""
+
+    def __init__(self, trainer: Any, pad: int) -> None:
+        self.trainer, self._pad = trainer, pad
+
+    def save_state(self, folder: Path) -> None:
+        """The checkpoint of transformers.Trainer (weights, optimizer, schedule, random numbers) as `folder`."""
+        trainer = self.trainer
+        partial, usual = folder.parent / PARTIAL, trainer.args.output_dir
+        if trainer.is_world_process_zero():
+            shutil.rmtree(partial, ignore_errors=True)
+        trainer.accelerator.wait_for_everyone()
+        trainer.args.output_dir = str(partial)
+        try:
+            trainer._save_checkpoint(trainer.model_wrapped, trial=None)
+        finally:
+            trainer.args.output_dir = usual
+        trainer.accelerator.wait_for_everyone()
+        if trainer.is_world_process_zero():
+            os.replace(next(partial.glob("checkpoint-*")), folder)
+            partial.rmdir()
+        trainer.accelerator.wait_for_everyone()
+
+    @torch.inference_mode()
+    def sample(
+        self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
+    ) -> list[list[Sampled]]:
+        """Without log-probabilities; the random numbers of the training are left as they are."""
+        model = self.trainer.accelerator.unwrap_model(self.trainer.model)
+        width, device = max(map(len, prompts)), model.device
+        ids = torch.tensor([[self._pad] * (width - len(one)) + list(one) for one in prompts], device=device)
+        mask = torch.tensor([[0] * (width - len(one)) + [1] * len(one) for one in prompts], device=device)
+        how: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+        if params.temperature > 0:
+            how = {
+                "do_sample": True,
+                "temperature": params.temperature,
+                "top_p": params.top_p,
+                "top_k": max(params.top_k, 0),
+            }
+        training = model.training
+        model.eval()
+        try:
+            with torch.random.fork_rng():
+                torch.manual_seed(params.seed)
+                found = model.generate(
+                    input_ids=ids,
+                    attention_mask=mask,
+                    max_new_tokens=params.max_tokens,
+                    num_return_sequences=num_samples,
+                    eos_token_id=list(params.stop),
+                    pad_token_id=self._pad,
+                    **how,
+                )
+        finally:
+            model.train(training)
+        rows = [_cut(row, params.stop) for row in found[:, width:].tolist()]
+        return [rows[at : at + num_samples] for at in range(0, len(rows), num_samples)]
+
+
+def _cut(tokens: list[int], stops: Sequence[int]) -> Sampled:
+    """What was sampled, up to the first token that ends it."""
+    ends = [place for place, token in enumerate(tokens) if token in set(stops)]
+    kept = tokens[: ends[0] + 1] if ends else tokens
+    return Sampled(tokens=kept, logprobs=[], stop_reason="stop" if ends else "length")
+
+
+def together(hooks: Hooks) -> Hooks:
+    """Hooks for several processes: the first one decides and measures, all follow."""
+
+    def measured(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:
+        assert isinstance(client, Learner)
+        first = client.trainer.is_world_process_zero()
+        return agreed(measure(client, held_out, seed) if first else {})
+
+    return msgspec.structs.replace(hooks, stop=lambda: agreed(hooks.stop()), measure=measured)
+
+
+def run(
+    trainer: Any,
+    learner: Learner,
+    folder: TrainingFolder,
+    hooks: Hooks,
+    more: Callable[[], dict[str, float]],
+) -> bool:
+    """Trains from the last checkpoint on; returns whether the run has ended (False: it was stopped)."""
+    course = Course(trainer.course_config, folder, together(hooks))
+    records = Records(course, learner, more)
+    trainer.remove_callback(PrinterCallback)
+    trainer.add_callback(records)
+    at = folder.state_of(folder.last) if folder.last else None
+    trainer.train(resume_from_checkpoint=at)
+    return records.ended is True

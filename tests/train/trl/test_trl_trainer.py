@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trl trainer on a Llama of a few thousand parameters: the same record, numbers and errors as the cpu trainer."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import msgspec
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
+
+from newskills.base.errors import ConfigError, DataError, TrainingError
+from newskills.base.store import read_rows
+from newskills.train.cpu.llama import LoraConfig
+from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
+from newskills.train.cpu.weights import read_shape
+from newskills.train.loops.evaluation import EvalSettings, HeldOut
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.grpo import GrpoConfig, grpo
+from newskills.train.loops.samples import Judged, Problem, Scorer
+from newskills.train.loops.sft import SftConfig, example
+from newskills.train.loops.stepping import Hooks
+from newskills.train.trainers import LoraSettings, TrainerSettings, make_trainer
+from newskills.train.trl.settings import TrlSettings
+from newskills.train.verbs import Sampled
+
+pytest.importorskip("trl")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+END = VOCAB - 1
+SETTINGS = TrainerSettings(lora=LoraSettings(rank=4, alpha=8, seed=3), dtype="float32", threads=1)
+EXAMPLES = [example([1, 2, token], [token + 1, token + 2, END]) for token in range(3, 23)]
+PROBLEMS = [Problem([1, 2, token], {"question": str(token), "level": token % 2}) for token in range(3, 12)]
+SFT = SftConfig(steps=9, batch_size=4, learning_rate=0.02, save_every=4)
+GRPO = GrpoConfig(steps=9, batch_size=3, group_size=4, learning_rate=0.02, max_tokens=3, save_every=4)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return with_tokenizer(tiny_folder(tmp_path_factory.mktemp("model") / "tiny", eos_token_id=END))
+
+
+def by_first(samples):
+    return [Judged(float(len(text) % 7), correct=False, answer=text) for _, text, _ in samples]
+
+
+def decode(tokens):
+    return " ".join(map(str, tokens))
+
+
+def scorer(reward=by_first):
+    return Scorer(reward, decode, [END])
+
+
+def fine_tune(model, path, config=SFT, settings=SETTINGS, backend="trl", examples=EXAMPLES, **hooks):
+    folder = TrainingFolder(path, {"steps": config.steps})
+    trainer = make_trainer(backend, model, settings)
+    try:
+        return trainer.sft(examples, config, folder, Hooks(**hooks))
+    finally:
+        folder.close()
+
+
+def reinforce(model, path, config=GRPO, settings=SETTINGS, backend="trl", reward=by_first, **hooks):
+    folder = TrainingFolder(path, {"steps": config.steps})
+    trainer = make_trainer(backend, model, settings)
+    try:
+        return trainer.grpo(PROBLEMS, config, folder, scorer(reward), Hooks(**hooks))
+    finally:
+        folder.close()
+
+
+def metrics(path):
+    return [{k: v for k, v in row.items() if k != "seconds"} for row in read_rows(path / "metrics.jsonl")]
+
+
+def close(one, other, names):
+    for mine, its in zip(metrics(one), metrics(other), strict=True):
+        for name in names:
+            assert mine[name] == pytest.approx(its[name], rel=1e-3, abs=1e-5), (mine["step"], name)
+
+
+def pairs_of(path, step):
+    return load_file(path / f"checkpoint-{step:06d}" / "adapter_model.safetensors")
+
+
+def alike(one, other, step):
+    mine, its = pairs_of(one, step), pairs_of(other, step)
+    assert mine.keys() == its.keys()
+    for name, value in mine.items():
+        torch.testing.assert_close(value, its[name], rtol=1e-3, atol=1e-4)
+
+
+def test_sft_gives_the_numbers_of_the_cpu_trainer(model, tmp_path):
+    assert fine_tune(model, tmp_path / "trl")
+    assert fine_tune(model, tmp_path / "cpu", backend="cpu")
+    close(tmp_path / "trl", tmp_path / "cpu", ["loss", "grad_norm", "learning_rate", "tokens"])
+    alike(tmp_path / "trl", tmp_path / "cpu", 9)
+    names = [row["state_path"] for row in read_rows(tmp_path / "trl/checkpoints.jsonl")]
+    assert names == ["checkpoint-000004", "checkpoint-000008", "checkpoint-000009"]
+    assert sorted(one.name for one in (tmp_path / "trl").iterdir()) == sorted(
+        [*names, "checkpoints.jsonl", "metrics.jsonl", "samples.jsonl", "settings.json"]
+    )
+
+
+class Replay(CpuTrainer):
+    """Samples what another trainer has sampled."""
+
+    recorded: dict
+
+    def sample(self, prompts, num_samples, params):
+        groups = self.recorded[self.steps + 1]
+        data = [example(prompt, tokens) for prompt, group in zip(prompts, groups, strict=True) for tokens in group]
+        found = iter(self.forward_backward(data, "cross_entropy").logprobs)
+        self.optimizer.zero_grad()
+        return [
+            [
+                Sampled(tokens=tokens, logprobs=next(found)[-len(tokens) :], stop_reason=reason_of(tokens))
+                for tokens in group
+            ]
+            for group in groups
+        ]
+
+
+def reason_of(tokens):
+    return "stop" if tokens[-1] == END else "length"
+
+
+def recorded(path):
+    found = {}
+    for row in read_rows(path / "samples.jsonl"):
+        group = [
+            [*map(int, one["text"].split()), *([END] if one["stop_reason"] == "stop" else [])]
+            for one in row["responses"]
+        ]
+        found.setdefault(row["step"], []).append(group)
+    return found
+
+
+@pytest.mark.parametrize("changed", [{}, {"kl": 0.3, "scale_by_std": False, "drop_cut_off": True}])
+def test_grpo_gives_the_numbers_of_the_cpu_trainer(model, tmp_path, changed):
+    config = msgspec.structs.replace(GRPO, steps=3, max_tokens=12, learning_rate=0.005, **changed)
+    assert reinforce(model, tmp_path / "trl", config)
+    lora = LoraConfig(rank=4, alpha=8, seed=3)
+    client = Replay(model, CpuTrainerConfig(lora=lora, dtype="float32", threads=1))
+    client.recorded = recorded(tmp_path / "trl")
+    folder = TrainingFolder(tmp_path / "cpu", {})
+    assert grpo(client, PROBLEMS, config, folder, scorer())
+    folder.close()
+    close(tmp_path / "trl", tmp_path / "cpu", ["grad_norm", "reward", *(["kl"] if config.kl else ["loss"])])
+    alike(tmp_path / "trl", tmp_path / "cpu", 3)
+    rows = [list(read_rows(tmp_path / name / "samples.jsonl")) for name in ("trl", "cpu")]
+    assert [[one["advantage"] for one in row["responses"]] for row in rows[0]] == [
+        [one["advantage"] for one in row["responses"]] for row in rows[1]
+    ]
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests.train.trl.test_trl_trainer import fine_tune, reinforce
+train = {"sft": fine_tune, "grpo": reinforce}[sys.argv[1]]
+train(Path(sys.argv[2]), Path(sys.argv[3]), told=lambda p: print(p.done, flush=True))
+"""
+
+
+@pytest.mark.parametrize(("name", "train"), [("sft", fine_tune), ("grpo", reinforce)])
+def test_kill_nine_in_the_middle_changes_nothing(model, tmp_path, name, train):
+    assert train(model, tmp_path / "whole")
+    argv = [sys.executable, "-W", "ignore", "-c", KILLED, name, str(model), str(tmp_path / "killed")]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if line.strip() == "6":
+                os.kill(process.pid, signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    assert [row["step"] for row in read_rows(tmp_path / "killed/checkpoints.jsonl")] == [4]
+    assert train(model, tmp_path / "killed")
+    again, whole = metrics(tmp_path / "killed"), metrics(tmp_path / "whole")
+    assert [row["step"] for row in again] == list(range(1, 10))
+    for one, other in zip(again, whole, strict=True):
+        assert one == pytest.approx(other, rel=1e-6)
+    texts = [(tmp_path / place / "samples.jsonl").read_text() for place in ("whole", "killed")]
+    assert texts[0] == texts[1]
+    before = (tmp_path / "killed/metrics.jsonl").read_text()
+    assert train(model, tmp_path / "killed")
+    assert (tmp_path / "killed/metrics.jsonl").read_text() == before
+
+
+def test_what_cannot_be_graded_takes_no_part(model, tmp_path):
+    def half_blind(samples):
+        return [Judged(None, correct=False) if at % 2 else one for at, one in enumerate(by_first(samples))]
+
+    def blind(samples):
+        return [Judged(None, correct=False)] * len(samples)
+
+    config = msgspec.structs.replace(GRPO, steps=1)
+    assert reinforce(model, tmp_path / "half", config, reward=half_blind)
+    assert metrics(tmp_path / "half")[0]["unscored"] == 6
+    for group in read_rows(tmp_path / "half/samples.jsonl"):
+        assert all(one["advantage"] == 0 for one in group["responses"] if one["reward"] is None)
+    with pytest.raises(TrainingError, match="None of the samples could be graded"):
+        reinforce(model, tmp_path / "blind", reward=blind)
+
+
+def test_a_run_that_was_stopped_goes_on_and_keeps_its_best(model, tmp_path):
+    asked = []
+    held_out = HeldOut(
+        problems=PROBLEMS,
+        scorer=scorer(
+            lambda samples: [Judged(1 / len(metrics(tmp_path)[-1:] or [0]), correct=True)] * len(samples)
+        ),
+        settings=EvalSettings(every=2, max_tokens=2, batch_size=4, patience=2, samples=2),
+    )
+    assert not fine_tune(model, tmp_path, stop=lambda: asked.append(1) or len(asked) == 3, held_out=held_out)
+    assert metrics(tmp_path)[-1]["step"] == 3
+    assert fine_tune(model, tmp_path, held_out=held_out)
+    last = list(read_rows(tmp_path / "checkpoints.jsonl"))[-1]
+    assert (last["final"], last["step"], last["state_path"]) == (True, 6, "checkpoint-000002")
+
+
+def test_measuring_changes_nothing_of_the_training(model, tmp_path):
+    settings = EvalSettings(every=1, max_tokens=2, temperature=1.0)
+    held_out = HeldOut(problems=PROBLEMS, scorer=scorer(), settings=settings)
+    config = msgspec.structs.replace(GRPO, steps=2)
+    assert reinforce(model, tmp_path / "measured", config, held_out=held_out)
+    assert reinforce(model, tmp_path / "plain", config)
+    texts = [(tmp_path / name / "samples.jsonl").read_text() for name in ("measured", "plain")]
+    assert texts[0] == texts[1]
+    assert all("eval_reward" in row for row in metrics(tmp_path / "measured"))
+
+
+def test_all_weights_packed_and_in_small_parts(model, tmp_path):
+    trl = TrlSettings(micro_batch_size=1, packing=True, packed_length=24, gradient_checkpointing=True)
+    settings = TrainerSettings(weights="full", trl=trl, dtype="float32", threads=1)
+    config = SftConfig(steps=6, batch_size=2, learning_rate=0.01, save_every=0)
+    assert fine_tune(model, tmp_path / "run", config, settings)
+    losses = [row["loss"] for row in metrics(tmp_path / "run")]
+    assert losses[-1] < losses[0]
+    folder = TrainingFolder(tmp_path / "run", {"steps": 6})
+    make_trainer("trl", model, settings).finish(folder, tmp_path / "final")
+    folder.close()
+    before, after = load_file(model / "model.safetensors"), load_file(tmp_path / "final/model.safetensors")
+    assert all(not value.equal(before[name]) for name, value in after.items())
+    assert (tmp_path / "final/chat_template.jinja").read_text() == (model / "chat_template.jinja").read_text()
+    assert read_shape(tmp_path / "final").hidden_size == 32
+
+
+def test_several_updates_with_the_samples_of_a_step(model, tmp_path):
+    config = msgspec.structs.replace(GRPO, steps=3, iterations=2, loss="ppo", save_every=1)
+    assert reinforce(model, tmp_path, config)
+    assert [row["step"] for row in metrics(tmp_path)] == [1, 2, 3]
+    state = json.loads((tmp_path / "checkpoint-000003/trainer_state.json").read_text())
+    assert state["global_step"] == 6
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (TrlSettings(sampler="vllm"), "sampler=vllm needs a GPU"),
+        (TrlSettings(sampler="paged"), "sampler=paged needs a GPU"),
+        (TrlSettings(micro_batch_size=5), "cannot be shared out"),
+    ],
+)
+def test_what_this_machine_cannot_do_is_said(model, tmp_path, settings, said):
+    with pytest.raises(ConfigError, match=said):
+        reinforce(model, tmp_path, settings=msgspec.structs.replace(SETTINGS, trl=settings))
+
+
+def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(model, tmp_path):
+    config = msgspec.structs.replace(SFT, learning_rate=1e30, max_grad_norm=0.0, save_every=1)
+    with pytest.raises(TrainingError, match=r"The (loss|gradient) of step \d is (nan|inf)"):
+        fine_tune(model, tmp_path, config)
+    for row in read_rows(tmp_path / "checkpoints.jsonl"):
+        for value in load_file(tmp_path / row["state_path"] / "adapter_model.safetensors").values():
+            assert torch.isfinite(value).all()
+
+
+def test_memory_that_runs_out_says_what_to_lower(model, tmp_path):
+    with pytest.raises(TrainingError, match=r"out of memory; .* Lower \+\+trainer.trl.micro_batch_size"):
+        fine_tune(model, tmp_path, told=lambda _: torch.empty(1 << 55))
+
+
+def test_examples_that_do_not_fit(model, tmp_path):
+    long = example([1] * 40, [2] * 40)
+    with pytest.raises(DataError, match="1 of 21 examples are longer than 64 tokens; the longest has 80"):
+        fine_tune(model, tmp_path / "a", examples=[*EXAMPLES, long])
+    with pytest.raises(DataError, match="context has 64"):
+        reinforce(model, tmp_path / "b", msgspec.structs.replace(GRPO, max_tokens=80))
+    with pytest.raises(DataError, match="nothing to train on"):
+        fine_tune(model, tmp_path / "c", examples=[])
