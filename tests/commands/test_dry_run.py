@@ -62,6 +62,15 @@ LINES = {
         "ns nemo_rl grpo --hf_model=/models/m --training_data=ready/own-sums/test.jsonl --output_dir=out --num_gpus=1",
         "examples/run_grpo.py",
     ),
+    "aimo_train": ("ns aimo train --stage=cot --base_model=a", "ns sft --model=a"),
+    "aimo_evaluate": ("ns aimo evaluate --model=a --benchmark=gsm8k", "--benchmarks=gsm8k:0"),
+    "aimo_evaluate_all": ("ns aimo evaluate_all --model=a --no-vllm", "amc23:0,gsm8k:0"),
+    "aimo_evaluate_checkpoints": (
+        "ns aimo evaluate_checkpoints --model=run --base_model=a --benchmark=gsm8k",
+        "ns merge_lora --base_model=a",
+    ),
+    "aimo_generate": ("ns aimo generate --model=a --problem=p --strategy=genselect", "++solver=genselect"),
+    "aimo_regenerate_summary": ("ns aimo regenerate_summary run/artifacts", "ns summarize_results run/artifacts"),
     "convert": ("ns convert --input_model=a --output_model=b --convert_from=hf --convert_to=gguf", "gguf"),
     "merge_lora": ("ns merge_lora --base_model=a --adapter=b --output_model=c", "the LoRA pairs"),
     "average_checkpoints": ("ns average_checkpoints --checkpoints a b --output_model=c", "the mean of 2"),
@@ -119,6 +128,7 @@ def home(tmp_path):
     write(tmp_path / "results/gsm8k/output.jsonl", GRADED)
     write(tmp_path / "robust/own-sums/math/eval-results/own-sums/output.jsonl", GRADED)
     write(tmp_path / "run/artifacts/eval-results/gsm8k/output.jsonl", GRADED)
+    write(tmp_path / "run/checkpoint-000001/adapter_config.json", [{}])
     job = {"invocation_id": "feed00", "job_id": "feed00.0", "timestamp": 1.0, "executor": "local"}
     write(
         tmp_path / "home/.nemo-evaluator/exec-db/exec.v1.jsonl",

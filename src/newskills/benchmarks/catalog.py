@@ -142,6 +142,8 @@ CATALOG: tuple[tuple[object, ...], ...] = (
     ('imo-answerbench', ('imo_answerbench',), 'math-natural', 'newskills.benchmarks.math_natural.imo_answerbench', 'IMO-AnswerBench: olympiad problems with short answers', 'test', 400, 'generic/math', 'math', 'math', 'CC-BY-4.0', '', False, (), True),
     ('imo-proofbench', ('imo_proofbench',), 'math-natural', 'newskills.benchmarks.math_natural.imo_proofbench', 'IMO-ProofBench: olympiad proofs', 'test', 60, 'generic/proof', '', 'math', 'CC-BY-4.0', '', False, (), True),
     ('math-500', ('math500',), 'math-natural', 'newskills.benchmarks.math_natural.math_500', 'MATH-500: a sample of MATH', 'test', 500, 'generic/math', 'math', 'math', 'MIT', '', False, (), True),
+    ('math_level1', (), 'math-natural', 'newskills.benchmarks.math_natural.math_level1', 'MATH: problems of level 1', 'test', 437, 'generic/math', 'math', 'math', 'MIT', '', False, (), True),
+    ('math_level5', (), 'math-natural', 'newskills.benchmarks.math_natural.math_level5', 'MATH: problems of level 5', 'test', 1324, 'generic/math', 'math', 'math', 'MIT', '', False, (), True),
     ('math-odyssey', (), 'math-natural', 'newskills.benchmarks.math_natural.math_odyssey', 'MathOdyssey: high school, olympiad and university problems', 'test', 387, 'generic/math', 'math', 'math', 'CC-BY-SA-4.0', '', False, (), True),
     ('mathqa', (), 'math-natural', 'newskills.benchmarks.math_natural.mathqa', 'MathQA: word problems with five options', 'test', 2985, 'eval/aai/mcq-10choices', 'multichoice', 'multichoice', 'Apache-2.0', '', False, (), False),
     ('mawps', (), 'math-natural', 'newskills.benchmarks.math_natural.tora', 'MAWPS: elementary word problems of four collections', 'test', 2065, 'generic/math', 'math', 'math', 'MIT', '', False, (), True),

@@ -40,6 +40,12 @@ GROUPS: dict[str, dict[str, str]] = {
         "grpo": "reinforce a small model on this machine, rewarded by a grader",
         "sft_nemo_rl": "fine-tune with NeMo-RL on a cluster",
         "grpo_nemo_rl": "reinforce with NeMo-RL on a cluster",
+        "aimo_train": "a model for competition mathematics, in three stages",
+        "aimo_generate": "answers of such a model: greedy, by vote, with programs, by comparison",
+        "aimo_evaluate": "such a model on a benchmark of mathematics",
+        "aimo_evaluate_all": "the same on all of them",
+        "aimo_evaluate_checkpoints": "every checkpoint of a training on benchmarks: table and curve",
+        "aimo_regenerate_summary": "tables of such evaluations from their records",
         "convert": "a model between a Hugging Face folder and GGUF",
         "merge_lora": "an adapter multiplied into its base",
         "average_checkpoints": "the mean of some checkpoints",
@@ -72,6 +78,14 @@ MODULES = {"eval": "evaluate", "evaluate": "profile_evaluate", "import": "import
 BENCHMARK_LISTS = (["list"], ["list", "benchmarks"])
 SPELLINGS = {"summarise_results": "summarize_results", "skills_server": "serve_evals"}
 FAMILIES: dict[str, dict[str, str]] = {
+    "aimo": {
+        "train": "aimo_train",
+        "generate": "aimo_generate",
+        "evaluate": "aimo_evaluate",
+        "evaluate_all": "aimo_evaluate_all",
+        "evaluate_checkpoints": "aimo_evaluate_checkpoints",
+        "regenerate_summary": "aimo_regenerate_summary",
+    },
     "nemo_rl": {"sft": "sft_nemo_rl", "grpo": "grpo_nemo_rl"},
 }
 """Commands of two words → their name in Python, which is accepted as well."""
@@ -126,6 +140,6 @@ def overview() -> str:
     """The page of `ns --help`."""
     lines = ["usage: ns COMMAND [--options] [++key=value …]", ""]
     for title, commands in GROUPS.items():
-        lines += [f"{title}:", *(f"  {shown(name):<23}{summary}" for name, summary in commands.items()), ""]
+        lines += [f"{title}:", *(f"  {shown(name) + ' ':<23}{summary}" for name, summary in commands.items()), ""]
     lines += ["ns COMMAND --help shows its options and all ++ keys; --explain shows where each value comes from."]
     return "\n".join(lines) + "\n"

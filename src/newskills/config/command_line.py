@@ -176,8 +176,13 @@ class _Reader:
             self.values[name] = Text(texts[0])
 
     def words_for(self, word: str, leaf: Leaf, words: list[str]) -> list[str]:
-        """A value may itself begin with `--` (engine arguments); only a known option ends the hunt for it."""
+        """A value may itself begin with `--` (engine arguments); only a known option ends the hunt for it.
+
+        An option whose `extra` has `bare` may stand without a value, and then has that one.
+        """
         if not words or self.is_option(words[0]):
+            if "bare" in leaf.extra:
+                return [str(leaf.extra["bare"])]
             raise ConfigError(f"{word} needs a value ({leaf.description}).", hint=self.see())
         taken = [words.pop(0)]
         while leaf.is_list and words and not words[0].startswith("-") and not _OVERRIDE.match(words[0]):

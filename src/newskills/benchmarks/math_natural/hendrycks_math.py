@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Competition mathematics in seven subjects and five levels (Hendrycks et al. 2021, arXiv:2103.03874)."""
 
-from newskills.base.benchmark import Benchmark, Source
+from msgspec import structs
+
+from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Source
 from newskills.base.records import Row
 from newskills.benchmarks.text import boxed
 
@@ -52,3 +54,20 @@ BENCHMARK = Benchmark(
         "Where a problem asks for values separated by commas, all boxes together are the answer.",
     ),
 )
+
+
+def of_level(number: int, items: int) -> Benchmark:
+    """The test problems of one level, from 1 (easiest) to 5: so many `items`."""
+
+    def own(raw: Row, index: int) -> Row | Drop:
+        return row(raw, index) if raw["level"] == f"Level {number}" else OTHER_SPLIT
+
+    return structs.replace(
+        BENCHMARK,
+        name=f"math_level{number}",
+        title=f"MATH: problems of level {number}",
+        aliases=(),
+        sources=tuple(source for source in BENCHMARK.sources if source.split == "test"),
+        row=own,
+        items={"test": items},
+    )

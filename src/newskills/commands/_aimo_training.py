@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns aimo train` does. Apart from its options, so that help and completion load no engine."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from newskills.base.errors import ConfigError
+from newskills.commands._aimo import run_line, show
+from newskills.commands._columns import print_table
+from newskills.commands._work import user_layer
+from newskills.commands.aimo_train import LAST, Options
+from newskills.config.command_line import Parsed
+from newskills.config.fields import leaves
+from newskills.config.layers import explain
+from newskills.models.serving.gpus import visible_gpus
+from newskills.recipes.aimo.lines import Backend, Reporting
+from newskills.recipes.aimo.settings import STAGES, AimoConfig, RlStage, StageName, settings
+from newskills.recipes.aimo.training import Training, plan, train
+
+KEYS = {
+    "max_samples": "max_samples",
+    "learning_rate": "learning_rate",
+    "num_epochs": "epochs",
+    "save_steps": "save_steps",
+    "logging_steps": "logging_steps",
+    "eval_steps": "eval_steps",
+    "num_generations": "num_generations",
+    "eval_samples": "eval_samples",
+    "eval_batch_size": "eval_batch_size",
+    "llm_judge_weight": "judge_weight",
+}
+"""Options → keys of the stages that run, where they have them."""
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    stages: tuple[StageName, ...] = STAGES if options.stage == "full" else (options.stage,)
+    resolved = settings(options.config, _given(parsed, stages), user_layer(parsed.overrides).values)
+    if parsed.explain:
+        print_table([("key", "value", "from"), *((f"++{key}", value, of) for key, value, of in explain(resolved))])
+        return 0
+    training = _training(options, stages, resolved.value)
+    if options.dry_run:
+        return show(plan(training))
+    return train(training, ns=run_line, say=lambda text: print(text, flush=True))
+
+
+def _given(parsed: Parsed[Options], stages: tuple[StageName, ...]) -> dict[str, Any]:
+    """What the options say, by key."""
+    options = parsed.options
+    found: dict[str, Any] = {}
+    for name in stages:
+        known = leaves(AimoConfig)
+        for option, key in KEYS.items():
+            value = getattr(options, option)
+            if value is not None and f"{name}.{key}" in known:
+                found[f"{name}.{key}"] = value
+    if options.base_model:
+        found[f"{stages[0]}.start"] = options.base_model
+    if options.output_dir:
+        found |= _outputs(options.output_dir, stages)
+    if not options.vllm:
+        found["rl.vllm"] = "none"
+    if options.use_llm_judge:
+        if not options.llm_judge_model:
+            raise ConfigError("--use-llm-judge: which model? Give --llm-judge-model.")
+        found["rl.judge_model"] = options.llm_judge_model
+    return found
+
+
+def _outputs(folder: str, stages: tuple[StageName, ...]) -> dict[str, Any]:
+    """Where the stages write, and hence where the next ones start."""
+    if len(stages) == 1:
+        return {f"{stages[0]}.output": folder}
+    own = AimoConfig()
+    made = {name: str(Path(folder) / Path(own.stage(name).output).name) for name in stages}
+    starts = {f"{later}.start": made[earlier] for earlier, later in pairwise(stages)}
+    return {f"{name}.output": place for name, place in made.items()} | starts
+
+
+def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfig) -> Training:
+    backend: Backend = "cpu" if options.force_cpu or not visible_gpus() else "trl"
+    last = stages[-1]
+    stage = config.stage(last)
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and isinstance(stage, RlStage) and stage.vllm == "colocate":
+        raise ConfigError(
+            "Several processes cannot share a GPU with vLLM.", hint="Add --no-vllm, or start a single process."
+        )
+    return Training(
+        stages=stages,
+        config=config,
+        backend=backend,
+        reporting=Reporting(
+            report_to=options.report_to,
+            run_name=options.run_name or ("rl_math_grpo" if last == "rl" else ""),
+            save_samples=options.sample_save_rate if options.save_samples else 0.0,
+            samples_filename=options.samples_filename,
+        ),
+        places={"data_dir": options.data_dir, "mirror": options.mirror, "offline": options.offline},
+        resume_from="" if options.resume_from_checkpoint in (None, LAST) else str(options.resume_from_checkpoint),
+    )

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns aimo evaluate`: a trained model on a benchmark of mathematics."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from newskills.commands._aimo import BenchmarkOptions, UseVllm
+from newskills.commands._command import Command
+from newskills.commands._options import doc
+from newskills.config.command_line import Parsed
+from newskills.run.config import GenerationConfig
+
+
+class Options(BenchmarkOptions, frozen=True, kw_only=True):
+    benchmark: Annotated[
+        str, doc("math, math_level1, math_level5, math500, aime, amc, gsm8k, or any other; several with commas")
+    ] = "math"
+    use_vllm: UseVllm = False
+
+
+def run(parsed: Parsed[Options]) -> int:
+    from newskills.commands import _aimo_evaluating
+
+    return _aimo_evaluating.run_evaluate(parsed)
+
+
+COMMAND = Command(
+    name="aimo_evaluate",
+    summary="Evaluate a model of the recipe: served here, asked with the prompts it was trained with, graded by the "
+    "grader that rewards. ++ keys are those of ns eval.",
+    options=Options,
+    config=GenerationConfig,
+    run=run,
+    examples=(
+        "ns aimo evaluate --model ./outputs/rl_math --benchmark math --use-vllm",
+        "ns aimo evaluate --model ./outputs/sft_tir --benchmark aime --use-tir --num-samples 8",
+    ),
+)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Final answers in texts, and whether two are the same: the math grader as a handful of functions.
+
+Nothing of a text is ever evaluated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from newskills.graders.math.extract import Policy, extract
+from newskills.graders.math.normalise import key, tidy
+from newskills.run.rewarding import Verdicts
+from newskills.solve.voting import same_answer
+
+_HASHES = re.compile(r"####[ \t]*([^\n]+)")
+
+
+def extract_boxed_answer(text: str) -> str | None:
+    """What the last \\boxed{…} holds, braces inside it included; None where there is no whole box.
+
+    >>> extract_boxed_answer(r"So \\boxed{\\frac{1}{2}}.")
+    '\\\\frac{1}{2}'
+    """
+    found = extract(text, Policy())
+    return found.answer if found.how in ("box", "boxes") else None
+
+
+def extract_gsm8k_answer(text: str) -> str | None:
+    """What follows the last ####, without thousands commas.
+
+    >>> extract_gsm8k_answer("4 + 4 = 8\\n#### 1,008")
+    '1008'
+    """
+    found = _HASHES.findall(text)
+    return found[-1].strip().replace(",", "") if found else None
+
+
+def extract_answer_from_solution(text: str) -> str | None:
+    """The final answer in whatever form the grader knows: a box, ####, <answer>, `the answer is`.
+
+    >>> extract_answer_from_solution("The answer is 12.")
+    '12'
+    """
+    return extract(text, Policy()).answer
+
+
+def normalize_answer(answer: str) -> str:
+    """The normal form in which answers are compared as texts.
+
+    >>> normalize_answer(r" $\\dfrac{1}{2}$. ") == normalize_answer(r"\\frac12")
+    True
+    """
+    return key(tidy(answer))
+
+
+def is_equivalent_answer(one: str, other: str) -> bool | None:
+    """Whether the math grader takes `one` for `other`; None where it cannot tell.
+
+    Quick steps first; what they leave open is decided in a process with a deadline.
+    """
+    return True if same_answer(one, other) else verify_answers([(one, other)])[0]
+
+
+def verify_answer(predicted: str | None, expected: str) -> bool | None:
+    """Whether `predicted` is right; no answer is wrong. None where the grader cannot tell: never counted as wrong."""
+    return False if predicted is None or not predicted.strip() else is_equivalent_answer(predicted, expected)
+
+
+def verify_answers(pairs: Sequence[tuple[str | None, str]]) -> list[bool | None]:
+    """`verify_answer` for many (predicted, expected), on all cores."""
+    records = [{"predicted_answer": predicted, "expected_answer": expected} for predicted, expected in pairs]
+    with Verdicts("math", {"use_predicted_answer_key": True}) as verdict:
+        scores = verdict(records)
+    return [None if score.outcome == "unscored" else score.outcome == "correct" for score in scores]

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trained models on the benchmarks of the recipe: one of them, all of them, and every checkpoint of a training."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError, NewskillsError
+from newskills.base.records import Number, Row
+from newskills.base.store import atomic_write, write_json
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import split_folder
+from newskills.models.serving.weights import PACKAGED
+from newskills.recipes.aimo.lines import FINAL, Line
+from newskills.run.plan import RESULTS
+from newskills.run.summarize import EXTENDED_FILE
+
+BENCHMARKS: Mapping[str, str] = {
+    "math": "hendrycks_math",
+    "math_level1": "math_level1",
+    "math_level5": "math_level5",
+    "math500": "math-500",
+    "aime": "aime25",
+    "amc": "amc23",
+    "gsm8k": "gsm8k",
+}
+"""Names of the recipe → names of the catalog."""
+ALL = ("math", "math500", "aime", "amc", "gsm8k")
+COT, TIR = "qwen/math-cot", "qwen/math-tir"
+EVERYTHING, CURVE, PAGE = "all_results.json", "checkpoints.json", "checkpoints.md"
+Ns = Callable[[Line], int]
+Say = Callable[[str], None]
+_NUMBERED = re.compile(r"checkpoint-(\d+)")
+_WIDTH = 40
+
+
+class Evaluating(Struct, frozen=True, kw_only=True):
+    """`samples` 1 = greedy; more = that many seeds. `gpus` 0: llama.cpp on the CPU serves, else vLLM.
+
+    address  of a running server, which knows the model by the name `model`
+    keys     further `++` keys
+    """
+
+    model: str
+    benchmarks: Sequence[str]
+    output_dir: Path
+    max_samples: int | None = None
+    samples: int = 1
+    gpus: int = 0
+    address: str | None = None
+    tir: bool = False
+    data_dir: str | None = None
+    keys: Mapping[str, Any] = {}
+
+
+def names_of(benchmarks: Sequence[str]) -> list[str]:
+    """Names of the catalog; those of the recipe are translated."""
+    return [BENCHMARKS.get(name.strip().lower(), name.strip()) for name in benchmarks if name.strip()]
+
+
+def server(model: str, gpus: int, address: str | None) -> dict[str, Any]:
+    """The options of `ns` that say who answers. A training folder stands for the model that it made."""
+    if address:
+        return {"model": model, "server_type": "openai", "server_address": address}
+    weights = weights_of(model)
+    if gpus:
+        return {"model": str(weights), "server_type": "vllm", "server_gpus": gpus}
+    served = gguf_of(weights) if weights.is_dir() else weights
+    return {"model": str(served), "server_type": "llamacpp"}
+
+
+def weights_of(model: str) -> Path:
+    """The trained model of a training folder, else `model` itself."""
+    trained = Path(model).expanduser() / FINAL
+    return trained if trained.is_dir() else Path(model).expanduser()
+
+
+def gguf_of(folder: Path) -> Path:
+    """Where the folder lies in the form that llama.cpp serves."""
+    return folder.with_name(f"{folder.name}.F16.gguf")
+
+
+def lines(spec: Evaluating) -> Iterator[Line]:
+    """What is typed for an evaluation; converting and preparing only where that has not been done."""
+    yield from serving_lines(spec.model, spec.gpus, spec.address)
+    names = names_of(spec.benchmarks)
+    missing = [name for name in names if not _prepared(name, spec.data_dir)]
+    if missing:
+        own = {"data_dir": spec.data_dir}
+        yield Line(command="prepare_data", places=tuple(missing), options=own, why="the problems")
+    counted = ",".join(f"{name}:{spec.samples if spec.samples > 1 else 0}" for name in names)
+    options: dict[str, Any] = {
+        "benchmarks": counted,
+        **server(spec.model, spec.gpus, spec.address),
+        "output_dir": spec.output_dir,
+        "data_dir": spec.data_dir,
+    }
+    keys = {"max_samples": spec.max_samples, **solving(spec.tir), **spec.keys}
+    if spec.tir:
+        options["with_sandbox"] = True
+    yield Line(command="eval", options=options, keys=keys, why="answers, verdicts, and what they come to")
+
+
+def serving_lines(model: str, gpus: int, address: str | None) -> Iterator[Line]:
+    """Makes the file that llama.cpp serves where it is not there yet. Raises ConfigError for a missing model."""
+    weights = weights_of(model)
+    if address or gpus or model.lower() in PACKAGED or weights.suffix == ".gguf":
+        return
+    if weights.is_dir() and not (weights / "config.json").is_file():
+        raise ConfigError(f"There is no model in {model}: neither {FINAL} nor config.json.")
+    if not gguf_of(weights).is_file():
+        options = {"input_model": weights, "output_model": gguf_of(weights)}
+        form = {"convert_from": "hf", "convert_to": "gguf"}
+        yield Line(command="convert", options={**options, **form}, why="the model in the form that is served")
+
+
+def solving(tir: bool) -> dict[str, Any]:
+    """The prompts that the stages were trained with; programs run where the model was taught to write them."""
+    if not tir:
+        return {"prompt_config": COT}
+    return {"prompt_config": TIR, "code_execution": True, "code_tags": "qwen"}
+
+
+def _prepared(name: str, data_dir: str | None) -> bool:
+    benchmark = get_benchmark(name)
+    return (split_folder(benchmark, data_dir) / f"{benchmark.split}.jsonl").is_file()
+
+
+def evaluate(spec: Evaluating, *, ns: Ns) -> int:
+    """0, or the exit code of the first line that ended otherwise."""
+    for line in lines(spec):
+        if code := ns(line):
+            return code
+    return 0
+
+
+def scores(folder: Path) -> dict[str, Number]:
+    """Benchmark → its headline with interval. Raises DataError where nothing was measured."""
+    path = folder / EXTENDED_FILE
+    if not path.is_file():
+        path = folder / RESULTS / EXTENDED_FILE
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=dict[str, Row])
+    except (OSError, msgspec.DecodeError) as error:
+        raise DataError(
+            f"{folder} has no summary: {error}.", hint="ns aimo regenerate_summary makes it."
+        ) from error
+    headlines = {}
+    for benchmark, report in found.items():
+        numbers = next((metrics for metrics in report["numbers"].values() if metrics), None)
+        if numbers and not report["withheld"]:
+            headlines[benchmark] = msgspec.convert(next(iter(numbers.values())), Number)
+    return headlines
+
+
+def write_everything(folder: Path) -> Path:
+    """The scores of all benchmarks of an evaluation in one file."""
+    path = folder / EVERYTHING
+    write_json(path, scores(folder))
+    return path
+
+
+class Point(Struct, frozen=True):
+    """The scores of a checkpoint."""
+
+    step: int
+    name: str
+    scores: dict[str, Number]
+
+
+def checkpoints_of(training: Path) -> list[tuple[int, Path]]:
+    """(step, folder), in order. Raises DataError where there are none."""
+    found = [
+        (int(match[1]), path)
+        for path in training.glob("checkpoint-*")
+        if path.is_dir() and (match := _NUMBERED.fullmatch(path.name))
+    ]
+    if not found:
+        raise DataError(f"{training} has no checkpoints (checkpoint-STEP).")
+    return sorted(found)
+
+
+def evaluate_checkpoints(spec: Evaluating, base: str | None, *, ns: Ns, say: Say) -> int:
+    """Every checkpoint of the training folder `spec.model`; merged models are removed when they are measured.
+
+    `base`: what the pairs belong to, where the checkpoint does not say. Raises NewskillsError.
+    """
+    for step, folder in checkpoints_of(Path(spec.model)):
+        place = spec.output_dir / folder.name
+        if (place / EXTENDED_FILE).is_file():
+            say(f"step {step}: measured before")
+            continue
+        merged = spec.output_dir / "models" / folder.name
+        for line in checkpoint_lines(spec, folder, base):
+            if code := ns(line):
+                return code
+        shutil.rmtree(merged, ignore_errors=True)
+        gguf_of(merged).unlink(missing_ok=True)
+    say(report(spec.output_dir))
+    return 0
+
+
+def checkpoint_lines(spec: Evaluating, folder: Path, base: str | None) -> Iterator[Line]:
+    """The lines for one checkpoint: LoRA pairs are merged first, whole models are taken as they are."""
+    model = folder
+    if (folder / "adapter_config.json").is_file():
+        model = spec.output_dir / "models" / folder.name
+        options = {"base_model": base or _base_of(folder), "adapter": folder, "output_model": model}
+        if not model.is_dir():
+            yield Line(command="merge_lora", options=options, why="the pairs of the checkpoint in their model")
+    own = msgspec.structs.replace(spec, model=str(model), output_dir=spec.output_dir / folder.name)
+    if spec.gpus or (model / "config.json").is_file() or model == folder:
+        yield from lines(own)
+        return
+    yield Line(
+        command="convert",
+        options={"input_model": model, "output_model": gguf_of(model), "convert_from": "hf", "convert_to": "gguf"},
+        why="the model in the form that is served",
+    )
+    yield from lines(msgspec.structs.replace(own, model=str(gguf_of(model))))
+
+
+def _base_of(folder: Path) -> str:
+    try:
+        config = msgspec.json.decode((folder / "adapter_config.json").read_bytes(), type=Row)
+    except (OSError, msgspec.DecodeError) as error:
+        raise DataError(f"{folder} is no LoRA adapter: {error}.") from error
+    base = str(config.get("base_model_name_or_path") or "")
+    if not base:
+        raise ConfigError(f"{folder} does not say which model its pairs belong to.", hint="Give --base-model.")
+    return base
+
+
+def points(folder: Path) -> list[Point]:
+    """What was measured of the checkpoints below `folder`, by step."""
+    found = []
+    for path in folder.glob("checkpoint-*"):
+        match = _NUMBERED.fullmatch(path.name)
+        if match and (path / EXTENDED_FILE).is_file():
+            found.append(Point(int(match[1]), path.name, scores(path)))
+    return sorted(found, key=lambda point: point.step)
+
+
+def report(folder: Path) -> str:
+    """The table and a curve for each benchmark; written to checkpoints.md and checkpoints.json as well.
+
+    Raises NewskillsError where nothing was measured.
+    """
+    measured = points(folder)
+    if not measured:
+        raise NewskillsError(f"Nothing was measured in {folder}.")
+    names = list(dict.fromkeys(name for point in measured for name in point.scores))
+    table = ["| step | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 1)]
+    for point in measured:
+        cells = [_cell(point.scores.get(name)) for name in names]
+        table.append(f"| {point.step} | {' | '.join(cells)} |")
+    curves = [line for name in names for line in ("", f"{name}, % and 95 % interval", *_curve(measured, name))]
+    text = "\n".join([*table, "", "```", *curves[1:], "```"])
+    with atomic_write(folder / PAGE) as file:
+        file.write(f"# Checkpoints\n\n{text}\n".encode())
+    write_json(folder / CURVE, measured)
+    return f"{text}\n\nwritten to {folder / PAGE}"
+
+
+def _cell(number: Number | None) -> str:
+    return "–" if number is None else f"{number.value:.1f} ({number.low:.1f} to {number.high:.1f})"
+
+
+def _curve(measured: Sequence[Point], name: str) -> Iterator[str]:
+    """A line for each step: the interval from 0 to 100 %, and where the score lies in it."""
+    for point in measured:
+        number = point.scores.get(name)
+        if number is None:
+            continue
+        low, at, high = (round(value / 100 * _WIDTH) for value in (number.low, number.value, number.high))
+        bar = "".join("●" if n == at else "─" if low <= n <= high else " " for n in range(_WIDTH + 1))
+        yield f"{point.step:>7} |{bar}| {number.value:.1f}"

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of solutions to learn from are run, so that nothing is learnt whose output is not what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from newskills.base import aio
+from newskills.base.errors import DataError
+from newskills.base.protocols import Execution, ExecutionResult, Kit, Sandbox
+from newskills.base.records import Row
+from newskills.base.store import AppendLog, read_rows, write_rows
+from newskills.run.sandboxes import SharedSandbox
+from newskills.sandbox.config import SandboxConfig
+from newskills.sandbox.make import make_sandbox
+from newskills.solve.sessions import CodeSession
+
+KEPT = "kept"
+SAVED_AFTER = 64
+"""Rows whose verdicts go to the disk together."""
+TOLERANCE = 1e-6
+"""Of numbers in outputs: other machines and versions differ in the last digits."""
+_BLOCK = re.compile(r"```python[ \t]*\n(.*?)\n?```(?:\s*```output[ \t]*\n(.*?)\n?```)?", re.DOTALL)
+
+
+class Block(NamedTuple):
+    """A program and the output that the solution shows, None where it shows none."""
+
+    code: str
+    shown: str | None
+
+
+class ProgramCheck(Struct, frozen=True, kw_only=True):
+    """`limit` programs a row, `timeout` seconds each, so many rows at once (0 = two for each core)."""
+
+    limit: int = 5
+    timeout: float = 10.0
+    at_once: int = 0
+    sandbox: SandboxConfig = SandboxConfig()
+
+
+def blocks(solution: str) -> list[Block]:
+    """The programs between ```python and ```, in order.
+
+    >>> blocks("So:\\n```python\\nprint(2)\\n```\\n```output\\n2\\n```\\n")
+    [Block(code='print(2)', shown='2')]
+    """
+    return [Block(match[1], match[2]) for match in _BLOCK.finditer(solution)]
+
+
+def same_output(shown: str, real: str) -> bool:
+    """Equal but for blanks and for the last digits of numbers."""
+    one, other = shown.split(), real.split()
+    return len(one) == len(other) and all(map(_same_word, one, other))
+
+
+def _same_word(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    try:
+        a, b = float(one.strip("()[],")), float(other.strip("()[],"))
+    except ValueError:
+        return False
+    return math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+
+
+def keep_true(
+    rows: Sequence[Row], target: Path, check: ProgramCheck, *, say: Callable[[str], None]
+) -> Counter[str]:
+    """Writes the rows whose programs do what they show to `target`; returns how many ended how.
+
+    `rows` are conversations (`messages`) that end with the solution. Verdicts so far are kept beside `target`, and a
+    killed check goes on behind them. Raises DataError where no row is left, SandboxError where the sandbox failed:
+    that says nothing about a row, and none is left out for it.
+    """
+    log = AppendLog(target.with_suffix(".verdicts.jsonl"))
+    try:
+        verdicts = [str(row["verdict"]) for row in read_rows(log.path)]
+        if len(verdicts) < len(rows):
+            aio.run(lambda: _judge(rows, verdicts, log, check, say))
+    finally:
+        log.close()
+    kept = [row for row, verdict in zip(rows, verdicts, strict=True) if verdict == KEPT]
+    counts = Counter(verdicts)
+    if not kept:
+        raise DataError(
+            f"None of {len(rows)} rows has programs that do what they show: "
+            f"{', '.join(f'{count} {name}' for name, count in counts.most_common())}.",
+            hint="++tir.check_programs=false takes the rows as they are.",
+        )
+    write_rows(target, kept)
+    return counts
+
+
+async def _judge(
+    rows: Sequence[Row], verdicts: list[str], log: AppendLog, check: ProgramCheck, say: Callable[[str], None]
+) -> None:
+    """Adds a verdict for each row that has none yet."""
+    sandbox = SharedSandbox(lambda: make_sandbox(check.sandbox, os.environ), lambda _: None)
+    gate = asyncio.Semaphore(check.at_once or 2 * (os.cpu_count() or 1))
+
+    async def one(row: Row) -> str:
+        async with gate:
+            return await verdict_of(str(row["messages"][-1]["content"]), sandbox, check)
+
+    try:
+        await sandbox.start()
+        while len(verdicts) < len(rows):
+            part = rows[len(verdicts) : len(verdicts) + SAVED_AFTER]
+            found = await asyncio.gather(*map(one, part))
+            for verdict in found:
+                log.append({"verdict": verdict})
+            log.sync()
+            verdicts += found
+            say(f"programs of {len(verdicts)} of {len(rows)} rows were run")
+    finally:
+        await sandbox.close()
+
+
+async def verdict_of(solution: str, sandbox: Sandbox, check: ProgramCheck) -> str:
+    """`KEPT`, or why the solution is left out. Raises SandboxError."""
+    programs = blocks(solution)
+    if not programs:
+        return "without a program"
+    if len(programs) > check.limit:
+        return f"with more than {check.limit} programs"
+    template = Execution(code="", timeout=check.timeout, max_output_characters=10_000)
+    async with CodeSession(Kit(sandbox=sandbox), template) as session:
+        for block in programs:
+            if (why := _wrong(block, await session.run(block.code))) is not None:
+                return why
+    return KEPT
+
+
+def _wrong(block: Block, result: ExecutionResult) -> str | None:
+    if result.status == "timeout":
+        return "too slow"
+    if result.status != "completed":
+        return "failing"
+    if block.shown is not None and not same_output(block.shown, result.stdout):
+        return "with another output"
+    return None

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of the three stages, with the published values as defaults; `default.yaml` is the same as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError
+from newskills.config.layers import Layer, Resolved, resolve
+from newskills.config.values import Text
+
+StageName = Literal["cot", "tir", "rl"]
+STAGES: tuple[StageName, ...] = ("cot", "tir", "rl")
+ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
+PROJECTIONS = (*ATTENTION, "gate_proj", "up_proj", "down_proj")
+TESTS = ("hendrycks_math", "math-500", "aime24", "aime25", "amc23", "gsm8k")
+"""Benchmarks whose test problems are kept out of all training data."""
+
+
+def _doc(text: str) -> Meta:
+    return Meta(description=text)
+
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+Positive = Annotated[int, Meta(ge=1)]
+
+# Stages differ in the defaults of these, and a field that is declared again would lose its meaning.
+Start = Annotated[str, _doc("Hugging Face folder or name, training folder, .gguf file, or smollm2")]
+Output = Annotated[str, _doc("folder of data, checkpoints, metrics and the trained model")]
+Datasets = Annotated[tuple[str, ...], _doc("published sets; the next one where one cannot be had")]
+PromptName = Annotated[str, _doc("prompt that asks the problems")]
+Epochs = Annotated[float, Meta(gt=0, description="passes over the data")]
+BatchSize = Annotated[int, Meta(ge=1, description="sequences on a device at once")]
+Accumulation = Annotated[int, Meta(ge=1, description="such batches for one step")]
+Rate = Annotated[float, Meta(gt=0, description="learning rate at its highest")]
+GradNorm = Annotated[float, Meta(ge=0, description="longer gradients are cut to this; 0 = never")]
+Rank = Annotated[int, Meta(ge=1, description="of the LoRA pairs")]
+Alpha = Annotated[float, Meta(gt=0, description="their product counts alpha / rank times")]
+Modules = Annotated[tuple[str, ...], _doc("layers that have LoRA pairs")]
+LoggingSteps = Annotated[int, Meta(ge=1, description="steps between lines on the terminal and in the report")]
+SaveSteps = Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")]
+EvalSteps = Annotated[int, Meta(ge=0, description="steps between measurements on held-out rows; 0 = none")]
+MaxLength = Annotated[int, Meta(ge=1, description="tokens of a sequence; longer rows are left out")]
+
+
+class Stage(Struct, frozen=True, kw_only=True):
+    """What all stages have. `data_files` (JSONL, JSON, parquet) replace the published sets."""
+
+    start: Start
+    output: Output
+    datasets: Datasets
+    prompt: PromptName
+    data_files: Annotated[tuple[str, ...], _doc("files to learn from instead")] = ()
+    max_samples: Annotated[Positive | None, _doc("problems to learn from, chosen by the seed; null = all")] = None
+    seed: Annotated[int, _doc("of the choice and order of the data, and of samples")] = 42
+    epochs: Epochs
+    batch_size: BatchSize
+    accumulation: Accumulation
+    learning_rate: Rate
+    warmup: Annotated[Share, _doc("share of the steps until it is reached")] = 0.03
+    schedule: Annotated[Literal["constant", "linear", "cosine"], _doc("of the learning rate afterwards")] = (
+        "cosine"
+    )
+    weight_decay: Annotated[float, Meta(ge=0, description="of AdamW")] = 0.01
+    max_grad_norm: GradNorm = 1.0
+    lora_rank: Rank
+    lora_alpha: Alpha
+    lora_dropout: Annotated[Share, _doc("of their input")] = 0.05
+    lora_modules: Modules = PROJECTIONS
+    logging_steps: LoggingSteps = 10
+    save_steps: SaveSteps
+    eval_steps: EvalSteps
+    keep: Annotated[Positive, _doc("latest checkpoints whose weights are kept")] = 3
+
+    @property
+    def batch(self) -> int:
+        """Sequences of a step."""
+        return self.batch_size * self.accumulation
+
+
+class SftStage(Stage, frozen=True, kw_only=True):
+    """Learning from solutions."""
+
+    max_length: MaxLength
+    validation: Annotated[Share, _doc("share of the rows that is held out")] = 0.01
+    quantisation: Annotated[Literal["nf4", "none"], _doc("of the frozen weights on a GPU")] = "nf4"
+
+
+class CotStage(SftStage, frozen=True, kw_only=True):
+    """Solutions in words."""
+
+    start: Start = "Qwen/Qwen2.5-14B"
+    output: Output = "outputs/sft_cot"
+    datasets: Datasets = ("numinamath-cot",)
+    prompt: PromptName = "qwen/math-cot"
+    epochs: Epochs = 3.0
+    batch_size: BatchSize = 4
+    accumulation: Accumulation = 8
+    learning_rate: Rate = 2e-5
+    lora_rank: Rank = 64
+    lora_alpha: Alpha = 128.0
+    save_steps: SaveSteps = 500
+    eval_steps: EvalSteps = 500
+    max_length: MaxLength = 4096
+
+
+class TirStage(SftStage, frozen=True, kw_only=True):
+    """Solutions with programs between ```python and ``` and their output between ```output and ```."""
+
+    start: Start = "outputs/sft_cot"
+    output: Output = "outputs/sft_tir"
+    datasets: Datasets = ("numinamath-tir",)
+    prompt: PromptName = "qwen/math-tir"
+    epochs: Epochs = 2.0
+    batch_size: BatchSize = 2
+    accumulation: Accumulation = 16
+    learning_rate: Rate = 1e-5
+    lora_rank: Rank = 32
+    lora_alpha: Alpha = 64.0
+    save_steps: SaveSteps = 200
+    eval_steps: EvalSteps = 200
+    max_length: MaxLength = 8192
+    max_executions: Annotated[Positive, _doc("programs of a solution; rows with more are left out")] = 5
+    timeout: Annotated[float, Meta(gt=0, description="seconds that a program may run when rows are checked")] = (
+        10.0
+    )
+    check_programs: Annotated[
+        bool, _doc("run the programs of the rows in the sandbox; leave out what differs")
+    ] = True
+
+
+class RlStage(Stage, frozen=True, kw_only=True):
+    """Learning from rewards: group-relative policy optimisation."""
+
+    start: Start = "outputs/sft_tir"
+    output: Output = "outputs/rl_math"
+    datasets: Datasets = ("math-hard", "numinamath-cot")
+    prompt: PromptName = "qwen/math-cot"
+    epochs: Epochs = 1.0
+    batch_size: BatchSize = 4
+    accumulation: Accumulation = 8
+    learning_rate: Rate = 1e-6
+    max_grad_norm: GradNorm = 0.5
+    lora_rank: Rank = 16
+    lora_alpha: Alpha = 32.0
+    lora_modules: Modules = ATTENTION
+    logging_steps: LoggingSteps = 5
+    save_steps: SaveSteps = 100
+    eval_steps: EvalSteps = 100
+    num_generations: Annotated[int, Meta(ge=2, description="samples of each problem")] = 4
+    max_tokens: Annotated[Positive, _doc("of a sample")] = 2048
+    temperature: Annotated[float, Meta(gt=0, description="of the samples")] = 0.7
+    top_p: Annotated[float, Meta(gt=0, le=1, description="of the samples")] = 0.95
+    beta: Annotated[float, Meta(ge=0, description="weight of the divergence from the start")] = 0.1
+    vllm: Annotated[Literal["colocate", "none"], _doc("what samples on a GPU")] = "colocate"
+    vllm_memory: Annotated[Share, _doc("share of the GPU's memory that vLLM takes")] = 0.5
+    correct: Annotated[float, _doc("reward of a right answer")] = 1.0
+    wrong: Annotated[float, _doc("reward of a wrong answer, or none")] = -0.5
+    boxed: Annotated[float, _doc("added where the answer is in a box")] = 0.1
+    length_penalty: Annotated[float, Meta(ge=0, description="p of p · max(0, characters / 1000 - 2)")] = 0.0
+    judge_model: Annotated[str, _doc("model that rates samples; empty = none")] = ""
+    judge_server_type: Annotated[str, _doc("kind of its server")] = "openai"
+    judge_address: Annotated[str, _doc("of its server; empty = that of the service")] = ""
+    judge_weight: Annotated[Share, _doc("of its rating in the reward")] = 0.5
+    eval_samples: Annotated[Positive, _doc("held-out problems of a measurement")] = 50
+    eval_batch_size: Annotated[Positive, _doc("of them asked at once")] = 8
+    eval_temperature: Annotated[float, Meta(ge=0, description="of their answers")] = 0.1
+
+
+class AimoConfig(Struct, frozen=True, kw_only=True):
+    """The three stages, and whose test problems none of them may see."""
+
+    cot: CotStage = CotStage()
+    tir: TirStage = TirStage()
+    rl: RlStage = RlStage()
+    decontaminate: Annotated[
+        tuple[str, ...], _doc("benchmarks (or JSONL files with `problem`) whose problems are left out")
+    ] = TESTS
+
+    def stage(self, name: StageName) -> Stage:
+        found: Stage = getattr(self, name)
+        return found
+
+
+DEFAULTS = Path(__file__).with_name("default.yaml")
+
+
+def settings(file: str | None, options: Mapping[str, Any], overrides: Mapping[str, Any]) -> Resolved[AimoConfig]:
+    """Defaults, then `file` (YAML), then `options` and `++` keys. Raises ConfigError, UnknownNameError."""
+    layers = [Layer(file, _read(Path(file).expanduser()))] if file else []
+    return resolve(AimoConfig, [*layers, Layer("options", options), Layer("command line", overrides)])
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}.", hint=f"An example is {DEFAULTS}.") from error
+    if not isinstance(found, dict):
+        raise ConfigError(
+            f"{path} holds no settings but {type(found).__name__}.", hint=f"An example is {DEFAULTS}."
+        )
+    return _texts(found)
+
+
+def _texts(values: dict[str, Any]) -> dict[str, Any]:
+    """Texts are read as those of a command line are: YAML takes 2e-5 for one."""
+    return {
+        str(key): _texts(value) if isinstance(value, dict) else Text(value) if isinstance(value, str) else value
+        for key, value in values.items()
+    }

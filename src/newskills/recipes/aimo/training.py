@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stages one after the other. Each leaves folders and files that count only when they are whole, so the same
+command goes on where it was stopped."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Message, Row
+from newskills.base.store import atomic_folder, decode_row, open_for_reading, read_rows, write_json, write_rows
+from newskills.models.serving.weights import PACKAGED
+from newskills.models.tokenizer import HFTokenizer
+from newskills.prompts.renderer import load_prompt
+from newskills.recipes.aimo.lines import (
+    BUILT,
+    DATA,
+    FINAL,
+    TRAIN,
+    VALIDATION,
+    Backend,
+    Line,
+    Reporting,
+    convert_line,
+    data_line,
+    rl_line,
+    sft_line,
+)
+from newskills.recipes.aimo.programs import KEPT, ProgramCheck, keep_true
+from newskills.recipes.aimo.settings import AimoConfig, RlStage, SftStage, Stage, StageName, TirStage
+from newskills.sandbox.config import SandboxConfig
+from newskills.train.data.card import card_files
+from newskills.train.data.published import resembling
+from newskills.train.loops.folder import CHECKPOINTS, Checkpoint
+
+Say = Callable[[str], None]
+Ns = Callable[[Line], int]
+"""Runs a line; its exit code. Raises NewskillsError."""
+OVERLAP = "remove_contaminated"
+"""Step of the data's card that compares with the tests."""
+MADE, CHECKED = "made.json", "checked.jsonl"
+RESUMED = "resumed_from.json"
+_NUMBERED = re.compile(r"checkpoint-(\d+)")
+
+
+class Training(Struct, frozen=True, kw_only=True):
+    """Which stages, with which settings, and what this machine is.
+
+    places       options of the data: data_dir, mirror, offline
+    resume_from  checkpoint to begin at, of another folder or the last of this one
+    """
+
+    stages: tuple[StageName, ...]
+    config: AimoConfig
+    backend: Backend
+    reporting: Reporting = Reporting()
+    places: Mapping[str, Any] = {}
+    sandbox: SandboxConfig = SandboxConfig()
+    resume_from: str = ""
+
+
+def train(training: Training, *, ns: Ns, say: Say) -> int:
+    """0, or the exit code of the first line that ended otherwise. Raises NewskillsError; what is done stays done."""
+    check(training)
+    for name in training.stages:
+        stage = training.config.stage(name)
+        if (Path(stage.output) / FINAL).is_dir():
+            say(f"{name}: done, {Path(stage.output) / FINAL}")
+            continue
+        say(f"{name}: {stage.start} → {stage.output}")
+        if code := _train_stage(stage, training, ns, say):
+            return code
+    return 0
+
+
+def plan(training: Training) -> Iterator[tuple[str, Line]]:
+    """(stage, line) of all that would be run, as far as it is known before the data are there."""
+    check(training)
+    made: set[str] = set()
+    for name in training.stages:
+        stage = training.config.stage(name)
+        start = (
+            str(Path(stage.start) / FINAL)
+            if stage.start in made
+            else model_in(stage.start, stage.output, there=False)
+        )
+        if start.endswith(CONVERTED) and not Path(start).is_dir():
+            yield name, convert_line(stage.start, Path(start))
+        yield name, data_line(stage, _datasets(stage)[0], training.config.decontaminate, training.places)
+        yield name, training_line(stage, start, training, None)
+        made.add(stage.output)
+
+
+def check(training: Training) -> None:
+    """Raises ConfigError for settings that do not fit together."""
+    config = training.config
+    for name in training.stages:
+        stage = config.stage(name)
+        if isinstance(stage, RlStage) and stage.batch % stage.num_generations:
+            raise ConfigError(
+                f"A step has {stage.batch_size} × {stage.accumulation} samples, which is no multiple of "
+                f"num_generations={stage.num_generations}.",
+                hint="Change ++rl.batch_size, ++rl.accumulation or --num-generations.",
+            )
+    if training.resume_from and len(training.stages) > 1:
+        raise ConfigError(
+            "--resume-from-checkpoint PATH belongs to one stage.",
+            hint="Name it with --stage, or give no PATH: every stage goes on from its own last checkpoint.",
+        )
+
+
+def training_line(stage: Stage, start: str, training: Training, rows: int | None) -> Line:
+    make: Any = sft_line if isinstance(stage, SftStage) else rl_line
+    line: Line = make(stage, start, training.backend, rows, training.reporting)
+    return line
+
+
+CONVERTED = "base_hf_model"
+
+
+def model_in(start: str, output: str, *, there: bool = True) -> str:
+    """What can be trained: a Hugging Face folder, or a name on the hub.
+
+    Of a training folder it is the trained model; a .gguf file and the model known by name will be converted.
+    Raises ConfigError for a folder without a model, unless it need not be `there` yet.
+    """
+    path = Path(start).expanduser()
+    if start.lower() in PACKAGED or path.suffix == ".gguf":
+        return str(Path(output) / CONVERTED)
+    if (path / FINAL).is_dir():
+        return str(path / FINAL)
+    if (path / "config.json").is_file():
+        return str(path)
+    if path.is_dir() or start.startswith((".", "/", "~", "outputs/")):
+        if not there:
+            return str(path / FINAL)
+        inside = ", ".join(sorted(one.name for one in path.iterdir())[:6]) if path.is_dir() else ""
+        raise ConfigError(
+            f"There is no model in {start}{f', which has {inside}' if inside else ''}.",
+            hint="Run the stage before (--stage cot, then tir), or name another with --base-model.",
+        )
+    return start
+
+
+def _train_stage(stage: Stage, training: Training, ns: Ns, say: Say) -> int:
+    start = model_in(stage.start, stage.output)
+    if (
+        start.endswith(CONVERTED)
+        and not Path(start).is_dir()
+        and (code := ns(convert_line(stage.start, Path(start))))
+    ):
+        return code
+    rows = _data(stage, start, training, ns, say)
+    if training.resume_from:
+        begin_at(Path(training.resume_from), Path(stage.output))
+    return ns(training_line(stage, start, training, rows))
+
+
+def _data(stage: Stage, start: str, training: Training, ns: Ns, say: Say) -> int:
+    """Makes the files to learn from and to validate with, once; returns the rows of the first."""
+    folder = Path(stage.output) / DATA
+    lines = [data_line(stage, one, training.config.decontaminate, training.places) for one in _datasets(stage)]
+    wanted = {"lines": [line.words for line in lines], **_lengths(stage), "start": start}
+    made = folder / MADE
+    if made.is_file() and (known := msgspec.json.decode(made.read_bytes(), type=Row))["made_with"] == wanted:
+        say(f"data: {known['rows']} rows to learn from, {known['held_out']} held out; made before")
+        return int(known["rows"])
+    if (Path(stage.output) / CHECKPOINTS).is_file():
+        raise ConfigError(
+            f"{stage.output} holds a training on other data.",
+            hint="Use the same settings to go on with it, or another --output-dir.",
+        )
+    _built(lines, ns, say)
+    say(_overlap(folder / BUILT))
+    rows = list(read_rows(folder / BUILT))
+    if isinstance(stage, TirStage) and stage.check_programs:
+        rows = _with_true_programs(rows, folder, stage, training.sandbox, say)
+    rows = _fitting(rows, stage, start, say)
+    held = _held_out(stage, len(rows))
+    write_rows(folder / VALIDATION, rows[:held])
+    write_rows(folder / TRAIN, rows[held:])
+    write_json(made, {"made_with": wanted, "rows": len(rows) - held, "held_out": held})
+    say(f"data: {len(rows) - held} rows to learn from, {held} held out")
+    return len(rows) - held
+
+
+def _overlap(built: Path) -> str:
+    """What the check against the tests has found."""
+    card = msgspec.json.decode(card_files(built)[0].read_bytes(), type=Row)
+    names = ", ".join(card["compared_with"])
+    if not names:
+        return "note: the data were compared with no test set"
+    removed = sum(step["removed"] for step in card["steps"] if step["name"] == OVERLAP)
+    return f"overlap: {removed} of {card['rows_read']} rows ask what {names} ask, and were left out"
+
+
+def _built(lines: Sequence[Line], ns: Ns, say: Say) -> None:
+    """The first of the sets that can be had. Raises DataError where none can."""
+    for line, following in zip(lines, [*lines[1:], None], strict=True):
+        try:
+            ns(line)
+            return
+        except DataError as error:
+            if following is None:
+                raise
+            say(f"note: {line.options['dataset']}: {error}; {following.options['dataset']} takes its place")
+
+
+def _with_true_programs(
+    rows: Sequence[Row], folder: Path, stage: TirStage, sandbox: SandboxConfig, say: Say
+) -> list[Row]:
+    checked = folder / CHECKED
+    check = ProgramCheck(limit=stage.max_executions, timeout=stage.timeout, sandbox=sandbox)
+    counts = keep_true(rows, checked, check, say=say)
+    left_out = ", ".join(f"{count} {why}" for why, count in sorted(counts.items()) if why != KEPT)
+    say(f"programs: {counts[KEPT]} of {len(rows)} rows do what they show; left out: {left_out or 'none'}")
+    return list(read_rows(checked))
+
+
+def _fitting(rows: list[Row], stage: Stage, start: str, say: Say) -> list[Row]:
+    """The rows that fit into the longest sequence and the model's context. Raises DataError where none does."""
+    tokenizer, limit = HFTokenizer(start), _context(start)
+    prompt = load_prompt(stage.prompt)
+    if isinstance(stage, SftStage):
+        limit = min(limit, stage.max_length)
+
+        def size(row: Row) -> int:
+            turns = [msgspec.convert(turn, Message) for turn in row["messages"]]
+            return len(tokenizer.encode(tokenizer.render(turns, add_generation_prompt=False)))
+    else:
+        assert isinstance(stage, RlStage)
+        limit -= stage.max_tokens
+
+        def size(row: Row) -> int:
+            return len(tokenizer.encode(tokenizer.render(prompt.messages(row))))
+
+    kept = [row for row in rows if size(row) <= limit]
+    if not kept:
+        raise DataError(
+            f"All {len(rows)} rows are longer than {limit} tokens.",
+            hint="Raise ++cot.max_length or ++tir.max_length, lower ++rl.max_tokens, or take a model with a longer "
+            "context.",
+        )
+    if len(kept) < len(rows):
+        say(f"data: {len(rows) - len(kept)} rows are longer than {limit} tokens and were left out")
+    return kept
+
+
+def _context(start: str) -> int:
+    """Tokens that the model in the folder `start` can see; without bound where it is not here."""
+    path = Path(start) / "config.json"
+    if not path.is_file():
+        return 1 << 30
+    return int(decode_row(path.read_bytes(), path, 1).get("max_position_embeddings", 1 << 30))
+
+
+def _lengths(stage: Stage) -> dict[str, Any]:
+    names = (
+        "max_length",
+        "validation",
+        "max_executions",
+        "check_programs",
+        "timeout",
+        "max_tokens",
+        "eval_samples",
+    )
+    return {name: getattr(stage, name) for name in names if hasattr(stage, name)}
+
+
+def _held_out(stage: Stage, rows: int) -> int:
+    """Rows to validate with; at least one is left to learn from."""
+    wanted = math.ceil(stage.validation * rows) if isinstance(stage, SftStage) else 0
+    if isinstance(stage, RlStage):
+        wanted = min(stage.eval_samples, rows // 10)
+    return min(wanted, rows - 1)
+
+
+def _datasets(stage: Stage) -> Sequence[str | None]:
+    """The published sets to try; for files the one whose fields they have, None for `problem` and `generation`."""
+    if not stage.data_files:
+        return stage.datasets
+    path = Path(stage.data_files[0]).expanduser()
+    if path.suffix not in (".jsonl", ".gz"):
+        return stage.datasets[:1]
+    with open_for_reading(path) as file:
+        found = resembling(decode_row(file.readline(), path, 1)) if path.suffix == ".jsonl" else ""
+    return (found or None,)
+
+
+def begin_at(checkpoint: Path, output: Path) -> None:
+    """Lays a checkpoint of another run into `output` as its first one; the last one of `output` itself needs nothing.
+
+    Raises ConfigError for a folder that is no checkpoint, or where `output` has a run of its own.
+    """
+    source = _checkpoint_at(checkpoint)
+    match = _NUMBERED.fullmatch(source.name)
+    if match is None:
+        raise ConfigError(f"{source} is no checkpoint: its name should be checkpoint-STEP.")
+    log, marker = output / CHECKPOINTS, output / RESUMED
+    if log.is_file():
+        last = list(read_rows(log))[-1]
+        mine = source.parent.resolve() == output.resolve()
+        if mine and last["name"] == source.name:
+            return
+        if marker.is_file() and msgspec.json.decode(marker.read_bytes()) == str(source.resolve()):
+            return
+        raise ConfigError(
+            f"{output} has checkpoints up to {last['name']}; beginning at {source.name} would lose them.",
+            hint="Name another --output-dir for a run that branches off there.",
+        )
+    step = int(match[1])
+    name = f"checkpoint-{step:06d}"
+    if not (output / name).is_dir():
+        with atomic_folder(output / name) as made:
+            shutil.copytree(source, made, dirs_exist_ok=True)
+    write_json(marker, str(source.resolve()))
+    write_rows(log, [msgspec.to_builtins(Checkpoint(name=name, step=step, state_path=name))])
+
+
+def _checkpoint_at(path: Path) -> Path:
+    """The folder, also where the step is written with fewer digits. Raises ConfigError."""
+    path = path.expanduser()
+    if path.is_dir():
+        return path
+    found = _NUMBERED.fullmatch(path.name)
+    padded = path.with_name(f"checkpoint-{int(found[1]):06d}") if found else path
+    if padded.is_dir():
+        return padded
+    there = sorted(one.name for one in path.parent.glob("checkpoint-*")) if path.parent.is_dir() else []
+    raise ConfigError(
+        f"There is no checkpoint {path}.", hint=f"That folder has {', '.join(there[-5:])}." if there else ""
+    )
