@@ -69,6 +69,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "start_server": "serve a model in the foreground",
         "sandbox": "run code that a model wrote, kept apart from this machine",
         "serve_evals": "evaluate models for trainers, over HTTP",
+        "serve_rewards": "reward samples of trainers by a grader, over HTTP",
+        "serve_tinker": "the Tinker API on this machine's CPU",
     },
     "shell": {
         "completion": "print the completion script of bash, zsh or fish",
@@ -78,6 +80,7 @@ MODULES = {"eval": "evaluate", "evaluate": "profile_evaluate", "import": "import
 BENCHMARK_LISTS = (["list"], ["list", "benchmarks"])
 SPELLINGS = {"summarise_results": "summarize_results", "skills_server": "serve_evals"}
 FAMILIES: dict[str, dict[str, str]] = {
+    "nemo_rl": {"sft": "sft_nemo_rl", "grpo": "grpo_nemo_rl"},
     "aimo": {
         "train": "aimo_train",
         "generate": "aimo_generate",
@@ -86,7 +89,6 @@ FAMILIES: dict[str, dict[str, str]] = {
         "evaluate_checkpoints": "aimo_evaluate_checkpoints",
         "regenerate_summary": "aimo_regenerate_summary",
     },
-    "nemo_rl": {"sft": "sft_nemo_rl", "grpo": "grpo_nemo_rl"},
 }
 """Commands of two words → their name in Python, which is accepted as well."""
 

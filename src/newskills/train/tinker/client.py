@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs of `newskills.train.verbs` over the public client (PyPI: tinker): weights that learn at a service."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from newskills.base.errors import AuthError, ConfigError, DataError, NewskillsError, TrainingError
+from newskills.train.verbs import (
+    AdamParams,
+    Datum,
+    LossConfig,
+    LossName,
+    LossOutput,
+    Sampled,
+    SamplingParams,
+    Saved,
+)
+
+URL, KEY = "TINKER_BASE_URL", "TINKER_API_KEY"
+LOSS = "loss:sum"
+SEEDS = 1 << 31
+
+
+class Service(Struct, frozen=True, kw_only=True):
+    """Where the service is (None: the client's own default) and what to train there."""
+
+    base_model: str
+    rank: int = 32
+    seed: int | None = None
+    base_url: str | None = None
+
+
+def service_from(environ: Mapping[str, str], base_model: str, rank: int, seed: int | None = None) -> Service:
+    """The service that TINKER_BASE_URL names. Raises AuthError without TINKER_API_KEY, ConfigError without client."""
+    _library()
+    if not environ.get(KEY):
+        raise AuthError(
+            f"There is no {KEY}.",
+            hint="Set it to your key; a service of ns serve_tinker without key takes tml-any.",
+        )
+    return Service(base_model=base_model, rank=rank, seed=seed, base_url=environ.get(URL) or None)
+
+
+class TinkerClient:
+    """LoRA at a service. The training run there begins with the first verb, or with the state that is loaded first."""
+
+    def __init__(self, service: Service) -> None:
+        """Raises ConfigError without the client, AuthError where it finds no key, TrainingError without service."""
+        self._types = _library().types
+        self.service = service
+        with _told(f"Cannot reach the Tinker service {service.base_url or ''}".rstrip()):
+            self._client = _library().ServiceClient(base_url=service.base_url, api_key=os.environ.get(KEY))
+        self._training: Any = None
+        self._sampling: Any = None
+
+    def forward_backward(
+        self, data: Sequence[Datum], loss: LossName, config: LossConfig | None = None
+    ) -> LossOutput:
+        asked = {name: getattr(config, name, None) for name in LossConfig.__struct_fields__}
+        settings = {name: value for name, value in asked.items() if value is not None}
+        with _told("The service refused a training pass"):
+            found = _of(
+                self._learner().forward_backward([self._datum(one, loss) for one in data], loss, settings or None)
+            )
+        logprobs = [[float(value) for value in one["logprobs"].data] for one in found.loss_fn_outputs]
+        if LOSS in found.metrics:
+            value = found.metrics[LOSS]
+        else:
+            value = sum(
+                loss_of(loss, one, said, config or LossConfig()) for one, said in zip(data, logprobs, strict=True)
+            )
+        if not math.isfinite(value):
+            raise TrainingError(
+                f"The loss is {value}; training stopped.",
+                hint="The last checkpoint is good. Lower the learning rate, or look at the data.",
+            )
+        return LossOutput(loss=value, logprobs=logprobs)
+
+    def optim_step(self, adam: AdamParams) -> dict[str, float]:
+        """What the service measures: ours the norm of the gradient, another perhaps nothing."""
+        self._sampling = None
+        params = self._types.AdamParams(**{name: getattr(adam, name) for name in AdamParams.__struct_fields__})
+        with _told("The service refused an optimizer step"):
+            metrics = _of(self._learner().optim_step(params)).metrics or {}
+        return {name.split(":", 1)[0]: float(value) for name, value in metrics.items()}
+
+    def sample(
+        self, prompts: Sequence[Sequence[int]], num_samples: int, params: SamplingParams
+    ) -> list[list[Sampled]]:
+        """With the weights of this moment. Every prompt has a seed of its own, from the seed and its place."""
+        with _told("The service refused to sample"):
+            if self._sampling is None:
+                self._sampling = _of(self._learner().save_weights_and_get_sampling_client(**self._nameless()))
+            futures = [
+                self._sampling.sample(
+                    self._types.ModelInput.from_ints(list(prompt)),
+                    num_samples,
+                    self._sampling_params(params, place),
+                )
+                for place, prompt in enumerate(prompts)
+            ]
+            answers = [_of(future) for future in futures]
+        return [[_sampled(one) for one in answer.sequences] for answer in answers]
+
+    def save_state(self, folder: Path) -> Saved:
+        """At the service, under the folder's name; nothing is written here."""
+        return Saved(state_path=self.save_weights(folder.name), sampler_path=self.save_sampler(folder.name))
+
+    def save_weights(self, name: str) -> str:
+        """Weights and optimizer; the tinker:// path."""
+        with _told(f"The service could not save {name}"):
+            return str(_of(self._learner().save_state(name)).path)
+
+    def save_sampler(self, name: str) -> str:
+        """Weights to sample from; the tinker:// path."""
+        with _told(f"The service could not save {name}"):
+            return str(_of(self._learner().save_weights_for_sampler(name)).path)
+
+    def sample_from(self, path: str) -> None:
+        """Samples come from saved weights until the next optimizer step."""
+        with _told(f"The service has no {path}"):
+            self._sampling = _of(self._client.create_sampling_client(model_path=path))
+
+    def load_state(self, state: str) -> None:
+        """Another training run begins, with the weights and the optimizer of `state`."""
+        with _told(f"The service could not load {state}", kind=DataError):
+            self._training = _of(self._client.create_training_client_from_state_with_optimizer(state))
+        self._sampling = None
+
+    def tokenizer_name(self) -> str:
+        """Where the tokenizer of the model lies: a folder, or a name on the hub."""
+        data = self._learner().get_info().model_data
+        return str(data.tokenizer_id or data.model_name)
+
+    def close(self) -> None:
+        """Ends the session at the service, where the client can say so."""
+        if hasattr(self._client, "close"):
+            with _told("The service could not end the session"):
+                _of(self._client.close("success"))
+
+    def _learner(self) -> Any:
+        if self._training is None:
+            with _told(f"The service cannot train {self.service.base_model}"):
+                self._training = _of(
+                    self._client.create_lora_training_client(
+                        base_model=self.service.base_model, rank=self.service.rank, seed=self.service.seed
+                    )
+                )
+        return self._training
+
+    def _nameless(self) -> dict[str, str]:
+        """Older clients want a name for weights that are not kept."""
+        import inspect
+
+        method = inspect.signature(self._learner().save_weights_and_get_sampling_client)
+        name = method.parameters.get("name")
+        return {"name": "now"} if name is not None and name.default is inspect.Parameter.empty else {}
+
+    def _datum(self, datum: Datum, loss: LossName) -> Any:
+        names = ("weights",) if loss == "cross_entropy" else ("logprobs", "advantages")
+        kinds = {"target_tokens": "int64", **dict.fromkeys(names, "float32")}
+        values = {"target_tokens": datum.targets, **{name: getattr(datum, name) for name in names}}
+        inputs = {
+            name: self._types.TensorData(data=list(values[name]), dtype=kind, shape=[len(values[name])])
+            for name, kind in kinds.items()
+        }
+        return self._types.Datum(
+            model_input=self._types.ModelInput.from_ints(list(datum.tokens)), loss_fn_inputs=inputs
+        )
+
+    def _sampling_params(self, params: SamplingParams, place: int) -> Any:
+        return self._types.SamplingParams(
+            max_tokens=params.max_tokens,
+            seed=(params.seed * 1_000_003 + place) % SEEDS,
+            stop=list(params.stop),
+            temperature=params.temperature,
+            top_k=params.top_k,
+            top_p=params.top_p,
+        )
+
+
+def loss_of(loss: LossName, datum: Datum, logprobs: Sequence[float], config: LossConfig) -> float:
+    """The loss of one datum from what the service computed, for services that do not give it."""
+    if loss == "cross_entropy":
+        return -sum(weight * said for weight, said in zip(datum.weights or (), logprobs, strict=True))
+    total = 0.0
+    for before, advantage, said in zip(datum.logprobs or (), datum.advantages or (), logprobs, strict=True):
+        ratio = math.exp(said - before) if advantage else 0.0
+        if loss == "importance_sampling":
+            total -= ratio * advantage
+            continue
+        low, high = config.bounds(loss)
+        clipped = min(max(ratio, low), high)
+        total -= clipped * said * advantage if loss == "cispo" else min(ratio * advantage, clipped * advantage)
+    return total
+
+
+def _sampled(sequence: Any) -> Sampled:
+    if sequence.logprobs is None:
+        raise TrainingError(
+            "The service gave no log-probabilities of its samples; they are needed to learn from them."
+        )
+    return Sampled(
+        tokens=[int(token) for token in sequence.tokens],
+        logprobs=[float(value) for value in sequence.logprobs],
+        stop_reason="stop" if sequence.stop_reason == "stop" else "length",
+    )
+
+
+def _of(promise: Any) -> Any:
+    """What a call promises; older clients give some things at once."""
+    return promise.result() if hasattr(promise, "result") else promise
+
+
+def _library() -> Any:
+    try:
+        import tinker
+    except ImportError as error:
+        raise ConfigError(
+            "Training over the Tinker API needs its client.", hint="Run: pip install 'newskills[tinker]'"
+        ) from error
+    return tinker
+
+
+@contextmanager
+def _told(what: str, kind: type[NewskillsError] = TrainingError) -> Iterator[None]:
+    """Errors of the client as sentences."""
+    try:
+        yield
+    except (_library().TinkerError, ValueError, OSError, RuntimeError) as error:
+        if isinstance(error, _library().AuthenticationError):
+            raise AuthError(f"{what}: {KEY} was refused.") from error
+        raise kind(f"{what}: {error}") from error

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the service keeps what is saved: `tinker://RUN/weights/NAME` is the folder RUN/weights/NAME below its root.
+
+A run is a model that was trained: `run.json` says of what. `weights` hold states (with the optimizer),
+`sampler_weights` only what is needed to sample. Folders appear whole or not at all.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError, UnknownNameError
+from newskills.base.records import Row
+from newskills.base.store import write_json
+
+T = TypeVar("T", bound=Struct)
+SCHEME = "tinker://"
+KINDS = {"weights": "training", "sampler_weights": "sampler"}
+RUN, ABOUT = "run.json", "checkpoint.json"
+NEXT, OLD = ".next", ".old"
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}", re.ASCII)
+_RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_-]{0,199}", re.ASCII)
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """What a run trains. `base` is the model's folder."""
+
+    run_id: str
+    base_model: str
+    base: str
+    rank: int
+    alpha: float
+    seed: int
+    created: datetime
+    user_metadata: Row | None = None
+
+
+class About(Struct, frozen=True, kw_only=True):
+    """Of one checkpoint."""
+
+    created: datetime
+    expires: datetime | None = None
+    user_metadata: dict[str, str] | None = None
+
+
+class Address(Struct, frozen=True):
+    """The parts of a tinker:// path."""
+
+    run_id: str
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{SCHEME}{self.run_id}/{self.kind}/{self.name}"
+
+
+def parse(path: str) -> Address:
+    """Raises DataError for what is no path of a checkpoint."""
+    parts = path.removeprefix(SCHEME).split("/")
+    fits = path.startswith(SCHEME) and len(parts) == 3 and parts[1] in KINDS
+    if not fits or not _RUN.fullmatch(parts[0]) or not _NAME.fullmatch(parts[2]):
+        raise DataError(f"'{path[:200]}' is no checkpoint; {SCHEME}RUN/weights/NAME is expected.")
+    return Address(*parts)
+
+
+class Checkpoints:
+    """All runs below one folder."""
+
+    def __init__(self, root: Path) -> None:
+        """Completes replacements that a killed server began, and removes what has expired."""
+        self.root = root
+        for kept in root.glob(f"*/*/.*{NEXT}"):
+            final = kept.with_name(kept.name[1:].removesuffix(NEXT))
+            if (kept / ABOUT).is_file() and not final.exists():
+                kept.replace(final)
+        for left in [*root.glob(f"*/*/.*{NEXT}"), *root.glob(f"*/*/.*{OLD}"), *root.glob("*/*/.*.tmp")]:
+            shutil.rmtree(left, ignore_errors=True)
+        for address in list(self._all()):
+            if _expired(self.about(address)):
+                self.remove(address)
+
+    def begin(self, run: Run) -> None:
+        """Raises StorageError."""
+        write_json(self.root / run.run_id / RUN, run)
+
+    def run(self, run_id: str) -> Run:
+        """Raises UnknownNameError."""
+        path = self.root / run_id / RUN
+        if not _RUN.fullmatch(run_id) or not path.is_file():
+            raise UnknownNameError("training run", run_id[:200], self.run_ids())
+        return _read(path, Run)
+
+    def run_ids(self) -> list[str]:
+        """The latest first."""
+        files = sorted(self.root.glob(f"*/{RUN}"), key=lambda path: path.stat().st_mtime, reverse=True)
+        return [path.parent.name for path in files]
+
+    def save(
+        self, address: Address, about: About, write: Callable[[Path], None], *, overwrite: bool = False
+    ) -> None:
+        """`write` makes the folder it is given, whole or not at all. Raises ConfigError for a name that is taken."""
+        if not _NAME.fullmatch(address.name):
+            raise ConfigError(
+                f"'{address.name[:100]}' cannot name a checkpoint: letters, digits, '.', '_' and '-' can."
+            )
+        folder = self._folder(address)
+        if folder.exists() and not overwrite:
+            raise ConfigError(f"There is {address} already.", hint="Pass overwrite=True, or choose another name.")
+        new, old = (folder.with_name(f".{folder.name}{suffix}") for suffix in (NEXT, OLD))
+        shutil.rmtree(new, ignore_errors=True)
+        write(new)
+        write_json(new / ABOUT, about)
+        if folder.exists():
+            folder.replace(old)
+        new.replace(folder)
+        shutil.rmtree(old, ignore_errors=True)
+
+    def find(self, path: str) -> Path:
+        """The folder of a checkpoint. Raises DataError, UnknownNameError."""
+        address = parse(path)
+        folder = self._folder(address)
+        if not (folder / ABOUT).is_file() or _expired(self.about(address)):
+            raise UnknownNameError("checkpoint", path, map(str, self._all()))
+        return folder
+
+    def of(self, run_id: str) -> list[Address]:
+        """A run's checkpoints, in the order of their making."""
+        found = [one for one in self._all(run_id) if not _expired(self.about(one))]
+        return sorted(found, key=lambda one: self.about(one).created)
+
+    def about(self, address: Address) -> About:
+        return _read(self._folder(address) / ABOUT, About)
+
+    def size(self, address: Address) -> int:
+        """Bytes on the disk."""
+        return sum(file.stat().st_size for file in self._folder(address).rglob("*") if file.is_file())
+
+    def remove(self, address: Address) -> None:
+        """Raises UnknownNameError where there is none."""
+        folder = self._folder(address)
+        if not folder.is_dir():
+            raise UnknownNameError("checkpoint", str(address), map(str, self._all(address.run_id)))
+        gone = folder.with_name(f".{folder.name}{OLD}")
+        folder.replace(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    def _folder(self, address: Address) -> Path:
+        return self.root / address.run_id / address.kind / address.name
+
+    def _all(self, run_id: str = "*") -> Iterator[Address]:
+        for kind in KINDS:
+            for about in self.root.glob(f"{run_id}/{kind}/*/{ABOUT}"):
+                if not about.parent.name.startswith("."):
+                    yield Address(about.parts[-4], kind, about.parts[-2])
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def about(ttl_seconds: int | None, user_metadata: dict[str, str] | None) -> About:
+    """Of a checkpoint that is being made."""
+    created = now()
+    expires = created + timedelta(seconds=ttl_seconds) if ttl_seconds else None
+    return About(created=created, expires=expires, user_metadata=user_metadata)
+
+
+def _expired(found: About) -> bool:
+    return found.expires is not None and found.expires < now()
+
+
+def _read(path: Path, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.DecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error

@@ -1,0 +1,456 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Tinker API over HTTP: sessions, models, samplers, and the promises of their answers.
+
+Requests are those that the public client (PyPI: tinker, 0.38) sends. What takes long is answered with a promise that
+`retrieve_future` waits for. Requests of one model are done in the order of their numbers, each once, also where a
+client sends one again. Errors are `{"error": sentence}`, with a `category` in place of a promised answer.
+"""
+
+from __future__ import annotations
+
+import hmac
+import uuid
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError, NewskillsError, StorageError, UnknownNameError
+from newskills.base.http.messages import (
+    Request,
+    Response,
+    error_response,
+    json_response,
+    not_found,
+    wrong_method,
+)
+from newskills.base.records import Row
+from newskills.train.cpu.llama import LoraConfig
+from newskills.train.tinker.server import checkpoints as ck
+from newskills.train.tinker.server import wire
+from newskills.train.tinker.server.bodies import body_of
+from newskills.train.tinker.server.checkpoints import Address, Checkpoints, Run
+from newskills.train.tinker.server.engine import Base, Engine, Sampler
+from newskills.train.tinker.server.listing import Listing
+from newskills.train.tinker.server.queue import Answer, Job, Line, Queue, Refused
+
+API = "/api/v1/"
+WAIT = 30.0
+"""Seconds that `retrieve_future` waits; the client gives it 45."""
+SNAPSHOTS = 8
+"""Unsaved weights of a model that are kept to sample from: the latest so many."""
+BROWSER_HEADERS = ("origin", "sec-fetch-site")
+ALPHA = LoraConfig().alpha
+PLAIN = LoraConfig(rank=1, alpha=0.0)
+"""Pairs that change nothing."""
+
+
+class Model(Struct, kw_only=True, eq=False):
+    """One that is being trained."""
+
+    run: Run
+    base: Base
+    line: Line
+    snapshots: list[str] = msgspec.field(default_factory=list)
+
+
+class Session(Struct, kw_only=True, eq=False):
+    """What a client has open; `finished` ones take nothing more."""
+
+    user_metadata: Row | None = None
+    display_name: str | None = None
+    models: list[str] = msgspec.field(default_factory=list)
+    samplers: list[str] = msgspec.field(default_factory=list)
+    clones: int = 0
+    finished: bool = False
+
+
+class Service:
+    """Answers requests. `bases` are the models that can be trained and asked, by each of their names."""
+
+    def __init__(
+        self, bases: dict[str, Base], engine: Engine, queue: Queue, saved: Checkpoints, *, token: str = ""
+    ) -> None:
+        self._bases, self._engine, self._queue, self._saved, self._token = bases, engine, queue, saved, token
+        self._listing = Listing(bases.values(), saved)
+        self._sessions: dict[str, Session] = {}
+        self._models: dict[str, Model] = {}
+        self._samplers: dict[str, Sampler] = {}
+        self._posts: dict[str, Callable[[bytes], Row]] = {
+            "client/config": lambda _: {"pjwt_auth_enabled": False, "sample_use_retrieve_futures": False},
+            "client/dynamic_config": lambda _: {"sample_cancel_enabled": True},
+            "telemetry": lambda _: {"status": "accepted"},
+            "create_session": self._create_session,
+            "session_heartbeat": self._heartbeat,
+            "create_model": self._create_model,
+            "get_info": self._get_info,
+            "optim_step": self._optim_step,
+            "save_weights": self._save_weights,
+            "save_weights_for_sampler": self._save_for_sampler,
+            "load_weights": self._load_weights,
+            "unload_model": self._unload_model,
+            "create_sampling_session": self._create_sampler,
+            "join_sampling_session": self._join_sampler,
+            "asample": self._sample,
+            "cancel_future": self._cancel,
+            "weights_info": self._weights_info,
+        }
+
+    async def answer(self, request: Request) -> Response:
+        path = request.path.removeprefix(API)
+        if path == "healthz":
+            return wrong_method(request, "GET") or json_response({"status": "ok"})
+        if (refused := self._stranger(request)) is not None:
+            return refused
+        if path == request.path:
+            return not_found(request)
+        try:
+            return await self._routed(request, path)
+        except UnknownNameError as error:
+            return error_response(404, str(error))
+        except StorageError as error:
+            return error_response(507, str(error))
+        except NewskillsError as error:
+            return error_response(400, str(error))
+
+    async def _routed(self, request: Request, path: str) -> Response:
+        if path == "retrieve_future":
+            return wrong_method(request, "POST") or await self._retrieve(request)
+        if path in ("forward_backward", "forward"):
+            refused = wrong_method(request, "POST")
+            return refused or json_response(self._pass(body_of(request), only=path == "forward"))
+        if path in self._posts:
+            if (refused := wrong_method(request, "POST")) is not None:
+                return refused
+            return json_response(self._posts[path](body_of(request)))
+        match path.split("/"):
+            case ["sessions", name, "finish"]:
+                return wrong_method(request, "POST") or json_response(await self._finish(name))
+            case ["sessions", name]:
+                return wrong_method(request, "GET") or json_response(self._opened(self._session(name)))
+            case ["samplers", name]:
+                return wrong_method(request, "GET") or json_response(self._asked(self._known_sampler(name)))
+            case parts:
+                return self._listing.answer(request, parts)
+
+    def _stranger(self, request: Request) -> Response | None:
+        given = request.headers.get("x-api-key", "")
+        if self._token and not hmac.compare_digest(given.encode(), self._token.encode()):
+            return error_response(401, "This service wants its key: set TINKER_API_KEY.")
+        if any(name in request.headers for name in BROWSER_HEADERS):
+            # Any page that is open in a browser on this machine can post to its loopback addresses.
+            return error_response(403, "A web page may not use this service.")
+        return None
+
+    # Sessions and promises
+
+    def _create_session(self, body: bytes) -> Row:
+        asked = wire.read_json(body, wire.SessionRequest)
+        name = str(uuid.uuid4())
+        self._sessions[name] = Session(user_metadata=asked.user_metadata, display_name=asked.display_name)
+        note = "LoRA pairs are on attention and feed-forward layers; the unembedding stays as it is."
+        return {"type": "create_session", "session_id": name, "info_message": note}
+
+    def _heartbeat(self, body: bytes) -> Row:
+        self._session(wire.read_json(body, wire.OfSession).session_id)
+        return {"type": "session_heartbeat"}
+
+    async def _finish(self, name: str) -> Row:
+        """Ends a session: its models and samplers leave the memory; what was saved stays."""
+        session = self._session(name)
+        session.finished = True
+        for model in session.models:
+            self._models.pop(model, None)
+            await self._queue.call(partial(self._engine.drop, model))
+        for one in session.samplers:
+            self._samplers.pop(one, None)
+        return {}
+
+    async def _retrieve(self, request: Request) -> Response:
+        asked = wire.read_json(body_of(request), wire.FutureRequest)
+        try:
+            found = await self._queue.wait(asked.request_id, WAIT)
+        except DataError as error:
+            return error_response(404, str(error))
+        if found is None:
+            row = {"type": "try_again", "request_id": asked.request_id, "queue_state": "active"}
+            return json_response(row)
+        if isinstance(found, Refused):
+            return json_response({"error": found.message, "category": "user" if found.user else "server"})
+        return (
+            Response(body=found, content_type=wire.PROTOBUF) if isinstance(found, bytes) else json_response(found)
+        )
+
+    def _cancel(self, body: bytes) -> Row:
+        self._queue.cancel(wire.read_json(body, wire.FutureRequest).request_id)
+        return {}
+
+    # Models
+
+    def _create_model(self, body: bytes) -> Row:
+        asked = wire.read_json(body, wire.ModelRequest)
+        lora = asked.lora_config
+        if lora is None:
+            raise ConfigError("This service trains LoRA pairs only: the request has no lora_config.")
+        if not (lora.train_mlp and lora.train_attn):
+            raise ConfigError("This service trains attention and feed-forward layers together.")
+        _adam_only(asked.optimizer_config)
+        seed = uuid.uuid4().int >> 65 if lora.seed is None else lora.seed % (1 << 63)
+        base = self._base(asked.base_model)
+        made = partial(self._run, base, asked.user_metadata, rank=lora.rank, seed=seed)
+        return self._begin(asked.session_id, asked.model_seq_id, base, made)
+
+    def _run(self, base: Base, metadata: Row | None, run_id: str, *, rank: int, seed: int) -> Run:
+        return Run(
+            run_id=run_id,
+            base_model=base.name,
+            base=str(base.folder),
+            rank=rank,
+            alpha=ALPHA,
+            seed=seed,
+            created=ck.now(),
+            user_metadata=metadata,
+        )
+
+    def _begin(
+        self,
+        session_id: str,
+        number: int,
+        base: Base,
+        made: Callable[[str], Run],
+        state: Path | None = None,
+        *,
+        optimizer: bool = False,
+    ) -> Row:
+        """A model; the same session and number mean the same one."""
+        session = self._session(session_id)
+        model_id = f"{session_id}:train:{number}"
+        request_id = f"{model_id}/0"
+        if model_id not in session.models:
+            run = made(model_id)
+            loaded = {"type": "load_weights", "path": str(state), "model_id": model_id}
+
+            def create() -> Answer:
+                self._engine.create(run, base, state, optimizer=optimizer)
+                self._saved.begin(run)
+                return loaded if state else {"type": "create_model", "model_id": model_id}
+
+            session.models.append(model_id)
+            line = Line(self._queue, model_id)
+            self._models[model_id] = Model(run=run, base=base, line=line)
+            self._queue.submit(Job(request_id, create))
+        return {"request_id": request_id, "model_id": model_id}
+
+    def _get_info(self, body: bytes) -> Row:
+        model = self._model(wire.read_json(body, wire.OfModel).model_id)
+        about = {"arch": "llama", "model_name": model.base.name, "tokenizer_id": str(model.base.folder)}
+        return {
+            "type": "get_info",
+            "model_data": about,
+            "model_id": model.run.run_id,
+            "is_lora": True,
+            "lora_rank": model.run.rank,
+            "model_name": model.base.name,
+        }
+
+    def _pass(self, body: bytes, *, only: bool) -> Row:
+        asked = wire.read_pass(body)
+        if only:
+            asked = msgspec.structs.replace(asked, forward_only=True)
+        return self._later(asked.model_id, asked.seq_id, lambda: wire.pass_answer(self._engine.learn(asked)))
+
+    def _optim_step(self, body: bytes) -> Row:
+        asked = wire.read_json(body, wire.StepRequest)
+        if asked.optimizer_params is not None:
+            raise ConfigError("This service has the optimizer adamw only: send adam_params.")
+        adam = asked.adam_params or wire.Adam()
+
+        def step() -> Answer:
+            metrics = self._engine.step(asked.model_id, adam)
+            return {"metrics": {f"{name}:mean": value for name, value in metrics.items()}}
+
+        return self._later(asked.model_id, asked.seq_id, step)
+
+    def _save_weights(self, body: bytes) -> Row:
+        asked = wire.read_json(body, wire.SaveRequest)
+        address = Address(asked.model_id, "weights", asked.path or f"step-{uuid.uuid4().hex[:8]}")
+        return self._later(asked.model_id, asked.seq_id, lambda: self._save(address, asked, optimizer=True))
+
+    def _save_for_sampler(self, body: bytes) -> Row:
+        asked = wire.read_json(body, wire.SaveRequest)
+        if asked.path is not None:
+            address = Address(asked.model_id, "sampler_weights", asked.path)
+            return self._later(asked.model_id, asked.seq_id, lambda: self._save(address, asked, optimizer=False))
+        if asked.sampling_session_seq_id is None:
+            raise DataError("The request names neither a path nor a sampling session.")
+        model = self._model(asked.model_id)
+        session_id = asked.model_id.split(":", 1)[0]
+        sampler = self._sampler(session_id, asked.sampling_session_seq_id, model.base, _pairs_of(model.run))
+
+        def snapshot() -> Answer:
+            sampler.pairs = self._engine.snapshot(asked.model_id)
+            return {"type": "save_weights_for_sampler", "sampling_session_id": sampler.sampler_id}
+
+        found = self._later(asked.model_id, asked.seq_id, snapshot)
+        if sampler.sampler_id not in model.snapshots:
+            model.snapshots.append(sampler.sampler_id)
+        for old in model.snapshots[:-SNAPSHOTS]:
+            model.snapshots.remove(old)
+            self._samplers.pop(old, None)
+        return found
+
+    def _save(self, address: Address, asked: wire.SaveRequest, *, optimizer: bool) -> Answer:
+        about = ck.about(asked.ttl_seconds, asked.user_metadata)
+        write = self._engine.writer(address.run_id, optimizer=optimizer)
+        self._saved.save(address, about, write, overwrite=asked.overwrite or not optimizer)
+        return {"type": "save_weights" if optimizer else "save_weights_for_sampler", "path": str(address)}
+
+    def _load_weights(self, body: bytes) -> Row:
+        asked = wire.read_json(body, wire.LoadRequest)
+        folder = self._saved.find(asked.path)
+        of = self._saved.run(ck.parse(asked.path).run_id)
+        base = self._base(asked.base_model or of.base_model)
+        if asked.optimizer_config is not None:
+            _adam_only(asked.optimizer_config)
+        if asked.session_id is not None and asked.model_seq_id is not None:
+            made = partial(self._run, base, asked.user_metadata, rank=of.rank, seed=of.seed)
+            return self._begin(asked.session_id, asked.model_seq_id, base, made, folder, optimizer=asked.optimizer)
+        if asked.model_id is None:
+            raise DataError("The request names neither a model nor a session.")
+
+        def load() -> Answer:
+            self._engine.restore(str(asked.model_id), folder, optimizer=asked.optimizer)
+            return {"type": "load_weights", "path": asked.path, "model_id": asked.model_id}
+
+        return self._later(asked.model_id, asked.seq_id, load)
+
+    def _unload_model(self, body: bytes) -> Row:
+        asked = wire.read_json(body, wire.InOrder)
+
+        def unload() -> Answer:
+            self._engine.drop(asked.model_id)
+            return {"type": "unload_model", "model_id": asked.model_id}
+
+        found = self._later(asked.model_id, asked.seq_id, unload)
+        self._models.pop(asked.model_id)
+        return found
+
+    def _later(self, model_id: str, number: int | None, run: Callable[[], Answer]) -> Row:
+        return {"request_id": self._model(model_id).line.add(number, run), "model_id": model_id}
+
+    # Samplers
+
+    def _create_sampler(self, body: bytes) -> Row:
+        asked = wire.read_json(body, wire.SamplerRequest)
+        if asked.model_path is not None:
+            folder = self._saved.find(asked.model_path)
+            run = self._saved.run(ck.parse(asked.model_path).run_id)
+            base, lora = self._base(run.base_model), _pairs_of(run)
+        elif asked.base_model is not None:
+            folder, base, lora = None, self._base(asked.base_model), PLAIN
+        else:
+            raise DataError("The request names neither a model_path nor a base_model.")
+        sampler = self._sampler(asked.session_id, asked.sampling_session_seq_id, base, lora)
+        sampler.folder, sampler.model_path = folder, asked.model_path
+        return {"type": "create_sampling_session", "sampling_session_id": sampler.sampler_id}
+
+    def _sampler(self, session_id: str, number: int, base: Base, lora: LoraConfig) -> Sampler:
+        """The same session and number mean the same one."""
+        session = self._session(session_id)
+        sampler_id = f"{session_id}:sample:{number}"
+        if sampler_id not in self._samplers:
+            session.samplers.append(sampler_id)
+            self._samplers[sampler_id] = Sampler(
+                sampler_id=sampler_id, session_id=session_id, base=base, lora=lora
+            )
+        return self._samplers[sampler_id]
+
+    def _join_sampler(self, body: bytes) -> Row:
+        row = wire.read_json(body, wire.JoinRequest)
+        session = self._session(self._known_sampler(row.sampling_session_id).session_id)
+        session.clones += 1
+        return {"type": "join_sampling_session", "client_counter": session.clones}
+
+    def _sample(self, body: bytes) -> Row:
+        asked = wire.read_json(body, wire.SampleRequest)
+        sampler = self._known_sampler(asked.sampling_session_id)
+        request_id = f"{sampler.sampler_id}/{asked.seq_id}"
+        if not self._queue.known(request_id):
+            sample = partial(self._engine.sample, sampler)
+            job = Job(request_id, lambda: sample([asked])[0])
+            if asked.sampling_params.seed is None:
+                # Whose seed is given must not depend, not even by rounding, on who else asks at the same time.
+                job.group = sampler.sampler_id, asked.num_samples, msgspec.json.encode(asked.sampling_params)
+                job.item, job.together = asked, sample
+            self._queue.submit(job)
+        ids = [f"{request_id}/{index}" for index in range(asked.num_samples)]
+        return {"request_id": request_id, "sample_sequence_ids": ids}
+
+    # What is there
+
+    def _weights_info(self, body: bytes) -> Row:
+        path = wire.read_json(body, wire.PathRequest).tinker_path
+        self._saved.find(path)
+        run = self._saved.run(ck.parse(path).run_id)
+        parts = {"train_unembed": False, "train_mlp": True, "train_attn": True}
+        return {"base_model": run.base_model, "is_lora": True, "lora_rank": run.rank, **parts}
+
+    def _base(self, name: str) -> Base:
+        if name in self._bases:
+            return self._bases[name]
+        raise UnknownNameError("model", name[:200], {base.name for base in self._bases.values()})
+
+    def _session(self, name: str) -> Session:
+        session = self._sessions.get(name)
+        if session is None or session.finished:
+            raise UnknownNameError(
+                "session", name[:100], (), hint="It has ended, or the service was started again."
+            )
+        return session
+
+    def _model(self, model_id: str) -> Model:
+        if model_id in self._models:
+            return self._models[model_id]
+        states = (
+            [str(one) for one in self._saved.of(model_id) if one.kind == "weights"] if self._ran(model_id) else []
+        )
+        hint = f"Go on from its last state: create_training_client_from_state_with_optimizer('{states[-1]}')."
+        raise UnknownNameError(
+            "model", model_id[:100], (), hint=hint if states else "The service was started again, or never had it."
+        )
+
+    def _ran(self, run_id: str) -> bool:
+        return run_id in self._saved.run_ids()
+
+    def _known_sampler(self, name: str) -> Sampler:
+        if name not in self._samplers:
+            hint = "It has ended, or the service was started again: create another sampling client."
+            raise UnknownNameError("sampling session", name[:100], (), hint=hint)
+        return self._samplers[name]
+
+    def _opened(self, session: Session) -> Row:
+        return {
+            "training_run_ids": session.models,
+            "sampler_ids": session.samplers,
+            "user_metadata": {name: str(value) for name, value in (session.user_metadata or {}).items()},
+            "display_name": session.display_name,
+        }
+
+    def _asked(self, sampler: Sampler) -> Row:
+        return {
+            "sampler_id": sampler.sampler_id,
+            "base_model": sampler.base.name,
+            "model_path": sampler.model_path,
+        }
+
+
+def _pairs_of(run: Run) -> LoraConfig:
+    """What pairs of the same shape have in common."""
+    return LoraConfig(rank=run.rank, alpha=run.alpha)
+
+
+def _adam_only(asked: wire.OptimizerKind) -> None:
+    if asked.type != "adamw":
+        raise ConfigError(f"This service has no optimizer '{asked.type[:40]}', only adamw.")

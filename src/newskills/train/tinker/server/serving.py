@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service from its start to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.http.server import ServerLimits, serve
+from newskills.base.store import locked
+from newskills.train.tinker.server import wire
+from newskills.train.tinker.server.checkpoints import About, Checkpoints, Run
+from newskills.train.tinker.server.engine import Base, Engine
+from newskills.train.tinker.server.queue import Queue
+from newskills.train.tinker.server.service import Service
+from newskills.train.tinker.server.trainer import State
+
+READ = (wire.LoadRequest, wire.ModelRequest, wire.SampleRequest, wire.StepRequest, About, Run, State)
+"""Structs that two threads read: msgspec must have completed them in one."""
+LOCK = ".lock"
+BODY = 64 << 20
+GRACE = 2.0
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where a service listens, who may use it (`token`; empty: everybody), and where it keeps what is saved."""
+
+    host: str
+    port: int
+    root: Path
+    token: str = ""
+
+
+async def serve_until_stopped(
+    models: Mapping[str, Path], engine: Engine, place: Place, *, say: Callable[[str], None]
+) -> None:
+    """`models`: folders by name. Until SIGINT or SIGTERM, then after what is being worked on.
+
+    Raises DataError and ConfigError for a model that cannot be served, LockedError where another service has the same
+    root, StorageError, ServerStartError.
+    """
+    stopped = asyncio.Event()
+    for struct in READ:
+        msgspec.json.Decoder(struct)
+    bases = all_names({name: Base(name, folder) for name, folder in models.items()})
+    with locked(place.root / LOCK, f"The folder {place.root}"):
+        queue = Queue()
+        service = Service(bases, engine, queue, Checkpoints(place.root), token=place.token)
+        server = await serve(service.answer, place.host, place.port, limits=ServerLimits(body=BODY))
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        say(f"Tinker service at {server.url}, states in {place.root}; Ctrl-C stops it.")
+        await stopped.wait()
+        await server.close(GRACE)
+        await queue.close()
+
+
+def all_names(bases: Mapping[str, Base]) -> dict[str, Base]:
+    """A model can also be named by its folder, or by the folder's last part."""
+    found = dict(bases)
+    for base in bases.values():
+        for name in (str(base.folder), base.folder.name):
+            found.setdefault(name, base)
+    return found

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Tinker service in this process, and one in a process of its own."""
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+from newskills.base.http.server import serve
+from newskills.train.tinker.server.checkpoints import Checkpoints
+from newskills.train.tinker.server.engine import Base, Engine
+from newskills.train.tinker.server.queue import Queue
+from newskills.train.tinker.server.service import Service
+from newskills.train.tinker.server.serving import all_names
+
+KEY = "tml-test"
+
+
+@contextmanager
+def service(models, root, *, token=""):
+    """The address of a service of the folders `models`."""
+    ready, address, ends = threading.Event(), [], []
+
+    async def main():
+        stop = asyncio.Event()
+        ends.append((asyncio.get_running_loop(), stop))
+        queue = Queue()
+        bases = all_names({str(folder): Base(str(folder), folder) for folder in models})
+        engine = Engine(dtype="float32", threads=1)
+        server = await serve(Service(bases, engine, queue, Checkpoints(root), token=token).answer)
+        address.append(server.url)
+        ready.set()
+        await stop.wait()
+        await server.close(0.1)
+        await queue.close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()))
+    thread.start()
+    try:
+        assert ready.wait(20)
+        yield address[0]
+    finally:
+        loop, stop = ends[0]
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+
+
+@contextmanager
+def process(model, root, *words, **environ):
+    """(process, address) of `ns serve_tinker`."""
+    argv = [sys.executable, "-m", "newskills", "serve_tinker", f"--model={model}", f"--output_dir={root}"]
+    running = subprocess.Popen(
+        [*argv, "--port=0", "--dtype=float32", "--threads=1", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | environ,
+    )
+    try:
+        said = ""
+        while not (found := re.search(r"Tinker service at (\S+),", said)):
+            line = running.stdout.readline()
+            assert line, said
+            said += line
+        yield running, found[1]
+    finally:
+        running.kill()
+        running.wait()
+        running.stdout.close()
