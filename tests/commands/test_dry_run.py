@@ -91,6 +91,7 @@ LINES = {
     "import": ("ns import results", "10 records"),
     "export": ("ns export results --format inspect", "to logs"),
     "start_server": ("ns start_server --server_type=vllm --model=/models/m --server_gpus=1", "/models/m"),
+    "serve_rewards": ("ns serve_rewards --grader=math ++reward.wrong=-0.5", "math@3"),
     "serve_evals": ("ns serve_evals --port=0 --output-root=evals", "++server.model=slime-openai-model"),
     "serve_tinker": ("ns serve_tinker --model=smollm2 --output_dir=states --port=0", "training runs"),
     "sandbox": ("ns sandbox serve --port=0 --memory_mb=64", "++sandbox.limits.memory_mb"),

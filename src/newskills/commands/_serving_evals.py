@@ -8,14 +8,13 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from newskills.base import aio
-from newskills.base.errors import AuthError, ConfigError, NewskillsError, UnknownNameError
+from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
 from newskills.base.store import atomic_write
 from newskills.base.terminal import printable
 from newskills.benchmarks import Places, expand
@@ -26,6 +25,7 @@ from newskills.commands._dry_run import show_dry_run
 from newskills.commands._sandbox import check_sandbox
 from newskills.commands._submitted import ask_about
 from newskills.commands._submitting import submitted
+from newskills.commands._token import token_of, who
 from newskills.commands._work import user_layer
 from newskills.commands.evaluate import COMMAND as EVAL
 from newskills.commands.evaluate import Options as EvalOptions
@@ -173,10 +173,11 @@ def run(parsed: Parsed[Options]) -> int:
     planner = EvalPlanner(options)
     planner.check()
     folder = Path(options.output_root).expanduser().absolute()
-    place = Place(host=options.host, port=options.port, root=folder, token=_token(options, os.environ))
+    token = token_of(options.token_env, options.token_file, os.environ, usual=DEFAULT_TOKEN_ENV)
+    place = Place(host=options.host, port=options.port, root=folder, token=token)
     if options.dry_run or parsed.explain:
         example = planner.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), folder / "FOLDER")
-        steps = [("listens", f"{options.host}:{options.port or 'a free port'}", _who(place))]
+        steps = [("listens", f"{options.host}:{options.port or 'a free port'}", who(place.token))]
         show_dry_run([*steps, ("each benchmark", shlex.join(["ns", "eval", *example]), "")])
         return 0
     journal = Journal(str(folder))
@@ -189,7 +190,7 @@ def run(parsed: Parsed[Options]) -> int:
             sys.stdout.write(f"{time.strftime('%H:%M:%S')} {text}\n")
             sys.stdout.flush()
 
-    say(_who(place))
+    say(who(place.token))
     aio.run(lambda: serve_until_stopped(planner, place, limits, say=say))
     return 0
 
@@ -207,22 +208,3 @@ def _judge_words(options: Options) -> list[str]:
         "extra_judge_args": more,
     }
     return [f"--{name}={value}" for name, value in given.items() if value]
-
-
-def _who(place: Place) -> str:
-    return "Clients need the token." if place.token else "No token is set: whoever reaches this port may use it."
-
-
-def _token(options: Options, environ: Mapping[str, str]) -> str:
-    """Raises AuthError where one was asked for and is not there, ConfigError."""
-    if options.token_file is None:
-        if options.token_env != DEFAULT_TOKEN_ENV and not environ.get(options.token_env):
-            raise AuthError(f"--token_env: there is no variable {options.token_env}, or it is empty.")
-        return environ.get(options.token_env, "").strip()
-    try:
-        token = Path(options.token_file).expanduser().read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--token_file: {options.token_file} cannot be read ({error}).") from error
-    if not token:
-        raise AuthError(f"--token_file: {options.token_file} is empty.")
-    return token

@@ -118,12 +118,12 @@ class PoolGrading(Grading):
 
 
 class ExecutingGrading(Grading):
-    """A grader that runs code, awaited on the loop, `AT_ONCE` records at a time; the sandbox may do fewer at once."""
+    """A grader that runs code, awaited on the loop, `at_once` records at a time; the sandbox may do fewer at once."""
 
-    def __init__(self, grader: ExecutingGrader, kit: Kit) -> None:
+    def __init__(self, grader: ExecutingGrader, kit: Kit, *, at_once: int = AT_ONCE) -> None:
         super().__init__()
         self._grader, self._kit = grader, kit
-        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._gate = asyncio.Semaphore(at_once)
         self._tasks: set[asyncio.Task[None]] = set()
 
     def submit(self, record: Row, on_score: OnScore) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from newskills.base.errors import DataError
@@ -22,7 +23,7 @@ from newskills.base.records import Failure, Row, Score
 from newskills.graders import cpu_seconds, executes, make_grader
 from newskills.run.build import Recipe
 from newskills.run.grade import LoopThread, cancel_others
-from newskills.run.grading import ExecutingGrading, Grading, PoolGrading, unscored
+from newskills.run.grading import AT_ONCE, ExecutingGrading, Grading, PoolGrading, unscored
 from newskills.run.reward_judge import RewardJudge
 from newskills.run.reward_pattern import NAME as PATTERN
 from newskills.run.rewards import Measured, RewardConfig, Sampled, answered, rewarded
@@ -62,11 +63,25 @@ class Grades:
         return future
 
 
+class Capacity(Struct, frozen=True, kw_only=True):
+    """`workers`: processes of a grader that computes, 0 = as many as CPUs; `at_once`: records of one that runs code."""
+
+    workers: int = 0
+    at_once: int = AT_ONCE
+
+
 class Rewarding:
     """One grader at work on the running loop, with the sandbox that it may need."""
 
-    def __init__(self, grader: str, config: Row, sandbox: SandboxConfig = SandboxConfig()) -> None:  # noqa: B008
+    def __init__(
+        self,
+        grader: str,
+        config: Row,
+        sandbox: SandboxConfig = SandboxConfig(),  # noqa: B008
+        capacity: Capacity = Capacity(),  # noqa: B008
+    ) -> None:
         """Raises UnknownNameError, ConfigError."""
+        self._capacity = capacity
         self._made = make_grader(grader, config)
         self._target: Row = {"name": grader, "config": config}
         self._sandbox = sandbox
@@ -81,9 +96,11 @@ class Rewarding:
         if executes(self._made):
             sandbox = self._sandboxes.get(self._sandbox)
             await sandbox.start()
-            self._grades = Grades(ExecutingGrading(self._made, Kit(sandbox=sandbox)))
+            self._grades = Grades(
+                ExecutingGrading(self._made, Kit(sandbox=sandbox), at_once=self._capacity.at_once)
+            )
         else:
-            limits = PoolOptions(cpu_seconds=cpu_seconds(self._made))
+            limits = PoolOptions(processes=self._capacity.workers, cpu_seconds=cpu_seconds(self._made))
             pool = WorkerPool("newskills.graders.worker:make", self._target, result_type=Score, options=limits)
             self._grades = Grades(PoolGrading(pool, self.label))
 

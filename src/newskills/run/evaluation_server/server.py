@@ -13,10 +13,10 @@ GET /status/<id>   queued, running, completed with `raw_metrics`, else with `err
 
 from __future__ import annotations
 
-import hmac
 import uuid
 
 from newskills.base.errors import ConfigError, NewskillsError, StorageError
+from newskills.base.http.access import refused
 from newskills.base.http.messages import (
     Request,
     Response,
@@ -31,7 +31,6 @@ from newskills.run.evaluation_server.jobs import Jobs
 from newskills.run.evaluation_server.wire import EvaluationRequest, read_request
 
 JOBS, STATUS = "/jobs", "/status"
-BROWSER_HEADERS = ("origin", "sec-fetch-site")
 NOTHING = "The request names no benchmarks; nothing was evaluated."
 
 
@@ -44,8 +43,8 @@ class EvaluationServer:
     async def answer(self, request: Request) -> Response:
         if request.path == "/health":
             return wrong_method(request, "GET") or json_response({"status": "ok"})
-        if (refused := self._stranger(request)) is not None:
-            return refused
+        if (stranger := refused(request, self._token, "evaluation server")) is not None:
+            return stranger
         if request.path == "/evaluate":
             return wrong_method(request, "POST") or await self._begin(request, wait=True)
         if request.path == JOBS and request.method == "POST":
@@ -60,16 +59,6 @@ class EvaluationServer:
         if folder == STATUS[1:]:
             return wrong_method(request, "GET") or self._status(job)
         return wrong_method(request, "GET", "DELETE") or await self._one(job, request.method)
-
-    def _stranger(self, request: Request) -> Response | None:
-        given = request.headers.get("authorization", "")
-        if self._token and not hmac.compare_digest(given.encode(), f"Bearer {self._token}".encode()):
-            sentence = "This server wants a token: Authorization: Bearer …"
-            return error_response(401, sentence, (("WWW-Authenticate", "Bearer"),))
-        if any(name in request.headers for name in BROWSER_HEADERS):
-            # Any page that is open in a browser on this machine can post to its loopback addresses.
-            return error_response(403, "A web page may not use the evaluation server.")
-        return None
 
     async def _begin(self, request: Request, *, wait: bool) -> Response:
         try:

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may use a server: clients with its token, and never a web page."""
+
+from __future__ import annotations
+
+import hmac
+
+from newskills.base.http.messages import Request, Response, error_response
+
+BROWSER_HEADERS = ("origin", "sec-fetch-site")
+
+
+def refused(request: Request, token: str, what: str) -> Response | None:
+    """401 without the token (where one is set), 403 for a page in a browser, None for clients. `what`: the server."""
+    given = request.headers.get("authorization", "")
+    if token and not hmac.compare_digest(given.encode(), f"Bearer {token}".encode()):
+        sentence = "This server wants a token: Authorization: Bearer …"
+        return error_response(401, sentence, (("WWW-Authenticate", "Bearer"),))
+    if any(name in request.headers for name in BROWSER_HEADERS):
+        # Any page that is open in a browser on this machine can post to its loopback addresses.
+        return error_response(403, f"A web page may not use the {what}.")
+    return None
