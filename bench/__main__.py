@@ -27,6 +27,7 @@ USUAL = (
     "choices",
     "summarize",
     "sandbox",
+    "rewards",
     "training_data",
 )
 LONG = ("memory", "launch", "training")
