@@ -18,7 +18,7 @@ from tests.server import Answer, Script
 
 from newskills.base.errors import AuthError, DataError, GraderError, NewskillsError
 from newskills.commands.serve_rewards import COMMAND
-from newskills.run.reward_client import ClientOptions, RewardClient, trl_reward
+from newskills.run.reward_client import ClientOptions, RewardClient, compute_score, trl_reward
 from newskills.run.rewarding import Verdicts
 from newskills.run.rewards import MATH_RL
 from newskills.sandbox.config import SandboxConfig
@@ -157,6 +157,22 @@ def test_clients_of_several_threads_and_trl(served):
         with pytest.raises(DataError, match="has no `generation`"):
             client.rewards([ITEMS[0], FOUR])
         assert client.rewards([]) == []
+
+
+def test_a_reward_function_of_verl(served):
+    import numpy as np
+
+    extra = {"problem": "2 + 2?", "index": np.int64(3), "counts": np.array([1, 2]), "odd": object()}
+    found = [compute_score("gsm8k", text, "4", extra, url=served.url) for text in TEXTS]
+    assert [one["score"] for one in found] == WORTH
+    assert [one["acc"] for one in found] == [1.0, 0.0, 0.0, 0.0]
+    with pytest.raises(GraderError, match=r"verl cannot leave it out\. data: "):
+        compute_score("gsm8k", "4", None, url=served.url)
+    assert compute_score("gsm8k", "4", None, url=served.url, unscored=-2.0) == {
+        "score": -2.0,
+        "acc": 0.0,
+        "unscored": 1.0,
+    }
 
 
 def test_a_client_without_a_server_says_so():

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trainer's side of the reward server: as a `Reward` of our own loops, and as a reward function of TRL."""
+"""The trainer's side of the reward server: a `Reward` for our own loops, reward functions for TRL and verl."""
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
@@ -104,7 +106,7 @@ class RewardClient:
         return found
 
     async def _part(self, items: Sequence[Row]) -> list[Judged]:
-        body = msgspec.json.encode({"items": items})
+        body = msgspec.json.encode({"items": items}, enc_hook=_plain)
         loop = asyncio.get_running_loop()
         until, tries = loop.time() + self._options.patience, 0
         while True:
@@ -165,6 +167,12 @@ def _sentence(response: HttpResponse) -> str:
         return f"status {response.status}"
 
 
+def _plain(value: object) -> object:
+    """Arrays and numbers of numpy, as columns of data sets have them; other objects are not for a grader."""
+    listed = getattr(value, "tolist", None)
+    return listed() if callable(listed) else None
+
+
 def trl_reward(client: RewardClient, name: str = "newskills") -> Callable[..., list[float | None]]:
     """A reward function of TRL (`GRPOTrainer(reward_funcs=…)`): its columns are the rows, None is what was lost.
 
@@ -203,3 +211,47 @@ def text_of(completion: object) -> str:
         if contents and isinstance(contents[-1], str):
             return contents[-1]
     raise ConfigError("A completion is neither a text nor messages that end with the assistant's.")
+
+
+def compute_score(
+    data_source: str,
+    solution_str: str,
+    ground_truth: Any,
+    extra_info: Mapping[str, Any] | None = None,
+    *,
+    url: str,
+    unscored: float | None = None,
+    **_: Any,
+) -> dict[str, float]:
+    """A reward function of verl: `score`, `acc` (1.0 where the answer is right), `unscored` (1.0 where it is lost).
+
+        reward.custom_reward_function.path=pkg://newskills.run.reward_client
+        reward.custom_reward_function.name=compute_score
+        +reward.custom_reward_function.reward_kwargs.url=http://HOST:9060
+
+    `extra_info` holds what the grader needs of the row beside the expected answer. verl cannot leave a sample out:
+    what could not be graded ends the training with GraderError, unless `unscored` says what it is worth.
+    """
+    row = {**(extra_info or {}), "data_source": data_source, "expected_answer": ground_truth}
+    (found,) = _client(url).rewards([{**row, "generation": solution_str}])
+    if found.reward is None and unscored is None:
+        raise GraderError(
+            f"A sample could not be graded, and verl cannot leave it out. {found.why}",
+            hint="Set reward_kwargs.unscored to what such samples are worth.",
+        )
+    score = unscored if found.reward is None else found.reward
+    assert score is not None
+    return {"score": score, "acc": float(found.correct), "unscored": float(found.reward is None)}
+
+
+_CLIENTS: dict[str, RewardClient] = {}
+_MAKING = threading.Lock()
+
+
+def _client(url: str) -> RewardClient:
+    """One for all threads of this process, which lasts as long as it does."""
+    with _MAKING:
+        if url not in _CLIENTS:
+            _CLIENTS[url] = RewardClient(url).__enter__()
+            atexit.register(_CLIENTS[url].__exit__, None, None, None)
+        return _CLIENTS[url]
