@@ -40,13 +40,17 @@ GROUPS: dict[str, dict[str, str]] = {
         "grpo": "reinforce a small model on this machine, rewarded by a grader",
         "sft_nemo_rl": "fine-tune with NeMo-RL on a cluster",
         "grpo_nemo_rl": "reinforce with NeMo-RL on a cluster",
+        "ppo_verl": "reinforce with verl on a cluster",
+        "train_megatron_lm": "train with Megatron-LM on a cluster",
         "aimo_train": "a model for competition mathematics, in three stages",
         "aimo_generate": "answers of such a model: greedy, by vote, with programs, by comparison",
         "aimo_evaluate": "such a model on a benchmark of mathematics",
         "aimo_evaluate_all": "the same on all of them",
         "aimo_evaluate_checkpoints": "every checkpoint of a training on benchmarks: table and curve",
         "aimo_regenerate_summary": "tables of such evaluations from their records",
-        "convert": "a model between a Hugging Face folder and GGUF",
+        "tinker_rl": "reinforce a model at a Tinker service, on mathematics",
+        "tinker_sft": "fine-tune a model at a Tinker service",
+        "convert": "a model in another file format",
         "merge_lora": "an adapter multiplied into its base",
         "average_checkpoints": "the mean of some checkpoints",
     },
@@ -80,7 +84,10 @@ MODULES = {"eval": "evaluate", "evaluate": "profile_evaluate", "import": "import
 BENCHMARK_LISTS = (["list"], ["list", "benchmarks"])
 SPELLINGS = {"summarise_results": "summarize_results", "skills_server": "serve_evals"}
 FAMILIES: dict[str, dict[str, str]] = {
+    "tinker": {"rl": "tinker_rl", "sft": "tinker_sft"},
     "nemo_rl": {"sft": "sft_nemo_rl", "grpo": "grpo_nemo_rl"},
+    "verl": {"ppo": "ppo_verl"},
+    "megatron_lm": {"train": "train_megatron_lm", "megatron-lm train": "train_megatron_lm"},
     "aimo": {
         "train": "aimo_train",
         "generate": "aimo_generate",

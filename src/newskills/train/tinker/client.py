@@ -119,10 +119,10 @@ class TinkerClient:
         with _told(f"The service could not save {name}"):
             return str(_of(self._learner().save_state(name)).path)
 
-    def save_sampler(self, name: str) -> str:
-        """Weights to sample from; the tinker:// path."""
+    def save_sampler(self, name: str, seconds: int | None = None) -> str:
+        """Weights to sample from, for so many seconds (none: for good); the tinker:// path."""
         with _told(f"The service could not save {name}"):
-            return str(_of(self._learner().save_weights_for_sampler(name)).path)
+            return str(_of(self._learner().save_weights_for_sampler(name, ttl_seconds=seconds)).path)
 
     def sample_from(self, path: str) -> None:
         """Samples come from saved weights until the next optimizer step."""

@@ -83,9 +83,7 @@ class Checkpoints:
                 kept.replace(final)
         for left in [*root.glob(f"*/*/.*{NEXT}"), *root.glob(f"*/*/.*{OLD}"), *root.glob("*/*/.*.tmp")]:
             shutil.rmtree(left, ignore_errors=True)
-        for address in list(self._all()):
-            if _expired(self.about(address)):
-                self.remove(address)
+        self._purge()
 
     def begin(self, run: Run) -> None:
         """Raises StorageError."""
@@ -122,6 +120,7 @@ class Checkpoints:
             folder.replace(old)
         new.replace(folder)
         shutil.rmtree(old, ignore_errors=True)
+        self._purge(address.run_id)
 
     def find(self, path: str) -> Path:
         """The folder of a checkpoint. Raises DataError, UnknownNameError."""
@@ -154,6 +153,11 @@ class Checkpoints:
 
     def _folder(self, address: Address) -> Path:
         return self.root / address.run_id / address.kind / address.name
+
+    def _purge(self, run_id: str = "*") -> None:
+        for address in list(self._all(run_id)):
+            if _expired(self.about(address)):
+                self.remove(address)
 
     def _all(self, run_id: str = "*") -> Iterator[Address]:
         for kind in KINDS:

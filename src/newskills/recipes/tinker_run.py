@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What both Tinker recipes share: options, the folder of a run, how it goes on, rates from the model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Row
+from newskills.base.store import AppendLog, read_rows, write_json, write_rows
+from newskills.train.tinker.client import TinkerClient
+
+T = TypeVar("T")
+METRICS, SAMPLES, CHECKPOINTS, SETTINGS = "metrics.jsonl", "samples.jsonl", "checkpoints.jsonl", "config.json"
+SCHEME = "tinker://"
+TOKENIZER_FILES = ["config.json", "generation_config.json", "tokenizer*", "chat_template*"]
+BASE_RATE, LORA_FACTOR, WIDTH = 5e-5, 10.0, 2000
+EXPONENTS = {"qwen": 0.0775, "llama": 0.781}
+
+
+AtLeastOne = Annotated[int, Meta(ge=1)]
+
+
+class RunConfig(Struct, frozen=True, kw_only=True):
+    """`key=value` of both recipes."""
+
+    model_name: Annotated[str, Meta(description="name of the model at the service, or a local folder of it")]
+    log_dir: Annotated[
+        str, Meta(description="metrics, samples, checkpoints; the same folder goes on where it was")
+    ]
+    lora_rank: Annotated[int, Meta(ge=1, description="rank of the LoRA pairs")] = 64
+    learning_rate: Annotated[float | None, Meta(description="none = from the model")] = None
+    dataset_split: Annotated[str, Meta(description="of the dataset")] = "train"
+    max_samples: Annotated[AtLeastOne | None, Meta(description="only the first so many rows")] = None
+    prompt_config: Annotated[str, Meta(description="prompt that asks the problems")] = "generic/math"
+    seed: Annotated[int, Meta(ge=0, description="of the order of the data and of the samples")] = 42
+    resume_from: Annotated[
+        str | None, Meta(description="tinker:// path of a state, or the log_dir of another run, to begin with")
+    ] = None
+    wandb_project: Annotated[str | None, Meta(description="also log to W&B")] = None
+    wandb_name: Annotated[str | None, Meta(description="of the run there")] = None
+    verbose: Annotated[bool, Meta(description="a line about every step")] = False
+
+
+NOT_THE_RUN = ("log_dir", "wandb_project", "wandb_name", "verbose", "resume_from")
+"""Options that change no number."""
+
+
+class Checkpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of checkpoints.jsonl. `batch`: how many are done."""
+
+    name: str
+    batch: int
+    epoch: int | None = None
+    final: bool | None = None
+    state_path: str | None = None
+    sampler_path: str | None = None
+
+
+class RunFolder:
+    """One run. A killed one loses what came after its last checkpoint, so that its files are those of one that was
+    never killed.
+    """
+
+    def __init__(self, config: RunConfig) -> None:
+        """Raises ConfigError for a folder that holds a run with other options, StorageError."""
+        self.path = Path(config.log_dir)
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._claim(config)
+        self.last = _last(self.path)
+        done = self.last.batch if self.last else 0
+        for name, key in ((METRICS, "progress/batch"), (SAMPLES, "step")):
+            _keep(self.path / name, key, done)
+        rows = read_rows(self.path / METRICS) if (self.path / METRICS).is_file() else ()
+        self.history = [row for row in rows if "progress/batch" in row]
+        self._logs = {name: AppendLog(self.path / name) for name in (METRICS, SAMPLES, CHECKPOINTS)}
+        self._wandb = _wandb(config)
+
+    @property
+    def finished(self) -> bool:
+        return self.last is not None and bool(self.last.final)
+
+    def metrics(self, row: Row) -> None:
+        self.history.append(row)
+        self._logs[METRICS].append(row)
+        self._logs[METRICS].write()
+        if self._wandb is not None:
+            self._wandb.log(row, step=row["progress/batch"])
+
+    def samples(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self._logs[SAMPLES].append(row)
+
+    def save(self, client: TinkerClient, name: str, batch: int, epoch: int, *, final: bool = False) -> None:
+        """The line counts once it is on the disk, after everything that came before it."""
+        state, sampler = client.save_weights(name), client.save_sampler(name)
+        for log in (METRICS, SAMPLES):
+            self._logs[log].sync()
+        self.last = Checkpoint(
+            name=name, batch=batch, epoch=epoch, final=final or None, state_path=state, sampler_path=sampler
+        )
+        self._logs[CHECKPOINTS].append(self.last)
+        self._logs[CHECKPOINTS].sync()
+
+    def close(self) -> None:
+        for log in self._logs.values():
+            log.close()
+        if self._wandb is not None:
+            self._wandb.finish()
+
+    def _claim(self, config: RunConfig) -> None:
+        path = self.path / SETTINGS
+        given = {name: value for name, value in msgspec.to_builtins(config).items() if name not in NOT_THE_RUN}
+        if not path.is_file():
+            write_json(path, given)
+            return
+        try:
+            earlier = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise DataError(f"{path} cannot be read: {error}.") from error
+        if changed := sorted(name for name in {**earlier, **given} if earlier.get(name) != given.get(name)):
+            raise ConfigError(
+                f"{self.path} holds a run with other options: {', '.join(changed)}.",
+                hint="Use the same options to go on with it, or another log_dir.",
+            )
+
+
+class Steps(Struct, frozen=True, kw_only=True):
+    """How a loop runs: batches from `first` to `total`, `per_epoch` of them an epoch."""
+
+    first: int
+    total: int
+    per_epoch: int
+    save_every: int
+
+    def progress(self, batch: int) -> Row:
+        """Metrics of the batch (from 0) that is done."""
+        return {
+            "progress/batch": batch + 1,
+            "progress/epoch": batch // self.per_epoch,
+            "progress/done_frac": (batch + 1) / self.total,
+        }
+
+
+def run_batches(
+    client: TinkerClient,
+    folder: RunFolder,
+    steps: Steps,
+    do: Callable[[int], Row],
+    *,
+    told: Callable[[Row], None],
+    stop: Callable[[], bool],
+) -> bool:
+    """Calls `do` with each batch that is left; returns whether all are done. `stop` is asked after each.
+
+    Raises DataError where the state to begin with has seen them all.
+    """
+    if steps.first >= steps.total:
+        raise DataError(
+            f"The state to begin with has {steps.first} batches behind it; this run has only {steps.total}.",
+            hint="Raise num_epochs, or begin with the tinker:// path of the state.",
+        )
+    for batch in range(steps.first, steps.total):
+        begun = time.monotonic()
+        row = steps.progress(batch) | do(batch)
+        row["time/total"] = round(time.monotonic() - begun, 3)
+        folder.metrics(row)
+        told(row)
+        done, epoch = batch + 1, batch // steps.per_epoch
+        if done == steps.total:
+            folder.save(client, "final", done, epoch, final=True)
+            return True
+        stopped = stop()
+        if stopped or (steps.save_every and done % steps.save_every == 0):
+            folder.save(client, f"checkpoint-{done:06d}", done, epoch)
+        if stopped:
+            return False
+    return True
+
+
+def begin(client: TinkerClient, folder: RunFolder, resume_from: str | None) -> int:
+    """Loads the run's own last state, else `resume_from`; returns how many batches are done.
+
+    Raises DataError for a `resume_from` that is no state, and what the service says of one.
+    """
+    if folder.last is not None and folder.last.state_path:
+        client.load_state(folder.last.state_path)
+        return folder.last.batch
+    if resume_from is None:
+        return 0
+    if resume_from.startswith(SCHEME):
+        client.load_state(resume_from)
+        return 0
+    found = _last(Path(resume_from))
+    if found is None or not found.state_path:
+        raise DataError(
+            f"resume_from={resume_from}: it is no {SCHEME} path, and no folder whose {CHECKPOINTS} names a state."
+        )
+    client.load_state(found.state_path)
+    return 0 if found.final else found.batch
+
+
+def model_files(config: RunConfig, client: TinkerClient) -> Path:
+    """A local folder with the model's tokenizer and config.json: `model_name`, or what the service or the hub has.
+
+    Raises ConfigError where there is none.
+    """
+    if (local := Path(config.model_name).expanduser()).is_dir():
+        return local
+    name = client.tokenizer_name()
+    if Path(name).is_dir():
+        return Path(name)
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+    except ImportError as error:
+        raise ConfigError(
+            f"The tokenizer {name} must come from the hub.", hint="Run: pip install 'newskills[hf]'"
+        ) from error
+    try:
+        return Path(snapshot_download(name, allow_patterns=TOKENIZER_FILES))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        raise ConfigError(
+            f"No tokenizer '{name}' could be had from the Hugging Face hub: {error}.",
+            hint="Set model_name to a local folder of the model.",
+        ) from error
+
+
+def rate_for(folder: Path) -> float:
+    """5e-5 · 10 · (2000 / hidden size) ^ P, P by the model's family, the same for every rank of LoRA
+    (https://tinker-docs.thinkingmachines.ai, hyperparameters of supervised learning). Raises DataError.
+    """
+    try:
+        config = msgspec.json.decode((folder / "config.json").read_bytes(), type=Row)
+    except (OSError, msgspec.DecodeError) as error:
+        raise DataError(f"{folder / 'config.json'} cannot be read: {error}.", hint="Set learning_rate.") from error
+    config |= config.get("text_config") or {}
+    family, width = str(config.get("model_type", "")).lower(), config.get("hidden_size")
+    power = next((power for name, power in EXPONENTS.items() if name in family), None)
+    if power is None or not isinstance(width, int) or width < 1:
+        raise DataError(f"No learning rate is known for models of the type '{family}'.", hint="Set learning_rate.")
+    return float(BASE_RATE * LORA_FACTOR * (WIDTH / width) ** power)
+
+
+def limited(rows: Iterable[Row], limit: int | None, needs: Sequence[str], where: str) -> list[Row]:
+    """The first rows. Raises DataError where there is none, or one lacks a field."""
+    found: list[Row] = []
+    for number, row in enumerate(rows, 1):
+        if missing := [name for name in needs if not row.get(name)]:
+            raise DataError(f"{where}, row {number} has no {', '.join(missing)}; its keys are {', '.join(row)}.")
+        found.append(row)
+        if len(found) == limit:
+            break
+    if not found:
+        raise DataError(f"{where} has no rows.")
+    return found
+
+
+def _last(folder: Path) -> Checkpoint | None:
+    path = folder / CHECKPOINTS
+    rows = list(read_rows(path)) if path.is_file() else []
+    return next((msgspec.convert(row, Checkpoint) for row in reversed(rows) if row.get("state_path")), None)
+
+
+def _keep(path: Path, key: str, done: int) -> None:
+    if path.is_file():
+        rows = list(read_rows(path))
+        kept = [row for row in rows if row.get(key, done + 1) <= done]
+        if len(kept) < len(rows):
+            write_rows(path, kept)
+
+
+def _wandb(config: RunConfig) -> Any:
+    if config.wandb_project is None:
+        return None
+    try:
+        import wandb
+    except ImportError as error:
+        raise ConfigError("wandb_project needs W&B.", hint="Run: pip install 'newskills[wandb]'") from error
+    return wandb.init(
+        project=config.wandb_project,
+        name=config.wandb_name,
+        config=msgspec.to_builtins(config),
+        dir=config.log_dir,
+    )

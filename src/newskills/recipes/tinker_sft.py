@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: N803, N806 - names end with their dimensions
+"""Supervised fine-tuning over the Tinker API, of chains of thought (CoT) or of solutions with code (TIR).
+
+The loss is the mean over the tokens of the solutions of a batch. Suffixes: `_D` datums, `_T` tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.recipes.skill import Skill
+from newskills.recipes.tinker_run import (
+    RunConfig,
+    RunFolder,
+    Steps,
+    begin,
+    model_files,
+    rate_for,
+    run_batches,
+)
+from newskills.recipes.training import examples_of
+from newskills.train.loops.schedule import Schedule, batch_at, rate_at
+from newskills.train.tinker.client import TinkerClient
+from newskills.train.verbs import AdamParams, Datum
+
+
+class Kind(Struct, frozen=True, kw_only=True):
+    """What differs between chains of thought and solutions with code."""
+
+    dataset: str
+    batch: int
+    epochs: int
+    length: int
+    save_every: int
+
+
+KINDS = {
+    "cot": Kind(dataset="AI-MO/NuminaMath-CoT", batch=32, epochs=3, length=4096, save_every=100),
+    "tir": Kind(dataset="AI-MO/NuminaMath-TIR", batch=16, epochs=2, length=8192, save_every=200),
+}
+
+
+class TinkerSftConfig(RunConfig, frozen=True, kw_only=True):
+    """`key=value` of `ns tinker sft`. What is none is taken from `kind`."""
+
+    kind: Annotated[Literal["cot", "tir"], Meta(description="chains of thought, or solutions with code")] = "cot"
+    dataset_name: Annotated[
+        str | None, Meta(description="published training set, or a JSONL file; none = NuminaMath-CoT or -TIR")
+    ] = None
+    batch_size: Annotated[int | None, Meta(description="sequences of a step; none = 32 (cot), 16 (tir)")] = None
+    num_epochs: Annotated[int | None, Meta(description="passes over the data; none = 3 (cot), 2 (tir)")] = None
+    max_length: Annotated[
+        int | None, Meta(description="longer sequences are left out; none = 4096 (cot), 8192 (tir) tokens")
+    ] = None
+    save_every: Annotated[
+        int | None, Meta(description="steps between checkpoints; none = 100 (cot), 200 (tir); 0 = only at the end")
+    ] = None
+    lr_schedule: Annotated[Schedule, Meta(description="of the learning rate")] = "linear"
+
+
+def whole(config: TinkerSftConfig) -> TinkerSftConfig:
+    """With the values of its kind where it has none. Raises DataError for numbers that cannot be."""
+    kind = KINDS[config.kind]
+    usual = {
+        "dataset_name": kind.dataset,
+        "batch_size": kind.batch,
+        "num_epochs": kind.epochs,
+        "max_length": kind.length,
+        "save_every": kind.save_every,
+    }
+    left = {name: value for name, value in usual.items() if getattr(config, name) is None}
+    filled = msgspec.structs.replace(config, **left)
+    for name, least in (("batch_size", 1), ("num_epochs", 1), ("max_length", 2), ("save_every", 0)):
+        if getattr(filled, name) < least:
+            raise DataError(f"{name} is {getattr(filled, name)}; it must be at least {least}.")
+    return filled
+
+
+def plan_of(config: TinkerSftConfig) -> str:
+    """What a run does, in words."""
+    return f"{config.num_epochs} epochs of {config.batch_size} sequences a step"
+
+
+def fine_tune(
+    client: TinkerClient,
+    config: TinkerSftConfig,
+    rows: Sequence[Row],
+    *,
+    told: Callable[[Row], None] = lambda _: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Goes on from the last line of checkpoints.jsonl with a state; returns whether all batches are done.
+
+    `rows` have `problem` and `generation`, `input` and `output`, or `messages`. Raises DataError, TrainingError.
+    """
+    config = whole(config)
+    size, epochs, length = int(config.batch_size or 1), int(config.num_epochs or 1), int(config.max_length or 2)
+    folder = RunFolder(config)
+    try:
+        if folder.finished:
+            return True
+        first = begin(client, folder, config.resume_from)
+        files = model_files(config, client)
+        examples = _examples(config, rows, Skill(files, config.prompt_config), length)
+        peak = config.learning_rate or rate_for(files)
+        per_epoch = max(1, len(examples) // size)
+        steps = Steps(
+            first=first, total=epochs * per_epoch, per_epoch=per_epoch, save_every=int(config.save_every or 0)
+        )
+
+        def step(batch: int) -> Row:
+            data_D = batch_at(examples, batch, size, config.seed)
+            rate = rate_at(batch, steps.total, peak, config.lr_schedule)
+            return _step(client, data_D, rate) | {"train/step": batch + 1}
+
+        return run_batches(client, folder, steps, step, told=told, stop=stop)
+    finally:
+        folder.close()
+
+
+def _step(client: TinkerClient, data_D: Sequence[Datum], rate: float) -> Row:
+    count = sum(weight for datum in data_D for weight in datum.weights or ())
+    scaled_D = [msgspec.structs.replace(one, weights=[w / count for w in one.weights or ()]) for one in data_D]
+    output = client.forward_backward(scaled_D, "cross_entropy")
+    changed = client.optim_step(AdamParams(learning_rate=rate))
+    return {
+        "optim/lr": rate,
+        "loss/mean": output.loss,
+        "train/tokens": count,
+        "train/datums": len(data_D),
+        **{f"optim/{name}": value for name, value in changed.items()},
+    }
+
+
+def _examples(config: TinkerSftConfig, rows: Sequence[Row], skill: Skill, length: int) -> list[Datum]:
+    where = Path(str(config.dataset_name))
+    found = []
+    for number, row in enumerate(rows[: config.max_samples], 1):
+        if row.get("problem") and row.get("generation"):
+            found.append(skill.example(row, row["generation"]))
+        else:
+            found += examples_of([row], skill, where.with_name(f"{where.name} (row {number})"))
+    kept = [one for one in found if len(one.tokens) < length]
+    if not kept:
+        raise DataError(
+            f"{where} leaves nothing to learn: {len(found)} rows, none of at most {length} tokens.",
+            hint="Raise max_length, or name another dataset.",
+        )
+    return kept
