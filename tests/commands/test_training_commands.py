@@ -83,6 +83,79 @@ def test_a_stopped_training_goes_on(place):
     assert not (place / "out/final_hf_model").exists()
 
 
+def test_trl_is_another_backend(place):
+    pytest.importorskip("trl")
+    write_rows(place / "held.jsonl", [{"question": "AB", "expected_answer": "A"}])
+    words = ["grpo", "--backend=trl", "--model=model", "--training_data=problems.jsonl", "--output_dir=out"]
+    words += ["++eval_type=exact", "--eval_data=held.jsonl", "++eval.every=1", "++eval.max_tokens=2", *FAST]
+    small = ["++steps=2", "++batch_size=2", "++group_size=4", "++max_tokens=2", "++report_to=[tensorboard]"]
+    done = ns(place, *words, *small)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "out/final_hf_model"
+    assert "Traceback" not in done.stderr
+    rows = list(read_rows(place / "out/metrics.jsonl"))
+    assert [row["step"] for row in rows] == [1, 2]
+    assert all(row["eval_unscored"] == 0 for row in rows)
+    assert len(list(read_rows(place / "out/samples.jsonl"))) == 4
+    assert (place / "out/final_hf_model/model.safetensors").is_file()
+    assert list((place / "out/tensorboard").glob("events*"))
+    assert not list((place / "out").glob("*.md"))
+    again = ns(place, *words, *small[:-1], "++trainer.trl.sampler=vllm", "--output_dir=other")
+    assert again.returncode == 2
+    assert "needs a GPU" in again.stderr
+
+
+def test_processes_that_train_together_write_one_record(place):
+    pytest.importorskip("trl")
+    words = [
+        "--backend=trl",
+        "--model=model",
+        "--training_data=problems.jsonl",
+        "--output_dir=out",
+        "++eval_type=exact",
+    ]
+    words += ["++steps=2", "++batch_size=2", "++group_size=4", "++max_tokens=2", *FAST]
+    argv = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone", "-m", "newskills"]
+    done = subprocess.run([*argv, "grpo", *words], cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "out/final_hf_model"
+    assert [row["step"] for row in read_rows(place / "out/metrics.jsonl")] == [1, 2]
+    samples = list(read_rows(place / "out/samples.jsonl"))
+    assert [len(row["responses"]) for row in samples] == [4] * 4
+
+
+def test_sequences_that_do_not_fit(place):
+    words = ["sft", "--model=model", "--training_data=texts.jsonl", "--output_dir=out", *FAST, "++batch_size=4"]
+    write_rows(place / "texts.jsonl", [{"input": "AB", "output": "C" * n} for n in (1, 2, 40, 50, 3, 4)])
+    done = ns(place, *words, "++max_length=20")
+    assert done.returncode == 2
+    assert "2 of 6 sequences are longer than the 20 tokens that fit (longest: 51)" in done.stderr
+    assert "++too_long=drop" in done.stderr
+    done = ns(place, *words, "++max_length=20", "++too_long=truncate", "++steps=1")
+    assert done.returncode == 0, done.stderr
+    assert "0 left out, 2 cut off" in done.stdout
+
+
+def test_a_run_ends_before_its_time_is_over(place):
+    words = ["sft", "--model=model", "--training_data=chats.jsonl", "--output_dir=out", *FAST, "++steps=40000"]
+    done = ns(place, *words, "++checkpoint_must_save_by=00:00:00:02")
+    assert done.returncode == 130, done.stderr
+    at = list(read_rows(place / "out/checkpoints.jsonl"))[-1]["step"]
+    assert [row["step"] for row in read_rows(place / "out/metrics.jsonl")] == list(range(1, at + 1))
+    assert "no dd:hh:mm:ss" in ns(place, *words, "++checkpoint_must_save_by=5").stderr
+
+
+def test_problems_with_wrong_answers_are_left_out(place):
+    write_rows(
+        place / "problems.jsonl", [{"id": f"p{n}", "question": "AB", "expected_answer": "A"} for n in range(9)]
+    )
+    (place / "wrong.txt").write_text("p1\np2\n")
+    words = ["grpo", "--model=model", "--training_data=problems.jsonl", "--output_dir=out", "--dry_run", *FAST]
+    assert "7 problems" in ns(place, *words, "++masked=wrong.txt", "++eval_type=exact").stdout
+    (place / "wrong.txt").write_text("x1")
+    assert "No problem has an id" in ns(place, *words, "++masked=wrong.txt", "++eval_type=exact").stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

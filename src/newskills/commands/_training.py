@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -10,18 +11,34 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from newskills.base.errors import ConfigError
-from newskills.commands._options import AtLeastOne, DryRun, doc
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.store import read_rows
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import load_rows
+from newskills.commands._options import (
+    DEFAULT_PROJECT,
+    AtLeastOne,
+    DryRun,
+    WandbGroup,
+    WandbName,
+    WandbProject,
+    doc,
+    tracking_of,
+)
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, explain, resolve
-from newskills.recipes.training import trained
+from newskills.recipes.reporting import reported
+from newskills.recipes.skill import RewardConfig, Skill
+from newskills.recipes.training import TooLong, context_of, fitting_problems, trained
+from newskills.run.rewarding import Verdicts
+from newskills.train.loops.evaluation import EvalSettings, HeldOut
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.stepping import Progress, Told
+from newskills.train.loops.stepping import Hooks, Progress, TimeLimit, Told
 from newskills.train.trainers import Trainer, TrainerSettings, make_trainer
 
 S = TypeVar("S", bound=Struct)
@@ -43,6 +60,14 @@ class LocalOptions(Struct, frozen=True, kw_only=True):
         "cpu"
     )
     dry_run: DryRun = False
+    data_dir: Annotated[str | None, doc("where prepared data lies")] = None
+    eval_benchmark: Annotated[
+        str | None, doc("benchmark whose problems are asked on the way (++eval.*), with its prompt and grader")
+    ] = None
+    eval_split: Annotated[str, doc("of that benchmark")] = "test"
+    wandb_name: WandbName = None
+    wandb_group: WandbGroup = None
+    wandb_project: WandbProject = DEFAULT_PROJECT
 
 
 class StepKeys(Struct, frozen=True, kw_only=True):
@@ -55,7 +80,32 @@ class StepKeys(Struct, frozen=True, kw_only=True):
     weight_decay: Annotated[float, Meta(ge=0, description="of AdamW")] = 0.0
     max_grad_norm: Annotated[float, Meta(ge=0, description="longer gradients are cut to this; 0 = never")] = 1.0
     seed: Annotated[int, Meta(description="of the order of the data and of the samples")] = 0
+    too_long: Annotated[
+        TooLong, Meta(description="what does not fit into the model's context: refuse, leave out, cut off (sft)")
+    ] = "error"
+    max_length: Annotated[AtLeastOne | None, Meta(description="tokens that fit, if fewer than the model's")] = None
+    eval: EvalSettings = EvalSettings()
+    report_to: Annotated[
+        tuple[Literal["tensorboard", "wandb"], ...], Meta(description="where else metrics go, step by step")
+    ] = ()
+    checkpoint_must_save_by: Annotated[
+        str | None,
+        Meta(description="days:hours:minutes:seconds after which the run must have saved itself and ended"),
+    ] = None
     trainer: TrainerSettings = TrainerSettings()
+
+    def limit(self, base: Path) -> int | None:
+        """Tokens that fit into the model in `base`."""
+        return min(filter(None, (self.max_length, context_of(base))), default=None)
+
+
+UNNAMED = ("report_to", "checkpoint_must_save_by")
+"""Keys that do not change what is learnt, so a run goes on with others."""
+
+
+def identity(keys: StepKeys) -> dict[str, Any]:
+    """The keys that name a run."""
+    return {name: value for name, value in msgspec.to_builtins(keys).items() if name not in UNNAMED}
 
 
 def config_of(kind: type[S], keys: StepKeys, steps: int) -> S:
@@ -64,23 +114,72 @@ def config_of(kind: type[S], keys: StepKeys, steps: int) -> S:
     return kind(**{**given, "steps": steps})
 
 
+class Run(Struct, frozen=True, kw_only=True):
+    """title of the bar; `base` model folder; `settings` name the run; `held_out` problems to measure on."""
+
+    title: str
+    base: Path
+    settings: dict[str, Any]
+    held_out: HeldOut | None = None
+
+
 def learnt(
-    options: LocalOptions,
-    keys: StepKeys,
-    base: Path,
-    settings: dict[str, Any],
-    learn: Callable[[Trainer, TrainingFolder], bool],
+    options: LocalOptions, keys: StepKeys, run: Run, learn: Callable[[Trainer, TrainingFolder, Hooks], bool]
 ) -> int:
-    """Trains in the output folder, says where the model is or how to go on; the exit code. `settings` name the run."""
-    out = Path(options.output_dir)
-    trainer = make_trainer(options.backend, base, keys.trainer)
-    folder = TrainingFolder(out, settings | {"model": options.model, "backend": options.backend})
-    if trained(trainer, folder, out / FINAL, lambda one: learn(one, folder)):
-        sys.stdout.write(f"{out / FINAL}\n")
-        return 0
+    """Trains in the output folder, says where the model is or how to go on; the exit code."""
+    out, first = Path(options.output_dir), first_process()
+    name = options.wandb_name or (out.resolve().name if "wandb" in keys.report_to else None)
+    tracking = tracking_of(name if first else None, options.wandb_project, options.wandb_group)
+    trainer = make_trainer(options.backend, run.base, keys.trainer)
+    settings = run.settings | {"model": options.model, "backend": options.backend}
+    folder = TrainingFolder(out, settings, writes=first)
+    limit = TimeLimit(seconds_of(keys.checkpoint_must_save_by)) if keys.checkpoint_must_save_by else None
+    told = steps_shown(run.title) if first else (lambda _: None)
+    tensorboard = first and "tensorboard" in keys.report_to
+    with (
+        stop_on_signals() as asked,
+        reported(told, out, tensorboard=tensorboard, tracking=tracking) as tell,
+    ):
+        hooks = Hooks(told=tell, stop=lambda: asked() or bool(limit and limit()), held_out=run.held_out)
+        whole = trained(trainer, folder, out / FINAL, lambda one: learn(one, folder, hooks))
     at = folder.last.step if folder.last else 0
-    sys.stdout.write(f"stopped after step {at}; the same command goes on from there\n")
-    return STOPPED
+    if first:
+        said = f"{out / FINAL}" if whole else f"stopped after step {at}; the same command goes on from there"
+        sys.stdout.write(f"{said}\n")
+    return 0 if whole else STOPPED
+
+
+def first_process() -> bool:
+    """Whether this is the one of several processes (accelerate launch, torchrun) that writes."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+@contextmanager
+def held_out_of(options: LocalOptions, keys: StepKeys, base: Path) -> Iterator[HeldOut | None]:
+    """The problems of --eval_benchmark, or None. Raises UnknownNameError, DataError."""
+    if options.eval_benchmark is None:
+        yield None
+        return
+    benchmark = get_benchmark(options.eval_benchmark)
+    rows = list(read_rows(load_rows(benchmark, options.eval_split, options.data_dir)))
+    skill = Skill(base, benchmark.prompt)
+    problems = [skill.problem(row) for row in rows[: keys.eval.max_problems]]
+    room = fitting_problems(problems, context_of(base), keys.eval.max_tokens, "drop", say=print)
+    if not room:
+        raise DataError(f"No problem of {benchmark.name} ({options.eval_split}) fits into the model's context.")
+    with Verdicts(benchmark.grader, benchmark.grader_config) as verdicts:
+        yield HeldOut(problems=room, scorer=skill.scorer(verdicts, RewardConfig()), settings=keys.eval)
+
+
+def seconds_of(limit: str) -> float:
+    """dd:hh:mm:ss → seconds. Raises ConfigError."""
+    parts = limit.split(":")
+    if len(parts) != 4 or not all(part.isdecimal() for part in parts):
+        raise ConfigError(
+            f"++checkpoint_must_save_by={limit} is no dd:hh:mm:ss.", hint="For instance 00:03:45:00."
+        )
+    days, hours, minutes, seconds = map(int, parts)
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
 def require_train(*modules: str, instead: str = "") -> None:

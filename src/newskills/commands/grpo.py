@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from newskills.base.benchmark import Benchmark
-from newskills.base.errors import ConfigError
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
@@ -20,28 +22,31 @@ from newskills.commands._options import doc
 from newskills.commands._training import (
     FINAL,
     LocalOptions,
+    Run,
     StepKeys,
     config_of,
+    held_out_of,
+    identity,
     keys_of,
     learnt,
     require_train,
-    steps_shown,
-    stop_on_signals,
 )
 from newskills.config.command_line import Parsed
 from newskills.recipes.skill import RewardConfig, Skill
-from newskills.recipes.training import model_folder
+from newskills.recipes.training import fitting_problems, model_folder
 from newskills.run.rewarding import Verdicts
+from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.schedule import Schedule, steps_of
-from newskills.train.loops.stepping import Hooks
 
 
 class Options(LocalOptions, frozen=True, kw_only=True):
     benchmark: Annotated[str | None, doc("whose prompt, grader and split to learn from")] = None
     split: Annotated[str, doc("of the benchmark")] = "train"
     training_data: Annotated[str | None, doc("JSONL of problems instead, with what prompt and grader need")] = None
-    data_dir: Annotated[str | None, doc("where prepared data lies")] = None
+    eval_data: Annotated[
+        str | None, doc("JSONL of held-out problems, with prompt and grader of the training (or --eval_benchmark)")
+    ] = None
 
 
 class GrpoKeys(StepKeys, frozen=True, kw_only=True):
@@ -59,6 +64,23 @@ class GrpoKeys(StepKeys, frozen=True, kw_only=True):
     temperature: Annotated[float, Meta(gt=0, description="of the samples")] = 1.0
     top_p: Annotated[float, Meta(gt=0, le=1, description="of the samples")] = 1.0
     scale_by_std: Annotated[bool, Meta(description="divide advantages by the group's standard deviation")] = True
+    loss: Annotated[
+        Literal["importance_sampling", "ppo"],
+        Meta(description="ppo cuts the ratio of probabilities (trl always does)"),
+    ] = "importance_sampling"
+    iterations: Annotated[
+        int, Meta(ge=1, description="updates with the samples of a step; more need loss ppo")
+    ] = 1
+    clip_low: Annotated[float, Meta(gt=0, lt=1, description="the ratio is cut at 1 less this")] = 0.2
+    clip_high: Annotated[float, Meta(gt=0, description="and at 1 plus this")] = 0.2
+    kl: Annotated[float, Meta(ge=0, description="weight of the divergence from the model that it began as")] = 0.0
+    drop_cut_off: Annotated[bool, Meta(description="samples that reached max_tokens teach nothing")] = False
+    resample: Annotated[
+        int, Meta(ge=0, description="rounds of other problems for groups whose rewards are all equal (cpu)")
+    ] = 0
+    masked: Annotated[
+        str | None, Meta(description="file of ids, one a line, of problems to leave out (a wrong expected answer)")
+    ] = None
     save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 10
     reward: RewardConfig = RewardConfig()
 
@@ -69,7 +91,7 @@ def run(parsed: Parsed[Options]) -> int:
     if keys is None:
         return 0
     benchmark, data = _skill(options, keys)
-    out, rows = Path(options.output_dir), list(read_rows(data))
+    out, rows = Path(options.output_dir), _unmasked(read_rows(data), keys.masked)
     steps = keys.steps or steps_of(keys.epochs, max(1, len(rows)), keys.batch_size)
     if options.dry_run:
         show_dry_run(
@@ -88,18 +110,41 @@ def run(parsed: Parsed[Options]) -> int:
     require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
     skill = Skill(base, benchmark.prompt)
-    problems = [skill.problem(row) for row in rows]
+    room = keys.limit(base), keys.max_tokens, keys.too_long
     config = config_of(GrpoConfig, keys, steps)
-    settings = {**msgspec.to_builtins(keys), "steps": steps, "data": str(data)}
-    with Verdicts(benchmark.grader, benchmark.grader_config) as verdict, stop_on_signals() as stop:
-        scorer, hooks = skill.scorer(verdict, keys.reward), Hooks(told=steps_shown("GRPO"), stop=stop)
+    settings = {**identity(keys), "steps": steps, "data": str(data)}
+    with (
+        Verdicts(benchmark.grader, benchmark.grader_config) as verdict,
+        held_out_of(options, keys, base) as other,
+    ):
+        problems = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
+        scorer = skill.scorer(verdict, keys.reward)
+        held_out = other
+        if options.eval_data is not None:
+            rows = list(read_rows(Path(options.eval_data)))
+            asked = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
+            held_out = HeldOut(problems=asked, scorer=scorer, settings=keys.eval)
         return learnt(
             options,
             keys,
-            base,
-            settings,
-            lambda trainer, folder: trainer.grpo(problems, config, folder, scorer, hooks),
+            Run(title="GRPO", base=base, settings=settings, held_out=held_out),
+            lambda trainer, folder, hooks: trainer.grpo(problems, config, folder, scorer, hooks),
         )
+
+
+def _unmasked(rows: Iterable[Row], masked: str | None) -> list[Row]:
+    """The rows whose `id` is not in the file. Raises DataError where it names none of them."""
+    if masked is None:
+        return list(rows)
+    try:
+        ids = set(Path(masked).read_text(encoding="utf-8").split())
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{masked} cannot be read: {error}.") from error
+    every = list(rows)
+    kept = [row for row in every if str(row.get("id")) not in ids]
+    if len(kept) == len(every):
+        raise DataError(f"No problem has an id that {masked} names.", hint="It holds an id a line.")
+    return kept
 
 
 def _skill(options: Options, keys: GrpoKeys) -> tuple[Benchmark, Path]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
 from newskills.base.store import read_rows
@@ -16,20 +15,20 @@ from newskills.commands._options import doc
 from newskills.commands._training import (
     FINAL,
     LocalOptions,
+    Run,
     StepKeys,
     config_of,
+    held_out_of,
+    identity,
     keys_of,
     learnt,
     require_train,
-    steps_shown,
-    stop_on_signals,
 )
 from newskills.config.command_line import Parsed
 from newskills.recipes.skill import Skill
-from newskills.recipes.training import examples_of, model_folder
+from newskills.recipes.training import examples_of, fitting, model_folder
 from newskills.train.loops.schedule import Schedule, steps_of
 from newskills.train.loops.sft import SftConfig
-from newskills.train.loops.stepping import Hooks
 
 
 class Options(LocalOptions, frozen=True, kw_only=True):
@@ -65,12 +64,15 @@ def run(parsed: Parsed[Options]) -> int:
     require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
     examples = examples_of(rows, Skill(base), data)
+    examples = fitting(examples, keys.limit(base), keys.too_long, say=print)
     config = config_of(SftConfig, keys, steps)
-    settings = {**msgspec.to_builtins(config), "trainer": keys.trainer, "data": str(data)}
-    with stop_on_signals() as stop:
-        hooks = Hooks(told=steps_shown("SFT"), stop=stop)
+    settings = {**identity(keys), "steps": steps, "data": str(data)}
+    with held_out_of(options, keys, base) as held_out:
         return learnt(
-            options, keys, base, settings, lambda trainer, folder: trainer.sft(examples, config, folder, hooks)
+            options,
+            keys,
+            Run(title="SFT", base=base, settings=settings, held_out=held_out),
+            lambda trainer, folder, hooks: trainer.sft(examples, config, folder, hooks),
         )
 
 

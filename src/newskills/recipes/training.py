@@ -5,16 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
+
+import msgspec
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.models.serving.weights import resolve_weights
 from newskills.recipes.skill import Skill
 from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.samples import Problem
 from newskills.train.trainers import Trainer
 from newskills.train.verbs import Datum
 
 Say = Callable[[str], None]
+TooLong = Literal["error", "drop", "truncate"]
 
 
 def model_folder(model: str, made: Path, *, say: Say) -> Path:
@@ -37,10 +42,70 @@ def trained(trainer: Trainer, folder: TrainingFolder, target: Path, learn: Calla
             return True
         if not learn(trainer):
             return False
-        trainer.finish(folder, target)
+        if folder.writes:
+            trainer.finish(folder, target)
         return True
     finally:
         folder.close()
+
+
+def context_of(folder: Path) -> int | None:
+    """Tokens that the model in `folder` can see; None where it does not say. Raises DataError."""
+    path = folder / "config.json"
+    try:
+        settings = msgspec.json.decode(path.read_bytes(), type=Row)
+    except (OSError, msgspec.DecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from error
+    found = settings.get("text_config", settings).get("max_position_embeddings")
+    return found if isinstance(found, int) else None
+
+
+def fitting(examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, say: Say) -> list[Datum]:
+    """The examples of at most `limit` tokens; what is longer is refused, left out, or cut off at the end.
+
+    Raises DataError.
+    """
+    if limit is None:
+        return list(examples)
+    found = []
+    for datum in examples:
+        if len(datum.tokens) < limit:
+            found.append(datum)
+        elif too_long == "truncate" and any((datum.weights or ())[: limit - 1]):
+            found.append(_cut(datum, limit - 1))
+    longer = [len(datum.tokens) + 1 for datum in examples if len(datum.tokens) >= limit]
+    _tell_longer(longer, len(examples), limit, too_long, len(examples) - len(found), say)
+    return found
+
+
+def fitting_problems(
+    problems: Sequence[Problem], limit: int | None, max_tokens: int, too_long: TooLong, *, say: Say
+) -> list[Problem]:
+    """The problems whose prompt leaves room for `max_tokens`; a prompt is never cut. Raises DataError."""
+    if limit is None:
+        return list(problems)
+    found = [problem for problem in problems if len(problem.prompt) + max_tokens <= limit]
+    longer = [len(one.prompt) + max_tokens for one in problems if len(one.prompt) + max_tokens > limit]
+    how: TooLong = "error" if too_long == "error" else "drop"
+    _tell_longer(longer, len(problems), limit, how, len(longer), say)
+    return found
+
+
+def _tell_longer(longer: Sequence[int], count: int, limit: int, too_long: TooLong, lost: int, say: Say) -> None:
+    if not longer:
+        return
+    what = (
+        f"{len(longer)} of {count} sequences are longer than the {limit} tokens that fit (longest: {max(longer)})"
+    )
+    if too_long == "error":
+        raise DataError(f"{what}.", hint="Set ++too_long=drop or ++too_long=truncate, or a smaller ++max_tokens.")
+    say(f"{what}; {lost} left out, {len(longer) - lost} cut off")
+
+
+def _cut(datum: Datum, length: int) -> Datum:
+    return Datum(
+        tokens=datum.tokens[:length], targets=datum.targets[:length], weights=(datum.weights or ())[:length]
+    )
 
 
 def examples_of(rows: Sequence[Row], skill: Skill, where: Path) -> list[Datum]:

@@ -19,7 +19,7 @@ SCORE = "eval_reward"
 class EvalSettings(Struct, frozen=True, kw_only=True):
     """How held-out problems are asked during training."""
 
-    every: Annotated[int, Meta(ge=0, description="steps between measurements; 0 = none")] = 0
+    every: Annotated[int, Meta(ge=1, description="steps between measurements")] = 100
     max_problems: Annotated[int, Meta(ge=1, description="of the held-out problems, the first so many")] = 50
     samples: Annotated[int, Meta(ge=1, description="answers to each problem")] = 1
     temperature: Annotated[float, Meta(ge=0, description="of the answers; 0 = greedy")] = 0.1
@@ -41,7 +41,7 @@ class HeldOut(Struct, frozen=True, kw_only=True):
     def due(self, done: int, steps: int) -> bool:
         """Whether to measure after `done` steps."""
         every = self.settings.every
-        return bool(every) and (done % every == 0 or done == steps)
+        return done % every == 0 or done == steps
 
 
 def measure(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:

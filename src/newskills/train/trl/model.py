@@ -9,6 +9,7 @@ from typing import Any
 from newskills.base.errors import ConfigError, DataError
 from newskills.train.loops.stepping import Steps
 from newskills.train.trainers import LoraSettings, TrainerSettings
+from newskills.train.trl.processes import processes
 from newskills.train.trl.settings import NEEDS_GPU
 
 
@@ -108,9 +109,8 @@ def arguments(
     Raises ConfigError where `sequences` cannot be shared out evenly.
     """
     import torch
-    from accelerate import PartialState
 
-    share = PartialState().num_processes
+    share = processes()
     micro = settings.trl.micro_batch_size or sequences // share
     if micro == 0 or sequences % (micro * share):
         raise ConfigError(

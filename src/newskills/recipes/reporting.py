@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Metrics of a training, step by step, to TensorBoard and Weights & Biases; whatever trainer makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from newskills.base.errors import ConfigError
+from newskills.run.tracking import Tracking
+from newskills.train.loops.stepping import Progress, Told
+
+TENSORBOARD = "tensorboard"
+"""Folder of the events below that of the run."""
+
+
+@contextmanager
+def reported(told: Told, folder: Path, *, tensorboard: bool, tracking: Tracking | None) -> Iterator[Told]:
+    """`told`, and then the same to others. Raises ConfigError where the package tensorboard is missing."""
+    with ExitStack() as stack:
+        tells: list[Told] = [told]
+        if tensorboard:
+            tells.append(stack.enter_context(_events(folder / TENSORBOARD)))
+        if tracking is not None:
+            tells.append(stack.enter_context(_run(tracking)))
+        yield lambda progress: _all(tells, progress)
+
+
+def _all(tells: Sequence[Told], progress: Progress) -> None:
+    for tell in tells:
+        tell(progress)
+
+
+@contextmanager
+def _events(folder: Path) -> Iterator[Told]:
+    if find_spec("tensorboard") is None:
+        raise ConfigError(
+            "++report_to=[tensorboard] needs tensorboard.", hint="Run: pip install 'newskills[trl]' or tensorboard"
+        )
+    from torch.utils.tensorboard import SummaryWriter
+
+    writers: list[Any] = []
+
+    def told(progress: Progress) -> None:
+        if not writers:
+            # What a killed run has told of the steps that are done again is hidden.
+            writers.append(SummaryWriter(str(folder), purge_step=progress.done))
+        for name, value in progress.metrics.items():
+            writers[0].add_scalar(name, value, progress.done)
+        writers[0].flush()
+
+    try:
+        yield told
+    finally:
+        for writer in writers:
+            writer.close()
+
+
+@contextmanager
+def _run(tracking: Tracking) -> Iterator[Told]:
+    import wandb
+
+    run_id = "-".join(part for part in (tracking.name, tracking.group, tracking.project) if part)
+    run = wandb.init(
+        project=tracking.project,
+        name=tracking.name,
+        group=tracking.group,
+        id=run_id.replace("/", "-"),
+        resume="allow",
+    )
+    try:
+        yield lambda progress: run.log(dict(progress.metrics), step=progress.done)
+    finally:
+        run.finish()
