@@ -86,6 +86,8 @@ def test_samples_of_slime(served, prompt):
         served.call("/slime", {"prompt": prompt, "response": f"{text}<|im_end|>", "label": "4"}) for text in TEXTS
     ]
     assert [(status, reward) for status, reward, _ in found] == [(200, worth) for worth in WORTH]
+    whole = {"expected_answer": "5", "problem": "2 + 3?"}
+    assert served.call("/slime", {"prompt": prompt, "response": TEXTS[1], "label": whole})[1] == 1.1
 
 
 def test_what_cannot_be_graded_is_null_or_503(served):

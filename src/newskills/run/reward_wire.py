@@ -129,7 +129,8 @@ def _sampled(item: Row, where: str) -> Sampled:
 
 
 def _labelled(prompt: str, response: str, label: object) -> Sampled:
-    row = {"problem": prompt, "expected_answer": label}
+    """A label is the expected answer, or an object with all fields of the row that the grader needs."""
+    row = {"problem": prompt, **(label if isinstance(label, dict) else {"expected_answer": label})}
     return Sampled(record=answered(row, without_ending(response), None))
 
 
