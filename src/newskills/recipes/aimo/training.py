@@ -14,9 +14,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from newskills.base.benchmark import Source
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Message, Row
-from newskills.base.store import atomic_folder, decode_row, open_for_reading, read_rows, write_json, write_rows
+from newskills.base.store import atomic_folder, decode_row, read_rows, write_json, write_rows
+from newskills.benchmarks.readers import read_source
 from newskills.models.serving.weights import PACKAGED
 from newskills.models.tokenizer import HFTokenizer
 from newskills.prompts.renderer import load_prompt
@@ -46,6 +48,7 @@ Ns = Callable[[Line], int]
 """Runs a line; its exit code. Raises NewskillsError."""
 OVERLAP = "remove_contaminated"
 """Step of the data's card that compares with the tests."""
+FORMS = ("jsonl", "json", "parquet", "arrow", "csv", "tsv")
 MADE, CHECKED = "made.json", "checked.jsonl"
 RESUMED = "resumed_from.json"
 _NUMBERED = re.compile(r"checkpoint-(\d+)")
@@ -288,11 +291,13 @@ def _datasets(stage: Stage) -> Sequence[str | None]:
     if not stage.data_files:
         return stage.datasets
     path = Path(stage.data_files[0]).expanduser()
-    if path.suffix not in (".jsonl", ".gz"):
-        return stage.datasets[:1]
-    with open_for_reading(path) as file:
-        found = resembling(decode_row(file.readline(), path, 1)) if path.suffix == ".jsonl" else ""
-    return (found or None,)
+    form: Any = path.with_suffix("").suffix[1:] if path.suffix == ".gz" else path.suffix[1:]
+    if not path.is_file() or form not in FORMS:
+        raise DataError(f"{path} is no file with one of the endings {', '.join(FORMS)} (or these with .gz).")
+    rows = (
+        read_rows(path) if path.suffix == ".jsonl" else (raw.row for raw in read_source(path, Source(format=form)))
+    )
+    return (resembling(next(iter(rows), {})) or None,)
 
 
 def begin_at(checkpoint: Path, output: Path) -> None:
