@@ -112,16 +112,22 @@ async def evaluate_async(ctx: Arguments | None = None, **options: Any) -> Any:
         raise
 
 
+average_checkpoints = _function("average_checkpoints")
 compute_metrics = _function("compute_metrics")
+convert = _function("convert")
 evaluate = _function("eval")
 eval = evaluate  # noqa: A001 - the name of the command
 generate = _function("generate")
 grade = _function("grade")
+grpo_nemo_rl = _function("grpo_nemo_rl")
+ppo_verl = _function("ppo_verl")
 prepare_data = _function("prepare_data")
 prepare_training_data = _function("prepare_training_data")
 retrieve_similar = _function("retrieve_similar")
 robust_eval = _function("robust_eval")
 run_cmd = _function("run_cmd")
+sft_nemo_rl = _function("sft_nemo_rl")
 start_server = _function("start_server")
 summarize_results = _function("summarize_results")
 summarize_robustness = _function("summarize_robustness")
+train_megatron_lm = _function("train_megatron_lm")

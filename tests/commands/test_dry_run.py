@@ -71,6 +71,15 @@ LINES = {
     ),
     "aimo_generate": ("ns aimo generate --model=a --problem=p --strategy=genselect", "++solver=genselect"),
     "aimo_regenerate_summary": ("ns aimo regenerate_summary run/artifacts", "ns summarize_results run/artifacts"),
+    "ppo_verl": (
+        "ns verl ppo --hf_model=/models/m --prompt_data=ready/own-sums/test.jsonl --output_dir=out --num_gpus=1",
+        "verl.trainer.main_ppo",
+    ),
+    "train_megatron_lm": (
+        "ns megatron_lm train --megatron_model=/models/m --tokenizer_model=t --per_split_data_path=/data/blend.json "
+        "--output_dir=out --num_gpus=1",
+        "torch.distributed.run",
+    ),
     "convert": ("ns convert --input_model=a --output_model=b --convert_from=hf --convert_to=gguf", "gguf"),
     "merge_lora": ("ns merge_lora --base_model=a --adapter=b --output_model=c", "the LoRA pairs"),
     "average_checkpoints": ("ns average_checkpoints --checkpoints a b --output_model=c", "the mean of 2"),

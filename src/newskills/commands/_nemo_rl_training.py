@@ -24,6 +24,7 @@ from newskills.commands._training_jobs import (
     backend_of,
     beside_of,
     judges_of,
+    one_blank,
     sandbox_of,
     with_others,
 )
@@ -33,7 +34,6 @@ from newskills.config.command_line import Parsed
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup, JobDict
 from newskills.launch.experiments import Experiment
-from newskills.prompts.renderer import load_prompt
 from newskills.train.pipelines import nemo_rl
 from newskills.train.pipelines.common import FINAL, STEPS, Run, step_range, steps_of
 from newskills.train.pipelines.formats import GRPO, SFT
@@ -212,18 +212,6 @@ def _add_harvest(plan: Plan, harvest: Harvest, needs: Sequence[JobDict], ground:
     averaging = Command(harvest.averaging(), container=main_container(ground.options), name=MAIN)
     group = CommandGroup([averaging], hardware=ground.group(averaging, None).hardware, name=MAIN, log_dir=logs)
     plan.add("average", [group], [converted], outputs=outputs)
-
-
-def one_blank(prompt_config: str) -> str:
-    """The user's part of a prompt with `{}` for the problem, for `str.format`. Raises ConfigError."""
-    mark = "\0"
-    messages = load_prompt(prompt_config).messages({"problem": mark})
-    texts = [message.content for message in messages]
-    if len(texts) != 1 or not isinstance(texts[0], str) or texts[0].count(mark) != 1:
-        raise ConfigError(
-            f"--prompt_config={prompt_config}: trainers take one message of the user's, with the problem in it once."
-        )
-    return texts[0].replace("{", "{{").replace("}", "}}").replace(mark, "{}")
 
 
 def _yaml(config: Row) -> str:

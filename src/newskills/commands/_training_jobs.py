@@ -33,6 +33,7 @@ from newskills.launch.scripts import (
 from newskills.launch.ssh import shell_of
 from newskills.launch.times import seconds_of
 from newskills.models.serving.gpus import visible_gpus
+from newskills.prompts.renderer import load_prompt
 from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
 from newskills.train.pipelines.common import LOGS, Run, Wandb
 from newskills.train.pipelines.formats import FormatError, Found, examine
@@ -313,6 +314,18 @@ def with_others(
         command = Command(server, container=container, name=name)
         groups.append(CommandGroup([command], hardware=needed, name=name, log_dir=group.log_dir))
     return groups
+
+
+def one_blank(prompt_config: str) -> str:
+    """The user's part of a prompt with `{}` for the problem, for `str.format`. Raises ConfigError."""
+    mark = "\0"
+    messages = load_prompt(prompt_config).messages({"problem": mark})
+    texts = [message.content for message in messages]
+    if len(texts) != 1 or not isinstance(texts[0], str) or texts[0].count(mark) != 1:
+        raise ConfigError(
+            f"--prompt_config={prompt_config}: trainers take one message of the user's, with the problem in it once."
+        )
+    return texts[0].replace("{", "{{").replace("}", "}}").replace(mark, "{}")
 
 
 def torchrun(own: str, nodes: int, gpus: int) -> list[Word]:

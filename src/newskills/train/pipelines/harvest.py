@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from newskills.train.pipelines.inside import PYTHON, interpreter
+from newskills.train.pipelines.inside import PYTHON, environment, interpreter
 
 LAST = "last"
 INDEX = "model.safetensors.index.json"
@@ -133,7 +133,7 @@ def _run(options: argparse.Namespace, source: Path, target: Path) -> None:
     ]
     if words[0] == PYTHON:
         words = [*interpreter(options.project), *words[1:]]
-    done = subprocess.run(words, check=False, cwd=options.project or None)
+    done = subprocess.run(words, check=False, cwd=options.project or None, env=environment(options.project))
     if done.returncode != 0:
         raise HarvestError(f"the converter ended with exit code {done.returncode} for {source}.")
 

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
@@ -23,6 +24,7 @@ AGAIN = 75
 """Exit code of a trainer that would go on (EX_TEMPFAIL): job scripts know it."""
 PYTHON = "python"
 """First word of a trainer that runs with the interpreter of `--project`."""
+DEADLINE = "{deadline}"
 SOURCE = "newskills"
 """`data_source` of the rows that are made here."""
 
@@ -39,6 +41,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
         "--project", default="", help="folder of the trainer: its uv environment, and where to start"
     )
     parser.add_argument("--stopped", default="", help="what the trainer prints where the time limit stops it")
+    parser.add_argument("--deadline", type=int, help="seconds from now: {deadline} in the words, since 1970")
     parser.add_argument("command", nargs="+")
     return parser.parse_args(argv)
 
@@ -59,6 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say(str(error))
         return 1
     words = list(options.command)
+    if options.deadline is not None:
+        words = [word.replace(DEADLINE, str(int(time.time()) + options.deadline)) for word in words]
     if words[0] == PYTHON:
         words = [*interpreter(options.project), *words[1:]]
     return run(words, options.project or None, options.stopped)
@@ -94,10 +99,18 @@ def interpreter(project: str) -> list[str]:
     return [sys.executable]
 
 
+def environment(project: str | None) -> dict[str, str]:
+    """Ours, with the trainer's folder among the places where Python looks for modules."""
+    places = [project, os.environ.get("PYTHONPATH")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in places if place)}
+
+
 def run(words: Sequence[str], folder: str | None, stopped: str) -> int:
     """Runs `words`, whose output goes on to ours line by line. TERM is passed on."""
     try:
-        process = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            words, cwd=folder, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
     except OSError as error:
         _say(f"the trainer does not start: {error}")
         return 127
@@ -109,10 +122,11 @@ def run(words: Sequence[str], folder: str | None, stopped: str) -> int:
     mark, found = stopped.encode(), False
     assert process.stdout is not None
     try:
-        for line in process.stdout:
-            found = found or bool(mark and mark in line)
-            sys.stdout.buffer.write(line)
-            sys.stdout.buffer.flush()
+        with process.stdout as lines:
+            for line in lines:
+                found = found or bool(mark and mark in line)
+                sys.stdout.buffer.write(line)
+                sys.stdout.buffer.flush()
         code = process.wait()
     finally:
         for number, handler in before.items():

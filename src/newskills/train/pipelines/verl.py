@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from newskills.train.pipelines.common import Run
-from newskills.train.pipelines.inside import PYTHON
+from newskills.train.pipelines.inside import DEADLINE, PYTHON
 
 MODULE = "verl.trainer.main_ppo"
 PREFIX = "global_step_"
 """Beginning of the names of its checkpoints."""
 REWARD = "pkg://newskills.train.pipelines.verl_reward"
-DEADLINE = "MLP_CURRENT_CAPACITY_BLOCK_EXPIRATION_TIMESTAMP"
+EXPIRES = "MLP_CURRENT_CAPACITY_BLOCK_EXPIRATION_TIMESTAMP"
 """Variable with the time, in seconds since 1970, before which verl saves once more (`should_save_ckpt_esi`)."""
 
 
@@ -69,6 +69,8 @@ class Verl(Struct, frozen=True, kw_only=True):
                 "reward.custom_reward_function.path": quoted(REWARD),
                 "reward.custom_reward_function.name": "compute_score",
             }
+        if run.save_by is not None:
+            values[f"++ray_kwargs.ray_init.runtime_env.env_vars.{EXPIRES}"] = f"'{DEADLINE}'"
         engine = ["model_engine=megatron"] if self.backend == "megatron" else []
         return [*engine, *(f"{key}={value}" for key, value in values.items())]
 

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A training of several jobs on a real Slurm cluster, with Ray on two nodes, up to the model; the trainer is played."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+from tests.commands.clusters import Place
+from tests.commands.running import write
+from tests.launch.slurm_cluster import require_cluster
+from tests.train.tiny import tiny_folder, with_tokenizer
+
+NEMO_RL = Path(__file__).parents[1] / "train/pipelines/nemo_rl"
+LINE = (
+    "ns nemo_rl sft --cluster=real --expname=tune --hf_model={model} --training_data=train.jsonl --output_dir=out "
+    "--num_nodes=2 --num_gpus=2 --backend=fsdp --nemo_rl_path={root} --no-exclusive --disable_wandb"
+)
+
+
+@pytest.fixture
+def place(tmp_path) -> Place:
+    require_cluster()
+    place = Place(tmp_path)
+    place.config("real", "executor: slurm\ndefault_timeout: 00:05:00\nenv_vars: [DIES_AT=8]")
+    write(tmp_path / "train.jsonl", [{"input": f"{n} + {n} =", "output": str(2 * n)} for n in range(5)])
+    with_tokenizer(tiny_folder(tmp_path / "base"))
+    return place
+
+
+@pytest.mark.timeout(360)
+def test_a_chain_goes_on_where_the_limit_or_a_crash_stopped_it_and_ends_with_a_model(place):
+    line = LINE.format(model=place.folder / "base", root=NEMO_RL)
+    done = place.ns(
+        line,
+        "--dependent_jobs=3",
+        "--average_steps=4,8",
+        "--remove_checkpoints_after_average",
+        "--max_position_embeddings=96",
+        "++checkpointing.checkpoint_must_save_by=00:00:00:02",
+        "++sft.max_num_steps=10",
+        "++checkpointing.save_period=2",
+    )
+    assert done.returncode == 0, done.stderr
+    states = place.ended("tune", patience=270)
+    logs = place.logs("tune")
+    assert states == {"sft": "completed", "convert": "completed", "average": "completed"}, (states, logs)
+    assert "the trainer has saved its work because of the time limit" in logs
+    begun = [int(step) for step in re.findall(r"begins at step (\d+)", logs)]
+    assert begun == sorted(set(begun)), logs
+    assert len(begun) >= 3
+    out = place.folder / "out"
+    assert not (out / "checkpoints/step_4").exists()
+    assert not (out / "checkpoints/step_8").exists()
+    assert (out / "checkpoints/step_10").is_dir()
+    model = out / "final_hf_model"
+    assert json.loads((model / "config.json").read_text())["max_position_embeddings"] == 96
+    assert (model / "tokenizer.json").is_file()
+    mean, base = load_file(model / "model.safetensors"), load_file(place.folder / "base/model.safetensors")
+    assert mean.pop("learning").item() == 6.0
+    assert all(mean[name].equal(base[name]) for name in base)
+    assert list((out / "training-logs/sft").glob("sft_*_sbatch.log"))

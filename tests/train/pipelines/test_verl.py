@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""verl's own configuration takes our overrides; its reward function and its rows are ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from newskills.base.errors import GraderError
+from newskills.base.records import Failure
+from newskills.train.pipelines import verl_reward
+from newskills.train.pipelines.common import Run, Wandb
+from newskills.train.pipelines.formats import PPO, examine
+from newskills.train.pipelines.inside import main, to_verl
+from newskills.train.pipelines.verl import EXPIRES, REWARD, Verl, converter, quoted
+
+VARIABLE = "NEWSKILLS_VERL_PYTHON"
+COMPOSE = Path(__file__).with_name("compose_verl.py")
+RUN = Run(
+    name="my run",
+    model="/models/it's 7B",
+    output_dir="/out put/a=b,c",
+    nodes=2,
+    gpus=4,
+    limit=4 * 3600,
+    wandb=Wandb(project="p", name="my run"),
+)
+
+
+def composed(overrides: list[str]) -> dict:
+    """Skips where no interpreter with verl is named; CI names one."""
+    python = os.environ.get(VARIABLE)
+    if not python:
+        pytest.skip(f"{VARIABLE} names no Python with verl and hydra-core (pip install --no-deps verl)")
+    done = subprocess.run([python, str(COMPOSE), *overrides], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_trainer_composes_with_our_overrides():
+    training = Verl(run=RUN, prompt_data="/d/x.jsonl", eval_data="/d/y.jsonl", graded=True)
+    own = ["++algorithm.adv_estimator=grpo", "++actor_rollout_ref.rollout.n=8"]
+    config = composed([*training.overrides(), *own])
+    assert config["actor_rollout_ref"]["model"]["path"] == config["critic"]["model"]["path"] == "/models/it's 7B"
+    assert config["trainer"]["default_local_dir"] == "/out put/a=b,c/checkpoints"
+    assert (config["trainer"]["nnodes"], config["trainer"]["n_gpus_per_node"]) == (2, 4)
+    assert (config["trainer"]["experiment_name"], config["trainer"]["project_name"]) == ("my run", "p")
+    assert config["trainer"]["logger"] == ["console", "wandb"]
+    assert (config["data"]["train_files"], config["data"]["val_files"]) == ("/d/x.jsonl", "/d/y.jsonl")
+    assert config["reward"]["custom_reward_function"] == {"path": REWARD, "name": "compute_score"}
+    assert config["algorithm"]["adv_estimator"] == "grpo"
+    assert config["actor_rollout_ref"]["rollout"]["n"] == 8
+    assert config["ray_kwargs"]["ray_init"]["runtime_env"]["env_vars"][EXPIRES] == "{deadline}"
+
+
+def test_the_trainer_composes_with_megatron_and_its_own_reward():
+    config = composed(Verl(run=RUN, prompt_data="/d/x.parquet", backend="megatron").overrides())
+    assert config["actor_rollout_ref"]["actor"]["strategy"] == "megatron"
+    assert config["reward"]["custom_reward_function"]["path"] is None
+    assert config["trainer"]["test_freq"] == -1
+
+
+def test_a_misspelt_key_is_refused_by_verl_itself():
+    with pytest.raises(AssertionError, match=r"trainer\.n_nodes"):
+        composed(["trainer.n_nodes=2"])
+
+
+@given(st.text(st.characters(blacklist_categories=["Cs", "Cc"]), min_size=1, max_size=12))
+def test_any_path_is_one_quoted_value(text):
+    value = quoted(text)
+    assert value[0] == value[-1] == "'"
+    plain, index = "", 1
+    while index < len(value) - 1:
+        run = len(value[index:]) - len(value[index:].lstrip("\\"))
+        before_quote = value[index + run] == "'"
+        plain += "\\" * (run // 2 if before_quote else run)
+        index += run
+        if run and before_quote and run % 2:
+            plain, index = plain + "'", index + 1
+        elif index < len(value) - 1 and not before_quote:
+            plain, index = plain + value[index], index + 1
+    assert plain == text
+
+
+def test_paths_survive_hydra():
+    paths = ["/a b/c", "it's", "a\\b", "a\\", "a\\'b", "x=y,z", "${not}"[1:], "'", '"q"', "ü/日"]
+    for path in paths:
+        run = Run(name="n", model=path, output_dir="/o", gpus=1)
+        config = composed(Verl(run=run, prompt_data="/d").overrides())
+        assert config["actor_rollout_ref"]["model"]["path"] == path
+
+
+def test_problems_become_rows_of_verl(tmp_path):
+    rows = [{"problem": f"{n} {{x}}?", "expected_answer": n, "task_name": "sums"} for n in range(3)]
+    source, target, prompt = tmp_path / "in.jsonl", tmp_path / "data/out.jsonl", tmp_path / "prompt.txt"
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    prompt.write_text("Solve {} in \\boxed{{}}.")
+    assert to_verl(source, target, prompt) == 3
+    made = [json.loads(line) for line in target.read_text().splitlines()]
+    assert made[1] == {
+        "data_source": "newskills",
+        "prompt": [{"role": "user", "content": "Solve 1 {x}? in \\boxed{}."}],
+        "ability": "sums",
+        "reward_model": {"style": "rule", "ground_truth": "1"},
+        "extra_info": {"index": 1, "problem": "1 {x}?"},
+    }
+    assert examine(target, PPO) == ("verl", 3, False, False)
+    before = target.stat().st_mtime_ns
+    assert to_verl(source, target, prompt) == 3
+    assert target.stat().st_mtime_ns == before
+    assert [path.name for path in target.parent.iterdir()] == ["out.jsonl"]
+
+
+def test_the_data_set_of_verl_reads_the_rows(tmp_path):
+    """`datasets` is what verl's RLHFDataset loads JSONL with; the columns are those that it and its trainer ask for."""
+    datasets = pytest.importorskip("datasets")
+    source, target, prompt = tmp_path / "in.jsonl", tmp_path / "out.jsonl", tmp_path / "prompt.txt"
+    source.write_text('{"problem": "a", "expected_answer": "1"}\n{"problem": "b", "expected_answer": 2}\n')
+    prompt.write_text("{}")
+    to_verl(source, target, prompt)
+    loaded = datasets.load_dataset("json", data_files=str(target), cache_dir=str(tmp_path / "cache"))["train"]
+    assert loaded[1]["prompt"] == [{"role": "user", "content": "b"}]
+    assert loaded[1]["reward_model"] == {"style": "rule", "ground_truth": "2"}
+
+
+def test_a_deadline_is_filled_in_when_the_job_runs(tmp_path, capfd):
+    code = main(["--deadline=60", f"--folder={tmp_path}/new", "--", "python", "-c", "print(1)", "{deadline}"])
+    assert code == 0
+    assert (tmp_path / "new").is_dir()
+    assert capfd.readouterr().out == "1\n"
+
+
+def test_rewards_are_verdicts_of_the_math_grader():
+    def score(answer: str, truth: str = "1/2") -> dict[str, float]:
+        return verl_reward.compute_score("newskills", answer, truth, {"index": 0, "problem": "?"})
+
+    with ThreadPoolExecutor(4) as threads:
+        right, wrong, none = threads.map(score, ["It is \\boxed{0.5}.", "\\boxed{3}", "no idea"])
+    assert right == {"score": 1.0, "acc": 1.0, "no_answer": 0.0, "unscored": 0.0}
+    assert (wrong["score"], wrong["no_answer"]) == (0.0, 0.0)
+    assert (none["score"], none["no_answer"]) == (0.0, 1.0)
+    hostile = score("\\boxed{" + "9^" * 500 + "9}")
+    assert hostile["score"] == 0.0
+    assert hostile["unscored"] + hostile["no_answer"] <= 1.0
+
+
+def test_a_grader_that_is_broken_stops_the_training_and_one_bad_answer_does_not(monkeypatch):
+    class Broken:
+        def submit(self, row):
+            return self
+
+        def result(self):
+            return Failure(kind="crash", cause="grader", message="it crashed")
+
+    rewards = verl_reward._Rewards()
+    rewards._pool = Broken()
+    monkeypatch.setattr(verl_reward, "_REWARDS", rewards)
+    for _ in range(verl_reward.BROKEN - 1):
+        assert verl_reward.compute_score("newskills", "\\boxed{1}", "1")["unscored"] == 1.0
+    with pytest.raises(GraderError, match="it crashed"):
+        verl_reward.compute_score("newskills", "\\boxed{1}", "1")
+
+
+def test_the_merger_gets_the_arguments_that_it_has():
+    python = os.environ.get(VARIABLE)
+    if not python:
+        pytest.skip(f"{VARIABLE} names no Python with verl")
+    words = list(converter("fsdp"))
+    found = subprocess.run(
+        [python, "-c", "import importlib.util as u; print(u.find_spec('verl').submodule_search_locations[0])"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    known = (Path(found.stdout.strip()) / "model_merger/base_model_merger.py").read_text()
+    options = [word.partition("=")[0] for word in words if word.startswith("--")]
+    assert options == ["--backend", "--local_dir", "--target_dir"]
+    assert all(f'"{option}"' in known for option in options)
