@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the steps of the recipes share: rows from files, rows to a file, and what a model said in a row."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+Rows = Iterable[Row]
+Step = Callable[[Rows], Iterator[Row]]
+
+
+def said(row: Row) -> str:
+    """The reply behind its reasoning."""
+    return str(row.get("generation") or "").rpartition("</think>")[2].strip()
+
+
+def last(pattern: re.Pattern[str], text: str) -> str | None:
+    """The first group of the last match."""
+    found = pattern.findall(text)
+    return found[-1] if found else None
+
+
+def read(paths: Sequence[Path]) -> Iterator[Row]:
+    """Rows of all files, in order."""
+    for path in paths:
+        with path.open() as lines:
+            yield from (json.loads(line) for line in lines if line.strip())
+
+
+def main(steps: Mapping[str, Step], description: str, argv: Sequence[str] | None = None) -> None:
+    """`python steps.py STEP OUT IN…`: the file is there once it is whole."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("step", choices=steps)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("inputs", type=Path, nargs="+")
+    args = parser.parse_args(argv)
+    args.output.parent.mkdir(parents=True, exist_ok=True)
+    counted: Counter[str] = Counter()
+
+    def counting() -> Iterator[Row]:
+        for row in read(args.inputs):
+            counted["read"] += 1
+            yield row
+
+    unfinished = args.output.with_name(f".{args.output.name}.new")
+    with unfinished.open("w") as file:
+        for row in steps[args.step](counting()):
+            counted["written"] += 1
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    unfinished.replace(args.output)
+    print(f"{args.step}: {counted['read']} rows read, {counted['written']} written to {args.output}")
