@@ -15,7 +15,7 @@ from bench.answers import Pair, integers, mix
 from bench.measure import NS, BenchError, Line, Options, clean_env, scratch, tree_cpu
 from newskills.base.http.client import HttpClient
 
-BATCH, CONNECTIONS, WARM_UP = 64, 8, 2_000
+BATCH, CONNECTIONS, WARM_UP = 64, 32, 2_000
 RATE = 2_000
 SAID = "Reward server at "
 
