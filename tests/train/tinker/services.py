@@ -2,21 +2,48 @@
 """A Tinker service in this process, and one in a process of its own."""
 
 import asyncio
+import gc
 import os
 import re
 import subprocess
 import sys
 import threading
+import time
+import warnings
 from contextlib import contextmanager
 
 from newskills.base.http.server import serve
+from newskills.train.tinker.client import Service, TinkerClient
 from newskills.train.tinker.server.checkpoints import Checkpoints
 from newskills.train.tinker.server.engine import Base, Engine
 from newskills.train.tinker.server.queue import Queue
-from newskills.train.tinker.server.service import Service
+from newskills.train.tinker.server.service import Service as Serving
 from newskills.train.tinker.server.serving import all_names
 
 KEY = "tml-test"
+
+
+@contextmanager
+def quiet():
+    """The client leaves connections open; what is left of them is collected here, not in the midst of other tests."""
+    try:
+        yield
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(3):
+                gc.collect()
+                time.sleep(0.05)
+
+
+@contextmanager
+def connected(address, model="tiny", rank=4, seed=5):
+    """A client, closed in the end."""
+    client = TinkerClient(Service(base_model=model, rank=rank, seed=seed, base_url=address))
+    try:
+        yield client
+    finally:
+        client.close()
 
 
 @contextmanager
@@ -30,7 +57,7 @@ def service(models, root, *, token=""):
         queue = Queue()
         bases = all_names({str(folder): Base(str(folder), folder) for folder in models})
         engine = Engine(dtype="float32", threads=1)
-        server = await serve(Service(bases, engine, queue, Checkpoints(root), token=token).answer)
+        server = await serve(Serving(bases, engine, queue, Checkpoints(root), token=token).answer)
         address.append(server.url)
         ready.set()
         await stop.wait()

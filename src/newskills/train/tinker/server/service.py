@@ -400,7 +400,7 @@ class Service:
     def _base(self, name: str) -> Base:
         if name in self._bases:
             return self._bases[name]
-        raise UnknownNameError("model", name[:200], {base.name for base in self._bases.values()})
+        raise UnknownNameError("model", name[:200], self._bases)
 
     def _session(self, name: str) -> Session:
         session = self._sessions.get(name)
@@ -413,13 +413,11 @@ class Service:
     def _model(self, model_id: str) -> Model:
         if model_id in self._models:
             return self._models[model_id]
-        states = (
-            [str(one) for one in self._saved.of(model_id) if one.kind == "weights"] if self._ran(model_id) else []
-        )
-        hint = f"Go on from its last state: create_training_client_from_state_with_optimizer('{states[-1]}')."
-        raise UnknownNameError(
-            "model", model_id[:100], (), hint=hint if states else "The service was started again, or never had it."
-        )
+        hint = "The service was started again, or never had it."
+        if self._ran(model_id):
+            states = [one for one in self._saved.of(model_id) if one.kind == "weights"]
+            hint = f"The service was started again; its last state is {states[-1]}." if states else hint
+        raise UnknownNameError("model", model_id[:100], (), hint=hint)
 
     def _ran(self, run_id: str) -> bool:
         return run_id in self._saved.run_ids()
