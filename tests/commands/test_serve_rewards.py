@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
@@ -14,13 +15,13 @@ from tests.commands.rewarding import MATH, rewards
 from tests.commands.running import ns, rows_of, write
 from tests.commands.trainers import prepare
 from tests.graders.cases import pairs
+from tests.run.math_rewards import MATH_RL
 from tests.server import Answer, Script
 
 from newskills.base.errors import AuthError, DataError, GraderError, NewskillsError
 from newskills.commands.serve_rewards import COMMAND
 from newskills.run.reward_client import ClientOptions, RewardClient, compute_score, trl_reward
 from newskills.run.rewarding import Verdicts
-from newskills.run.rewards import MATH_RL
 from newskills.sandbox.config import SandboxConfig
 
 FOUR = {"problem": "2 + 2?", "expected_answer": "4"}
@@ -241,6 +242,24 @@ def test_what_is_in_work_is_finished_before_the_end(tmp_path):
         assert done[0][:2][1]["rewards"] == [1.0]
         assert "Stopped after 1 samples (correct 1)." in served.said
         assert below
+        assert gone(below)
+
+
+def test_a_second_signal_does_not_wait(tmp_path):
+    root = {"PYTHONPATH": str(Path(__file__).parents[2])}
+    with rewards(tmp_path, f"--grader={SLOW}", env=root) as served:
+        with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2]))) as client:
+            body = b'{"items": [{"generation": "25"}]}'
+            client.sendall(b"POST /v1/rewards HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+            while served.call("/v1/stats")[1]["waiting"] < 1:
+                time.sleep(0.01)
+            below = served.below()
+            served.process.send_signal(signal.SIGTERM)
+            while "again: at once" not in served.said:
+                time.sleep(0.01)
+            began = time.monotonic()
+            assert served.stop() == 0
+            assert time.monotonic() - began < 10
         assert gone(below)
 
 

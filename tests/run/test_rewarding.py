@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 from tests.graders.cases import pairs
 from tests.run.executing import NAME, Mirror, serving
+from tests.run.math_rewards import MATH_RL
 from tests.server import Answer, Fault, Script
 
 from newskills.base.errors import ConfigError, SandboxError, UnknownNameError
@@ -15,7 +16,7 @@ from newskills.models.config import ServerConfig
 from newskills.recipes.skill import Skill
 from newskills.run.grade import grade_rows
 from newskills.run.rewarding import Verdicts
-from newskills.run.rewards import MATH_RL, FormatReward, JudgeReward, OverlongPenalty, RewardConfig
+from newskills.run.rewards import FormatReward, JudgeReward, OverlongPenalty, RewardConfig
 from newskills.sandbox.config import SandboxConfig
 
 PAIRS = [*pairs("equal_cases.txt")[:60], *pairs("different_cases.txt")[:40]]
@@ -102,6 +103,22 @@ def test_the_sandbox_of_this_machine_ends_with_the_verdicts():
     assert children() <= before
 
 
+def test_a_killed_sandbox_costs_no_reward():
+    before = children()
+    row = {"prompt": 'def f(x):\n    """twice x"""\n', "entry_point": "f"}
+    row["test"] = "def check(candidate):\n    assert candidate(4) == 8\n"
+    records = [
+        {**row, "generation": f"```python\ndef f(x):\n    return x * {n}\n```", "finish_reason": "stop"}
+        for n in (2, 3, 2)
+    ]
+    with Verdicts("evalplus", {}, SandboxConfig(preload=())) as verdict:
+        assert [one.outcome for one in verdict(records)] == ["correct", "wrong", "correct"]
+        for pid in children() - before:
+            os.kill(pid, signal.SIGKILL)
+        assert [one.outcome for one in verdict(records)] == ["correct", "wrong", "correct"]
+    assert children() <= before
+
+
 def test_a_killed_worker_costs_no_reward():
     with Verdicts("math", {}) as verdict:
         verdict(RECORDS[:2])
@@ -126,6 +143,14 @@ def test_a_killed_worker_costs_no_reward():
     differing = [one for one, usual in zip(again, kept * 5, strict=True) if one != usual]
     assert all(one.reward is None for one in differing)
     assert len(differing) <= len(workers)
+
+
+def test_a_grader_that_fails_gives_no_reward():
+    texts = ["0", "not a number", "0.0"]
+    with Verdicts("tests.run.sleeping::Sleeping", {}) as verdict:
+        found = verdict.reward(RewardConfig(wrong=-1.0))([({}, text, "stop") for text in texts])
+    assert [one.reward for one in found] == [1.0, None, 1.0]
+    assert found[1].why.startswith("grader: ValueError: could not convert string")
 
 
 def test_many_threads_share_one_grader():

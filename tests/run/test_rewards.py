@@ -5,6 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.run.math_rewards import MATH_RL
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Failure, Score
@@ -12,7 +13,6 @@ from newskills.config.layers import Layer, resolve
 from newskills.models.config import ServerConfig
 from newskills.run.reward_judge import mark, points
 from newskills.run.rewards import (
-    MATH_RL,
     FormatReward,
     JudgeReward,
     LengthPenalty,

@@ -106,10 +106,6 @@ class RewardConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return self.overlong.max_tokens > 0 or (self.length.penalty > 0 and self.length.unit == "tokens")
 
 
-MATH_RL = RewardConfig(correct=1.0, wrong=-0.5, no_answer=-0.5, format=FormatReward(box=0.1))
-"""1.1 for a right answer in a box, −0.4 for a wrong one, −0.5 without a box."""
-
-
 class Sampled(Struct, frozen=True, kw_only=True):
     """One answer to be rewarded. `record` is what an evaluation would hand to the grader; `tokens` its length."""
 
