@@ -336,3 +336,41 @@ def test_old_solutions_metrics_and_summary(here, fake_server):
     summary = words(after_ns(OLD_SUMMARY, "summarize_results"), here)
     assert summary.returncode == 0, summary.stderr
     assert scores(here / "test-results/metrics.json") == {"gsm8k": 100.0}
+
+
+TRAINING_LINES = {
+    "sft": "ns sft_nemo_rl --cluster=slurm --expname=my-sft-run --model=/models/base-model "
+    "--training_data=/data/train.jsonl",
+    "grpo": "ns grpo_nemo_rl --cluster=slurm --expname=my-grpo-run --model=/models/sft-model "
+    "--training_data=/data/train.jsonl",
+}
+TRAINING_ROWS = {
+    "sft": {"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]},
+    "grpo": {"problem": "1 + 1?", "expected_answer": "2"},
+}
+CLUSTER = """
+executor: slurm
+job_dir: {here}/work/jobs
+mounts: ["{here}/data:/data", "{here}/models:/models", "{here}/work:/work"]
+containers: {{nemo-rl: /images/nemo-rl.sqsh, nemo-skills: /images/nemo-skills.sqsh}}
+skip_hf_home_check: true
+"""
+
+
+@pytest.mark.parametrize("kind", ["sft", "grpo"])
+def test_trainings_without_backend_gpus_and_folder(tmp_path, kind):
+    write(tmp_path / "data/train.jsonl", [TRAINING_ROWS[kind]])
+    (tmp_path / "cluster_configs").mkdir()
+    (tmp_path / "cluster_configs/slurm.yaml").write_text(CLUSTER.format(here=tmp_path))
+    done = ns(TRAINING_LINES[kind], "--dry_run", "--show_scripts", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for chosen in (
+        "no --backend: fsdp",
+        "no --num_gpus:",
+        f"no --output_dir: writing to /work/jobs/results/my-{kind}-run",
+    ):
+        assert chosen in done.stderr
+    assert f"my-{kind}-run on slurm (executor slurm): 2 jobs" in done.stdout
+    assert f"checkpoint_dir: /work/jobs/results/my-{kind}-run/checkpoints" in done.stdout
+    assert "data_path: /data/train.jsonl" in done.stdout
+    assert not (tmp_path / "work").exists()

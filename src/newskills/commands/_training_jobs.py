@@ -208,18 +208,19 @@ class Ground(Struct, frozen=True, kw_only=True):
         """GPUs per node, and the seconds that a job may take."""
         partition = self.options.partition or self.cluster.partition
         if self.cluster.executor != "slurm":
-            gpus = self.options.num_gpus or visible_gpus()
-            if not gpus:
+            here = self.options.num_gpus or visible_gpus()
+            if not here:
                 raise ConfigError(
                     "How many GPUs? None is seen here: give --num_gpus, or a --cluster that has some."
                 )
-            return gpus, None
-        seen_gpus, longest = _partition_of(self.cluster, partition)
-        gpus = self.options.num_gpus or seen_gpus or USUAL_GPUS
-        if self.options.num_gpus is None:
-            notice(f"no --num_gpus: {gpus} per node" + ("" if seen_gpus else " (the cluster did not say)"))
+            return here, None
         asked = read_json(self.options.sbatch_kwargs, "--sbatch_kwargs").get("time")
         given = str(asked) if asked else self.cluster.timeouts.get(partition or "")
+        gpus = self.options.num_gpus
+        seen, longest = (0, None) if gpus and given else _partition_of(self.cluster, partition)
+        if gpus is None:
+            gpus = seen or USUAL_GPUS
+            notice(f"no --num_gpus: {gpus} per node" + ("" if seen else " (the cluster did not say)"))
         if given:
             return gpus, seconds_of(given)
         usual = seconds_of(self.cluster.default_timeout)
