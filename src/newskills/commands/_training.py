@@ -56,9 +56,10 @@ class LocalOptions(Struct, frozen=True, kw_only=True):
 
     model: Annotated[str, doc("Hugging Face folder, .gguf file, or smollm2")]
     output_dir: Annotated[str, doc("folder of checkpoints and metrics; the same folder goes on where it was")]
-    backend: Annotated[str, doc("cpu: LoRA, for small Llama models; trl: any model, GPUs (newskills[trl])")] = (
-        "cpu"
-    )
+    backend: Annotated[
+        str,
+        doc("cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a Tinker service"),
+    ] = "cpu"
     dry_run: DryRun = False
     data_dir: Annotated[str | None, doc("where prepared data lies")] = None
     eval_benchmark: Annotated[

@@ -76,7 +76,11 @@ TrainerMaker = Callable[[Path, TrainerSettings], Trainer]
 
 TRAINERS = Registry(
     "trainer",
-    {"cpu": "newskills.train.cpu.local:make", "trl": "newskills.train.trl.local:make"},
+    {
+        "cpu": "newskills.train.cpu.local:make",
+        "tinker": "newskills.train.tinker.local:make",
+        "trl": "newskills.train.trl.local:make",
+    },
     group="newskills.trainers",
 )
 

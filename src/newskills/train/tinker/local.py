@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Tinker service behind the Trainer protocol: our loops here, the weights there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from newskills.base.errors import ConfigError, TrainingError
+from newskills.base.store import atomic_folder, write_json
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.trainer import LoopTrainer
+from newskills.train.trainers import LoraSettings, TrainerSettings
+
+if TYPE_CHECKING:
+    from newskills.train.tinker.client import TinkerClient
+
+NAME = "TINKER_BASE_MODEL"
+"""Variable with the model's name at the service, where that is not its folder here."""
+WHERE = "tinker.json"
+
+
+class TinkerTrainer(LoopTrainer):
+    def __init__(self, base: Path, settings: TrainerSettings) -> None:
+        """Raises ConfigError for settings that a service cannot be told, AuthError without TINKER_API_KEY."""
+        usual, lora = LoraSettings(), settings.lora
+        lacks = [
+            (settings.weights != "lora", "trainer.weights=full"),
+            (lora.dropout != usual.dropout, "trainer.lora.dropout"),
+            (lora.alpha != usual.alpha, "trainer.lora.alpha"),
+            (set(lora.targets) != set(usual.targets), "trainer.lora.targets"),
+        ]
+        if found := [name for wanted, name in lacks if wanted]:
+            raise ConfigError(f"A Tinker service takes no {', '.join(found)}.", hint="Use --backend=trl.")
+        super().__init__(self._made)
+        self._base, self._lora = base, lora
+
+    def finish(self, folder: TrainingFolder, target: Path) -> None:
+        """The weights stay at the service: `target` says under which paths."""
+        if folder.last is None:
+            raise TrainingError("The training ended without a checkpoint.")
+        said = {
+            "base_model": self._name(),
+            "state_path": folder.last.state_path,
+            "sampler_path": folder.last.sampler_path,
+        }
+        with atomic_folder(target) as new:
+            write_json(new / WHERE, said)
+
+    def _name(self) -> str:
+        return os.environ.get(NAME) or str(self._base.absolute())
+
+    def _made(self) -> TinkerClient:
+        from newskills.train.tinker.client import TinkerClient, service_from
+
+        return TinkerClient(service_from(os.environ, self._name(), self._lora.rank, self._lora.seed))
+
+
+def make(base: Path, settings: TrainerSettings) -> TinkerTrainer:
+    return TinkerTrainer(base, settings)
