@@ -82,6 +82,16 @@ def test_a_sandbox_that_is_not_there_is_told_before_anything_is_graded():
         Verdicts("math", {"digit": 3})
 
 
+def test_outside_its_block_it_says_so():
+    verdict = Verdicts("math", {})
+    with pytest.raises(ConfigError, match="inside its `with` block"):
+        verdict(RECORDS)
+    with verdict:
+        assert verdict([]) == []
+    with pytest.raises(ConfigError, match="inside its `with` block"):
+        verdict.reward(RewardConfig())
+
+
 def test_the_sandbox_of_this_machine_ends_with_the_verdicts():
     before = children()
     program = "def add(a, b):\n    return a + b\n"

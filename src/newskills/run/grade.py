@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from newskills.base.aio import new_event_loop
-from newskills.base.errors import NewskillsError
+from newskills.base.errors import ConfigError, NewskillsError
 from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.protocols import ExecutingGrader, Kit
 from newskills.base.records import Row, Score
@@ -100,6 +100,10 @@ class LoopThread:
         self._thread = threading.Thread(target=self._loop.run_forever, name="newskills-grade", daemon=True)
 
     def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Raises ConfigError outside the `with` block, where nothing would ever answer."""
+        if not self._thread.is_alive():
+            work.close()
+            raise ConfigError("Its workers are not running: use it inside its `with` block.")
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
