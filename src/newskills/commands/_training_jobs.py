@@ -36,12 +36,14 @@ from newskills.models.serving.gpus import visible_gpus
 from newskills.prompts.renderer import load_prompt
 from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
 from newskills.train.pipelines.common import LOGS, Run, Wandb
-from newskills.train.pipelines.formats import FormatError, Found, examine
+from newskills.train.pipelines.formats import FormatError, Found, examine, glance
 
 INSIDE, HARVEST = "newskills.train.pipelines.inside", "newskills.train.pipelines.harvest"
 JUDGE_ADDRESS, JUDGE_MODEL = "NEMO_SKILLS_JUDGE_ADDRESS", "NEMO_SKILLS_JUDGE_MODEL"
 """Variables by which rewards find the judges: the address of the first, `…_1`, `…_2` those of others."""
 USUAL_GPUS = 8
+FIRST_BYTES = 1 << 20
+"""What is looked at of a file on the other side of ssh."""
 MANY_PARAMETERS = 20e9
 """From here on a model is split by Megatron where nobody has chosen."""
 _BILLIONS = re.compile(r"(?<![\d.])(\d+(?:\.\d+)?)[bB](?![a-zA-Z])")
@@ -165,12 +167,14 @@ class Ground(Struct, frozen=True, kw_only=True):
         if given is not None and given not in forms:
             raise ConfigError(f"--data_format={given}: it is {' or '.join(forms)}.")
         here = self.paths.here(seen)
-        if here is not None:
-            try:
+        try:
+            if here is not None:
                 return examine(here, forms)
-            except FormatError as error:
-                raise DataError(f"{error}") from error
-        if self.cluster.ssh_tunnel is None and not self.options.run_after:
+            if self.cluster.ssh_tunnel is not None and (line := self._first_line(seen)):
+                return glance(line, seen, forms)
+        except FormatError as error:
+            raise DataError(f"{error}") from error
+        if not self.options.run_after and self.cluster.ssh_tunnel is None:
             raise DataError(
                 f"There is no {self.paths.host(seen)}.",
                 hint="Data that another experiment makes: --run_after=NAME.",
@@ -180,6 +184,13 @@ class Ground(Struct, frozen=True, kw_only=True):
                 f"{seen} cannot be seen from here: taken for {forms[-1]} (--data_format); the job checks it first"
             )
         return None
+
+    def _first_line(self, seen: str) -> bytes:
+        """Of a file of the cluster's; empty: it is not there, or its first line is very long."""
+        path = self.paths.host(seen)
+        ran = shell_of(self.cluster, os.environ).run(["head", "-c", str(FIRST_BYTES), "--", path])
+        line, end, _ = ran.out.partition("\n")
+        return line.encode() if ran.code == 0 and (end or len(ran.out) < FIRST_BYTES // 4) else b""
 
     def container(self, usual: str) -> str:
         return self.options.container or usual

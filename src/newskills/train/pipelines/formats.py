@@ -59,6 +59,14 @@ def examine(path: str | Path, forms: tuple[str, ...]) -> Found:
     return found._replace(rows=count, tools=tools)
 
 
+def glance(line: bytes, path: str, forms: tuple[str, ...]) -> Found:
+    """The form of a file by its first line alone (rows -1). Raises FormatError."""
+    if "verl" in forms and line.startswith(PARQUET):
+        return Found("verl", -1)
+    row = _object(line, path, 1)
+    return _form(row, forms, path, 1)._replace(rows=-1, tools="tools" in row)
+
+
 def rows_of(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line number and object of each line that is not blank. Raises FormatError."""
     try:
