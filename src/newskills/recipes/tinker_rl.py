@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
@@ -38,7 +38,6 @@ from newskills.train.tinker.client import TinkerClient
 from newskills.train.verbs import AdamParams, Datum, Sampled, SamplingParams
 
 NEEDS = ("problem", "expected_answer")
-GRADER = "math"
 EVAL_TEMPERATURE = 0.1
 SAMPLER_SECONDS = 86_400
 """For which the service keeps the weights that a step sampled from."""
@@ -53,6 +52,8 @@ class TinkerRlConfig(RunConfig, frozen=True, kw_only=True):
     dataset_name: Annotated[str, Meta(description="published training set, or a JSONL file")] = (
         "lighteval/MATH-Hard"
     )
+    eval_type: Annotated[str, Meta(description="grader that rewards")] = "math"
+    eval_config: Annotated[dict[str, Any], Meta(description="its settings")] = field(default_factory=dict)
     correct_reward: Annotated[float, Meta(description="of a right answer")] = 1.0
     incorrect_reward: Annotated[float, Meta(description="of a wrong one, or none")] = -0.5
     format_bonus: Annotated[float, Meta(description="added where there is a boxed answer")] = 0.1
@@ -100,7 +101,7 @@ def reinforce(
         per_epoch = max(1, len(problems) // config.batch_size)
         total = config.num_epochs * per_epoch
         steps = Steps(first=first, total=total, per_epoch=per_epoch, save_every=config.save_every)
-        with Verdicts(GRADER, {}) as verdict:
+        with Verdicts(config.eval_type, config.eval_config) as verdict:
             scorer = skill.scorer(verdict, _rewards(config))
             loop = _Loop(client, config, folder, problems, scorer)
             loop.rate, loop.last = config.learning_rate or rate_for(files), total - 1
