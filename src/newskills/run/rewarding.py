@@ -33,7 +33,7 @@ from newskills.train.loops.samples import Judged, Reward
 
 Count = Callable[[str], int]
 """Text → tokens."""
-PATTERN_SECONDS = 2.0
+PATTERN_SECONDS = 1.0
 
 
 class Grades:

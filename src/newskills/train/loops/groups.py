@@ -48,8 +48,17 @@ def measured(groups: Sequence[Group]) -> dict[str, float]:
         "completion_tokens": fmean(len(one.tokens) for one in samples),
         "cut_off": fmean(one.stop_reason == "length" for one in samples),
         "groups_used": float(sum(any(group.advantages) for group in groups)),
+        **_by_component(graded),
         **_by_difficulty(groups),
     }
+
+
+def _by_component(graded: Sequence[Judged]) -> dict[str, float]:
+    """reward/<name> over what was graded, where a reward is the sum of several components."""
+    names = dict.fromkeys(name for one in graded for name in one.components)
+    if len(names) < 2:
+        return {}
+    return {f"reward/{name}": fmean(one.components.get(name, 0.0) for one in graded) for name in names}
 
 
 def _by_difficulty(groups: Sequence[Group]) -> dict[str, float]:
