@@ -44,14 +44,44 @@ class LoraLinear:
         self.lora_A = first.requires_grad_()
         self.lora_B = torch.zeros(out, lora.rank, requires_grad=True)
         self.scale = lora.alpha / lora.rank
-        self.steady: tuple[Tensor, Tensor] | None = None
         self.bare = False
 
     def __call__(self, x: Tensor) -> Tensor:
         if self.bare:
             return F.linear(x, self.weight)
-        a, b = self.steady or (self.lora_A.to(x.dtype), self.lora_B.to(x.dtype))
+        a, b = self.lora_A.to(x.dtype), self.lora_B.to(x.dtype)
         return torch.addmm(F.linear(x, self.weight), F.linear(x, a), b.T, alpha=self.scale)
+
+
+class Joined:
+    """Projections of one input. While their pairs stay as they are, two matrix products give them all."""
+
+    def __init__(self, linears: Sequence[LoraLinear]) -> None:
+        self.linears = linears
+        self.widths = [len(linear.weight) for linear in linears]
+        self.total = sum(self.widths)
+        tails = [linear.lora_A.detach().to(linear.weight.dtype) for linear in linears]
+        self.stack = torch.cat([*(linear.weight for linear in linears), *tails])
+        for linear, weight in zip(linears, self.stack[: self.total].split(self.widths), strict=True):
+            linear.weight = weight
+        self.pairs: Tensor | None = None
+
+    def hold(self) -> None:
+        """From here to `free` the pairs are those of this moment."""
+        self.stack[self.total :] = torch.cat([linear.lora_A.detach() for linear in self.linears])
+        self.pairs = torch.block_diag(*(linear.lora_B.detach() for linear in self.linears)).to(self.stack.dtype)
+
+    def free(self) -> None:
+        self.pairs = None
+
+    def __call__(self, x: Tensor) -> Sequence[Tensor]:
+        if self.pairs is None:
+            return [linear(x) for linear in self.linears]
+        out = F.linear(x, self.stack)
+        scale = self.linears[0].scale
+        return torch.addmm(out[:, : self.total], out[:, self.total :], self.pairs.T, alpha=scale).split(
+            self.widths, 1
+        )
 
 
 class Cache:
@@ -97,19 +127,22 @@ class Block:
         self.linear = {
             name: LoraLinear(tensors[f"{part_of(name)}.{name}.weight"], lora, seed) for name in PROJECTIONS
         }
+        q, k, v, o, gate, up, down = (self.linear[name] for name in PROJECTIONS)
+        self.joined = [Joined(group) for group in ((q, k, v), (o,), (gate, up), (down,))]
 
     def heads(self, x: Tensor, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         """[N, D] → queries, keys, values [N, heads, K], rotated."""
         normed = rms_norm(x, self.norms[0], self.shape.rms_norm_eps)
-        q, k, v = (self.linear[f"{name}_proj"](normed).unflatten(1, (-1, self.shape.head)) for name in "qkv")
+        q, k, v = (part.unflatten(1, (-1, self.shape.head)) for part in self.joined[0](normed))
         return rotate(q, rotation), rotate(k, rotation), v
 
     def finish(self, x: Tensor, attended: Tensor) -> Tensor:
         """The rest of the block after attention."""
-        x = x + self.linear["o_proj"](attended)
-        normed = rms_norm(x, self.norms[1], self.shape.rms_norm_eps)
-        gated = F.silu(self.linear["gate_proj"](normed)) * self.linear["up_proj"](normed)
-        return x + self.linear["down_proj"](gated)
+        (more,) = self.joined[1](attended)
+        x = x + more
+        gate, up = self.joined[2](rms_norm(x, self.norms[1], self.shape.rms_norm_eps))
+        (more,) = self.joined[3](F.silu(gate) * up)
+        return x + more
 
 
 class Llama:
@@ -156,14 +189,14 @@ class Llama:
     @contextmanager
     def steady(self) -> Iterator[None]:
         """The pairs do not change inside: they are brought to the weights' type once, not at every step."""
-        linears = [linear for block in self.blocks for linear in block.linear.values()]
+        groups = [joined for block in self.blocks for joined in block.joined]
         try:
-            for linear in linears:
-                linear.steady = linear.lora_A.to(self.dtype), linear.lora_B.to(self.dtype)
+            for joined in groups:
+                joined.hold()
             yield
         finally:
-            for linear in linears:
-                linear.steady = None
+            for joined in groups:
+                joined.free()
 
     @contextmanager
     def without_pairs(self) -> Iterator[None]:

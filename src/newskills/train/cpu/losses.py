@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log-probabilities of targets without keeping a float32 row of the vocabulary for each, and the losses over them."""
+"""Log-probabilities of targets without keeping a row of the vocabulary for each, and the losses over them."""
 
 from __future__ import annotations
 
@@ -16,29 +16,34 @@ CHUNK = 256
 
 
 class _TargetLogprobs(torch.autograd.Function):
-    """Backward computes the logits once more, chunk by chunk, instead of keeping them."""
+    """The slope of log p(target) is (1 - p) of the target's row of the head less the other rows, each by its share.
+
+    Both are computed beside the logits, so that backward needs neither logits nor head.
+    """
 
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, head: Tensor, targets: Tensor) -> Tensor:
-        found, sums = [], []
-        for rows, aims in zip(hidden.split(CHUNK), targets.split(CHUNK), strict=True):
-            logits = F.linear(rows, head).float()
-            sums.append(logits.logsumexp(-1))
-            found.append(logits.gather(1, aims[:, None]).squeeze(1) - sums[-1])
-        ctx.save_for_backward(hidden, head, targets, torch.cat(sums))
-        return torch.cat(found)
+        wanted = ctx.needs_input_grad[0]
+        found = torch.empty(len(hidden))
+        slopes = torch.empty_like(hidden) if wanted else None
+        for start in range(0, len(hidden), CHUNK):
+            part = slice(start, start + CHUNK)
+            aims = targets[part, None]
+            logits = F.linear(hidden[part], head).float()
+            sums = logits.logsumexp(-1, keepdim=True)
+            found[part] = (logits.gather(1, aims) - sums).squeeze(1)
+            if slopes is not None:
+                shares = logits.sub_(sums).exp_()
+                missing = 1 - shares.gather(1, aims)
+                others = shares.scatter_(1, aims, 0.0).to(head.dtype) @ head
+                slopes[part] = (missing * head[targets[part]]).to(head.dtype) - others
+        ctx.save_for_backward(slopes)
+        return found
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        hidden, head, targets, sums = ctx.saved_tensors
-        back = torch.empty_like(hidden)
-        for start in range(0, len(hidden), CHUNK):
-            part = slice(start, start + CHUNK)
-            logits = F.linear(hidden[part], head).float()
-            slope = logits.sub_(sums[part, None]).exp_().mul_(-gradients[0][part, None])
-            slope.scatter_add_(1, targets[part, None], gradients[0][part, None])
-            back[part] = slope.to(head.dtype) @ head
-        return back, None, None
+        (slopes,) = ctx.saved_tensors
+        return (gradients[0][:, None] * slopes).to(slopes.dtype), None, None
 
 
 def target_logprobs(hidden: Tensor, head: Tensor, targets: Tensor) -> Tensor:

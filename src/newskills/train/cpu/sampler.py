@@ -101,18 +101,21 @@ def choose(logits: Tensor, params: SamplingParams, dice: Tensor) -> tuple[Tensor
     The log-probabilities are the model's own, before temperature and cuts: those that training computes.
     """
     wide = logits.float()
-    own = wide.log_softmax(-1)
+    top = wide.amax(-1, keepdim=True)
+    own = (wide - top).exp_()
     if params.temperature == 0:
         chosen = wide.argmax(-1, keepdim=True)
     else:
         plain = params.temperature == 1 and params.top_p >= 1 and params.top_k < 1
-        shares = (own if plain else _cut(wide / params.temperature, params).log_softmax(-1)).exp()
+        shares = own if plain else _cut(wide / params.temperature, params).softmax(-1)
         cumulative = shares.cumsum(-1)
         aim = dice.to(cumulative.dtype).unsqueeze(1) * cumulative[:, -1:]
         chosen = torch.searchsorted(cumulative, aim, right=True).clamp_(max=wide.shape[1] - 1)
         # Rounding can stop at an entry that was cut away; the likeliest one is then taken.
-        chosen = torch.where(shares.gather(1, chosen) == 0, wide.argmax(-1, keepdim=True), chosen)
-    return chosen.squeeze(1), own.gather(1, chosen).squeeze(1)
+        if (lost := shares.gather(1, chosen) == 0).any():
+            chosen = torch.where(lost, wide.argmax(-1, keepdim=True), chosen)
+    logprobs = wide.gather(1, chosen) - top - own.sum(-1, keepdim=True).log()
+    return chosen.squeeze(1), logprobs.squeeze(1)
 
 
 def _cut(logits: Tensor, params: SamplingParams) -> Tensor:
