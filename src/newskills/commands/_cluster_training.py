@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from newskills.commands._options import AtLeastOne, PlacementOptions, doc
+from newskills.train.pipelines.nemo_rl import ROOT
 
-ROOT = "/opt/nemo-rl"
-"""Where NVIDIA's images have NeMo-RL."""
 TRAINING = {"group": "training"}
 MODEL = {"group": "the final model"}
 JUDGES = {"group": "judge servers"}

@@ -5,21 +5,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from newskills.base.errors import ConfigError
 from newskills.commands._command import Command
 from newskills.commands._dry_run import show_dry_run
 from newskills.commands._options import AtLeastOne, PlacementOptions, doc
 from newskills.config.command_line import Parsed
+from newskills.train.pipelines.conversion import OWN, Dtype, From, ModelType, To
 
 if TYPE_CHECKING:
     from newskills.commands._submitting import Prepared
     from newskills.launch.cluster import ClusterConfig
     from newskills.launch.experiments import Experiment
 
-From = Literal["hf", "nemo", "dcp", "megatron", "gguf"]
-To = Literal["hf", "trtllm", "megatron", "nemo", "gguf"]
 ENGINE = {"group": "TensorRT-LLM"}
 
 
@@ -31,15 +30,11 @@ class Options(PlacementOptions, frozen=True, kw_only=True):
     output_model: Annotated[str, doc("folder (file: gguf) to write")]
     convert_from: Annotated[From, doc("form of the input; dcp, megatron: checkpoints of NeMo-RL")]
     convert_to: Annotated[To, doc("form of the output; gguf: matrices in F16")]
-    model_type: Annotated[
-        Literal["llama", "qwen", "deepseek_v3"] | None, doc("kind of model, where the converter has to know it")
-    ] = None
+    model_type: Annotated[ModelType | None, doc("kind of model, where the converter has to know it")] = None
     num_gpus: Annotated[AtLeastOne, doc("GPUs per node; the model is split over them for trtllm and megatron")] = 1
     num_nodes: Annotated[AtLeastOne, doc("parts of the pipeline (trtllm, megatron)")] = 1
     hf_model_name: Annotated[str | None, doc("the model on the hub, for its tokenizer and configuration")] = None
-    dtype: Annotated[Literal["bf16", "fp16", "fp32", "fp8"], doc("numbers of the output; fp8 for trtllm only")] = (
-        "bf16"
-    )
+    dtype: Annotated[Dtype, doc("numbers of the output; fp8 for trtllm only")] = "bf16"
     calib_dataset: Annotated[str | None, doc("data set for the scales of fp8", ENGINE)] = None
     calib_size: Annotated[AtLeastOne, doc("its rows that are used", ENGINE)] = 4096
     trt_prepare_args: Annotated[str, doc("further arguments of the step that calibrates", ENGINE)] = ""
@@ -49,8 +44,6 @@ class Options(PlacementOptions, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
-    from newskills.train.pipelines.conversion import OWN
-
     options = parsed.options
     if (options.convert_from, options.convert_to) not in OWN:
         from newskills.commands import _converting
@@ -98,8 +91,6 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
 
 def result(parsed: Parsed[Options]) -> Experiment | None:
     """For Python: the experiment, where it was submitted. Raises NewskillsError."""
-    from newskills.train.pipelines.conversion import OWN
-
     options = parsed.options
     if (options.convert_from, options.convert_to) in OWN and options.cluster in (None, "none"):
         run(parsed)

@@ -25,6 +25,7 @@ from newskills.commands._cluster_training import (
 from newskills.commands._command import Command
 from newskills.commands._options import doc
 from newskills.config.command_line import Parsed
+from newskills.train.pipelines.verl import MODULE
 
 if TYPE_CHECKING:
     from newskills.commands._submitting import Prepared
@@ -42,7 +43,7 @@ class Options(RayOptions, frozen=True, kw_only=True):
         str | None, doc("verl or plain, where the file is not there yet (default: its first line tells)", TRAINING)
     ] = None
     prompt_config: PromptConfig = "generic/math"
-    script_module: Annotated[str, doc("module that trains", TRAINING)] = "verl.trainer.main_ppo"
+    script_module: Annotated[str, doc("module that trains", TRAINING)] = MODULE
     verl_config_dir: Annotated[str | None, doc("folder with another Hydra configuration", TRAINING)] = None
     verl_config_name: Annotated[str | None, doc("its name", TRAINING)] = None
     final_ckpt_path: Annotated[

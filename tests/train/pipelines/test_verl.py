@@ -7,11 +7,13 @@ import json
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.train.tiny import with_tokenizer
 
 from newskills.base.errors import GraderError
 from newskills.base.records import Failure
@@ -91,10 +93,8 @@ def test_any_path_is_one_quoted_value(text):
 
 def test_paths_survive_hydra():
     paths = ["/a b/c", "it's", "a\\b", "a\\", "a\\'b", "x=y,z", "${not}"[1:], "'", '"q"', "ü/日"]
-    for path in paths:
-        run = Run(name="n", model=path, output_dir="/o", gpus=1)
-        config = composed(Verl(run=run, prompt_data="/d").overrides())
-        assert config["actor_rollout_ref"]["model"]["path"] == path
+    config = composed([f"++paths.p{number}={quoted(path)}" for number, path in enumerate(paths)])
+    assert list(config["paths"].values()) == paths
 
 
 def test_problems_become_rows_of_verl(tmp_path):
@@ -119,15 +119,35 @@ def test_problems_become_rows_of_verl(tmp_path):
 
 
 def test_the_data_set_of_verl_reads_the_rows(tmp_path):
-    """`datasets` is what verl's RLHFDataset loads JSONL with; the columns are those that it and its trainer ask for."""
-    datasets = pytest.importorskip("datasets")
+    """The class itself, with PyTorch and transformers of this environment."""
+    python = os.environ.get(VARIABLE)
+    torch = find_spec("torch")
+    if not python or not torch or not torch.origin or not find_spec("transformers") or not find_spec("datasets"):
+        pytest.skip(f"{VARIABLE} names no Python with verl, or torch, transformers or datasets are not here")
     source, target, prompt = tmp_path / "in.jsonl", tmp_path / "out.jsonl", tmp_path / "prompt.txt"
-    source.write_text('{"problem": "a", "expected_answer": "1"}\n{"problem": "b", "expected_answer": 2}\n')
+    rows = [("a", "1"), ("b", 2)]
+    source.write_text("".join(json.dumps({"problem": p, "expected_answer": e}) + "\n" for p, e in rows))
     prompt.write_text("{}")
     to_verl(source, target, prompt)
-    loaded = datasets.load_dataset("json", data_files=str(target), cache_dir=str(tmp_path / "cache"))["train"]
-    assert loaded[1]["prompt"] == [{"role": "user", "content": "b"}]
-    assert loaded[1]["reward_model"] == {"style": "rule", "ground_truth": "2"}
+    (tmp_path / "tokenizer").mkdir()
+    with_tokenizer(tmp_path / "tokenizer")
+    places = [Path(torch.origin).parents[1], target, tmp_path / "tokenizer", tmp_path / "cache"]
+    env = {**os.environ, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [python, str(COMPOSE.with_name("read_verl.py")), *map(str, places)],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        env=env,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stderr[done.stderr.rindex('{"rows"') :]) == {
+        "rows": 2,
+        "prompt": [{"role": "user", "content": "b"}],
+        "data_source": "newskills",
+        "ground_truth": "2",
+        "index": 1,
+    }
 
 
 def test_a_deadline_is_filled_in_when_the_job_runs(tmp_path, capfd):
