@@ -7,6 +7,7 @@ import json
 import random
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from bench.measure import ROOT, Line, Options, run, scratch
@@ -15,6 +16,7 @@ from bench.peers import TRL, venv
 STEPS, BATCH, LENGTH = 5, 8, 128
 PROMPTS, SAMPLES, TOKENS = 8, 4, 32
 TARGETS = {"sft": 0.6, "grpo": 0.4}
+THROUGH = 1.05
 SHOWN = {
     "sft": f"SFT, {BATCH} × {LENGTH} tokens, half of them completion",
     "grpo": f"GRPO, {PROMPTS} × {SAMPLES} completions of ≤ {TOKENS} tokens",
@@ -32,17 +34,26 @@ def bench(options: Options) -> Iterator[Line]:
         (folder / "work.json").write_text(json.dumps(_work(2 if options.quick else STEPS)))
         words = [str(folder / "model"), str(folder / "work.json")]
         ours = _last_line([sys.executable, "-m", "bench.training_ours", *words], ROOT)
+        through: dict[str, float] = {}
+        if find_spec("trl") is not None:
+            through = _last_line([sys.executable, "-m", "bench.training_through", *words], ROOT)
         theirs: dict[str, float] = {}
         if options.peers:
             script = str(Path(__file__).with_name("training_trl.py"))
             theirs = _last_line([str(venv(TRL) / "python"), script, *words], folder)
     for name, seconds in ours.items():
-        line = Line(bench="training", what=SHOWN[name], ours=seconds, unit="s a step", better="less")
-        if name in theirs:
-            line.beside, line.theirs = TRL.shown, theirs[name]
-            line.target = f"≤ {TARGETS[name]} × TRL"
-            line.met = seconds <= TARGETS[name] * theirs[name]
-        yield line
+        yield _line(SHOWN[name], seconds, theirs.get(name), TARGETS[name])
+    for name, seconds in through.items():
+        yield _line(f"{SHOWN[name]}, by --backend=trl", seconds, theirs.get(name), THROUGH)
+
+
+def _line(what: str, ours: float, theirs: float | None, target: float) -> Line:
+    line = Line(bench="training", what=what, ours=ours, unit="s a step", better="less")
+    if theirs is not None:
+        line.beside, line.theirs = TRL.shown, theirs
+        line.target = f"≤ {target} × TRL"
+        line.met = ours <= target * theirs
+    return line
 
 
 def _work(steps: int) -> dict[str, object]:

@@ -249,6 +249,20 @@ def test_all_weights_packed_and_in_small_parts(model, tmp_path):
     assert read_shape(tmp_path / "final").hidden_size == 32
 
 
+def test_paged_sampling_goes_on_to_the_same_samples(model, tmp_path):
+    settings = msgspec.structs.replace(SETTINGS, trl=TrlSettings(sampler="paged"))
+    config = msgspec.structs.replace(GRPO, steps=2)
+    assert reinforce(model, tmp_path / "whole", config, settings)
+    assert not reinforce(model, tmp_path / "halved", config, settings, stop=lambda: True)
+    assert reinforce(model, tmp_path / "halved", config, settings)
+    texts = [(tmp_path / name / "samples.jsonl").read_text() for name in ("whole", "halved")]
+    assert texts[0] == texts[1]
+    first, second = (
+        [row["responses"] for row in read_rows(tmp_path / "whole/samples.jsonl")][at] for at in (0, 3)
+    )
+    assert [one["text"] for one in first] != [one["text"] for one in second]
+
+
 def test_several_updates_with_the_samples_of_a_step(model, tmp_path):
     config = msgspec.structs.replace(GRPO, steps=3, iterations=2, loss="ppo", save_every=1)
     assert reinforce(model, tmp_path, config)
@@ -261,7 +275,7 @@ def test_several_updates_with_the_samples_of_a_step(model, tmp_path):
     ("settings", "said"),
     [
         (TrlSettings(sampler="vllm"), "sampler=vllm needs a GPU"),
-        (TrlSettings(sampler="paged"), "sampler=paged needs a GPU"),
+        (TrlSettings(sampler="vllm_server"), "sampler=vllm_server needs a GPU"),
         (TrlSettings(micro_batch_size=5), "cannot be shared out"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ from newskills.train.trl.processes import gathered
 from newskills.train.trl.shared import Learner, Mended, run
 from newskills.train.verbs import Sampled
 
+PAGE, BATCH_TOKENS = 32, 2048
+"""Tokens of a page of keys and values, and of what is computed at once, on a CPU."""
+
 
 class _Trainer(Mended, GRPOTrainer):  # type: ignore[misc]
     """The text of a prompt is the index of its problem: TRL gets the problem's own token ids."""
@@ -33,6 +37,19 @@ class _Trainer(Mended, GRPOTrainer):  # type: ignore[misc]
 
     def _tokenize_prompts(self, prompts: list[str]) -> tuple[list[list[int]], None, dict[str, Any]]:
         return [list(self.problems[int(index)].prompt) for index in prompts], None, {}
+
+    def _generate_single_turn(self, *args: Any, **kwargs: Any) -> Any:
+        """Continuous batching draws from a seed of its own, and TRL would turn the weights that are trained to bfloat16
+        for it.
+        """
+        if not self.use_transformers_continuous_batching:
+            return super()._generate_single_turn(*args, **kwargs)
+        self.continuous_batching_config.seed = self.args.seed * 1_000_003 + self.state.global_step
+        half, self.args.bf16 = self.args.bf16, False
+        try:
+            return super()._generate_single_turn(*args, **kwargs)
+        finally:
+            self.args.bf16 = half
 
 
 class _Rewards:
@@ -93,7 +110,7 @@ def grpo(
     trainer = _Trainer(
         model=model,
         reward_funcs=rewards,
-        args=TrlConfig(**given, **_how(config, settings)),
+        args=TrlConfig(**given, **_how(config, settings, _pages(problems, config))),
         train_dataset=Dataset.from_dict({"prompt": list(map(str, order))}),
         processing_class=tokenizer,
         peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
@@ -111,7 +128,18 @@ def grpo(
     return run(trainer, Learner(trainer, tokenizer.pad_token_id), folder, hooks, more)
 
 
-def _how(config: GrpoConfig, settings: TrainerSettings) -> dict[str, Any]:
+def _pages(problems: Sequence[Problem], config: GrpoConfig) -> dict[str, Any] | None:
+    """On a CPU, room for the samples of a step: transformers would take half of the machine's memory."""
+    import torch
+
+    if torch.cuda.is_available():
+        return None
+    longest = max(len(problem.prompt) for problem in problems) + config.max_tokens
+    pages = ceil(longest / PAGE) * config.batch_size * config.group_size
+    return {"page_size": PAGE, "num_blocks": pages, "max_batch_tokens": max(longest, BATCH_TOKENS)}
+
+
+def _how(config: GrpoConfig, settings: TrainerSettings, pages: dict[str, Any] | None) -> dict[str, Any]:
     """Arguments of GRPOConfig. dapo: the mean over all completion tokens of a batch."""
     trl = settings.trl
     return {
@@ -129,6 +157,7 @@ def _how(config: GrpoConfig, settings: TrainerSettings) -> dict[str, Any]:
         "shuffle_dataset": False,
         "remove_unused_columns": False,
         "use_transformers_continuous_batching": trl.sampler == "paged",
+        "transformers_continuous_batching_config": pages,
         "use_vllm": trl.sampler.startswith("vllm"),
         "vllm_mode": "server" if trl.sampler == "vllm_server" else "colocate",
         "vllm_server_base_url": trl.vllm_url if trl.sampler == "vllm_server" else None,

@@ -37,4 +37,4 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-NEEDS_GPU = ("paged", "vllm", "vllm_server")
+NEEDS_GPU = ("vllm", "vllm_server")
