@@ -78,10 +78,8 @@ class Joined:
         if self.pairs is None:
             return [linear(x) for linear in self.linears]
         out = F.linear(x, self.stack)
-        scale = self.linears[0].scale
-        return torch.addmm(out[:, : self.total], out[:, self.total :], self.pairs.T, alpha=scale).split(
-            self.widths, 1
-        )
+        base, inner, scale = out[:, : self.total], out[:, self.total :], self.linears[0].scale
+        return torch.split(torch.addmm(base, inner, self.pairs.T, alpha=scale), self.widths, 1)
 
 
 class Cache:
