@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from newskills.commands._options import AtLeastOne, DryRun, doc
 from newskills.commands._table import load
+from newskills.commands._work import notice
 from newskills.config.fields import leaves
 from newskills.recipes.aimo.lines import Line
 
@@ -65,17 +67,29 @@ def show(lines: Iterable[tuple[str, Line]]) -> int:
 def run_line(line: Line) -> int:
     """Says and runs a line; its exit code. Raises NewskillsError."""
     fit = fitting(line)
-    print(f"$ {fit.shown}", flush=True)
+    tell(f"$ {fit.shown}")
     return load(fit.command).main(fit.words)
 
 
+def tell(text: str) -> None:
+    """Says it, in the first of several processes that train together."""
+    if os.environ.get("RANK", "0") == "0":
+        print(text, flush=True)
+
+
 def fitting(line: Line) -> Line:
-    """A lenient line without the keys that its command lacks, which a note names. Raises UnknownNameError."""
+    """A lenient line without what its command lacks, which a note names. Raises UnknownNameError."""
     if not line.lenient:
         return line
-    kind = load(line.command).config
-    known = leaves(kind) if kind else {}
-    idle = {key: value for key, value in line.keys.items() if key not in known and value is not None}
-    if idle:
-        sys.stderr.write(f"note: ns {line.command} has no {', '.join(f'++{k}={v}' for k, v in idle.items())}\n")
-    return replace(line, keys={key: value for key, value in line.keys.items() if key in known})
+    command = load(line.command)
+    known = leaves(command.config) if command.config else {}
+    options, keys = _split(line.options, leaves(command.options)), _split(line.keys, known)
+    if idle := [f"--{k}={v}" for k, v in options[1].items()] + [f"++{k}={v}" for k, v in keys[1].items()]:
+        notice(f"ns {line.command} has no {', '.join(idle)}")
+    return replace(line, options=options[0], keys=keys[0])
+
+
+def _split(values: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(what is known, what is not)."""
+    said = {name: value for name, value in values.items() if value is not None}
+    return {n: v for n, v in said.items() if n in known}, {n: v for n, v in said.items() if n not in known}

@@ -15,7 +15,7 @@ from newskills.commands import (
     aimo_evaluate_checkpoints,
     aimo_regenerate_summary,
 )
-from newskills.commands._aimo import BenchmarkOptions, gpus, place, run_line, show
+from newskills.commands._aimo import BenchmarkOptions, gpus, place, run_line, show, tell
 from newskills.commands._work import notice
 from newskills.config.command_line import Parsed
 from newskills.models.serving.gpus import visible_gpus
@@ -64,7 +64,7 @@ def run_checkpoints(parsed: Parsed[aimo_evaluate_checkpoints.Options]) -> int:
     spec = _spec(parsed, options.benchmark.split(","), gpus(options.use_vllm))
     if options.dry_run:
         return show(_planned(spec, options.base_model))
-    return evaluate_checkpoints(spec, options.base_model, ns=run_line, say=lambda text: print(text, flush=True))
+    return evaluate_checkpoints(spec, options.base_model, ns=run_line, say=tell)
 
 
 def _planned(spec: Evaluating, base: str | None) -> Iterator[tuple[str, Line]]:

@@ -4,21 +4,22 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from newskills.base.errors import ConfigError
-from newskills.commands._aimo import run_line, show
+from newskills.commands._aimo import run_line, show, tell
 from newskills.commands._columns import print_table
 from newskills.commands._work import user_layer
 from newskills.commands.aimo_train import LAST, Options
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
 from newskills.config.layers import explain
-from newskills.models.serving.gpus import visible_gpus
+from newskills.models.serving.gpus import VISIBLE, visible_gpus
 from newskills.recipes.aimo.lines import Backend, Reporting
-from newskills.recipes.aimo.settings import STAGES, AimoConfig, RlStage, StageName, settings
+from newskills.recipes.aimo.settings import STAGES, AimoConfig, StageName, settings
 from newskills.recipes.aimo.training import Training, plan, train
 
 KEYS = {
@@ -38,6 +39,8 @@ KEYS = {
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
+    if options.force_cpu:
+        os.environ[VISIBLE] = ""
     stages: tuple[StageName, ...] = STAGES if options.stage == "full" else (options.stage,)
     resolved = settings(options.config, _given(parsed, stages), user_layer(parsed.overrides).values)
     if parsed.explain:
@@ -46,7 +49,7 @@ def run(parsed: Parsed[Options]) -> int:
     training = _training(options, stages, resolved.value)
     if options.dry_run:
         return show(plan(training))
-    return train(training, ns=run_line, say=lambda text: print(text, flush=True))
+    return train(training, ns=run_line, say=tell)
 
 
 def _given(parsed: Parsed[Options], stages: tuple[StageName, ...]) -> dict[str, Any]:
@@ -63,7 +66,10 @@ def _given(parsed: Parsed[Options], stages: tuple[StageName, ...]) -> dict[str, 
         found[f"{stages[0]}.start"] = options.base_model
     if options.output_dir:
         found |= _outputs(options.output_dir, stages)
-    if not options.vllm:
+    if not options.flash_attn or find_spec("flash_attn"):
+        way = "flash_attention_2" if options.flash_attn else "sdpa"
+        found |= {f"{name}.attention": way for name in stages}
+    if not options.vllm or not visible_gpus():
         found["rl.vllm"] = "none"
     if options.use_llm_judge:
         if not options.llm_judge_model:
@@ -83,10 +89,12 @@ def _outputs(folder: str, stages: tuple[StageName, ...]) -> dict[str, Any]:
 
 
 def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfig) -> Training:
-    backend: Backend = "cpu" if options.force_cpu or not visible_gpus() else "trl"
+    backend = _backend(options)
     last = stages[-1]
     stage = config.stage(last)
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and isinstance(stage, RlStage) and stage.vllm == "colocate":
+    if several() and backend == "cpu":
+        raise ConfigError("The cpu trainer is one process; start it without a launcher, or add --backend=trl.")
+    if several() and "rl" in stages and config.rl.vllm == "colocate" and visible_gpus():
         raise ConfigError(
             "Several processes cannot share a GPU with vLLM.", hint="Add --no-vllm, or start a single process."
         )
@@ -95,11 +103,29 @@ def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfi
         config=config,
         backend=backend,
         reporting=Reporting(
-            report_to=options.report_to,
-            run_name=options.run_name or ("rl_math_grpo" if last == "rl" else ""),
-            save_samples=options.sample_save_rate if options.save_samples else 0.0,
+            report_to=_report_to(options),
+            run_name=options.run_name or ("rl_math_grpo" if last == "rl" else Path(stage.output).name),
+            save_samples=options.sample_save_rate if options.save_samples else None,
             samples_filename=options.samples_filename,
         ),
         places={"data_dir": options.data_dir, "mirror": options.mirror, "offline": options.offline},
         resume_from="" if options.resume_from_checkpoint in (None, LAST) else str(options.resume_from_checkpoint),
     )
+
+
+def _report_to(options: Options) -> tuple[str, ...]:
+    """Where metrics go; to TensorBoard also where nobody asked, if it is here."""
+    if options.report_to is None:
+        return ("tensorboard",) if find_spec("tensorboard") else ()
+    return () if options.report_to == "none" else (options.report_to,)
+
+
+def _backend(options: Options) -> Backend:
+    if options.backend != "auto":
+        return options.backend
+    return "cpu" if options.force_cpu or not visible_gpus() else "trl"
+
+
+def several() -> bool:
+    """Whether a launcher (accelerate, torchrun) has started several processes."""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from newskills.commands._command import Command
-from newskills.commands._options import DryRun, doc
+from newskills.commands._options import NAME, DryRun, doc
 from newskills.config.command_line import Parsed
 from newskills.recipes.aimo.settings import AimoConfig
 
@@ -28,26 +28,31 @@ class Options(Struct, frozen=True, kw_only=True):
     learning_rate: Annotated[float | None, doc("at its highest")] = None
     num_epochs: Annotated[float | None, doc("passes over the data")] = None
     save_steps: Annotated[int | None, doc("steps between checkpoints")] = None
-    logging_steps: Annotated[int | None, doc("steps between lines of the log")] = None
+    logging_steps: Annotated[int | None, doc("accepted; every step is written down")] = None
     eval_steps: Annotated[int | None, doc("steps between measurements on held-out rows")] = None
     resume_from_checkpoint: Annotated[
         str | None,
         doc("go on from the last checkpoint, which is done anyway, or from the one named here", {"bare": LAST}),
     ] = None
     force_cpu: Annotated[bool, doc("train on the CPU even where there is a GPU")] = False
+    backend: Annotated[
+        Literal["auto", "cpu", "trl"],
+        doc("trainer; auto = trl where there is a GPU, else cpu, for small Llama models"),
+    ] = "auto"
     flash_attn: Annotated[bool, doc("FlashAttention on a GPU that has it")] = True
     dry_run: DryRun = False
     data_dir: Annotated[str | None, doc("where prepared data lies", DATA)] = None
     mirror: Annotated[str | None, doc("folder of an offline mirror (default: NEWSKILLS_MIRROR)", DATA)] = None
     offline: Annotated[bool | None, doc("never use the network", DATA)] = None
-    save_samples: Annotated[bool, doc("keep samples of the stage rl", REPORT)] = False
-    sample_save_rate: Annotated[
-        float, Meta(gt=0, le=1, description="share of them that is kept", extra=REPORT)
-    ] = 0.01
+    save_samples: Annotated[bool, doc("keep only a share of the samples of the stage rl", REPORT)] = False
+    sample_save_rate: Annotated[float, Meta(gt=0, le=1, description="that share", extra=REPORT)] = 0.01
     samples_filename: Annotated[str, doc("their file in the output folder", REPORT)] = "samples.jsonl"
-    report_to: Annotated[Literal["tensorboard", "wandb", "none"], doc("beside metrics.jsonl", REPORT)] = (
-        "tensorboard"
-    )
+    report_to: Annotated[
+        Literal["tensorboard", "wandb", "none"] | None,
+        doc(
+            "where metrics go beside metrics.jsonl (default: tensorboard, if it is installed)", {**REPORT, **NAME}
+        ),
+    ] = None
     run_name: Annotated[str | None, doc("name of the run there (default: that of the stage)", REPORT)] = None
     num_generations: Annotated[int | None, doc("samples of each problem", REWARD)] = None
     vllm: Annotated[bool, doc("vLLM samples, on the GPU of the training", REWARD)] = True

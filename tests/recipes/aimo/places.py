@@ -23,6 +23,7 @@ SMALL = (
     "++rl.accumulation=2",
     "++rl.num_generations=2",
     "++rl.max_tokens=4",
+    "++cot.eval_steps=0",
     "++decontaminate=[tests.jsonl]",
 )
 """Steps of four sequences."""
@@ -64,7 +65,7 @@ def laid_out(folder: Path) -> Path:
     with_tokenizer(tiny_folder(folder / "model", eos_token_id=VOCAB - 1, max_position_embeddings=512))
     write_rows(folder / "cot.jsonl", cot_rows(13))
     write_rows(folder / "tir.jsonl", tir_rows(17))
-    write_rows(folder / "rl.jsonl", hard_rows(8))
+    write_rows(folder / "rl.jsonl", hard_rows(12))
     write_rows(folder / "tests.jsonl", [{"problem": "What is 7 + 7?"}])
     return folder
 

@@ -10,13 +10,13 @@ import sys
 
 import pytest
 from tests.conftest import CACHE
-from tests.recipes.aimo.places import read
+from tests.recipes.aimo.places import laid_out as tiny
+from tests.recipes.aimo.places import read, train_words
 
 from newskills.base.store import write_rows
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.local_model,
     pytest.mark.timeout(1800),
     pytest.mark.skipif("NEWSKILLS_NIGHTLY" not in os.environ, reason="takes ten minutes: set NEWSKILLS_NIGHTLY=1"),
 ]
@@ -46,8 +46,8 @@ def numina(a: int, b: int, solution: str) -> dict[str, object]:
 
 
 def laid_out(folder):
-    pairs = problems(700, 0)
-    cot, tir, rl, held = pairs[:320], pairs[320:440], pairs[440:540], pairs[540:580]
+    pairs = problems(380, 0)
+    cot, tir, rl, held = pairs[:200], pairs[200:280], pairs[280:340], pairs[340:380]
     write_rows(
         folder / "cot.jsonl",
         [numina(a, b, f"{a} + {b} = {a + b}, so \\boxed{{{a + b}}}.") | {"source": "sums"} for a, b in cot],
@@ -88,6 +88,7 @@ def score(folder, model, name):
     return sum(row["outcome"] == "correct" for row in rows)
 
 
+@pytest.mark.local_model
 def test_a_real_model_goes_through_all_stages(tmp_path, local_model):
     laid_out(tmp_path)
     words = ["--stage=full", "--base-model=smollm2", "--force-cpu", "--output-dir=out"]
@@ -95,9 +96,16 @@ def test_a_real_model_goes_through_all_stages(tmp_path, local_model):
         words += [f"++{stage}.data_files=[{stage}.jsonl]", f"++{stage}.batch_size={batch}"]
         words += [f"++{stage}.accumulation=1", f"++{stage}.learning_rate={rate}", f"++{stage}.lora_rank=16"]
         words += [f"++{stage}.lora_alpha=32", f"++{stage}.save_steps=10"]
-    words += ["++cot.epochs=1", "++tir.epochs=1", "++rl.max_samples=24", "++rl.max_tokens=40"]
+    words += [
+        "++cot.epochs=1",
+        "++tir.epochs=1",
+        "++cot.eval_steps=0",
+        "++rl.eval_batch_size=2",
+        "++rl.max_samples=20",
+        "++rl.max_tokens=40",
+    ]
     said = ns(tmp_path, "aimo", "train", *words, "++decontaminate=[held_out.jsonl]")
-    assert "programs: 120 of 120 rows do what they show" in said
+    assert "programs: 80 of 80 rows do what they show" in said
     for stage in ("sft_cot", "sft_tir"):
         losses = [row["loss"] for row in read(tmp_path / "out" / stage / "metrics.jsonl")]
         assert losses[-1] < losses[0] / 2
@@ -116,3 +124,19 @@ def test_a_real_model_goes_through_all_stages(tmp_path, local_model):
         "++inference.tokens_to_generate=96",
     )
     assert "answer: 25" in answer
+
+
+def test_two_processes_train_together(tmp_path):
+    """`accelerate launch -m …` of the old documents, with TRL on the CPU."""
+    pytest.importorskip("trl")
+    tiny(tmp_path)
+    launcher = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes=2"]
+    words = [*train_words("--stage=full", "--base-model=model", "--report-to=none", "--no-vllm")[2:]]
+    words.remove("--force-cpu")
+    argv = [*launcher, "-m", "newskills.aimo.training.train", *words, "--backend=trl"]
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("$ ns grpo") == 1
+    for stage in ("sft_cot", "sft_tir", "rl_math"):
+        assert (tmp_path / "outputs" / stage / "final_hf_model/config.json").is_file()

@@ -48,9 +48,12 @@ def test_three_stages_one_after_the_other(whole):
         assert (folder / "out" / stage / "final_hf_model/config.json").is_file()
         assert list((folder / "out" / stage).glob("checkpoint-*"))
     learnt = [str(row["messages"]) for row in read(folder / "out/sft_cot/data/train.jsonl")]
-    held = [str(row["messages"]) for row in read(folder / "out/sft_cot/data/validation.jsonl")]
-    assert not set(learnt) & set(held)
-    assert not [row for row in learnt + held if "7 + 7" in row]
+    (held,) = read(folder / "out/sft_cot/data/aimo-held-out/validation.jsonl")
+    n = int(held["problem"].split()[2])
+    assert held == {"problem": f"WHAT IS {n} + {n}?", "expected_answer": str(2 * n)}
+    assert not [row for row in learnt if held["problem"] in row or "7 + 7" in row]
+    assert "eval_reward" in read(folder / "out/rl_math/metrics.jsonl")[-1]
+    assert list((folder / "out/rl_math").rglob("events.out.tfevents.*"))
     for row in read(folder / "out/sft_tir/data/train.jsonl"):
         problem, shown = row["messages"][-2]["content"], row["messages"][-1]["content"]
         n = int(problem.split()[2])
@@ -74,7 +77,7 @@ def test_a_run_that_is_killed_again_and_again_comes_to_the_same_numbers(whole, t
     laid_out(tmp_path)
     for place in ("sft_cot/checkpoints.jsonl", "sft_tir/data/made.json", "rl_math/checkpoints.jsonl"):
         killed_when(tmp_path / "out" / place, tmp_path)
-    done = ns(tmp_path, *FULL)
+    done = ns(tmp_path, *FULL, "--report-to=none")
     assert done.returncode == 0, done.stderr
     assert results(tmp_path) == results(folder)
 
@@ -82,7 +85,7 @@ def test_a_run_that_is_killed_again_and_again_comes_to_the_same_numbers(whole, t
 def killed_when(mark, folder):
     """Runs until there is something in the file `mark`."""
     with subprocess.Popen(
-        [sys.executable, "-m", "newskills", *FULL],
+        [sys.executable, "-m", "newskills", *FULL, "--report-to=none"],
         cwd=folder,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.DEVNULL,
@@ -102,12 +105,12 @@ def test_one_stage_from_another_model_and_a_branch_of_it(whole, tmp_path):
     words = train_words(
         "--stage=tir", "--base-model=out/sft_cot", "--learning-rate=0.01", "--max-samples=9", "++tir.epochs=3"
     )
-    base = ns(folder, *words, "--output-dir=tir")
+    base = ns(folder, *words, "--output-dir=one")
     assert base.returncode == 0, base.stderr
-    branch = ns(folder, *words, "--output-dir=branch", "--resume-from-checkpoint", "tir/checkpoint-1")
+    branch = ns(folder, *words, "--output-dir=branch", "--resume-from-checkpoint", "one/checkpoint-1")
     assert branch.returncode == 0, branch.stderr
     assert read(folder / "branch/metrics.jsonl")[0]["step"] == 2
-    one, other = (folder / name / "final_hf_model/model.safetensors" for name in ("tir", "branch"))
+    one, other = (folder / name / "final_hf_model/model.safetensors" for name in ("one", "branch"))
     assert one.read_bytes() == other.read_bytes()
 
 

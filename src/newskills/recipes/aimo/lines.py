@@ -11,19 +11,21 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from newskills.recipes.aimo.settings import RlStage, SftStage, Stage
+from newskills.recipes.aimo.settings import CotStage, RlStage, SftStage, Stage
+from newskills.train.loops.folder import SAMPLES
 from newskills.train.loops.schedule import steps_of
 
 Backend = Literal["cpu", "trl"]
 FINAL = "final_hf_model"
-DATA, TRAIN, VALIDATION, BUILT = "data", "train.jsonl", "validation.jsonl", "built.jsonl"
+DATA, TRAIN, BUILT = "data", "train.jsonl", "built.jsonl"
+HELD_OUT, HELD_OUT_NAME, VALIDATION = "newskills.recipes.aimo.held_out::BENCHMARK", "aimo-held-out", "validation"
 
 
 class Line(Struct, frozen=True, kw_only=True):
     """`ns command places --options ++keys`; what is None is not said.
 
     why      what it is for
-    lenient  keys that the command does not have may be left out, with a note: not every trainer has all of them
+    lenient  what the command does not have may be left out, with a note: not every trainer has everything
     """
 
     command: str
@@ -53,12 +55,12 @@ def _text(value: Any) -> str:
 
 
 class Reporting(Struct, frozen=True, kw_only=True):
-    """What is written down on the way. `save_samples`: the share of samples that is kept; 0 = none."""
+    """Where metrics go beside metrics.jsonl, and the share of samples that is kept; None = all of them."""
 
-    report_to: Literal["tensorboard", "wandb", "none"] = "tensorboard"
+    report_to: tuple[str, ...] = ()
     run_name: str = ""
-    save_samples: float = 0.0
-    samples_filename: str = "samples.jsonl"
+    save_samples: float | None = None
+    samples_filename: str = SAMPLES
 
 
 def data_line(stage: Stage, dataset: str | None, tests: Sequence[str], places: Mapping[str, Any]) -> Line:
@@ -93,57 +95,102 @@ def convert_line(start: str, folder: Path) -> Line:
     return Line(command="convert", options=options, why="the model in a form that can be trained")
 
 
-def sft_line(stage: SftStage, start: str, backend: Backend, rows: int | None, reporting: Reporting) -> Line:
-    """`rows`: what the training file holds, for the length of the warm-up; None: nobody knows yet."""
-    steps = None if rows is None else steps_of(stage.epochs, rows, stage.batch)
+class Sizes(Struct, frozen=True):
+    """Rows to learn from, and problems that are asked on the way."""
+
+    rows: int
+    held_out: int
+
+
+def sft_line(stage: SftStage, start: str, backend: Backend, sizes: Sizes | None, reporting: Reporting) -> Line:
+    """`sizes`: of the files; None: nobody knows yet."""
+    steps = None if sizes is None else steps_of(stage.epochs, sizes.rows, stage.batch)
+    asks = isinstance(stage, CotStage) and _asks(stage, sizes)  # without a sandbox no program would run
+    held_out = {"eval_benchmark": HELD_OUT, "eval_split": VALIDATION, "data_dir": Path(stage.output) / DATA}
     keys = {
         **_common(stage, backend, steps, reporting),
         "batch_size": stage.batch,
-        "trainer.quantization": stage.quantisation if backend == "trl" and stage.quantisation != "none" else None,
+        "max_length": stage.max_length,
+        "eval.every": stage.eval_steps if asks else None,
+        "trainer.trl.quantization": stage.quantisation
+        if backend == "trl" and stage.quantisation != "none"
+        else None,
     }
-    options = _places(stage, start, backend)
+    options = {**_places(stage, start, backend, reporting), **(held_out if asks else {})}
     return Line(command="sft", options=options, keys=keys, why="learns the solutions", lenient=True)
 
 
-def rl_line(stage: RlStage, start: str, backend: Backend, rows: int | None, reporting: Reporting) -> Line:
+def rl_line(stage: RlStage, start: str, backend: Backend, sizes: Sizes | None, reporting: Reporting) -> Line:
+    """As `sft_line`; batches are counted in samples there, and in problems here."""
     problems = stage.batch // stage.num_generations
-    steps = None if rows is None else steps_of(stage.epochs, rows, problems)
+    steps = None if sizes is None else steps_of(stage.epochs, sizes.rows, problems)
     keys = {
         **_common(stage, backend, steps, reporting),
         "prompt_config": stage.prompt,
         "eval_type": "math",
         "batch_size": problems,
         "group_size": stage.num_generations,
-        "schedule": stage.schedule,
         "max_tokens": stage.max_tokens,
         "temperature": stage.temperature,
         "top_p": stage.top_p,
-        "reward.correct": stage.correct,
-        "reward.wrong": stage.wrong,
-        "reward.no_answer": stage.wrong,
-        "reward.format.box": stage.boxed,
-        "reward.length.penalty": stage.length_penalty or None,
-        "reward.judge.weight": stage.judge_weight if stage.judge_model else None,
-        "reward.judge.server.model": stage.judge_model or None,
-        "reward.judge.server.server_type": stage.judge_server_type if stage.judge_model else None,
-        "reward.judge.server.base_url": stage.judge_address or None,
+        "kl": stage.beta,
+        **_reward(stage),
     }
-    options = _places(stage, start, backend)
+    options = _places(stage, start, backend, reporting)
+    if _asks(stage, sizes):
+        options["eval_data"] = held_out_file(Path(stage.output))
+        keys |= {
+            "eval.every": stage.eval_steps,
+            "eval.max_problems": stage.eval_samples,
+            "eval.batch_size": stage.eval_batch_size,
+            "eval.temperature": stage.eval_temperature,
+            "eval.max_tokens": stage.max_tokens,
+        }
+    if backend == "trl" and stage.vllm == "colocate":
+        keys |= {"trainer.trl.sampler": "vllm", "trainer.trl.vllm_memory": stage.vllm_memory}
     return Line(command="grpo", options=options, keys=keys, why="learns from rewards", lenient=True)
 
 
-def _places(stage: Stage, start: str, backend: Backend) -> dict[str, Any]:
+def _asks(stage: Stage, sizes: Sizes | None) -> bool:
+    return bool(stage.eval_steps) and (sizes is None or sizes.held_out > 0)
+
+
+def held_out_file(output: Path) -> Path:
+    """Where the problems lie that are asked on the way, as a benchmark of the data folder."""
+    return output / DATA / HELD_OUT_NAME / f"{VALIDATION}.jsonl"
+
+
+def _reward(stage: RlStage) -> dict[str, Any]:
+    reward: dict[str, Any] = {
+        "correct": stage.correct,
+        "wrong": stage.wrong,
+        "no_answer": stage.wrong,
+        "format.box": stage.boxed,
+        "length.penalty": stage.length_penalty or None,
+    }
+    if stage.judge_model:
+        reward |= {
+            "judge.weight": stage.judge_weight,
+            "judge.server.model": stage.judge_model,
+            "judge.server.server_type": stage.judge_server_type,
+            "judge.server.base_url": stage.judge_address or None,
+        }
+    return {f"reward.{name}": value for name, value in reward.items()}
+
+
+def _places(stage: Stage, start: str, backend: Backend, reporting: Reporting) -> dict[str, Any]:
     return {
         "model": start,
         "training_data": Path(stage.output) / DATA / TRAIN,
         "output_dir": stage.output,
         "backend": backend,
+        "wandb_name": reporting.run_name or None if "wandb" in reporting.report_to else None,
     }
 
 
 def _common(stage: Stage, backend: Backend, steps: int | None, reporting: Reporting) -> dict[str, Any]:
     """Keys of both kinds of training. The cpu trainer has pairs on all layers, and no dropout."""
-    return {
+    keys: dict[str, Any] = {
         "epochs": stage.epochs,
         "learning_rate": stage.learning_rate,
         "schedule": stage.schedule,
@@ -152,8 +199,16 @@ def _common(stage: Stage, backend: Backend, steps: int | None, reporting: Report
         "max_grad_norm": stage.max_grad_norm,
         "save_every": stage.save_steps,
         "seed": stage.seed,
+        "report_to": reporting.report_to or None,
         "trainer.lora.rank": stage.lora_rank,
         "trainer.lora.alpha": stage.lora_alpha,
-        "trainer.lora.dropout": stage.lora_dropout if backend == "trl" else None,
-        "trainer.lora.targets": stage.lora_modules if backend == "trl" else None,
     }
+    if backend == "trl":
+        keys |= {
+            "trainer.lora.dropout": stage.lora_dropout,
+            "trainer.lora.targets": stage.lora_modules,
+            "trainer.trl.micro_batch_size": stage.batch_size,
+            "trainer.trl.gradient_checkpointing": True,
+            "trainer.trl.attention": stage.attention or None,
+        }
+    return keys

@@ -42,7 +42,7 @@ GradNorm = Annotated[float, Meta(ge=0, description="longer gradients are cut to 
 Rank = Annotated[int, Meta(ge=1, description="of the LoRA pairs")]
 Alpha = Annotated[float, Meta(gt=0, description="their product counts alpha / rank times")]
 Modules = Annotated[tuple[str, ...], _doc("layers that have LoRA pairs")]
-LoggingSteps = Annotated[int, Meta(ge=1, description="steps between lines on the terminal and in the report")]
+LoggingSteps = Annotated[int, Meta(ge=1, description="accepted; every step is written down")]
 SaveSteps = Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")]
 EvalSteps = Annotated[int, Meta(ge=0, description="steps between measurements on held-out rows; 0 = none")]
 MaxLength = Annotated[int, Meta(ge=1, description="tokens of a sequence; longer rows are left out")]
@@ -72,6 +72,7 @@ class Stage(Struct, frozen=True, kw_only=True):
     lora_alpha: Alpha
     lora_dropout: Annotated[Share, _doc("of their input")] = 0.05
     lora_modules: Modules = PROJECTIONS
+    attention: Annotated[str, _doc("attention of transformers on a GPU; empty = its choice")] = ""
     logging_steps: LoggingSteps = 10
     save_steps: SaveSteps
     eval_steps: EvalSteps

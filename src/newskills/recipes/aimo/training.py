@@ -5,11 +5,14 @@ command goes on where it was stopped."""
 from __future__ import annotations
 
 import math
+import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from zlib import crc32
 
 import msgspec
 from msgspec import Struct
@@ -17,7 +20,7 @@ from msgspec import Struct
 from newskills.base.benchmark import Source
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Message, Row
-from newskills.base.store import atomic_folder, decode_row, read_rows, write_json, write_rows
+from newskills.base.store import atomic_folder, decode_row, encode_line, read_rows, write_json, write_rows
 from newskills.benchmarks.readers import read_source
 from newskills.models.serving.weights import PACKAGED
 from newskills.models.tokenizer import HFTokenizer
@@ -27,12 +30,13 @@ from newskills.recipes.aimo.lines import (
     DATA,
     FINAL,
     TRAIN,
-    VALIDATION,
     Backend,
     Line,
     Reporting,
+    Sizes,
     convert_line,
     data_line,
+    held_out_file,
     rl_line,
     sft_line,
 )
@@ -41,8 +45,9 @@ from newskills.recipes.aimo.settings import AimoConfig, RlStage, SftStage, Stage
 from newskills.sandbox.config import SandboxConfig
 from newskills.train.data.card import card_files
 from newskills.train.data.published import resembling
-from newskills.train.loops.folder import CHECKPOINTS, Checkpoint
+from newskills.train.loops.folder import CHECKPOINTS, SAMPLES, Checkpoint
 
+T = TypeVar("T")
 Say = Callable[[str], None]
 Ns = Callable[[Line], int]
 """Runs a line; its exit code. Raises NewskillsError."""
@@ -51,6 +56,8 @@ OVERLAP = "remove_contaminated"
 FORMS = ("jsonl", "json", "parquet", "arrow", "csv", "tsv")
 MADE, CHECKED = "made.json", "checked.jsonl"
 RESUMED = "resumed_from.json"
+POLL = 0.5
+"""Seconds between two looks at what another process makes."""
 _NUMBERED = re.compile(r"checkpoint-(\d+)")
 
 
@@ -68,6 +75,14 @@ class Training(Struct, frozen=True, kw_only=True):
     places: Mapping[str, Any] = {}
     sandbox: SandboxConfig = SandboxConfig()
     resume_from: str = ""
+
+
+class _Made(Struct, frozen=True, kw_only=True):
+    """How many rows of data there are, and all they depend on."""
+
+    made_with: dict[str, Any]
+    rows: int
+    held_out: int
 
 
 def train(training: Training, *, ns: Ns, say: Say) -> int:
@@ -120,9 +135,9 @@ def check(training: Training) -> None:
         )
 
 
-def training_line(stage: Stage, start: str, training: Training, rows: int | None) -> Line:
+def training_line(stage: Stage, start: str, training: Training, sizes: Sizes | None) -> Line:
     make: Any = sft_line if isinstance(stage, SftStage) else rl_line
-    line: Line = make(stage, start, training.backend, rows, training.reporting)
+    line: Line = make(stage, start, training.backend, sizes, training.reporting)
     return line
 
 
@@ -154,45 +169,98 @@ def model_in(start: str, output: str, *, there: bool = True) -> str:
 
 
 def _train_stage(stage: Stage, training: Training, ns: Ns, say: Say) -> int:
-    start = model_in(stage.start, stage.output)
+    """Of several processes that train together the first one makes what all of them read."""
+    start, final = model_in(stage.start, stage.output), Path(stage.output) / FINAL
+    if os.environ.get("RANK", "0") != "0":
+        sizes = _awaited(lambda: _sizes_made_by_first(stage, start, training))
+        code = ns(training_line(stage, start, training, sizes))
+        return code or (0 if _awaited(final.is_dir) else 1)
     if (
         start.endswith(CONVERTED)
         and not Path(start).is_dir()
         and (code := ns(convert_line(stage.start, Path(start))))
     ):
         return code
-    rows = _data(stage, start, training, ns, say)
+    sizes = _data(stage, start, training, ns, say)
     if training.resume_from:
         begin_at(Path(training.resume_from), Path(stage.output))
-    return ns(training_line(stage, start, training, rows))
+    if code := ns(training_line(stage, start, training, sizes)):
+        return code
+    if isinstance(stage, RlStage) and training.reporting.save_samples is not None:
+        keep_samples(Path(stage.output), training.reporting)
+    return 0
 
 
-def _data(stage: Stage, start: str, training: Training, ns: Ns, say: Say) -> int:
-    """Makes the files to learn from and to validate with, once; returns the rows of the first."""
-    folder = Path(stage.output) / DATA
-    lines = [data_line(stage, one, training.config.decontaminate, training.places) for one in _datasets(stage)]
-    wanted = {"lines": [line.words for line in lines], **_lengths(stage), "start": start}
-    made = folder / MADE
-    if made.is_file() and (known := msgspec.json.decode(made.read_bytes(), type=Row))["made_with"] == wanted:
-        say(f"data: {known['rows']} rows to learn from, {known['held_out']} held out; made before")
-        return int(known["rows"])
+def _sizes_made_by_first(stage: Stage, start: str, training: Training) -> Sizes | None:
+    made = _known(stage, _made_with(stage, start, training))
+    begun = not training.resume_from or (Path(stage.output) / CHECKPOINTS).is_file()
+    return made if begun else None
+
+
+def _awaited(look: Callable[[], T | None]) -> T:
+    """What `look` finds, as soon as it finds something. A launcher ends the processes of which one has failed."""
+    while not (found := look()):
+        time.sleep(POLL)
+    return found
+
+
+def keep_samples(output: Path, reporting: Reporting) -> None:
+    """Leaves the wanted share of the samples, chosen by their text, in the wanted file."""
+    share, source = reporting.save_samples or 0.0, output / SAMPLES
+    rows = list(read_rows(source))
+    kept = [row for row in rows if crc32(encode_line(row)) < share * 2**32]
+    write_rows(output / reporting.samples_filename, kept)
+
+
+def _data(stage: Stage, start: str, training: Training, ns: Ns, say: Say) -> Sizes:
+    """Makes the files to learn from and to validate with, once."""
+    folder, wanted = Path(stage.output) / DATA, _made_with(stage, start, training)
+    if (known := _known(stage, wanted)) is not None:
+        say(f"data: {known.rows} rows to learn from, {known.held_out} problems held out; made before")
+        return known
     if (Path(stage.output) / CHECKPOINTS).is_file():
         raise ConfigError(
             f"{stage.output} holds a training on other data.",
             hint="Use the same settings to go on with it, or another --output-dir.",
         )
-    _built(lines, ns, say)
+    _built(_data_lines(stage, training), ns, say)
     say(_overlap(folder / BUILT))
     rows = list(read_rows(folder / BUILT))
     if isinstance(stage, TirStage) and stage.check_programs:
         rows = _with_true_programs(rows, folder, stage, training.sandbox, say)
     rows = _fitting(rows, stage, start, say)
     held = _held_out(stage, len(rows))
-    write_rows(folder / VALIDATION, rows[:held])
+    problems = [problem for row in rows[:held] if (problem := _problem_of(row))["expected_answer"]]
+    write_rows(held_out_file(Path(stage.output)), problems)
     write_rows(folder / TRAIN, rows[held:])
-    write_json(made, {"made_with": wanted, "rows": len(rows) - held, "held_out": held})
-    say(f"data: {len(rows) - held} rows to learn from, {held} held out")
-    return len(rows) - held
+    sizes = Sizes(len(rows) - held, len(problems))
+    write_json(folder / MADE, _Made(made_with=wanted, rows=sizes.rows, held_out=sizes.held_out))
+    say(f"data: {sizes.rows} rows to learn from, {sizes.held_out} problems held out")
+    return sizes
+
+
+def _data_lines(stage: Stage, training: Training) -> list[Line]:
+    return [data_line(stage, one, training.config.decontaminate, training.places) for one in _datasets(stage)]
+
+
+def _made_with(stage: Stage, start: str, training: Training) -> dict[str, Any]:
+    """All that the data of a stage depend on."""
+    return {"lines": [line.words for line in _data_lines(stage, training)], **_lengths(stage), "start": start}
+
+
+def _known(stage: Stage, wanted: Row) -> Sizes | None:
+    """What was made with the same settings."""
+    path = Path(stage.output) / DATA / MADE
+    if not path.is_file():
+        return None
+    made = msgspec.json.decode(path.read_bytes(), type=_Made)
+    return Sizes(made.rows, made.held_out) if made.made_with == wanted else None
+
+
+def _problem_of(row: Row) -> Row:
+    """A row of either form as a problem with its answer."""
+    problem = row["problem"] if "problem" in row else row["messages"][-2]["content"]
+    return {"problem": problem, "expected_answer": row.get("expected_answer")}
 
 
 def _overlap(built: Path) -> str:
