@@ -17,7 +17,7 @@ sys.path.append(str(HERE.parent))
 
 from stages import Recipe, model_options, options  # noqa: E402
 
-STAGES = ("problems", "before", "solutions", "base", "data", "training", "gguf", "after")
+STAGES = ("problems", "before", "solutions", "base", "data", "training", "gguf", "after", "report")
 PREPARE = ("ns", "prepare_data")
 TO_HF, TO_GGUF = ("--convert_from=gguf", "--convert_to=hf"), ("--convert_from=hf", "--convert_to=gguf")
 SOLUTION = {
@@ -39,12 +39,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--data_dir", help="where benchmarks are prepared (on clusters: a folder that its jobs see)"
     )
+    parser.add_argument("--max_tokens", type=int, default=2048, help="of a solution, at most")
     parser.add_argument("--epochs", type=float, default=2, help="passes over the data")
     args = parser.parse_args(argv)
     recipe = Recipe("simple", args, STAGES)
     out = recipe.out
     here = args.student_type == "llamacpp"
-    limits = {"inference.tokens_to_generate": 2048}
+    limits = {"inference.tokens_to_generate": args.max_tokens}
 
     problems = Path(args.problems) if args.problems else out / "problems" / "gsm8k-train" / "train.jsonl"
     if not args.problems:
@@ -92,6 +93,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         words = ["ns", "convert", f"--input_model={trained}", f"--output_model={student['model']}", *TO_GGUF]
         recipe.run("gguf", words, reads=[trained])
     recipe.evaluate("after", limits, **measured, **student)
+    for when in ("before", "after"):
+        recipe.run("report", ["ns", "summarize_results", out / when], reads=[out / when])
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def test_on_a_cluster_each_stage_is_a_job_behind_the_one_before(name: str, tmp_p
     inputs = [f"--{option}={shared}/in.jsonl" for option in INPUTS[name]]
     (shared / "in.jsonl").write_text('{"problem": "P", "forum_post": "P"}\n')
     given = ["--dry_run", "--cluster=slurm", f"--output_dir={shared}/out", "--server_gpus=8", *inputs]
-    stages = ["--stages=solutions,data"] if name == "simple" else []
+    stages = ["--stages=solutions,data,training"] if name == "simple" else []
     done = subprocess.run(
         [sys.executable, f"recipes/{name}/run.py", *given, *stages],
         cwd=tmp_path / "mine",
@@ -104,6 +104,64 @@ def test_a_stage_that_fails_ends_the_recipe(tmp_path: Path) -> None:
                 "--server_address=http://127.0.0.1:9",
             ]
         )
+
+
+BENCHMARK = """
+from newskills.base.benchmark import Benchmark, Source
+
+
+def row(raw, index):
+    return raw
+
+
+BENCHMARK = Benchmark(
+    name="few-sums",
+    category="math-natural",
+    title="Sums",
+    sources=(Source(path="asked.jsonl", format="jsonl"),),
+    row=row,
+    prompt="generic/math",
+    grader="math",
+    metric="math",
+)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.local_model
+def test_a_student_is_taught_and_measured(
+    tmp_path: Path, local_model: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Every stage of the small loop, with the real model."""
+    sums(tmp_path / "asked.jsonl", (20, 20), (30, 7))
+    (tmp_path / "few.py").write_text(BENCHMARK)
+    taught = sums(tmp_path / "problems.jsonl", *((a, b) for a in (2, 3) for b in (4, 5)), (30, 7))
+    with FakeServer(answer=right) as server:
+        load("simple/run.py").main(
+            [
+                f"--output_dir={tmp_path}/out",
+                f"--problems={taught}",
+                f"--server_address={server.base_url}",
+                f"--benchmark={tmp_path}/few.py",
+                f"--data_dir={tmp_path}/data",
+                f"--student={local_model}",
+                "--student_type=llamacpp",
+                "--num_solutions=1",
+                "--max_tokens=24",
+                "--epochs=1",
+            ]
+        )
+    said = capfd.readouterr().out
+    assert said.count("symbolic_correct") >= 2
+    data = records(tmp_path / "out" / "data" / "train.jsonl")
+    assert len(data) == 4  # what the benchmark asks is not learnt
+    assert all(row["input"].endswith("<|im_start|>assistant\n") for row in data)
+    assert len(records(tmp_path / "out" / "after" / "eval-results" / "few-sums" / "output.jsonl")) == 2
+
+
+def right(body: dict[str, Any]) -> str:
+    a, b = map(int, SUM.findall(body["messages"][-1]["content"])[-1])
+    return rf"It is \boxed{{{a + b}}}."
 
 
 def test_right_solutions_of_the_teacher_become_training_data(tmp_path: Path) -> None:

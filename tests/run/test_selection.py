@@ -50,8 +50,17 @@ def test_rows_are_solved_several_times_compared_and_graded(tmp_path: Path, fake_
     assert (again.exit_code, len(server.records)) == (0, 5 * 4)
 
 
+def test_rows_are_finished_before_many_others_are_begun(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(msgspec.structs.replace(RANDOM, latency=Latency(fixed=0.005)))
+    write_input(tmp_path, 40)
+    run(unit(tmp_path, server.base_url, thinking={"window_size": 4}, max_concurrent_requests=8))
+    first = next(place for place, one in enumerate(server.records) if "Solutions:" in one.prompt)
+    assert first <= 4 * 4  # two times 8 requests at once are 4 rows of 4 solutions
+    assert server.max_in_flight == 8
+
+
 def test_a_lost_comparison_is_unscored(tmp_path: Path, fake_server: FakeServerFactory) -> None:
-    server = fake_server(Script(faults=(Fault(kind="status", status=400, marker="Attempts:"),)))
+    server = fake_server(Script(faults=(Fault(kind="status", status=400, marker="Solutions:"),)))
     write_input(tmp_path, 2)
     lost = unit(tmp_path, server.base_url, eval_type=NAME, server={"enable_soft_fail": True})
     result = run(lost)

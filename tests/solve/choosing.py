@@ -18,7 +18,7 @@ from newskills.solve.chat import ChatOptions, ChatSolver
 from newskills.solve.parts import SolverParts
 
 SAMPLE = Sample(id="7", row={"problem": "What is 40 + 2?"})
-ATTEMPTS = "Attempts:"
+SOLUTIONS = "Solutions:"
 
 
 class Model:
@@ -31,9 +31,9 @@ class Model:
 
     def __call__(self, body: Row) -> str:
         asked = body["messages"][-1]["content"] if "messages" in body else body["prompt"]
-        if ATTEMPTS not in asked:
+        if SOLUTIONS not in asked:
             return self.solutions[body["seed"] % len(self.solutions)]
-        shown = asked.partition(ATTEMPTS)[2]
+        shown = asked.partition(SOLUTIONS)[2]
         with self._lock:
             self.comparisons.append(shown)
         return self._compare(shown)

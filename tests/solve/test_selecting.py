@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 from tests.server import Fault, Script
-from tests.solve.choosing import ATTEMPTS, SAMPLE, Model, choose, parts, solve, solver
+from tests.solve.choosing import SAMPLE, SOLUTIONS, Model, choose, parts, solve, solver
 
 from newskills.base.errors import ConfigError, DataError, ModelError
 from newskills.base.records import Inference, Row, Sample
@@ -262,8 +262,8 @@ def test_solutions_may_run_code() -> None:
     base = CodeExecutionSolver(chat.chat, CodeOptions(tags=code_tags("qwen")))
 
     def answer(body: Row) -> str:
-        if ATTEMPTS in body["prompt"]:
-            return choose("42\n")(body["prompt"].partition(ATTEMPTS)[2])
+        if SOLUTIONS in body["prompt"]:
+            return choose("42\n")(body["prompt"].partition(SOLUTIONS)[2])
         if body["seed"] or "output" in body["prompt"]:
             return WRONG if body["seed"] else RIGHT
         return code

@@ -148,7 +148,10 @@ class Engine:
         turns = self._turns(disk)
         todo = sum(lane.run.index.rows - lane.run.index.done for lane in self._lanes)
         at_once = sum(endpoint.policy.concurrency for endpoint in self._endpoints.values())
-        self._workers = [asyncio.create_task(self._worker(turns)) for _ in range(max(1, min(at_once, todo)))]
+        # Rows of many requests: few enough that each is finished soon, twice as many as keep the endpoints busy.
+        requests = max(lane.run.config.answers_of_a_row for lane in self._lanes)
+        rows = at_once if requests == 1 else -(-2 * at_once // requests)
+        self._workers = [asyncio.create_task(self._worker(turns)) for _ in range(max(1, min(rows, todo)))]
         await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
         self._cancel()
         await asyncio.wait(self._workers)
