@@ -21,7 +21,7 @@ from newskills.commands._training import STOPPED, keys_of, stop_on_signals
 from newskills.config.command_line import Parsed
 from newskills.recipes.tinker_rl import TinkerRlConfig
 from newskills.recipes.tinker_sft import TinkerSftConfig
-from newskills.train.data.published import is_published, schema_of
+from newskills.train.data.published import SCHEMAS, Schema, is_published, schema_of
 
 SHOWN = ("reward/batch_mean", "train/accuracy", "loss/mean", "optim/lr", "time/total")
 S = TypeVar("S", TinkerRlConfig, TinkerSftConfig)
@@ -76,25 +76,31 @@ def ended(
 
 
 def dataset_file(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None) -> Path:
-    """The JSONL file, given or laid out here. Raises ConfigError, UnknownNameError."""
-    name = str(config.dataset_name)
-    if Path(name).suffix == ".jsonl" or not is_published(name):
-        return Path(name)
+    """The JSONL file, given or laid out here. Raises ConfigError."""
+    schema = _published(str(config.dataset_name))
+    if schema is None:
+        return Path(str(config.dataset_name))
     from newskills.commands._training_sets import split_file, split_of
 
-    schema = schema_of(name)
     return split_file(schema, split_of(schema, config.dataset_split), data_dir)
 
 
 def rows_of(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None) -> list[Row]:
-    """The dataset, fetched where it is not here yet. Raises DataError."""
-    path = dataset_file(config, data_dir)
-    if not path.is_file() and is_published(str(config.dataset_name)):
+    """The dataset, fetched where it is not here yet. Raises DataError, ConfigError."""
+    path, schema = dataset_file(config, data_dir), _published(str(config.dataset_name))
+    if schema is not None:
         from newskills.benchmarks.fetch import FetchOptions
         from newskills.commands._training_sets import lay_out
 
-        lay_out(schema_of(str(config.dataset_name)), config.dataset_split, data_dir, FetchOptions())
+        lay_out(schema, config.dataset_split, data_dir, FetchOptions())
     return list(read_rows(path))
+
+
+def _published(name: str) -> Schema | None:
+    """The training set of that name, which may also be the hub's; None: `name` is a file."""
+    if is_published(name):
+        return schema_of(name)
+    return next((schema for schema in SCHEMAS.values() if schema.hf and schema.hf == name), None)
 
 
 def _told(config: TinkerRlConfig | TinkerSftConfig) -> Callable[[Row], None]:
