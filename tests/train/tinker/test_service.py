@@ -311,12 +311,23 @@ def post(address, path, body, **headers):
         ("optim_step", b"{", {}, 400, "no JSON object"),
         ("retrieve_future", b'{"request_id": "nothing"}', {}, 404, "no request nothing"),
         ("nowhere", b"{}", {}, 404, "nothing at /api/v1/nowhere"),
+        ("asample", b'{"num_samples": 9000000000, "prompt": {"chunks": []}}', {}, 400, "num_samples"),
         ("create_session", b"{}", {"Origin": "http://evil"}, 403, "web page"),
     ],
 )
 def test_bad_requests_are_refused_with_a_sentence(address, path, body, headers, status, sentence):
     code, answer = post(address, path, body, **headers)
     assert (code, sentence in answer["error"]) == (status, True), answer
+
+
+def test_a_session_that_is_silent_ends_and_its_models_with_it(model, tmp_path, monkeypatch):
+    with service([model], tmp_path) as address, connected(address) as other:
+        client = TinkerClient(Service(base_model="tiny", rank=2, base_url=address))
+        path = client.save_weights("kept")
+        monkeypatch.setattr("newskills.train.tinker.server.service.SILENT", -1.0)
+        other.save_weights("new")
+        with pytest.raises(TrainingError, match=f"its last state is {path}"):
+            learn(client, 1)
 
 
 def test_a_packed_body_is_unpacked(address):

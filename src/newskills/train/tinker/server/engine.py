@@ -89,7 +89,7 @@ class Engine:
 
     def learn(self, request: PassRequest) -> LossOutput:
         """A pass. Raises UnknownNameError for a loss, DataError for data that does not fit, TrainingError."""
-        trainer = self._trainers[request.model_id]
+        trainer = self._learner(request.model_id)
         loss = next((name for name in LOSSES if name == request.loss_fn), None)
         if loss is None:
             raise UnknownNameError("loss", request.loss_fn[:60], LOSSES)
@@ -103,19 +103,19 @@ class Engine:
 
     def step(self, run_id: str, adam: Adam) -> Row:
         """Raises TrainingError where the gradient is no number."""
-        return self._trainers[run_id].optim_step(AdamParams(**msgspec.structs.asdict(adam)))
+        return self._learner(run_id).optim_step(AdamParams(**msgspec.structs.asdict(adam)))
 
     def writer(self, run_id: str, *, optimizer: bool) -> Callable[[Path], None]:
         """What writes the model of this moment into a folder."""
-        trainer = self._trainers[run_id]
+        trainer = self._learner(run_id)
         return trainer.save_state if optimizer else trainer.save_adapter
 
     def restore(self, run_id: str, state: Path, *, optimizer: bool) -> None:
         """Raises DataError."""
-        self._trainers[run_id].restore(state, optimizer=optimizer)
+        self._learner(run_id).restore(state, optimizer=optimizer)
 
     def snapshot(self, run_id: str) -> dict[str, Tensor]:
-        return self._trainers[run_id].pairs()
+        return self._learner(run_id).pairs()
 
     def sample(self, sampler: Sampler, requests: Sequence[SampleRequest]) -> list[bytes]:
         """The answers to requests that differ in their prompts only; together they need no seed.
@@ -136,6 +136,11 @@ class Engine:
             sample_answer(group, _scores(asker, request, prompt) if request.prompt_logprobs else None)
             for group, request, prompt in zip(found, requests, prompts, strict=True)
         ]
+
+    def _learner(self, run_id: str) -> ServedTrainer:
+        if run_id not in self._trainers:
+            raise DataError(f"The model {run_id} could not be made, or has been unloaded.")
+        return self._trainers[run_id]
 
     def _asker(self, sampler: Sampler) -> ServedTrainer:
         key = sampler.base.folder, sampler.lora

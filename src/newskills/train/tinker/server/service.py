@@ -9,6 +9,7 @@ client sends one again. Errors are `{"error": sentence}`, with a `category` in p
 from __future__ import annotations
 
 import hmac
+import time
 import uuid
 from collections.abc import Callable
 from functools import partial
@@ -43,6 +44,8 @@ SNAPSHOTS = 8
 """Unsaved weights of a model that are kept to sample from: the latest so many."""
 BROWSER_HEADERS = ("origin", "sec-fetch-site")
 ALPHA = LoraConfig().alpha
+SILENT = 3600.0
+"""Seconds without a sign of life after which a session is over; clients give one every ten."""
 PLAIN = LoraConfig(rank=1, alpha=0.0)
 """Pairs that change nothing."""
 
@@ -64,6 +67,7 @@ class Session(Struct, kw_only=True, eq=False):
     models: list[str] = msgspec.field(default_factory=list)
     samplers: list[str] = msgspec.field(default_factory=list)
     clones: int = 0
+    seen: float = 0.0
     finished: bool = False
 
 
@@ -127,7 +131,7 @@ class Service:
             return json_response(self._posts[path](body_of(request)))
         match path.split("/"):
             case ["sessions", name, "finish"]:
-                return wrong_method(request, "POST") or json_response(await self._finish(name))
+                return wrong_method(request, "POST") or json_response(self._finish(name))
             case ["sessions", name]:
                 return wrong_method(request, "GET") or json_response(self._opened(self._session(name)))
             case ["samplers", name]:
@@ -148,24 +152,33 @@ class Service:
 
     def _create_session(self, body: bytes) -> Row:
         asked = wire.read_json(body, wire.SessionRequest)
+        silent = time.monotonic() - SILENT
+        for left in [name for name, one in self._sessions.items() if one.seen < silent and not one.finished]:
+            self._finish(left)
         name = str(uuid.uuid4())
-        self._sessions[name] = Session(user_metadata=asked.user_metadata, display_name=asked.display_name)
+        self._sessions[name] = Session(
+            user_metadata=asked.user_metadata, display_name=asked.display_name, seen=time.monotonic()
+        )
         note = "LoRA pairs are on attention and feed-forward layers; the unembedding stays as it is."
         return {"type": "create_session", "session_id": name, "info_message": note}
 
     def _heartbeat(self, body: bytes) -> Row:
-        self._session(wire.read_json(body, wire.OfSession).session_id)
+        self._session(wire.read_json(body, wire.OfSession).session_id).seen = time.monotonic()
         return {"type": "session_heartbeat"}
 
-    async def _finish(self, name: str) -> Row:
+    def _finish(self, name: str) -> Row:
         """Ends a session: its models and samplers leave the memory; what was saved stays."""
         session = self._session(name)
         session.finished = True
         for model in session.models:
-            self._models.pop(model, None)
-            await self._queue.call(partial(self._engine.drop, model))
+            if self._models.pop(model, None) is not None:
+                self._queue.submit(Job(f"{model}/end", partial(self._dropped, model)))
         for one in session.samplers:
             self._samplers.pop(one, None)
+        return {}
+
+    def _dropped(self, model_id: str) -> Answer:
+        self._engine.drop(model_id)
         return {}
 
     async def _retrieve(self, request: Request) -> Response:

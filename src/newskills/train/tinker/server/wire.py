@@ -25,21 +25,23 @@ MOST_PLACES = 1 << 24
 """Elements of a sparse tensor that is written out."""
 STOPPED, TOO_LONG = 0, 1
 Positive = Annotated[int, Meta(ge=1)]
+Natural = Annotated[float, Meta(ge=0)]
+Share = Annotated[float, Meta(ge=0, lt=1)]
 
 
 class Adam(Struct, frozen=True, kw_only=True):
     """https://arxiv.org/abs/1711.05101, with the API's defaults."""
 
-    learning_rate: float = 1e-4
-    beta1: float = 0.9
-    beta2: float = 0.95
-    eps: float = 1e-12
-    weight_decay: float = 0.0
-    grad_clip_norm: float = 0.0
+    learning_rate: Natural = 1e-4
+    beta1: Share = 0.9
+    beta2: Share = 0.95
+    eps: Natural = 1e-12
+    weight_decay: Natural = 0.0
+    grad_clip_norm: Natural = 0.0
 
 
 class Lora(Struct, frozen=True, kw_only=True):
-    rank: Positive = 32
+    rank: Annotated[int, Meta(ge=1, le=1024)] = 32
     seed: int | None = None
     train_unembed: bool = True
     train_mlp: bool = True
@@ -142,7 +144,7 @@ class Sampling(Struct, frozen=True, kw_only=True):
 class SampleRequest(Struct, frozen=True, kw_only=True):
     prompt: Prompt
     sampling_params: Sampling
-    num_samples: Positive = 1
+    num_samples: Annotated[int, Meta(ge=1, le=4096)] = 1
     sampling_session_id: str
     seq_id: int
     prompt_logprobs: bool | None = None
