@@ -7,7 +7,7 @@ import sys
 import pytest
 from tests.commands.running import ns
 
-from newskills.commands._table import command_names, load, overview
+from newskills.commands._table import command_names, load, overview, shown
 
 
 def test_the_overview_names_every_command(tmp_path):
@@ -15,7 +15,7 @@ def test_the_overview_names_every_command(tmp_path):
     assert done.returncode == 0
     assert done.stdout == overview()
     for name in command_names():
-        assert f"\n  {name} " in done.stdout
+        assert f"\n  {shown(name)} " in done.stdout
 
 
 @pytest.mark.parametrize("name", command_names())

@@ -422,3 +422,9 @@ def test_the_whole_command_line(disk):
     wrong = ns("ns nemo_rl stf", cwd=disk)
     assert wrong.returncode != 0
     assert "did you mean 'sft'" in wrong.stderr
+
+
+def test_one_experiment_waits_for_all_of_another(disk):
+    """As in the page's example: a model that does not exist yet is no error, and its jobs are waited for."""
+    pipeline = plan_of(disk, GRPO.replace("/disk/base", "/disk/out/final_hf_model"), "--run_after=sft")
+    assert [job.run_after for job in pipeline.jobs] == [("sft",), ("sft",)]
