@@ -86,6 +86,39 @@ def test_stored_solutions_are_compared_seed_by_seed(tmp_path: Path, fake_server:
             assert len(record["solution_list"]) == 5
 
 
+def test_a_cluster_may_find_the_solutions_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A job that waits for the one that writes them; the prompts are checked without them."""
+    write_input(tmp_path, 1)
+    (tmp_path / "slurm.yaml").write_text(
+        f"executor: slurm\njob_dir: {tmp_path}/jobs\naccount: a\npartition: batch\nmounts: [{tmp_path}:/seen]\n"
+        "env_vars: [HF_HOME=/seen/hf]\ncontainers: {nemo-skills: /a.sqsh, vllm: /b.sqsh}\n"
+    )
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    given = [
+        "generate",
+        "--dry_run",
+        "--cluster=slurm",
+        f"--config_dir={tmp_path}",
+        "--model=/seen/model",
+        "--server_type=vllm",
+        "--server_gpus=8",
+        "--input_file=/seen/input.jsonl",
+        "--output_dir=/seen/out",
+        "++prompt_config.user=Solve this: {problem}",
+        "++parallel_thinking.mode=genselect",
+        "++parallel_thinking.generation_dir=/seen/solutions",
+    ]
+    assert main(given) == 0
+    assert "/seen/solutions" in capsys.readouterr().out
+    (tmp_path / "solutions").mkdir()
+    (tmp_path / "solutions" / "output-rs0.jsonl").write_text("no JSON\n")
+    assert main(given) == 2
+    assert "output-rs0.jsonl, line 1" in capsys.readouterr().err
+
+
 def test_bad_settings_say_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_input(tmp_path, 1)
     for given, said in (

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.conftest import FakeServerFactory
-from tests.run.support import make_unit, records, run, write_input
+from tests.run.support import make_unit, records, run, run_and_listen, write_input
 from tests.run.test_kill import finish, start
 from tests.run.toy import NAME
 from tests.server import Answer, Fault, Latency, Script
@@ -115,6 +115,13 @@ def test_votes_of_a_selecting_solver(tmp_path: Path, fake_server: FakeServerFact
         votes = record["votes"]
         assert sum(votes.values()) == 5
         assert record["predicted_answer"] == next(iter(votes))
+
+
+def test_very_many_solutions_in_one_prompt_are_remarked_on(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(RANDOM)
+    write_input(tmp_path, 1)
+    _, said = run_and_listen(unit(tmp_path, server.base_url, thinking={"window_size": 33}))
+    assert "More than 32 solutions in one prompt" in said
 
 
 def test_several_greedy_answers_are_refused(tmp_path: Path, fake_server: FakeServerFactory) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -13,8 +14,10 @@ from newskills.commands._cluster import Paths
 from newskills.commands._work import notice
 from newskills.launch.shell import Shell
 from newskills.models.serving import ServeSpec, prepare
+from newskills.run.config import GenerationConfig
 from newskills.run.execute import check
 from newskills.run.spec import Unit
+from newskills.solve.selection_config import ParallelThinking
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -76,4 +79,16 @@ def check_prompts(units: Sequence[Unit], *, hosted: bool, paths: Paths) -> None:
         local = paths.here(unit.config.input_file)
         if local is not None:
             unit = replace(unit, config=replace(unit.config, input_file=local))
+        unit = replace(unit, config=_with_solutions(unit.config, paths))
         check(unit, rendered=local is not None and not (hosted and text))
+
+
+def _with_solutions(config: GenerationConfig, paths: Paths) -> GenerationConfig:
+    """`config` with the folder of stored solutions as this machine calls it; without it where it is not there yet."""
+    thinking = config.parallel_thinking
+    if thinking.generation_dir is None:
+        return config
+    local = paths.here(thinking.generation_dir)
+    there = local is not None and any(Path(local).glob("output-rs*.jsonl"))
+    changed = replace(thinking, generation_dir=local) if there else ParallelThinking()
+    return replace(config, parallel_thinking=changed)
