@@ -330,6 +330,47 @@ def test_a_session_that_is_silent_ends_and_its_models_with_it(model, tmp_path, m
             learn(client, 1)
 
 
+def bare_model(address):
+    """Without the client: the id of a model."""
+    session = post(address, "create_session", b"{}")[1]["session_id"]
+    row = {"session_id": session, "model_seq_id": 0, "base_model": "tiny", "lora_config": {"rank": 2}}
+    made = post(address, "create_model", json.dumps(row).encode())[1]
+    assert post(address, "create_model", json.dumps(row).encode())[1] == made
+    return made["model_id"]
+
+
+def later(address, verb, **row):
+    return post(address, verb, json.dumps(row).encode())[1]["request_id"]
+
+
+def kept(address, request_id):
+    return post(address, "retrieve_future", json.dumps({"request_id": request_id}).encode())[1]
+
+
+def test_requests_of_a_model_are_done_in_their_order_and_once(address):
+    model_id = bare_model(address)
+    third = later(address, "save_weights", model_id=model_id, seq_id=3, path="third")
+    second = later(address, "optim_step", model_id=model_id, seq_id=2, adam_params={"learning_rate": 0.1})
+    first = later(address, "save_weights", model_id=model_id, seq_id=1, path="first")
+    for _ in range(2):  # a client that has lost an answer asks again
+        assert kept(address, first)["path"].endswith("/weights/first")
+        assert kept(address, second)["metrics"] == {"grad_norm:mean": 0.0}
+        assert kept(address, third)["path"].endswith("/weights/third")
+        assert later(address, "save_weights", model_id=model_id, seq_id=3, path="third") == third
+    with urllib.request.urlopen(f"{address}/api/v1/training_runs/{model_id}/checkpoints") as answer:
+        found = json.loads(answer.read())["checkpoints"]
+    assert [one["checkpoint_id"] for one in found] == ["weights/first", "weights/third"]
+
+
+def test_a_request_whose_forerunner_never_comes_is_given_up(address, monkeypatch):
+    monkeypatch.setattr("newskills.train.tinker.server.queue.GAP", 0.2)
+    model_id = bare_model(address)
+    lonely = later(address, "save_weights", model_id=model_id, seq_id=2, path="lonely")
+    found = kept(address, lonely)
+    assert (found["category"], "Request 1 of" in found["error"]) == ("user", True)
+    assert kept(address, later(address, "save_weights", model_id=model_id, seq_id=3, path="next"))["path"]
+
+
 def test_a_packed_body_is_unpacked(address):
     zstandard = pytest.importorskip("zstandard")
     packed = zstandard.ZstdCompressor().compress(b"\x0a\x01x\x10\x01")
