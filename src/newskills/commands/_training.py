@@ -109,6 +109,11 @@ def identity(keys: StepKeys) -> dict[str, Any]:
     return {name: value for name, value in msgspec.to_builtins(keys).items() if name not in UNNAMED}
 
 
+def check_trainer(options: LocalOptions, keys: StepKeys) -> None:
+    """Raises UnknownNameError, ConfigError for a trainer that does not exist or cannot follow its settings."""
+    make_trainer(options.backend, Path(options.model), keys.trainer)
+
+
 def config_of(kind: type[S], keys: StepKeys, steps: int) -> S:
     """The settings of a loop: the keys that it has, and so many steps."""
     given = {name: value for name, value in msgspec.structs.asdict(keys).items() if name in kind.__struct_fields__}

@@ -24,6 +24,7 @@ from newskills.commands._training import (
     LocalOptions,
     Run,
     StepKeys,
+    check_trainer,
     config_of,
     held_out_of,
     identity,
@@ -90,6 +91,7 @@ def run(parsed: Parsed[Options]) -> int:
     keys = keys_of(GrpoKeys, parsed)
     if keys is None:
         return 0
+    check_trainer(options, keys)
     benchmark, data = _skill(options, keys)
     out, rows = Path(options.output_dir), _unmasked(read_rows(data), keys.masked)
     steps = keys.steps or steps_of(keys.epochs, max(1, len(rows)), keys.batch_size)

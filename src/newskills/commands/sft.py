@@ -17,6 +17,7 @@ from newskills.commands._training import (
     LocalOptions,
     Run,
     StepKeys,
+    check_trainer,
     config_of,
     held_out_of,
     identity,
@@ -48,6 +49,7 @@ def run(parsed: Parsed[Options]) -> int:
     keys = keys_of(SftKeys, parsed)
     if keys is None:
         return 0
+    check_trainer(options, keys)
     out, data = Path(options.output_dir), Path(options.training_data)
     rows = list(read_rows(data))
     steps = keys.steps or steps_of(keys.epochs, max(1, len(rows)), keys.batch_size)

@@ -88,11 +88,11 @@ def pairs_of(path, step):
     return load_file(path / f"checkpoint-{step:06d}" / "adapter_model.safetensors")
 
 
-def alike(one, other, step):
+def alike(one, other, step, atol=1e-4):
     mine, its = pairs_of(one, step), pairs_of(other, step)
     assert mine.keys() == its.keys()
     for name, value in mine.items():
-        torch.testing.assert_close(value, its[name], rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(value, its[name], rtol=1e-3, atol=atol)
 
 
 def test_sft_gives_the_numbers_of_the_cpu_trainer(model, tmp_path):
@@ -111,6 +111,7 @@ class Replay(CpuTrainer):
     """Samples what another trainer has sampled."""
 
     recorded: dict
+    end = END
 
     def sample(self, prompts, num_samples, params):
         groups = self.recorded[self.steps + 1]
@@ -119,22 +120,22 @@ class Replay(CpuTrainer):
         self.optimizer.zero_grad()
         return [
             [
-                Sampled(tokens=tokens, logprobs=next(found)[-len(tokens) :], stop_reason=reason_of(tokens))
+                Sampled(
+                    tokens=tokens,
+                    logprobs=next(found)[-len(tokens) :],
+                    stop_reason="stop" if tokens[-1] == self.end else "length",
+                )
                 for tokens in group
             ]
             for group in groups
         ]
 
 
-def reason_of(tokens):
-    return "stop" if tokens[-1] == END else "length"
-
-
-def recorded(path):
+def recorded(path, end=END):
     found = {}
     for row in read_rows(path / "samples.jsonl"):
         group = [
-            [*map(int, one["text"].split()), *([END] if one["stop_reason"] == "stop" else [])]
+            [*map(int, one["text"].split()), *([end] if one["stop_reason"] == "stop" else [])]
             for one in row["responses"]
         ]
         found.setdefault(row["step"], []).append(group)
