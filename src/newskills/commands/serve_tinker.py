@@ -12,11 +12,12 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from newskills.base import aio
-from newskills.base.errors import AuthError, ConfigError
+from newskills.base.errors import ConfigError
 from newskills.base.terminal import printable
 from newskills.commands._command import Command
 from newskills.commands._dry_run import show_dry_run
 from newskills.commands._options import DryRun, doc
+from newskills.commands._token import token_of
 from newskills.commands._training import require_train
 from newskills.config.command_line import Parsed
 
@@ -32,7 +33,7 @@ class Options(Struct, frozen=True, kw_only=True):
         str | None, doc("names that clients use for the models, with commas (default: their folders)")
     ] = None
     host: Annotated[str, doc("address to listen on")] = "127.0.0.1"
-    port: Annotated[int, Meta(ge=0, le=65535, description="port to listen on; 0 = a free one")] = 9060
+    port: Annotated[int, Meta(ge=0, le=65535, description="port to listen on; 0 = a free one")] = 9070
     dtype: Annotated[str, doc("of the frozen weights: auto, bfloat16, float32")] = "auto"
     threads: Annotated[int, Meta(ge=0, description="of the trainer; 0 = one a core")] = 0
     token_env: Annotated[str, doc("environment variable with the key that clients must send, where it is set")] = (
@@ -90,17 +91,7 @@ def _client_name(folder: Path) -> str:
 
 def _token(options: Options, environ: Mapping[str, str]) -> str:
     """Raises AuthError where one was asked for and is not there, ConfigError for one that no client could send."""
-    if options.token_file is None:
-        token = environ.get(options.token_env, "").strip()
-        if options.token_env != DEFAULT_TOKEN_ENV and not token:
-            raise AuthError(f"--token_env: there is no variable {options.token_env}, or it is empty.")
-    else:
-        try:
-            token = Path(options.token_file).expanduser().read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"--token_file: {options.token_file} cannot be read ({error}).") from error
-        if not token:
-            raise AuthError(f"--token_file: {options.token_file} is empty.")
+    token = token_of(options.token_env, options.token_file, environ, usual=DEFAULT_TOKEN_ENV)
     if token and not token.startswith(PREFIX):
         raise ConfigError(f"The key must begin with {PREFIX}: the client refuses others.")
     return token
@@ -123,6 +114,6 @@ COMMAND = Command(
     run=run,
     examples=(
         "ns serve_tinker --model=smollm2 --output_dir=tinker-states",
-        "ns serve_tinker --model=models/tiny --model_name=my/tiny --output_dir=states --port=9060 --threads=1",
+        "ns serve_tinker --model=models/tiny --model_name=my/tiny --output_dir=states --port=9070 --threads=1",
     ),
 )

@@ -12,6 +12,7 @@ from tests.train.tinker.services import KEY, connected, process, quiet, service
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.errors import AuthError, DataError, TrainingError
+from newskills.cli import main
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.loops.sft import example
@@ -406,3 +407,21 @@ def test_states_survive_a_service_that_is_killed(model, tmp_path):
         assert not torn.exists()
         running.send_signal(signal.SIGTERM)
         assert running.wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--token_env=OTHER"], "The key must begin with tml-"),
+        (["--token_env=NONE"], "there is no variable NONE"),
+        (["--model_name=a,b"], "--model has 1 models, but --model_name 2 names"),
+        (["--model=nowhere"], "nowhere"),
+        (["--dtype=int8"], "no dtype int8"),
+    ],
+)
+def test_options_of_the_command(model, tmp_path, monkeypatch, capsys, words, sentence):
+    monkeypatch.setenv("OTHER", "a-secret")
+    assert main(["serve_tinker", f"--model={model}", f"--output_dir={tmp_path}", "--port=0", *words]) != 0
+    said = "".join(capsys.readouterr())
+    assert sentence in said
+    assert "a-secret" not in said

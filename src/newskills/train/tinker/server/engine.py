@@ -71,6 +71,8 @@ class Engine:
     """`dtype`, `threads`: as the cpu trainer has them."""
 
     def __init__(self, *, dtype: str = "auto", threads: int = 0) -> None:
+        """Raises ConfigError for an unknown dtype."""
+        dtype_of(dtype)
         self._dtype, self._threads = dtype, threads
         self._weights: dict[Path, Mapping[str, Tensor]] = {}
         self._trainers: dict[str, ServedTrainer] = {}

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError, NewskillsError, StorageError, UnknownNameError
+from newskills.base.http.access import BROWSER_HEADERS
 from newskills.base.http.messages import (
     Request,
     Response,
@@ -42,7 +43,6 @@ WAIT = 30.0
 """Seconds that `retrieve_future` waits; the client gives it 45."""
 SNAPSHOTS = 8
 """Unsaved weights of a model that are kept to sample from: the latest so many."""
-BROWSER_HEADERS = ("origin", "sec-fetch-site")
 ALPHA = LoraConfig().alpha
 SILENT = 3600.0
 """Seconds without a sign of life after which a session is over; clients give one every ten."""
