@@ -89,6 +89,9 @@ class StepKeys(Struct, frozen=True, kw_only=True):
     report_to: Annotated[
         tuple[Literal["tensorboard", "wandb"], ...], Meta(description="where else metrics go, step by step")
     ] = ()
+    keep: Annotated[
+        int, Meta(ge=0, description="latest checkpoints that stay, beside the best one; 0 = all of them")
+    ] = 0
     checkpoint_must_save_by: Annotated[
         str | None,
         Meta(description="days:hours:minutes:seconds after which the run must have saved itself and ended"),
@@ -100,7 +103,7 @@ class StepKeys(Struct, frozen=True, kw_only=True):
         return min(filter(None, (self.max_length, context_of(base))), default=None)
 
 
-UNNAMED = ("report_to", "checkpoint_must_save_by")
+UNNAMED = ("report_to", "checkpoint_must_save_by", "keep")
 """Keys that do not change what is learnt, so a run goes on with others."""
 
 
@@ -138,7 +141,7 @@ def learnt(
     tracking = tracking_of(name if first else None, options.wandb_project, options.wandb_group)
     trainer = make_trainer(options.backend, run.base, keys.trainer)
     settings = run.settings | {"model": options.model, "backend": options.backend}
-    folder = TrainingFolder(out, settings, writes=first)
+    folder = TrainingFolder(out, settings, writes=first, keep=keys.keep)
     limit = TimeLimit(seconds_of(keys.checkpoint_must_save_by)) if keys.checkpoint_must_save_by else None
     told = steps_shown(run.title) if first else (lambda _: None)
     tensorboard = first and "tensorboard" in keys.report_to

@@ -107,9 +107,9 @@ def test_one_stage_from_another_model_and_a_branch_of_it(whole, tmp_path):
     )
     base = ns(folder, *words, "--output-dir=one")
     assert base.returncode == 0, base.stderr
-    branch = ns(folder, *words, "--output-dir=branch", "--resume-from-checkpoint", "one/checkpoint-1")
+    branch = ns(folder, *words, "--output-dir=branch", "--resume-from-checkpoint", "one/checkpoint-2")
     assert branch.returncode == 0, branch.stderr
-    assert read(folder / "branch/metrics.jsonl")[0]["step"] == 2
+    assert read(folder / "branch/metrics.jsonl")[0]["step"] == 3
     one, other = (folder / name / "final_hf_model/model.safetensors" for name in ("one", "branch"))
     assert one.read_bytes() == other.read_bytes()
 

@@ -198,6 +198,7 @@ def _common(stage: Stage, backend: Backend, steps: int | None, reporting: Report
         "weight_decay": stage.weight_decay,
         "max_grad_norm": stage.max_grad_norm,
         "save_every": stage.save_steps,
+        "keep": stage.keep,
         "seed": stage.seed,
         "report_to": reporting.report_to or None,
         "trainer.lora.rank": stage.lora_rank,

@@ -76,7 +76,9 @@ class Stage(Struct, frozen=True, kw_only=True):
     logging_steps: LoggingSteps = 10
     save_steps: SaveSteps
     eval_steps: EvalSteps
-    keep: Annotated[Positive, _doc("latest checkpoints whose weights are kept")] = 3
+    keep: Annotated[
+        int, Meta(ge=0, description="latest checkpoints that stay, beside the best one; 0 = all of them")
+    ] = 3
 
     @property
     def batch(self) -> int:

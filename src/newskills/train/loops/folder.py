@@ -14,6 +14,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import AppendLog, read_rows, write_json, write_rows
+from newskills.train.loops.evaluation import SCORE, best_of
 from newskills.train.verbs import Saved, TrainingClient
 
 METRICS, SAMPLES, CHECKPOINTS, SETTINGS = "metrics.jsonl", "samples.jsonl", "checkpoints.jsonl", "settings.json"
@@ -42,12 +43,13 @@ class TrainingFolder:
     of a run that was killed are those of one that was not.
     """
 
-    def __init__(self, path: Path, settings: Row, *, writes: bool = True) -> None:
-        """`writes`: False in all but one of several processes that train together.
+    def __init__(self, path: Path, settings: Row, *, writes: bool = True, keep: int = 0) -> None:
+        """`writes`: False in all but one of several processes that train together. `keep`: so many of the latest
+        checkpoints stay, and the best one; 0 = all.
 
         Raises ConfigError where the folder belongs to a run with other settings, StorageError.
         """
-        self.path, self.writes = path, writes
+        self.path, self.writes, self.keep = path, writes, keep
         path.mkdir(parents=True, exist_ok=True)
         settings = msgspec.json.decode(msgspec.json.encode(settings))
         if writes:
@@ -123,7 +125,21 @@ class TrainingFolder:
             self._logs[CHECKPOINTS].append(msgspec.to_builtins(checkpoint))
             self._logs[CHECKPOINTS].sync()
         self.checkpoints.append(checkpoint)
+        if self.writes and self.keep:
+            self._prune()
         return checkpoint
+
+    def _prune(self) -> None:
+        """A folder goes under another name first, so that half of one is never taken for a checkpoint."""
+        names = list(dict.fromkeys(one.state_path for one in self.checkpoints if "://" not in one.state_path))
+        scores = self.scores(SCORE)
+        best = f"checkpoint-{best_of(scores):06d}" if scores else ""
+        for name in names[: -self.keep]:
+            folder, gone = self.path / name, self.path / f".{name}.gone"
+            if name != best and folder.is_dir():
+                shutil.rmtree(gone, ignore_errors=True)
+                folder.rename(gone)
+                shutil.rmtree(gone, ignore_errors=True)
 
     def close(self) -> None:
         for log in self._logs.values():

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of the stages that a whole run does not show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.store import read_rows, write_rows
+from newskills.recipes.aimo.lines import Line, Reporting
+from newskills.recipes.aimo.settings import AimoConfig, CotStage, RlStage
+from newskills.recipes.aimo.training import Training, _built, keep_samples, model_in, plan
+
+
+def line(dataset):
+    return Line(command="prepare_training_data", options={"dataset": dataset})
+
+
+def test_the_next_set_takes_the_place_of_one_that_cannot_be_had():
+    asked, said = [], []
+
+    def ns(one):
+        asked.append(one.options["dataset"])
+        if one.options["dataset"] == "math-hard":
+            raise DataError("The hub refuses it.")
+        return 0
+
+    _built([line("math-hard"), line("numinamath-cot")], ns, said.append)
+    assert asked == ["math-hard", "numinamath-cot"]
+    assert said == ["note: math-hard: The hub refuses it.; numinamath-cot takes its place"]
+    with pytest.raises(DataError, match="refuses"):
+        _built([line("math-hard")], ns, said.append)
+
+
+@pytest.mark.parametrize(("share", "low", "high"), [(1.0, 2000, 2000), (0.1, 130, 270), (0.01, 5, 40)])
+def test_a_share_of_the_samples_is_kept(tmp_path, share, low, high):
+    write_rows(tmp_path / "samples.jsonl", [{"step": n, "problem": f"p{n}"} for n in range(2000)])
+    reporting = Reporting(save_samples=share, samples_filename="kept.jsonl")
+    keep_samples(tmp_path, reporting)
+    first = list(read_rows(tmp_path / "kept.jsonl"))
+    assert low <= len(first) <= high
+    keep_samples(tmp_path, reporting)
+    assert list(read_rows(tmp_path / "kept.jsonl")) == first
+
+
+def test_where_a_stage_starts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("outputs/sft_cot/final_hf_model", "plain", "outputs/empty"):
+        Path(name).mkdir(parents=True)
+    Path("plain/config.json").write_text("{}")
+    assert model_in("outputs/sft_cot", "o") == "outputs/sft_cot/final_hf_model"
+    assert model_in("plain", "o") == "plain"
+    assert model_in("smollm2", "o") == "o/base_hf_model"
+    assert model_in("Qwen/Qwen3-0.6B", "o") == "Qwen/Qwen3-0.6B"
+    for missing in ("outputs/empty", "./nowhere"):
+        with pytest.raises(ConfigError, match="--base-model"):
+            model_in(missing, "o")
+        assert model_in(missing, "o", there=False).endswith("final_hf_model")
+
+
+def test_the_plan_for_a_gpu_says_all_that_the_table_says():
+    config = AimoConfig(cot=CotStage(start="m"))
+    lines = {
+        f"{name} {one.command}": one
+        for name, one in plan(Training(stages=("cot", "tir", "rl"), config=config, backend="trl"))
+    }
+    cot, rl = lines["cot sft"].keys, lines["rl grpo"].keys
+    assert (cot["batch_size"], cot["trainer.trl.micro_batch_size"], cot["max_length"]) == (32, 4, 4096)
+    assert (cot["trainer.lora.rank"], cot["trainer.lora.alpha"], cot["trainer.lora.dropout"]) == (64, 128.0, 0.05)
+    assert (cot["trainer.trl.quantization"], cot["keep"], rl["keep"]) == ("nf4", 3, 3)
+    assert (rl["batch_size"], rl["group_size"], rl["kl"], rl["max_tokens"]) == (8, 4, 0.1, 2048)
+    assert (rl["trainer.trl.sampler"], rl["trainer.trl.vllm_memory"]) == ("vllm", 0.5)
+    assert rl["trainer.lora.targets"] == ("q_proj", "k_proj", "v_proj", "o_proj")
+    assert (rl["eval.every"], rl["eval.max_problems"], rl["eval.batch_size"], rl["eval.temperature"]) == (
+        100,
+        50,
+        8,
+        0.1,
+    )
+    assert "eval_benchmark" in lines["cot sft"].options
+    assert "eval_benchmark" not in lines["tir sft"].options
+
+
+def test_a_line_is_what_a_person_would_type():
+    one = Line(
+        command="sft", places=("x",), options={"a": None, "b": True}, keys={"c": ("q", "r"), "d": "two words"}
+    )
+    assert one.shown == """ns sft x --b=true '++c=["q","r"]' '++d=two words'"""
+    assert json.loads(one.words[2].partition("=")[2]) == ["q", "r"]
+    assert RlStage().batch == 32
