@@ -428,3 +428,18 @@ def test_one_experiment_waits_for_all_of_another(disk):
     """As in the page's example: a model that does not exist yet is no error, and its jobs are waited for."""
     pipeline = plan_of(disk, GRPO.replace("/disk/base", "/disk/out/final_hf_model"), "--run_after=sft")
     assert [job.run_after for job in pipeline.jobs] == [("sft",), ("sft",)]
+
+
+def test_rows_that_have_both_forms(disk, capsys):
+    write(disk / "pairs.jsonl", [PAIRS[0] | TALKS[0]])
+    pipeline = plan_of(disk, SFT)
+    assert config_of(pipeline)["data"]["train"]["dataset_name"] == "openai_format"
+    assert config_of(pipeline)["policy"]["tokenizer"]["chat_template"] == "default"
+    assert "messages count" in capsys.readouterr().err
+
+
+def test_a_mean_never_takes_the_place_of_another_model(disk):
+    (disk / "out/final_hf_model").mkdir(parents=True)
+    with pytest.raises(ConfigError, match="is there already"):
+        plan_of(disk, SFT, "--average_steps=1,2")
+    assert len(plan_of(disk, SFT, "--average_steps=1,2", "--final_hf_path=/disk/mine").jobs) == 3

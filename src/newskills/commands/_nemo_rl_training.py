@@ -29,6 +29,7 @@ from newskills.commands._training_jobs import (
     with_others,
 )
 from newskills.commands._unit_jobs import MAIN, Plan, main_container
+from newskills.commands._work import notice
 from newskills.commands.grpo_nemo_rl import Options as GrpoOptions
 from newskills.config.command_line import Parsed
 from newskills.launch.cluster import ClusterConfig
@@ -121,6 +122,11 @@ def _harvest(options: NemoRlOptions, trained: Run, backend: nemo_rl.Backend, gro
     if step != "last" and not (step.isascii() and step.isdigit()):
         raise ConfigError(f"--conversion_step={step}: last or the number of a step.")
     target = ground.data(options.final_hf_path, "--final_hf_path") or f"{trained.output_dir}/{FINAL}"
+    if average and ground.paths.here(target) is not None:
+        raise ConfigError(
+            f"{target} is there already, so the mean has no place.",
+            hint="Give another --final_hf_path, or remove it.",
+        )
     return Harvest(
         run=trained,
         backend=backend,
@@ -140,6 +146,8 @@ def _training(options: NemoRlOptions, trained: Run, backend: nemo_rl.Backend, gr
     forms = GRPO if isinstance(options, GrpoOptions) else SFT
     found = ground.found(data, forms, options.data_format)
     form = options.data_format or (found.form if found is not None else forms[-1])
+    if found is not None and found.both and form == "messages":
+        notice("the rows have both messages and input, output: messages count, with the tokenizer's template")
     validation = ground.data(options.validation_data, "--validation_data")
     if validation is not None:
         ground.found(validation, (form,), form)
