@@ -12,7 +12,7 @@ from typing import Any
 from newskills.base.errors import ConfigError
 from newskills.commands._aimo import run_line, show, tell
 from newskills.commands._columns import print_table
-from newskills.commands._work import user_layer
+from newskills.commands._work import notice, user_layer
 from newskills.commands.aimo_train import LAST, Options
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
@@ -105,6 +105,7 @@ def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfi
         reporting=Reporting(
             report_to=_report_to(options),
             run_name=options.run_name or ("rl_math_grpo" if last == "rl" else Path(stage.output).name),
+            project=os.environ.get("WANDB_PROJECT"),
             save_samples=options.sample_save_rate if options.save_samples else None,
             samples_filename=options.samples_filename,
         ),
@@ -117,7 +118,11 @@ def _report_to(options: Options) -> tuple[str, ...]:
     """Where metrics go; to TensorBoard also where nobody asked, if it is here."""
     if options.report_to is None:
         return ("tensorboard",) if find_spec("tensorboard") else ()
-    return () if options.report_to == "none" else (options.report_to,)
+    off = options.report_to == "none"
+    if options.report_to == "wandb" and os.environ.get("WANDB_DISABLED", "").lower() in ("1", "true"):
+        notice("WANDB_DISABLED is set: nothing goes to Weights & Biases")
+        off = True
+    return () if off else (options.report_to,)
 
 
 def _backend(options: Options) -> Backend:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -88,3 +89,15 @@ def test_all_flags_are_taken(tmp_path):
         "--output_dir=o --backend=cpu",
     ):
         assert part in done.stdout
+
+
+def test_the_variables_of_weights_and_biases(tmp_path):
+    line = ["--stage", "rl", "--base-model", "m", "--report-to", "wandb", "--run-name", "r", "--dry_run"]
+    argv = [sys.executable, "-m", "newskills.aimo.training.train", *line]
+    said = [
+        subprocess.run(argv, cwd=tmp_path, env={**os.environ, **env}, capture_output=True, text=True, check=True)
+        for env in ({"WANDB_PROJECT": "maths"}, {"WANDB_DISABLED": "true"})
+    ]
+    assert """--wandb_name=r --wandb_project=maths""" in said[0].stdout
+    assert "wandb" not in said[1].stdout
+    assert "WANDB_DISABLED is set" in said[1].stderr

@@ -59,6 +59,7 @@ class Reporting(Struct, frozen=True, kw_only=True):
 
     report_to: tuple[str, ...] = ()
     run_name: str = ""
+    project: str | None = None
     save_samples: float | None = None
     samples_filename: str = SAMPLES
 
@@ -184,7 +185,8 @@ def _places(stage: Stage, start: str, backend: Backend, reporting: Reporting) ->
         "training_data": Path(stage.output) / DATA / TRAIN,
         "output_dir": stage.output,
         "backend": backend,
-        "wandb_name": reporting.run_name or None if "wandb" in reporting.report_to else None,
+        "wandb_name": reporting.run_name if "wandb" in reporting.report_to else None,
+        "wandb_project": reporting.project if "wandb" in reporting.report_to else None,
     }
 
 
