@@ -176,6 +176,16 @@ def test_bad_input_is_told_in_a_sentence(place, words, said):
     assert "Traceback" not in done.stderr
 
 
+def test_a_model_without_chat_template_learns_texts_only(place):
+    (place / "model/chat_template.jinja").unlink()
+    words = ["sft", "--model=model", "--output_dir=out", "++steps=1", "++batch_size=2", *FAST]
+    done = ns(place, *words, "--training_data=chats.jsonl")
+    assert done.returncode == 2
+    assert "has no chat template" in done.stderr
+    done = ns(place, *words, "--training_data=texts.jsonl")
+    assert done.returncode == 0, done.stderr
+
+
 def test_models_change_their_form(place):
     pytest.importorskip("gguf")
     steps = [
