@@ -251,6 +251,22 @@ def test_what_is_saved_is_listed_and_can_be_taken_away(theirs, address):
         rest.get_weights_info_by_tinker_path(path).result()
 
 
+def test_weights_are_given_away_by_addresses_that_were_signed(theirs, address, tmp_path):
+    client = theirs.create_lora_training_client("tiny", rank=4).result()
+    path = client.save_weights_external("mine").result().path
+    rest = tinker.RestClient(base_url=address, api_key=KEY)
+    found = rest.get_external_weights_urls(path).result()
+    assert set(found.urls) == {"adapter_config.json", "adapter_model.safetensors"}
+    url = found.urls["adapter_config.json"]
+    with urllib.request.urlopen(url) as answer:
+        assert json.loads(answer.read())["r"] == 4
+    for wrong in (url[:-1] + "zz", url.replace("adapter_config.json", "..%2F..%2Frun.json"), url.split("?")[0]):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(wrong)
+        assert refused.value.code == 403
+        refused.value.close()
+
+
 def bad_lengths(client):
     client.forward_backward([Datum(tokens=[1, 2], targets=[2, 3, 4], weights=[1.0] * 3)], "cross_entropy")
 

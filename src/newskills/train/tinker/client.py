@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +29,7 @@ from newskills.train.verbs import (
 URL, KEY = "TINKER_BASE_URL", "TINKER_API_KEY"
 LOSS = "loss:sum"
 SEEDS = 1 << 31
+DOWNLOAD_SECONDS = 300.0
 
 
 class Service(Struct, frozen=True, kw_only=True):
@@ -123,6 +126,18 @@ class TinkerClient:
         """Weights to sample from, for so many seconds (none: for good); the tinker:// path."""
         with _told(f"The service could not save {name}"):
             return str(_of(self._learner().save_weights_for_sampler(name, ttl_seconds=seconds)).path)
+
+    def fetch(self, name: str, folder: Path) -> None:
+        """The weights of this moment into `folder`, as the service gives them away: LoRA pairs in PEFT's form.
+
+        Raises TrainingError where the client or the service does not give them.
+        """
+        with _told("The service does not give weights away"):
+            path = _of(self._learner().save_weights_external(name)).path
+            rest = _library().RestClient(base_url=self.service.base_url, api_key=os.environ.get(KEY))
+            found = _of(rest.get_external_weights_urls(path))
+            for file, url in found.urls.items():
+                _download(url, folder / Path(file).name)
 
     def sample_from(self, path: str) -> None:
         """Samples come from saved weights until the next optimizer step."""
@@ -230,12 +245,19 @@ def _library() -> Any:
     return tinker
 
 
+def _download(url: str, target: Path) -> None:
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"{url[:40]} is no address to download from")
+    with urllib.request.urlopen(url, timeout=DOWNLOAD_SECONDS) as answer, target.open("wb") as file:  # noqa: S310
+        shutil.copyfileobj(answer, file)
+
+
 @contextmanager
 def _told(what: str, kind: type[NewskillsError] = TrainingError) -> Iterator[None]:
     """Errors of the client as sentences."""
     try:
         yield
-    except (_library().TinkerError, ValueError, OSError, RuntimeError) as error:
+    except (_library().TinkerError, AttributeError, ValueError, OSError, RuntimeError) as error:
         if isinstance(error, _library().AuthenticationError):
             raise AuthError(f"{what}: {KEY} was refused.") from error
         raise kind(f"{what}: {error}") from error

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from newskills.base.errors import ConfigError, TrainingError
-from newskills.base.store import atomic_folder, write_json
+from newskills.base.store import atomic_folder
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.trainer import LoopTrainer
 from newskills.train.trainers import LoraSettings, TrainerSettings
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 NAME = "TINKER_BASE_MODEL"
 """Variable with the model's name at the service, where that is not its folder here."""
-WHERE = "tinker.json"
+ADAPTER = "adapter"
+"""Folder of the fetched pairs, below the run's."""
 
 
 class TinkerTrainer(LoopTrainer):
@@ -37,16 +38,28 @@ class TinkerTrainer(LoopTrainer):
         self._base, self._lora = base, lora
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
-        """The weights stay at the service: `target` says under which paths."""
+        """Fetches the pairs from the service and merges them.
+
+        Raises TrainingError where the service does not give them away: the sentence says where they are.
+        """
+        from newskills.train.convert.merge import merge_lora
+
         if folder.last is None:
             raise TrainingError("The training ended without a checkpoint.")
-        said = {
-            "base_model": self._name(),
-            "state_path": folder.last.state_path,
-            "sampler_path": folder.last.sampler_path,
-        }
-        with atomic_folder(target) as new:
-            write_json(new / WHERE, said)
+        state, adapter = folder.last.state_path, folder.path / ADAPTER
+        client = self._made()
+        try:
+            if not adapter.is_dir():
+                client.load_state(state)
+                with atomic_folder(adapter) as new:
+                    client.fetch(folder.last.name, new)
+            merge_lora(self._base, adapter, target)
+        except TrainingError as error:
+            raise TrainingError(
+                f"The model has learnt all steps, but stays at the service as {state}: {error}"
+            ) from error
+        finally:
+            client.close()
 
     def _name(self) -> str:
         return os.environ.get(NAME) or str(self._base.absolute())

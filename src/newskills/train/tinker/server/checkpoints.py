@@ -2,7 +2,8 @@
 """Where the service keeps what is saved: `tinker://RUN/weights/NAME` is the folder RUN/weights/NAME below its root.
 
 A run is a model that was trained: `run.json` says of what. `weights` hold states (with the optimizer),
-`sampler_weights` only what is needed to sample. Folders appear whole or not at all.
+`sampler_weights` only what is needed to sample, `external_weights` what others can load. Folders appear whole or not
+at all.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from newskills.base.store import write_json
 
 T = TypeVar("T", bound=Struct)
 SCHEME = "tinker://"
-KINDS = {"weights": "training", "sampler_weights": "sampler"}
+KINDS = {"weights": "training", "sampler_weights": "sampler", "external_weights": "external"}
 RUN, ABOUT = "run.json", "checkpoint.json"
 NEXT, OLD = ".next", ".old"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}", re.ASCII)

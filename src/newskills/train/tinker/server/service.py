@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct
@@ -34,6 +35,7 @@ from newskills.train.tinker.server import checkpoints as ck
 from newskills.train.tinker.server import wire
 from newskills.train.tinker.server.bodies import body_of
 from newskills.train.tinker.server.checkpoints import Address, Checkpoints, Run
+from newskills.train.tinker.server.downloads import PREFIX, Downloads
 from newskills.train.tinker.server.engine import Base, Engine, Sampler
 from newskills.train.tinker.server.listing import Listing
 from newskills.train.tinker.server.queue import Answer, Job, Line, Queue, Refused
@@ -78,6 +80,7 @@ class Service:
         self, bases: dict[str, Base], engine: Engine, queue: Queue, saved: Checkpoints, *, token: str = ""
     ) -> None:
         self._bases, self._engine, self._queue, self._saved, self._token = bases, engine, queue, saved, token
+        self._downloads = Downloads(saved)
         self._listing = Listing(bases.values(), saved)
         self._sessions: dict[str, Session] = {}
         self._models: dict[str, Model] = {}
@@ -93,6 +96,7 @@ class Service:
             "optim_step": self._optim_step,
             "save_weights": self._save_weights,
             "save_weights_for_sampler": self._save_for_sampler,
+            "save_weights_external": self._save_external,
             "load_weights": self._load_weights,
             "unload_model": self._unload_model,
             "create_sampling_session": self._create_sampler,
@@ -106,11 +110,14 @@ class Service:
         path = request.path.removeprefix(API)
         if path == "healthz":
             return wrong_method(request, "GET") or json_response({"status": "ok"})
-        if (refused := self._stranger(request)) is not None:
+        signed = request.path.startswith(PREFIX)
+        if not signed and (refused := self._stranger(request)) is not None:
             return refused
         if path == request.path:
             return not_found(request)
         try:
+            if signed:
+                return wrong_method(request, "GET") or self._downloads.file(request)
             return await self._routed(request, path)
         except UnknownNameError as error:
             return error_response(404, str(error))
@@ -136,6 +143,9 @@ class Service:
                 return wrong_method(request, "GET") or json_response(self._opened(self._session(name)))
             case ["samplers", name]:
                 return wrong_method(request, "GET") or json_response(self._asked(self._known_sampler(name)))
+            case ["training_runs", run_id, "checkpoints", "external_weights", name, "external_weights_urls"]:
+                urls = self._downloads.urls(request, Address(unquote(run_id), "external_weights", unquote(name)))
+                return wrong_method(request, "GET") or json_response(urls)
             case parts:
                 return self._listing.answer(request, parts)
 
@@ -314,11 +324,18 @@ class Service:
             self._samplers.pop(old, None)
         return found
 
+    def _save_external(self, body: bytes) -> Row:
+        asked = wire.read_json(body, wire.SaveRequest)
+        if asked.path is None or asked.age_encryption_recipients:
+            raise ConfigError("This service saves weights for others under a name, and does not encrypt them.")
+        address = Address(asked.model_id, "external_weights", asked.path)
+        return self._later(asked.model_id, asked.seq_id, lambda: self._save(address, asked, optimizer=False))
+
     def _save(self, address: Address, asked: wire.SaveRequest, *, optimizer: bool) -> Answer:
         about = ck.about(asked.ttl_seconds, asked.user_metadata)
         write = self._engine.writer(address.run_id, optimizer=optimizer)
         self._saved.save(address, about, write, overwrite=asked.overwrite or not optimizer)
-        return {"type": "save_weights" if optimizer else "save_weights_for_sampler", "path": str(address)}
+        return {"path": str(address)}
 
     def _load_weights(self, body: bytes) -> Row:
         asked = wire.read_json(body, wire.LoadRequest)

@@ -90,6 +90,7 @@ class SaveRequest(InOrder, frozen=True, kw_only=True):
     overwrite: bool = False
     user_metadata: dict[str, str] | None = None
     sampling_session_seq_id: int | None = None
+    age_encryption_recipients: list[str] | None = None
 
 
 class LoadRequest(Struct, frozen=True, kw_only=True):
