@@ -289,7 +289,8 @@ class _Parser(Atoms):
         node = Node("pow", (base, exponent))
         node = self._postfix(node)
         if self._is("^"):
-            raised = self._raised(exponent)
+            with self._nested():
+                raised = self._raised(exponent)
             return Node("pow", (base, raised.args[1] if raised.kind == "deg" else raised))
         return node
 
