@@ -10,6 +10,7 @@ import pytest
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import read_rows, write_rows
+from newskills.recipes.aimo.evaluating import solving
 from newskills.recipes.aimo.lines import Line, Reporting
 from newskills.recipes.aimo.settings import AimoConfig, CotStage, RlStage
 from newskills.recipes.aimo.training import Training, _built, keep_samples, model_in, plan
@@ -91,3 +92,15 @@ def test_a_line_is_what_a_person_would_type():
     assert one.shown == """ns sft x --b=true '++c=["q","r"]' '++d=two words'"""
     assert json.loads(one.words[2].partition("=")[2]) == ["q", "r"]
     assert RlStage().batch == 32
+
+
+def test_programs_are_asked_for_as_texts_where_the_tokenizer_is_here(tmp_path):
+    model = tmp_path / "run/final_hf_model"
+    model.mkdir(parents=True)
+    (model / "tokenizer.json").write_text("{}")
+    run = str(tmp_path / "run")
+    keys = solving(True, run, None)
+    assert (keys["inference.endpoint_type"], keys["tokenizer"], keys["code_tags"]) == ("text", model, "qwen")
+    assert "tokenizer" not in solving(True, run, "http://127.0.0.1:1")
+    assert "tokenizer" not in solving(True, "Qwen/Qwen3-0.6B", None)
+    assert solving(False, run, None) == {"prompt_config": "qwen/math-cot"}

@@ -60,7 +60,7 @@ def lines(spec: Answering) -> Iterator[Line]:
 
 
 def _solver(spec: Answering) -> dict[str, Any]:
-    keys = solving(spec.strategy == "tir")
+    keys = solving(spec.strategy == "tir", spec.model, spec.address)
     name = SOLVERS.get(spec.strategy)
     if name is None and spec.strategy == "tir" and spec.samples is not None and spec.samples > 1:
         name = SOLVERS["majority_vote"]

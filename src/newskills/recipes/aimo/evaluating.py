@@ -34,6 +34,8 @@ BENCHMARKS: Mapping[str, str] = {
 """Names of the recipe → names of the catalog."""
 ALL = ("math", "math500", "aime", "amc", "gsm8k")
 COT, TIR = "qwen/math-cot", "qwen/math-tir"
+TIR_TOKENS = 2048
+"""New tokens of an answer with programs, unless ++inference.tokens_to_generate says otherwise."""
 EVERYTHING, CURVE, PAGE = "all_results.json", "checkpoints.json", "checkpoints.md"
 Ns = Callable[[Line], int]
 Say = Callable[[str], None]
@@ -102,7 +104,7 @@ def lines(spec: Evaluating) -> Iterator[Line]:
         "output_dir": spec.output_dir,
         "data_dir": spec.data_dir,
     }
-    keys = {"max_samples": spec.max_samples, **solving(spec.tir), **spec.keys}
+    keys = {"max_samples": spec.max_samples, **solving(spec.tir, spec.model, spec.address), **spec.keys}
     if spec.tir:
         options["with_sandbox"] = True
     yield Line(command="eval", options=options, keys=keys, why="answers, verdicts, and what they come to")
@@ -121,11 +123,22 @@ def serving_lines(model: str, gpus: int, address: str | None) -> Iterator[Line]:
         yield Line(command="convert", options={**options, **form}, why="the model in the form that is served")
 
 
-def solving(tir: bool) -> dict[str, Any]:
-    """The prompts that the stages were trained with; programs run where the model was taught to write them."""
+def solving(tir: bool, model: str, address: str | None) -> dict[str, Any]:
+    """The prompts that the stages were trained with; programs run where the model was taught to write them.
+
+    Where the tokenizer is here, texts are sent: a chat endpoint may end the model's turn at the output of a program.
+    """
     if not tir:
         return {"prompt_config": COT}
-    return {"prompt_config": TIR, "code_execution": True, "code_tags": "qwen"}
+    keys: dict[str, Any] = {"prompt_config": TIR, "code_execution": True, "code_tags": "qwen"}
+    folder = weights_of(model)
+    if address is None and (folder / "tokenizer.json").is_file():
+        keys |= {
+            "inference.endpoint_type": "text",
+            "tokenizer": folder,
+            "inference.tokens_to_generate": TIR_TOKENS,
+        }
+    return keys
 
 
 def _prepared(name: str, data_dir: str | None) -> bool:
