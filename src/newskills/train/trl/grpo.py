@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import ceil
-from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
@@ -14,14 +13,12 @@ from trl import GRPOConfig as TrlConfig
 from trl import GRPOTrainer
 
 from newskills.base.errors import DataError, TrainingError
-from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.groups import Group, advantages_of, measured, sample_rows
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import UNGRADED, Judged, Problem, Scorer
 from newskills.train.loops.schedule import batch_at
-from newskills.train.loops.stepping import Hooks
 from newskills.train.trainers import TrainerSettings
-from newskills.train.trl.model import arguments, context_of, load_model, load_tokenizer, peft_of, seed_pairs
+from newskills.train.trl.model import Task, arguments, context_of, load_model, load_tokenizer, peft_of, seed_pairs
 from newskills.train.trl.processes import gathered
 from newskills.train.trl.shared import Learner, Mended, run
 from newskills.train.verbs import Sampled
@@ -88,19 +85,12 @@ class _Rewards:
             self.groups.append(group)
 
 
-def grpo(
-    base: Path,
-    settings: TrainerSettings,
-    problems: Sequence[Problem],
-    config: GrpoConfig,
-    folder: TrainingFolder,
-    scorer: Scorer,
-    hooks: Hooks,
-) -> bool:
+def grpo(task: Task, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> bool:
     """The order of problems, the learning rates and the loss are those of `newskills.train.loops.grpo`."""
     if not problems:
         raise DataError("There are no problems to train on.", hint="Look at the filters of the training data.")
-    model, tokenizer = load_model(base, settings), load_tokenizer(base, list(scorer.stops))
+    settings, folder = task.settings, task.folder
+    model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base, list(scorer.stops))
     _check_lengths(problems, config, context_of(model))
     size = min(config.batch_size, len(problems))
     order = [at for step in range(config.steps) for at in batch_at(range(len(problems)), step, size, config.seed)]
@@ -125,7 +115,7 @@ def grpo(
         tokens = sum(len(one.tokens) for group in rewards.groups for one in group.samples)
         return measured(rewards.groups) | {"tokens": float(tokens)}
 
-    return run(trainer, Learner(trainer, tokenizer.pad_token_id), folder, hooks, more)
+    return run(trainer, Learner(trainer, tokenizer.pad_token_id), folder, task.hooks, more)
 
 
 def _pages(problems: Sequence[Problem], config: GrpoConfig) -> dict[str, Any] | None:

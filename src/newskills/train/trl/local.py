@@ -49,9 +49,10 @@ class TrlTrainer:
         if folder.finished:
             return True
         with self._ready():
+            from newskills.train.trl.model import Task
             from newskills.train.trl.sft import sft
 
-            return sft(self._base, self._settings, examples, config, folder, hooks)
+            return sft(Task(self._base, self._settings, folder, hooks), examples, config)
 
     def grpo(
         self,
@@ -67,8 +68,9 @@ class TrlTrainer:
             raise ConfigError("The trl trainer has no ++resample.", hint="Leave it out, or use --backend=cpu.")
         with self._ready():
             from newskills.train.trl.grpo import grpo
+            from newskills.train.trl.model import Task
 
-            return grpo(self._base, self._settings, problems, config, folder, scorer, hooks)
+            return grpo(Task(self._base, self._settings, folder, hooks), problems, config, scorer)
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
         from newskills.train.convert.merge import merge_lora

@@ -6,11 +6,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from newskills.base.errors import ConfigError, DataError
-from newskills.train.loops.stepping import Steps
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.stepping import Hooks, Steps
 from newskills.train.trainers import LoraSettings, TrainerSettings
 from newskills.train.trl.processes import processes
 from newskills.train.trl.settings import NEEDS_GPU
+
+
+class Task(Struct, frozen=True):
+    """A training of the model in `base`."""
+
+    base: Path
+    settings: TrainerSettings
+    folder: TrainingFolder
+    hooks: Hooks
 
 
 def check(settings: TrainerSettings) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
@@ -13,12 +12,10 @@ from trl import SFTTrainer
 from trl.data_utils import pack_dataset
 
 from newskills.base.errors import DataError
-from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.schedule import batch_at
 from newskills.train.loops.sft import SftConfig
-from newskills.train.loops.stepping import Hooks
 from newskills.train.trainers import TrainerSettings
-from newskills.train.trl.model import arguments, context_of, load_model, load_tokenizer, peft_of, seed_pairs
+from newskills.train.trl.model import Task, arguments, context_of, load_model, load_tokenizer, peft_of, seed_pairs
 from newskills.train.trl.shared import Learner, Mended, run
 from newskills.train.verbs import Datum
 
@@ -30,18 +27,12 @@ class _Trainer(Mended, SFTTrainer):  # type: ignore[misc]
     pass
 
 
-def sft(
-    base: Path,
-    settings: TrainerSettings,
-    examples: Sequence[Datum],
-    config: SftConfig,
-    folder: TrainingFolder,
-    hooks: Hooks,
-) -> bool:
+def sft(task: Task, examples: Sequence[Datum], config: SftConfig) -> bool:
     """The order of examples, the learning rates and the loss are those of `newskills.train.loops.sft`."""
     if not examples:
         raise DataError("There is nothing to train on.", hint="Look at the filters of the training data.")
-    model, tokenizer = load_model(base, settings), load_tokenizer(base)
+    settings, folder = task.settings, task.folder
+    model, tokenizer = load_model(task.base, settings), load_tokenizer(task.base)
     rows = _rows(examples, context_of(model), settings)
     size = min(config.batch_size, len(rows))
     order = [at for step in range(config.steps) for at in batch_at(range(len(rows)), step, size, config.seed)]
@@ -63,7 +54,9 @@ def sft(
     if settings.weights == "lora":
         seed_pairs(trainer.model, settings.lora)
     tokens = _Tokens(rows, order, size)
-    return run(trainer, Learner(trainer, tokenizer.pad_token_id), folder, hooks, lambda: tokens.of(trainer.state))
+    return run(
+        trainer, Learner(trainer, tokenizer.pad_token_id), folder, task.hooks, lambda: tokens.of(trainer.state)
+    )
 
 
 class _Tokens:
