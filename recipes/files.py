@@ -21,6 +21,11 @@ def said(row: Row) -> str:
     return str(row.get("generation") or "").rpartition("</think>")[2].strip()
 
 
+def between(tag: str) -> re.Pattern[str]:
+    """What stands in `<tag>…</tag>`, in time linear in the text's length."""
+    return re.compile(rf"<{tag}>((?:(?!<{tag}>).)*?)</{tag}>", re.DOTALL)
+
+
 def last(pattern: re.Pattern[str], text: str) -> str | None:
     """The first group of the last match."""
     found = pattern.findall(text)

@@ -13,12 +13,9 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from files import Row, Rows, Step, last, main, said
+from files import Row, Rows, Step, between, last, main, said
 
-PROBLEM, ANSWER = (
-    re.compile(r"<problem>(.*?)</problem>", re.DOTALL),
-    re.compile(r"<answer>(.*?)</answer>", re.DOTALL),
-)
+PROBLEM, ANSWER = between("problem"), between("answer")
 KIND, CODE = re.compile(r"Kind:\s*(\w+)"), re.compile(r"Code:\s*(\w+)\W+(\w+)")
 JUDGMENT = re.compile(r"Judg[e]?ment:\s*(\d{1,6})(?!\d)")
 BLOCK = "```python"

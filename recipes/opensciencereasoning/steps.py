@@ -11,10 +11,10 @@ from string import ascii_uppercase
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from files import Row, Rows, last, main, said
+from files import Row, Rows, between, last, main, said
 
-QUESTION = re.compile(r"<question>(.*?)</question>", re.DOTALL)
-OPTION = re.compile(r"^\s*([A-Z])\)\s*(.+?)\s*$", re.MULTILINE)
+QUESTION = between("question")
+OPTION = re.compile(r"^[ \t]*([A-Z])\)(.+)$", re.MULTILINE)
 OPTIONS = 10
 SHARE = 0.6
 """Of the votes that the right option needs."""
@@ -27,7 +27,7 @@ def questions(rows: Rows) -> Iterator[Row]:
         text = (last(QUESTION, said(row)) or "").strip()
         options = OPTION.findall(text)
         letters = [letter for letter, _ in options]
-        contents = {content.lower() for _, content in options}
+        contents = {content.strip().lower() for _, content in options}
         whole = letters == list(ascii_uppercase[:OPTIONS]) and len(contents) == OPTIONS
         if whole and OPTION.match(text) is None and text not in seen:
             seen.add(text)

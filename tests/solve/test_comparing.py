@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +47,15 @@ def test_the_last_solution_between_the_tags_is_taken() -> None:
     said = "<NEW_SOLUTION>a</NEW_SOLUTION> No.\n<NEW_SOLUTION>\nb\nc</NEW_SOLUTION>"
     assert last_match(WRITE, said) == "\nb\nc"
     assert last_match(WRITE, "<NEW_SOLUTION> cut off") is None
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "text", ["Judgment: ", "<NEW_SOLUTION>", "<", "<NEW_SOLUTION>a</NEW_SOLUTION>", "</NEW_SOLUTION>"]
+)
+def test_repetitive_texts_take_no_time(text: str) -> None:
+    for regex in (SELECT, WRITE):
+        last_match(regex, text * 100_000)
 
 
 def test_only_what_follows_the_reasoning_is_seen() -> None:

@@ -9,6 +9,9 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 Positive = Annotated[int, Meta(ge=1)]
+JUDGMENT = r"Judg[e]?ment: (\d+)"
+SYNTHESIS = r"(?s)<NEW_SOLUTION>((?:(?!<NEW_SOLUTION>).)*?)</NEW_SOLUTION>"
+"""Does not look beyond the next begin, so that a text that repeats it takes time linear in its length."""
 LARGEST = 32
 """Solutions in one prompt above which the choice of a model becomes unstable (https://arxiv.org/abs/2504.16891)."""
 
@@ -29,7 +32,7 @@ class GenSelectPrompt(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         "generic/genselect"
     )
     regex: Annotated[str, Meta(description="its last match in the reply has the number of the chosen one")] = (
-        r"Judg[e]?ment: (\d+)"
+        JUDGMENT
     )
 
     def __post_init__(self) -> None:
@@ -42,9 +45,7 @@ class GenSynthesisPrompt(Struct, frozen=True, kw_only=True, forbid_unknown_field
     prompt_config: Annotated[str, Meta(description="prompt with {problem}, {solutions}, {num_solutions}")] = (
         "generic/gensynthesis"
     )
-    regex: Annotated[str, Meta(description="its last match in the reply has the solution")] = (
-        r"(?s)<NEW_SOLUTION>(.*?)</NEW_SOLUTION>"
-    )
+    regex: Annotated[str, Meta(description="its last match in the reply has the solution")] = SYNTHESIS
 
     def __post_init__(self) -> None:
         _check_regex(self.regex)
@@ -111,9 +112,7 @@ class GenSelectConfig(RepeatedSelection, frozen=True, kw_only=True, forbid_unkno
         Meta(description="random: a draw compares window_size of them; tournament: all, winners against winners"),
     ] = "random"
     prompt_config: Annotated[str, Meta(description="prompt of a comparison")] = "generic/genselect"
-    regex: Annotated[str, Meta(description="its last match has the number of the chosen one")] = (
-        r"Judg[e]?ment: (\d+)"
-    )
+    regex: Annotated[str, Meta(description="its last match has the number of the chosen one")] = JUDGMENT
 
     def __post_init__(self) -> None:
         _check_regex(self.regex)
@@ -128,9 +127,7 @@ class GenSynthesisConfig(RepeatedSelection, frozen=True, kw_only=True, forbid_un
     ] = 8
     repeats: Annotated[Positive, Meta(description="solutions written out of them; their answers vote")] = 1
     prompt_config: Annotated[str, Meta(description="prompt that asks for the solution")] = "generic/gensynthesis"
-    regex: Annotated[str, Meta(description="its last match has the solution")] = (
-        r"(?s)<NEW_SOLUTION>(.*?)</NEW_SOLUTION>"
-    )
+    regex: Annotated[str, Meta(description="its last match has the solution")] = SYNTHESIS
 
     def __post_init__(self) -> None:
         _check_regex(self.regex)
