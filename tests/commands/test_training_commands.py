@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.store import read_rows, write_rows
@@ -160,7 +161,20 @@ def test_problems_with_wrong_answers_are_left_out(place):
     ("words", "said"),
     [
         (["sft", "--model=model", "--training_data=problems.jsonl"], "its keys are expected_answer, question"),
-        (["sft", "--model=model", "--training_data=empty.jsonl"], "nothing to train on"),
+        (["sft", "--model=model", "--training_data=empty.jsonl"], "empty.jsonl has no rows to learn from"),
+        (["sft", "--model=model", "--training_data=problems.jsonl", "--dry_run"], "its keys are expected_answer"),
+        (["sft", "--model=model", "--training_data=hollow.jsonl"], "row 2: `output` is empty"),
+        (["sft", "--model=models/mine/none", "--training_data=chats.jsonl"], "There is no folder"),
+        (
+            [
+                "grpo",
+                "--model=model",
+                "--training_data=problems.jsonl",
+                "--eval_data=empty.jsonl",
+                "++max_tokens=2",
+            ],
+            "measure on",
+        ),
         (["sft", "--model=nowhere", "--training_data=chats.jsonl"], "Unknown model 'nowhere'"),
         (["sft", "--model=model", "--training_data=chats.jsonl", "++epoch=1"], "epochs"),
         (["grpo", "--model=model"], "name one of them"),
@@ -170,10 +184,87 @@ def test_problems_with_wrong_answers_are_left_out(place):
 )
 def test_bad_input_is_told_in_a_sentence(place, words, said):
     (place / "empty.jsonl").write_text("")
+    write_rows(place / "hollow.jsonl", [{"input": "A", "output": "B"}, {"input": "A", "output": ""}])
     done = ns(place, *words, "--output_dir=out", *FAST)
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_grader_that_fails_says_why_and_no_reward_is_made_up(place):
+    write_rows(place / "problems.jsonl", [{"question": "AB"} for _ in range(4)])
+    words = ["grpo", "--model=model", "--training_data=problems.jsonl", "--output_dir=out", "++eval_type=exact"]
+    done = ns(place, *words, *FAST, "++batch_size=2", "++group_size=2", "++max_tokens=2", "++steps=1")
+    assert done.returncode == 1
+    assert "None of the samples could be graded" in done.stderr
+    assert "expected_answer" in done.stderr
+    assert not (place / "out/metrics.jsonl").read_text()
+
+
+def test_weights_of_another_model_are_not_trained(place):
+    with_tokenizer(tiny_folder(place / "other", num_hidden_layers=3, intermediate_size=64))
+    words = ["sft", "--model=other", "--training_data=texts.jsonl", "++steps=1"]
+    for backend in ("cpu", "trl"):
+        if backend == "trl":
+            pytest.importorskip("trl")
+        done = ns(place, *words, f"--backend={backend}", f"--output_dir={backend}", *FAST)
+        assert done.returncode == 2
+        assert "The weights in other are of another model than its config.json" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_checkpoints_of_other_models_do_not_mix(place):
+    done = ns(place, "sft", "--model=model", "--training_data=texts.jsonl", "--output_dir=out", "++steps=1", *FAST)
+    assert done.returncode == 0, done.stderr
+    wide = load_file(place / "model/model.safetensors")
+    (place / "wide").mkdir()
+    save_file(
+        {name: value.repeat_interleave(2, 0) for name, value in wide.items()}, place / "wide/model.safetensors"
+    )
+    (place / "wide/config.json").write_text((place / "model/config.json").read_text())
+    adapter = "--adapter=out/checkpoint-000001"
+    done = ns(place, "merge_lora", "--base_model=wide", adapter, "--output_model=merged")
+    assert done.returncode == 2
+    assert "out/checkpoint-000001 is not of the model wide" in done.stderr
+    done = ns(place, "average_checkpoints", "--checkpoints", "model", "wide", "--output_model=mean")
+    assert "wide is a checkpoint of another model" in done.stderr
+    done = ns(place, "average_checkpoints", "--checkpoints", "model", "nowhere", "--output_model=mean")
+    assert "There is no *.safetensors in nowhere." in done.stderr
+    assert not (place / "merged").exists()
+    assert not (place / "mean").exists()
+
+
+def test_an_attention_that_is_not_installed(place):
+    pytest.importorskip("trl")
+    words = [
+        "sft",
+        "--backend=trl",
+        "--model=model",
+        "--training_data=texts.jsonl",
+        "--output_dir=out",
+        "++steps=1",
+    ]
+    done = ns(place, *words, "++trainer.trl.attention=flash_attention_2", *FAST)
+    assert done.returncode == 2
+    assert "++trainer.trl.attention=flash_attention_2 cannot be used here" in done.stderr
+
+
+def test_a_model_on_the_hub(place, monkeypatch):
+    """In the hub's own cache; the same folder as a model there is refused with a sentence when it is not."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("HF_HUB_CACHE", str(place / "hub"))
+    words = ["sft", "--model=someone/tiny", "--training_data=texts.jsonl", "--output_dir=out", "++steps=1", *FAST]
+    done = ns(place, *words)
+    assert done.returncode == 2
+    assert "someone/tiny is no folder here, and could not be had from the Hugging Face hub" in done.stderr
+    revision = "0123456789abcdef0123456789abcdef01234567"
+    cached = place / "hub/models--someone--tiny"
+    shutil.copytree(place / "model", cached / "snapshots" / revision)
+    (cached / "refs").mkdir()
+    (cached / "refs/main").write_text(revision)
+    done = ns(place, *words)
+    assert done.returncode == 0, done.stderr
+    assert (place / "out/final_hf_model/model.safetensors").is_file()
 
 
 def test_a_model_without_chat_template_learns_texts_only(place):

@@ -54,7 +54,7 @@ FINAL = "final_hf_model"
 class LocalOptions(Struct, frozen=True, kw_only=True):
     """Options of every training on this machine."""
 
-    model: Annotated[str, doc("Hugging Face folder, .gguf file, or smollm2")]
+    model: Annotated[str, doc("Hugging Face folder or name on the hub, .gguf file, or smollm2")]
     output_dir: Annotated[str, doc("folder of checkpoints and metrics; the same folder goes on where it was")]
     backend: Annotated[
         str,

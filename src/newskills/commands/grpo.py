@@ -125,6 +125,8 @@ def run(parsed: Parsed[Options]) -> int:
         if options.eval_data is not None:
             rows = list(read_rows(Path(options.eval_data)))
             asked = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
+            if not asked:
+                raise DataError(f"{options.eval_data} has no problem to measure on.")
             held_out = HeldOut(problems=asked, scorer=scorer, settings=keys.eval)
         return learnt(
             options,

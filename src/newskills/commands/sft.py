@@ -27,7 +27,7 @@ from newskills.commands._training import (
 )
 from newskills.config.command_line import Parsed
 from newskills.recipes.skill import Skill
-from newskills.recipes.training import examples_of, fitting, model_folder
+from newskills.recipes.training import check_rows, examples_of, fitting, model_folder
 from newskills.train.loops.schedule import Schedule, steps_of
 from newskills.train.loops.sft import SftConfig
 
@@ -52,7 +52,8 @@ def run(parsed: Parsed[Options]) -> int:
     check_trainer(options, keys)
     out, data = Path(options.output_dir), Path(options.training_data)
     rows = list(read_rows(data))
-    steps = keys.steps or steps_of(keys.epochs, max(1, len(rows)), keys.batch_size)
+    check_rows(rows, data)
+    steps = keys.steps or steps_of(keys.epochs, len(rows), keys.batch_size)
     if options.dry_run:
         show_dry_run(
             [

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import AppendLog, read_rows, write_json, write_rows
+from newskills.models.hub import hub_folder
 from newskills.train.tinker.client import TinkerClient
 
 T = TypeVar("T")
@@ -216,20 +217,7 @@ def model_files(config: RunConfig, client: TinkerClient) -> Path:
     name = client.tokenizer_name()
     if Path(name).is_dir():
         return Path(name)
-    try:
-        from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-    except ImportError as error:
-        raise ConfigError(
-            f"The tokenizer {name} must come from the hub.", hint="Run: pip install 'newskills[hf]'"
-        ) from error
-    try:
-        return Path(snapshot_download(name, allow_patterns=TOKENIZER_FILES))
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        raise ConfigError(
-            f"No tokenizer '{name}' could be had from the Hugging Face hub: {error}.",
-            hint="Set model_name to a local folder of the model.",
-        ) from error
+    return hub_folder(name, TOKENIZER_FILES, "Set model_name to a local folder of the model.")
 
 
 def rate_for(folder: Path) -> float:

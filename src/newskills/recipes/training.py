@@ -11,6 +11,7 @@ import msgspec
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
+from newskills.models.hub import MODEL_FILES, hub_folder, is_hub_name
 from newskills.models.serving.weights import resolve_weights
 from newskills.recipes.skill import Skill
 from newskills.train.loops.folder import TrainingFolder
@@ -23,11 +24,22 @@ TooLong = Literal["error", "drop", "truncate"]
 
 
 def model_folder(model: str, made: Path, *, say: Say) -> Path:
-    """The Hugging Face folder of `model`; a .gguf file, or a name that is known, is converted into `made` once."""
+    """The Hugging Face folder of `model`, which may be on the hub; a .gguf file, or a name that is known, is converted
+    into `made` once.
+
+    Raises ConfigError, DataError, UnknownNameError where there is no such model.
+    """
     from newskills.train.convert.from_gguf import gguf_to_hf
 
-    if Path(model).expanduser().is_dir():
-        return Path(model).expanduser()
+    path = Path(model).expanduser()
+    if path.is_dir():
+        return path
+    if not path.is_file() and path.suffix != ".gguf" and len(path.parts) > 1:
+        if is_hub_name(model):
+            return hub_folder(model, MODEL_FILES, "Name a Hugging Face folder, a .gguf file, or smollm2.")
+        raise DataError(
+            f"There is no folder {path.absolute()}.", hint="Name a Hugging Face folder, a .gguf file, or smollm2."
+        )
     if not made.is_dir():
         weights = resolve_weights(model, say=say)
         say(f"converting {weights.name} to a Hugging Face folder")
@@ -74,7 +86,8 @@ def fitting(examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, 
         elif too_long == "truncate" and any((datum.weights or ())[: limit - 1]):
             found.append(_cut(datum, limit - 1))
     longer = [len(datum.tokens) + 1 for datum in examples if len(datum.tokens) >= limit]
-    _tell_longer(longer, len(examples), limit, too_long, len(examples) - len(found), say)
+    remedy = "Set ++too_long=drop or ++too_long=truncate." if too_long == "error" else None
+    _tell_longer(longer, len(examples), limit, remedy, len(examples) - len(found), say)
     return found
 
 
@@ -86,19 +99,20 @@ def fitting_problems(
         return list(problems)
     found = [problem for problem in problems if len(problem.prompt) + max_tokens <= limit]
     longer = [len(one.prompt) + max_tokens for one in problems if len(one.prompt) + max_tokens > limit]
-    how: TooLong = "error" if too_long == "error" else "drop"
-    _tell_longer(longer, len(problems), limit, how, len(longer), say)
+    remedy = "Lower ++max_tokens, or set ++too_long=drop." if too_long == "error" else None
+    _tell_longer(longer, len(problems), limit, remedy, len(longer), say)
     return found
 
 
-def _tell_longer(longer: Sequence[int], count: int, limit: int, too_long: TooLong, lost: int, say: Say) -> None:
+def _tell_longer(longer: Sequence[int], count: int, limit: int, remedy: str | None, lost: int, say: Say) -> None:
+    """Raises DataError where there is a remedy to name."""
     if not longer:
         return
     what = (
         f"{len(longer)} of {count} sequences are longer than the {limit} tokens that fit (longest: {max(longer)})"
     )
-    if too_long == "error":
-        raise DataError(f"{what}.", hint="Set ++too_long=drop or ++too_long=truncate, or a smaller ++max_tokens.")
+    if remedy is not None:
+        raise DataError(f"{what}.", hint=remedy)
     say(f"{what}; {lost} left out, {len(longer) - lost} cut off")
 
 
@@ -116,14 +130,38 @@ def examples_of(rows: Sequence[Row], skill: Skill, where: Path) -> list[Datum]:
     return [_example(row, skill, f"{where}, row {number}") for number, row in enumerate(rows, 1)]
 
 
+def check_rows(rows: Sequence[Row], where: Path) -> None:
+    """Raises DataError for no rows, and for rows from which `examples_of` makes nothing."""
+    if not rows:
+        raise DataError(f"{where} has no rows to learn from.")
+    for number, row in enumerate(rows, 1):
+        _check_row(row, f"{where}, row {number}")
+
+
 def _example(row: Row, skill: Skill, where: str) -> Datum:
+    _check_row(row, where)
     if "messages" in row:
         *before, last = row["messages"]
-        if last.get("role") != "assistant" or not isinstance(last.get("content"), str):
-            raise DataError(f"{where}: the last message is not a reply of the assistant.")
         return skill.reply(before, last["content"])
+    return skill.continuation(row["input"], row["output"])
+
+
+def _check_row(row: Row, where: str) -> None:
+    messages = row.get("messages")
+    if messages is not None:
+        last = messages[-1] if isinstance(messages, list) and messages else None
+        if (
+            not isinstance(last, dict)
+            or last.get("role") != "assistant"
+            or not isinstance(last.get("content"), str)
+        ):
+            raise DataError(f"{where}: the last message is not a reply of the assistant.")
+        return
     if isinstance(row.get("input"), str) and isinstance(row.get("output"), str):
-        return skill.continuation(row["input"], row["output"])
+        if not row["input"] or not row["output"]:
+            empty = "output" if row["input"] else "input"
+            raise DataError(f"{where}: `{empty}` is empty, so there is nothing to learn there.")
+        return
     raise DataError(
         f"{where} has neither `input` and `output` nor `messages`; its keys are {', '.join(sorted(row)) or 'none'}.",
         hint="ns prepare_training_data writes both forms.",

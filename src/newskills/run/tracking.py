@@ -35,11 +35,11 @@ def check_tracking(environ: Mapping[str, str]) -> bool:
     if environ.get("WANDB_DISABLED", "").lower() in ("1", "true") or environ.get("WANDB_MODE") == "disabled":
         return False
     if find_spec("wandb") is None:
-        raise ConfigError("--wandb_name needs the package wandb.", hint="Run: pip install 'newskills[wandb]'")
+        raise ConfigError("Weights & Biases needs the package wandb.", hint="Run: pip install 'newskills[wandb]'")
     known = environ.get("WANDB_API_KEY") or environ.get("WANDB_MODE") == "offline" or _logged_in()
     if not known:
         raise AuthError(
-            "--wandb_name is given, but there is no key for Weights & Biases.",
+            "There is no key for Weights & Biases.",
             hint="Run wandb login, set WANDB_API_KEY, or set WANDB_DISABLED=true.",
         )
     return True

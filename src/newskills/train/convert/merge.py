@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 PREFIX = "base_model.model."
+BASE = "base_model_name_or_path in adapter_config.json says of which model it is."
 
 
 class _Adapter(Struct, frozen=True):
@@ -71,15 +72,20 @@ def merge_lora(base: Path, adapter: Path, target: Path) -> int:
         left.discard(module)
         a, b = (pairs[f"{PREFIX}{module}.lora_{side}.weight"].float() for side in "AB")
         if (b.shape[0], a.shape[1]) != tuple(tensor.shape):
+            size = " × ".join(map(str, tensor.shape))
             raise DataError(
-                f"The pair for {module} makes {b.shape[0]} × {a.shape[1]}; the model has {tensor.shape}."
+                f"The adapter {adapter} is not of the model {base}: its pair for {module} makes {b.shape[0]} × "
+                f"{a.shape[1]}, the model has {size}.",
+                hint=BASE,
             )
         return (tensor.float() + scale * (b @ a)).to(tensor.dtype)
 
     with atomic_folder(target) as folder:
         _rewrite(base, folder, merged)
         if left:
-            raise DataError(f"{base} has no tensor for {', '.join(sorted(left)[:3])} of the adapter {adapter}.")
+            raise DataError(
+                f"{base} has no tensor for {', '.join(sorted(left)[:3])} of the adapter {adapter}.", hint=BASE
+            )
     return len(modules)
 
 
@@ -90,8 +96,10 @@ def average_checkpoints(folders: Sequence[Path], target: Path) -> None:
     if len(folders) < 2:
         raise ConfigError("An average needs at least two checkpoints.")
     files = [sorted(path.name for path in folder.glob("*.safetensors")) for folder in folders]
-    if any(names != files[0] or not names for names in files):
-        raise DataError(f"{', '.join(map(str, folders))} do not have the same *.safetensors.")
+    if empty := [str(folder) for folder, names in zip(folders, files, strict=True) if not names]:
+        raise DataError(f"There is no *.safetensors in {', '.join(empty)}.")
+    if other := [str(folder) for folder, names in zip(folders, files, strict=True) if names != files[0]]:
+        raise DataError(f"{', '.join(other)} has its weights in other files than {folders[0]}.")
 
     with atomic_folder(target) as new:
         for name in files[0]:
@@ -108,7 +116,7 @@ def average_checkpoints(folders: Sequence[Path], target: Path) -> None:
 
 def _check_alike(tensors: Mapping[str, torch.Tensor], sums: Mapping[str, torch.Tensor], folder: Path) -> None:
     if sums and {key: value.shape for key, value in tensors.items()} != {k: v.shape for k, v in sums.items()}:
-        raise DataError(f"{folder} holds other tensors than the checkpoints before it.")
+        raise DataError(f"{folder} is a checkpoint of another model: its tensors have other names or sizes.")
 
 
 def _rewrite(base: Path, target: Path, change: Callable[[str, torch.Tensor], torch.Tensor]) -> None:

@@ -18,7 +18,7 @@ from newskills.train.cpu.layout import Layout, common_length
 from newskills.train.cpu.llama import PROJECTIONS, Llama, LoraConfig
 from newskills.train.cpu.losses import loss_of, target_logprobs
 from newskills.train.cpu.sampler import sample
-from newskills.train.cpu.weights import read_shape, read_tensors
+from newskills.train.cpu.weights import check_tensors, read_shape, read_tensors
 from newskills.train.verbs import AdamParams, Datum, LossConfig, LossName, LossOutput, Sampled, SamplingParams
 
 MICRO_TOKENS = 2048
@@ -65,6 +65,7 @@ class CpuTrainer:
         self.base, self.config = model, config
         self.dtype = dtype_of(config.dtype)
         shape, tensors = read_shape(model), weights or read_tensors(model)
+        check_tensors(shape, tensors, model)
         self.model = Llama(shape, tensors, config.lora, self.dtype)
         self.named = self.model.parameters()
         self.optimizer = torch.optim.AdamW(list(self.named.values()), foreach=True)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,39 @@ def read_shape(folder: Path) -> Shape:
         raise DataError(f"{path} does not describe a Llama model: {error}.") from error
     shape.fits(folder)
     return shape
+
+
+def check_tensors(shape: Shape, tensors: Mapping[str, torch.Tensor], folder: Path) -> None:
+    """Raises DataError where the weights of `folder` are not those of the model that its config.json describes."""
+    wide, inner = shape.hidden_size, shape.intermediate_size
+    queries, keys = shape.num_attention_heads * shape.head, shape.kv_heads * shape.head
+    of_layer = {
+        "input_layernorm": (wide,),
+        "post_attention_layernorm": (wide,),
+        "self_attn.q_proj": (queries, wide),
+        "self_attn.k_proj": (keys, wide),
+        "self_attn.v_proj": (keys, wide),
+        "self_attn.o_proj": (wide, queries),
+        "mlp.gate_proj": (inner, wide),
+        "mlp.up_proj": (inner, wide),
+        "mlp.down_proj": (wide, inner),
+    }
+    head = {} if shape.tie_word_embeddings else {"lm_head.weight": (shape.vocab_size, wide)}
+    wanted = {"model.embed_tokens.weight": (shape.vocab_size, wide), "model.norm.weight": (wide,), **head} | {
+        f"model.layers.{layer}.{name}.weight": size
+        for layer in range(shape.num_hidden_layers)
+        for name, size in of_layer.items()
+    }
+    found = {name: tuple(tensors[name].shape) if name in tensors else None for name in wanted}
+    found |= {name: tuple(value.shape) for name, value in tensors.items() if name.startswith("model.layers.")}
+    if wrong := [name for name, size in found.items() if size != wanted.get(name)]:
+        has = "is missing" if found[wrong[0]] is None else f"is {found[wrong[0]]}"
+        says = wanted.get(wrong[0]) or "that there is none"
+        raise DataError(
+            f"The weights in {folder} are of another model than its config.json: {wrong[0]} {has}, config.json says "
+            f"{says}.",
+            hint="Copy config.json and *.safetensors from the same checkpoint.",
+        )
 
 
 def read_tensors(folder: Path) -> dict[str, torch.Tensor]:

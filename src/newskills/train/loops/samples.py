@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from msgspec import Struct
@@ -37,12 +38,6 @@ class Judged(Struct, frozen=True):
 Reward = Callable[[Sequence[tuple[Row, str, str]]], list[Judged]]
 """Judges samples: (problem's row, text, finish_reason) each."""
 
-UNGRADED = (
-    "None of the samples could be graded; training stopped.",
-    "The last checkpoint is good; ns grade shows the grader's own message.",
-)
-"""Sentence and hint."""
-
 Decode = Callable[[Sequence[int]], str]
 
 
@@ -61,6 +56,17 @@ class Scorer(Struct, frozen=True):
     def judge(self, samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
         """Raises TrainingError where none of them could be graded: nothing can be learnt from a broken grader."""
         judged = self.reward(samples)
-        if all(one.reward is None for one in judged):
-            raise TrainingError(UNGRADED[0], hint=UNGRADED[1])
+        check_graded(judged)
         return judged
+
+
+def check_graded(judged: Sequence[Judged]) -> None:
+    """Raises TrainingError, with the most frequent cause, where no sample has a reward."""
+    if any(one.reward is not None for one in judged):
+        return
+    causes = Counter(one.why for one in judged if one.why).most_common(1)
+    cause = f" ({causes[0][0].rstrip('.')})" if causes else ""
+    raise TrainingError(
+        f"None of the samples could be graded; training stopped{cause}.",
+        hint="Checkpoints are kept: mend the cause, and the same command goes on.",
+    )

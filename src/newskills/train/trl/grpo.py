@@ -12,10 +12,10 @@ from datasets import Dataset
 from trl import GRPOConfig as TrlConfig
 from trl import GRPOTrainer
 
-from newskills.base.errors import DataError, TrainingError
+from newskills.base.errors import DataError
 from newskills.train.loops.groups import Group, advantages_of, measured, sample_rows
 from newskills.train.loops.grpo import GrpoConfig
-from newskills.train.loops.samples import UNGRADED, Judged, Problem, Scorer
+from newskills.train.loops.samples import Judged, Problem, Scorer, check_graded
 from newskills.train.loops.schedule import batch_at
 from newskills.train.trainers import TrainerSettings
 from newskills.train.trl.model import Task, arguments, context_of, load_model, load_tokenizer, peft_of, seed_pairs
@@ -75,8 +75,7 @@ class _Rewards:
 
     def _keep(self, batch: list[tuple[int, str, Sampled, Judged]]) -> None:
         size = self._config.group_size
-        if all(judged.reward is None for *_, judged in batch):
-            raise TrainingError(UNGRADED[0], hint=UNGRADED[1])
+        check_graded([judged for *_, judged in batch])
         self.groups = []
         for start, end in pairwise(range(0, len(batch) + 1, size)):
             indices, texts, samples, judged = zip(*batch[start:end], strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -105,7 +106,9 @@ class TrlTrainer:
         check(self._settings)
         if self._settings.threads:
             torch.set_num_threads(self._settings.threads)
-        with enough_memory(LESS):
+        with warnings.catch_warnings(), enough_memory(LESS):
+            # transformers and TRL warn each other of options that no user of ours has set.
+            warnings.simplefilter("ignore", FutureWarning)
             yield
 
 

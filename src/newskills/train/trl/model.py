@@ -56,20 +56,38 @@ def load_model(base: Path, settings: TrainerSettings) -> Any:
     """The causal model of `base`: frozen weights on a GPU in the type that multiplies, all others in float32.
 
     A CPU samples many times slower with weights in bfloat16; autocast multiplies in it all the same.
+
+    Raises DataError for weights of another model than config.json says, ConfigError for an attention that is not here.
     """
     import torch
     from transformers import AutoModelForCausalLM
 
     frozen = settings.weights == "lora" and torch.cuda.is_available()
     try:
-        return AutoModelForCausalLM.from_pretrained(
+        load: Any = AutoModelForCausalLM.from_pretrained
+        model, found = load(
             base,
             dtype=precision_of(settings) if frozen else torch.float32,
             attn_implementation=settings.trl.attention,
             local_files_only=True,
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
         )
+    except ImportError as error:
+        raise ConfigError(
+            f"++trainer.trl.attention={settings.trl.attention} cannot be used here: {str(error).splitlines()[0]}",
+            hint="Leave it out: transformers chooses one that is here.",
+        ) from error
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"{base} cannot be loaded as a causal language model: {error}.") from error
+    # transformers would fill both with random numbers and go on.
+    if wrong := sorted({*found["missing_keys"], *(name for name, *_ in found["mismatched_keys"])}):
+        raise DataError(
+            f"The weights in {base} are of another model than its config.json: {wrong[0]} (of {len(wrong)} tensors) "
+            "is missing or has another size.",
+            hint="Copy config.json and *.safetensors from the same checkpoint.",
+        )
+    return model
 
 
 def load_tokenizer(base: Path, stops: list[int] | None = None) -> Any:
