@@ -175,6 +175,11 @@ def test_problems_with_wrong_answers_are_left_out(place):
             ],
             "measure on",
         ),
+        (
+            ["sft", "--model=model", "--training_data=texts.jsonl", "++trainer.trl.packing=true"],
+            "no trainer.trl.packing",
+        ),
+        (["sft", "--model=model", "--training_data=texts.jsonl", "++eval.patience=2"], "--eval_benchmark=NAME"),
         (["sft", "--model=nowhere", "--training_data=chats.jsonl"], "Unknown model 'nowhere'"),
         (["sft", "--model=model", "--training_data=chats.jsonl", "++epoch=1"], "epochs"),
         (["grpo", "--model=model"], "name one of them"),

@@ -135,7 +135,15 @@ class Run(Struct, frozen=True, kw_only=True):
 def learnt(
     options: LocalOptions, keys: StepKeys, run: Run, learn: Callable[[Trainer, TrainingFolder, Hooks], bool]
 ) -> int:
-    """Trains in the output folder, says where the model is or how to go on; the exit code."""
+    """Trains in the output folder, says where the model is or how to go on; the exit code.
+
+    Raises ConfigError where the best model is asked for, but there is nothing to measure on.
+    """
+    if keys.eval.patience and run.held_out is None:
+        raise ConfigError(
+            f"++eval.patience={keys.eval.patience} needs held-out problems to measure on.",
+            hint="Name them: --eval_benchmark=NAME (ns grpo: or --eval_data=FILE).",
+        )
     out, first = Path(options.output_dir), first_process()
     name = options.wandb_name or (out.resolve().name if "wandb" in keys.report_to else None)
     tracking = tracking_of(name if first else None, options.wandb_project, options.wandb_group)

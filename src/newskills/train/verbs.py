@@ -17,6 +17,11 @@ LossName = Literal["cross_entropy", "importance_sampling", "ppo", "cispo"]
 LOSSES: tuple[LossName, ...] = ("cross_entropy", "importance_sampling", "ppo", "cispo")
 CLIPS = {"ppo": (0.8, 1.2), "cispo": (0.0, 4.0)}
 """Bounds of the ratio where a LossConfig leaves them out."""
+NOT_FINITE = (
+    "Checkpoints are kept. Look at the data, or take a lower learning rate and another output folder; ns merge_lora "
+    "makes a model of the last checkpoint to begin with."
+)
+"""What to do where a loss or gradient is no number."""
 
 
 class Datum(Struct, frozen=True, kw_only=True):

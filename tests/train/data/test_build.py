@@ -219,7 +219,7 @@ def test_benchmarks_and_checked_problems_are_removed(tmp_path) -> None:
         ("[1]", r"in\.jsonl, line 2: a JSON object is expected"),
         (
             '{"question": "p", "generation": "x"}',
-            r"line 2: the field 'problem' is missing; the row has generation, question",
+            r"line 2: the field 'problem' is missing; the row has generation, question\.",
         ),
         ('{"problem": "p", "output": "x"}', r"line 2: the field 'generation' is missing; .*\+\+output_key="),
         ('{"problem": "p", "generation": 5}', r"line 2: the field 'generation' is no text but int"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from newskills.base.errors import ConfigError, TrainingError
 from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.stepping import enough_memory
 from newskills.train.loops.trainer import LoopTrainer
 from newskills.train.trainers import PROJECTIONS, TrainerSettings
 
@@ -24,7 +25,7 @@ class CpuLocal(LoopTrainer):
             (lora.dropout != 0, "trainer.lora.dropout"),
             (set(lora.targets) != set(PROJECTIONS), "trainer.lora.targets"),
         ]
-        if found := [name for wanted, name in lacks if wanted]:
+        if found := [name for wanted, name in lacks if wanted] + settings.trl.changed():
             raise ConfigError(f"The cpu trainer has no {', '.join(found)}.", hint="Use --backend=trl.")
         super().__init__(self._made)
         self._base, self._settings = base, settings
@@ -44,7 +45,8 @@ class CpuLocal(LoopTrainer):
             rank=self._settings.lora.rank, alpha=self._settings.lora.alpha, seed=self._settings.lora.seed
         )
         config = CpuTrainerConfig(lora=lora, dtype=self._settings.dtype, threads=self._settings.threads)
-        return CpuTrainer(self._base, config)
+        with enough_memory("Take a smaller model, or ++trainer.dtype=bfloat16."):
+            return CpuTrainer(self._base, config)
 
 
 def make(base: Path, settings: TrainerSettings) -> CpuLocal:

@@ -19,7 +19,16 @@ from newskills.train.cpu.llama import PROJECTIONS, Llama, LoraConfig
 from newskills.train.cpu.losses import loss_of, target_logprobs
 from newskills.train.cpu.sampler import sample
 from newskills.train.cpu.weights import check_tensors, read_shape, read_tensors
-from newskills.train.verbs import AdamParams, Datum, LossConfig, LossName, LossOutput, Sampled, SamplingParams
+from newskills.train.verbs import (
+    NOT_FINITE,
+    AdamParams,
+    Datum,
+    LossConfig,
+    LossName,
+    LossOutput,
+    Sampled,
+    SamplingParams,
+)
 
 MICRO_TOKENS = 2048
 """Tokens of one forward and backward pass; more are done one part after the other."""
@@ -81,7 +90,7 @@ class CpuTrainer:
                 self.optimizer.zero_grad()
                 raise TrainingError(
                     f"The loss of step {self.steps + 1} is {value.item()}; training stopped.",
-                    hint="The last checkpoint is good. Lower the learning rate, or look at the data.",
+                    hint=NOT_FINITE,
                 )
             value.backward()
             total += value.item()
@@ -98,7 +107,7 @@ class CpuTrainer:
             self.optimizer.zero_grad()
             raise TrainingError(
                 f"The gradient of step {self.steps + 1} is {norm.item()}; training stopped.",
-                hint="The last checkpoint is good. Lower the learning rate, or look at the data.",
+                hint=NOT_FINITE,
             )
         self.optimizer.step()
         self.optimizer.zero_grad()

@@ -131,14 +131,14 @@ class Reader:
         option = "input_key" if wrong == config.input_key else "output_key"
         keys = sorted(row)
         state = f"is no text but {type(row[wrong]).__name__}" if wrong in row else "is missing"
-        published = resembling(row)
+        published, close = resembling(row), suggest(str(wrong), keys)
         if published:
             hint = f"These are the fields of {published}: add --dataset={published}."
         else:
             hint = f"Name the right field: ++{option}=FIELD."
         raise DataError(
             f"{_place(file, offset)}: the field '{wrong}' {state}; the row has {', '.join(keys)}"
-            f"{suggest(str(wrong), keys) if wrong not in row and not published else '.'}",
+            f"{close if wrong not in row and not published and 'did you mean' in close else '.'}",
             hint=hint,
         )
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from newskills.base.errors import AuthError, ConfigError, DataError, NewskillsError, TrainingError
 from newskills.train.verbs import (
+    NOT_FINITE,
     AdamParams,
     Datum,
     LossConfig,
@@ -83,7 +84,7 @@ class TinkerClient:
         if not math.isfinite(value):
             raise TrainingError(
                 f"The loss is {value}; training stopped.",
-                hint="The last checkpoint is good. Lower the learning rate, or look at the data.",
+                hint=NOT_FINITE,
             )
         return LossOutput(loss=value, logprobs=logprobs)
 

@@ -36,5 +36,12 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
         Meta(description="attention of transformers: sdpa, eager, flash_attention_2; none = its choice"),
     ] = None
 
+    def changed(self) -> list[str]:
+        """The keys that differ from their defaults."""
+        usual = TrlSettings()
+        return [
+            f"trainer.trl.{name}" for name in self.__struct_fields__ if getattr(self, name) != getattr(usual, name)
+        ]
+
 
 NEEDS_GPU = ("vllm", "vllm_server")

@@ -20,7 +20,7 @@ from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.stepping import Course, Hooks, Steps
 from newskills.train.trl.processes import agreed
-from newskills.train.verbs import Sampled, SamplingClient, SamplingParams
+from newskills.train.verbs import NOT_FINITE, Sampled, SamplingClient, SamplingParams
 
 PARTIAL = ".unfinished"
 """A checkpoint is written below it and takes its place when it is whole."""
@@ -69,7 +69,7 @@ class Mended:
             raise TrainingError(
                 f"The {what} of step {this.state.global_step // self.updates_a_step + 1} is {value.item()}; training "
                 "stopped.",
-                hint="The last checkpoint is good. Lower the learning rate, or look at the data.",
+                hint=NOT_FINITE,
             )
 
 
