@@ -19,7 +19,7 @@ from typing import IO, Any
 
 import msgspec
 
-from newskills.base.errors import DataError, LockedError, storage_error
+from newskills.base.errors import DataError, LockedError, StorageError, storage_error
 from newskills.base.records import Row
 
 _decoder = msgspec.json.Decoder(Row)
@@ -177,9 +177,13 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
 def atomic_folder(path: Path) -> Iterator[Path]:
     """A folder that becomes `path` on success, with all its files on disk, and leaves no trace on failure.
 
-    What a killed process left is removed by the next one; two at once need a lock. Raises StorageError, also where
+    What a killed process left is removed by the next one; two at once need a lock. Raises StorageError, at once where
     `path` holds something.
     """
+    if path.is_dir() and any(path.iterdir()):
+        raise StorageError(
+            f"{path} holds files, which are not overwritten.", hint="Name another folder, or move that one away."
+        )
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from newskills.base.errors import ConfigError, DataError
+from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.store import read_rows, write_rows
-from newskills.recipes.aimo.evaluating import solving
+from newskills.recipes.aimo.evaluating import Evaluating, lines, solving
 from newskills.recipes.aimo.lines import Line, Reporting
 from newskills.recipes.aimo.settings import AimoConfig, CotStage, RlStage
 from newskills.recipes.aimo.training import Training, _built, keep_samples, model_in, plan
@@ -92,6 +92,12 @@ def test_a_line_is_what_a_person_would_type():
     assert one.shown == """ns sft x --b=true '++c=["q","r"]' '++d=two words'"""
     assert json.loads(one.words[2].partition("=")[2]) == ["q", "r"]
     assert RlStage().batch == 32
+
+
+def test_an_unknown_benchmark_is_told_before_a_model_is_converted(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(UnknownNameError, match="gsm9k"):
+        next(lines(Evaluating(model=str(tmp_path), benchmarks=["gsm9k"], output_dir=tmp_path / "out")))
 
 
 def test_programs_are_asked_for_as_texts_where_the_tokenizer_is_here(tmp_path):

@@ -132,6 +132,10 @@ def test_a_branch_never_loses_checkpoints(whole, tmp_path):
         (("--stage=tir",), "There is no model in outputs/sft_cot"),
         (("--stage=rl", "--base-model=model", "++rl.num_generations=3"), "no multiple of num_generations=3"),
         (("--stage=full", "--base-model=model", "--resume-from-checkpoint=x"), "belongs to one stage"),
+        (
+            ("--stage=rl", "--base-model=model", "--resume-from-checkpoint=x/checkpoint-5"),
+            "no checkpoint x/checkpoint-5",
+        ),
         (("--stage=cot", "--base-model=model", "--use-llm-judge"), "--llm-judge-model"),
         (("--stage=cot", "--base-model=model", "++cot.max_length=3"), "longer than 3 tokens"),
         (("--stage=cot", "--base-model=model", "++cot.data_files=[none.jsonl]"), "none.jsonl"),

@@ -91,9 +91,9 @@ def gguf_of(folder: Path) -> Path:
 
 def lines(spec: Evaluating) -> Iterator[Line]:
     """What is typed for an evaluation; converting and preparing only where that has not been done."""
-    yield from serving_lines(spec.model, spec.gpus, spec.address)
     names = names_of(spec.benchmarks)
     missing = [name for name in names if not _prepared(name, spec.data_dir)]
+    yield from serving_lines(spec.model, spec.gpus, spec.address)
     if missing:
         own = {"data_dir": spec.data_dir}
         yield Line(command="prepare_data", places=tuple(missing), options=own, why="the problems")

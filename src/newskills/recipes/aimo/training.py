@@ -181,6 +181,8 @@ def _train_stage(stage: Stage, training: Training, ns: Ns, say: Say) -> int:
         and (code := ns(convert_line(stage.start, Path(start))))
     ):
         return code
+    if training.resume_from:
+        _checkpoint_at(Path(training.resume_from))
     sizes = _data(stage, start, training, ns, say)
     if training.resume_from:
         begin_at(Path(training.resume_from), Path(stage.output))
