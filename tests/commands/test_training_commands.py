@@ -180,6 +180,10 @@ def test_problems_with_wrong_answers_are_left_out(place):
             "no trainer.trl.packing",
         ),
         (["sft", "--model=model", "--training_data=texts.jsonl", "++eval.patience=2"], "--eval_benchmark=NAME"),
+        (
+            ["sft", "--model=model", "--training_data=mute.jsonl"],
+            "mute.jsonl, row 1: `messages` are no conversation",
+        ),
         (["sft", "--model=nowhere", "--training_data=chats.jsonl"], "Unknown model 'nowhere'"),
         (["sft", "--model=model", "--training_data=chats.jsonl", "++epoch=1"], "epochs"),
         (["grpo", "--model=model"], "name one of them"),
@@ -190,6 +194,7 @@ def test_problems_with_wrong_answers_are_left_out(place):
 def test_bad_input_is_told_in_a_sentence(place, words, said):
     (place / "empty.jsonl").write_text("")
     write_rows(place / "hollow.jsonl", [{"input": "A", "output": "B"}, {"input": "A", "output": ""}])
+    write_rows(place / "mute.jsonl", [{"messages": [{"content": "A"}, {"role": "assistant", "content": "B"}]}])
     done = ns(place, *words, "--output_dir=out", *FAST)
     assert done.returncode == 2
     assert said in done.stderr
@@ -237,6 +242,23 @@ def test_checkpoints_of_other_models_do_not_mix(place):
     assert "There is no *.safetensors in nowhere." in done.stderr
     assert not (place / "merged").exists()
     assert not (place / "mean").exists()
+
+
+def test_a_checkpoint_that_cannot_be_written_is_told_and_leaves_none(place):
+    resource = pytest.importorskip("resource")
+    argv = [sys.executable, "-m", "newskills", "sft", "--model=model", "--training_data=texts.jsonl", "++steps=1"]
+    done = subprocess.run(
+        [*argv, "--output_dir=out", *FAST],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)),
+    )
+    assert done.returncode == 1
+    assert "adapter_model.safetensors cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list((place / "out").glob("checkpoint-*"))
 
 
 def test_an_attention_that_is_not_installed(place):

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from newskills.base.errors import DataError
-from newskills.base.records import Row
+from newskills.base.records import Message, Row
 from newskills.models.hub import MODEL_FILES, hub_folder, is_hub_name
 from newskills.models.serving.weights import resolve_weights
 from newskills.recipes.skill import Skill
@@ -156,6 +156,10 @@ def _check_row(row: Row, where: str) -> None:
             or not isinstance(last.get("content"), str)
         ):
             raise DataError(f"{where}: the last message is not a reply of the assistant.")
+        try:
+            msgspec.convert(messages[:-1], list[Message])
+        except msgspec.ValidationError as error:
+            raise DataError(f"{where}: `messages` are no conversation: {error}.") from error
         return
     if isinstance(row.get("input"), str) and isinstance(row.get("output"), str):
         if not row["input"] or not row["output"]:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import atomic_folder
+from newskills.train.tensors import save_tensors
 
 if TYPE_CHECKING:
     import torch
@@ -110,7 +111,7 @@ def average_checkpoints(folders: Sequence[Path], target: Path) -> None:
                 for key, value in tensors.items():
                     sums[key] = sums[key] + value.double() if key in sums else value.double()
             kinds = {key: value.dtype for key, value in tensors.items()}
-            _save({key: (value / len(folders)).to(kinds[key]) for key, value in sums.items()}, new / name)
+            save_tensors({key: (value / len(folders)).to(kinds[key]) for key, value in sums.items()}, new / name)
         _copy_others(folders[-1], new)
 
 
@@ -131,14 +132,8 @@ def _rewrite(base: Path, target: Path, change: Callable[[str, torch.Tensor], tor
             tensors = load_file(path)
         except (SafetensorError, OSError) as error:
             raise DataError(f"{path} cannot be read: {error}.") from error
-        _save({name: change(name, tensor) for name, tensor in tensors.items()}, target / path.name)
+        save_tensors({name: change(name, tensor) for name, tensor in tensors.items()}, target / path.name)
     _copy_others(base, target)
-
-
-def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:
-    from safetensors.torch import save_file
-
-    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path, metadata={"format": "pt"})
 
 
 def _copy_others(source: Path, target: Path) -> None:

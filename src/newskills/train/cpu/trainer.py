@@ -19,6 +19,7 @@ from newskills.train.cpu.llama import PROJECTIONS, Llama, LoraConfig
 from newskills.train.cpu.losses import loss_of, target_logprobs
 from newskills.train.cpu.sampler import sample
 from newskills.train.cpu.weights import check_tensors, read_shape, read_tensors
+from newskills.train.tensors import save_tensors
 from newskills.train.verbs import (
     NOT_FINITE,
     AdamParams,
@@ -135,8 +136,6 @@ class CpuTrainer:
         return found
 
     def save_state(self, folder: Path) -> None:
-        from safetensors.torch import save_file
-
         moments = {
             f"{name}.{moment}": self.optimizer.state[value][moment]
             for name, value in self.named.items()
@@ -145,7 +144,7 @@ class CpuTrainer:
         }
         with atomic_folder(folder) as new:
             self._write_adapter(new)
-            save_file(moments, new / OPTIMIZER)
+            save_tensors(moments, new / OPTIMIZER)
             state = _State(str(self.base), self.config.lora, str(self.dtype), self.steps)
             write_json(new / STATE, state)
 
@@ -182,10 +181,7 @@ class CpuTrainer:
         self.steps = found.steps
 
     def _write_adapter(self, folder: Path) -> None:
-        from safetensors.torch import save_file
-
-        tensors = {name: value.detach().contiguous() for name, value in self.named.items()}
-        save_file(tensors, folder / ADAPTER, metadata={"format": "pt"})
+        save_tensors({name: value.detach() for name, value in self.named.items()}, folder / ADAPTER)
         lora = self.config.lora
         write_json(
             folder / "adapter_config.json",

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import ConfigError, DataError
+from newskills.base.errors import ConfigError, DataError, storage_error
 from newskills.base.records import Row
 from newskills.base.store import AppendLog, read_rows, write_json, write_rows
 from newskills.train.loops.evaluation import SCORE, best_of
@@ -50,7 +50,10 @@ class TrainingFolder:
         Raises ConfigError where the folder belongs to a run with other settings, StorageError.
         """
         self.path, self.writes, self.keep = path, writes, keep
-        path.mkdir(parents=True, exist_ok=True)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error(error, path) from error
         settings = msgspec.json.decode(msgspec.json.encode(settings))
         if writes:
             self._claim(settings)

@@ -19,6 +19,7 @@ from newskills.train.loops.evaluation import HeldOut, measure
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.stepping import Course, Hooks, Steps
+from newskills.train.tensors import written
 from newskills.train.trl.processes import agreed
 from newskills.train.verbs import NOT_FINITE, Sampled, SamplingClient, SamplingParams
 
@@ -117,7 +118,8 @@ class Learner:
         trainer.accelerator.wait_for_everyone()
         trainer.args.output_dir = str(partial)
         try:
-            trainer._save_checkpoint(trainer.model_wrapped, trial=None)
+            with written(folder):
+                trainer._save_checkpoint(trainer.model_wrapped, trial=None)
         finally:
             trainer.args.output_dir = usual
         trainer.accelerator.wait_for_everyone()
