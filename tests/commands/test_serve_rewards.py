@@ -236,7 +236,8 @@ def test_what_is_in_work_is_finished_before_the_end(tmp_path):
         thread.start()
         while served.call("/v1/stats")[1]["waiting"] < 1:
             time.sleep(0.01)
-        below = served.below()
+        while not (below := served.below()):
+            time.sleep(0.01)
         assert served.stop() == 0
         thread.join()
         assert done[0][:2][1]["rewards"] == [1.0]

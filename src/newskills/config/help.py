@@ -67,9 +67,22 @@ def _rows(rows: Iterable[tuple[str, Leaf]], width: int) -> list[str]:
             text += f" (default {render(leaf.default)})"
         wrapped = textwrap.wrap(text, width - 34) or [""]
         if len(flag) > 32:
-            lines.append(flag)
+            lines += _choices(flag, width)
             lines += [" " * 34 + line for line in wrapped]
         else:
             lines.append(f"{flag:<34}{wrapped[0]}")
             lines += [" " * 34 + line for line in wrapped[1:]]
+    return lines
+
+
+def _choices(flag: str, width: int) -> list[str]:
+    """`flag` in lines of at most `width`, broken behind a `|` between its choices."""
+    first, *more = flag.split("|")
+    lines = [first]
+    for choice in more:
+        if len(lines[-1]) + 1 + len(choice) < width:
+            lines[-1] += f"|{choice}"
+        else:
+            lines[-1] += "|"
+            lines.append(f"      {choice}")
     return lines
