@@ -22,6 +22,12 @@ CACHE = os.environ.get("NEWSKILLS_CACHE") or str(user_cache_path("newskills", ap
 FakeServerFactory = Callable[..., FakeServer | FakeServerProcess]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long come first, so that no worker is left alone with one at the end."""
+    long = {item.path for item in items if item.get_closest_marker("slow") or "slurm" in item.path.name}
+    items.sort(key=lambda item: item.path not in long)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No key, proxy or personal setting of the machine reaches a test; nothing is written into its home."""

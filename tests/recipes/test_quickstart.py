@@ -8,7 +8,7 @@ from newskills.base.benchmark import Benchmark, Source
 from newskills.recipes import quickstart as recipe
 from newskills.recipes.quickstart import Part, QuickstartSpec, quickstart
 
-pytestmark = pytest.mark.local_model
+pytestmark = [pytest.mark.local_model, pytest.mark.slow]
 
 
 def test_the_first_command_of_a_newcomer(tmp_path, local_model):

@@ -39,6 +39,7 @@ def results(folder):
     return metrics, (folder / "out/rl_math/final_hf_model/model.safetensors").read_bytes()
 
 
+@pytest.mark.slow
 def test_three_stages_one_after_the_other(whole):
     folder, said = whole
     assert "overlap: 1 of 13 rows ask what tests.jsonl ask" in said

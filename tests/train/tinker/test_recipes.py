@@ -28,7 +28,10 @@ UNTIMED = ("time/total", "seconds", "state_path", "sampler_path")
 PAIRS = [{"input": chr(65 + at) * 3, "output": "BC" + chr(66 + at)} for at in range(12)]
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # see `quiet`
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # see `quiet`
+    pytest.mark.slow,
+]
 
 
 @pytest.fixture(scope="module", autouse=True)

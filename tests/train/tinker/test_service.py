@@ -20,7 +20,10 @@ from newskills.train.tinker.client import Service, TinkerClient
 from newskills.train.verbs import AdamParams, Datum, LossConfig, SamplingParams
 
 tinker = pytest.importorskip("tinker", reason="needs newskills[tinker]")
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # see `quiet`
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # see `quiet`
+    pytest.mark.slow,
+]
 ADAM = AdamParams(learning_rate=0.02)
 EXAMPLES = [example([1, 2, token], [token + 1, token + 2, 0]) for token in range(3, 11)]
 RL = Datum(tokens=[1, 2, 3], targets=[2, 3, 4], logprobs=[0.0, -9.0, -0.001], advantages=[0.0, 2.0, -1.0])

@@ -13,6 +13,7 @@ from bench.gpu.spec import Work
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 def test_the_script_runs_tiny(tmp_path):
     pytest.importorskip("trl")
     argv = [sys.executable, "-m", "bench.gpu.training", "--tiny", "--out", str(tmp_path / "found.json")]

@@ -29,7 +29,7 @@ from newskills.train.trl.settings import TrlSettings
 from newskills.train.verbs import Sampled
 
 pytest.importorskip("trl")
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
 
 END = VOCAB - 1
 SETTINGS = TrainerSettings(lora=LoraSettings(rank=4, alpha=8, seed=3), dtype="float32", threads=1)
