@@ -29,6 +29,7 @@ _TRAPS = (
     "are unscored, and named so.",
     "Tasks 1006 and 1012 download something: answers that fail are unscored.",
     "The tests run in the answer's process, since they patch its modules.",
+    "The tasks were made for older libraries: with pandas 3.1 and matplotlib 3.11 task 511's own solution fails.",
 )
 _HARD = Source(
     split="hard",
