@@ -223,6 +223,16 @@ def test_a_run_that_was_stopped_goes_on_and_keeps_its_best(model, tmp_path):
     assert (last["final"], last["step"], last["state_path"]) == (True, 6, "checkpoint-000002")
 
 
+@pytest.mark.parametrize("name", ["adapter_model.safetensors", "optimizer.pt"])
+def test_a_checkpoint_that_was_cut_off_is_named(model, tmp_path, name):
+    asked = []
+    assert not fine_tune(model, tmp_path, stop=lambda: asked.append(1) or len(asked) == 2)
+    damaged = tmp_path / "checkpoint-000002" / name
+    os.truncate(damaged, damaged.stat().st_size // 2)
+    with pytest.raises(DataError, match=f"{name} cannot be read"):
+        fine_tune(model, tmp_path)
+
+
 def test_measuring_changes_nothing_of_the_training(model, tmp_path):
     settings = EvalSettings(every=1, max_tokens=2, temperature=1.0)
     held_out = HeldOut(problems=PROBLEMS, scorer=scorer(), settings=settings)

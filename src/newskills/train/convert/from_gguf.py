@@ -11,6 +11,7 @@ import msgspec
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import atomic_folder
 from newskills.train.convert.names import PRE_TOKENIZERS, ROPE_FREQUENCIES, SIZES, hf_name, rotated_heads
+from newskills.train.tensors import written
 
 CONTROL = 3
 """`tokenizer.ggml.token_type` of tokens that are never text."""
@@ -140,7 +141,8 @@ def _write_tensors(path: Path, tensors: Any, config: dict[str, Any]) -> None:
         if (heads := rotated_heads(name, config)) is not None:
             array = array.reshape(heads, -1, 2, array.shape[1]).swapaxes(1, 2).reshape(array.shape)
         arrays[name] = np.ascontiguousarray(array)
-    save_file(arrays, path, metadata={"format": "pt"})
+    with written(path):
+        save_file(arrays, path, metadata={"format": "pt"})
 
 
 def _write(path: Path, value: Any) -> None:

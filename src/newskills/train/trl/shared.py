@@ -9,14 +9,16 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 import msgspec
 import torch
+from safetensors import SafetensorError, safe_open
 from transformers import PrinterCallback, TrainerCallback
 
-from newskills.base.errors import TrainingError
+from newskills.base.errors import DataError, TrainingError
 from newskills.train.loops.evaluation import HeldOut, measure
-from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.folder import CHECKPOINTS, TrainingFolder
 from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.stepping import Course, Hooks, Steps
 from newskills.train.tensors import written
@@ -183,6 +185,23 @@ def together(hooks: Hooks) -> Hooks:
     return msgspec.structs.replace(hooks, stop=lambda: agreed(hooks.stop()), measure=measured)
 
 
+def check_readable(checkpoint: Path) -> None:
+    """Raises DataError for a checkpoint with a file that is cut off."""
+    for path in sorted(checkpoint.iterdir()):
+        try:
+            if path.suffix == ".safetensors":
+                with safe_open(path, "pt"):
+                    pass
+            elif path.suffix == ".pt" and not is_zipfile(path):
+                raise OSError("torch.save has not finished it")
+        except (OSError, SafetensorError) as error:
+            raise DataError(
+                f"{path} cannot be read: {error}.",
+                hint=f"Take the last line off {CHECKPOINTS} beside it: the same command then goes on from the "
+                "checkpoint before.",
+            ) from error
+
+
 def run(
     trainer: Any,
     learner: Learner,
@@ -196,5 +215,7 @@ def run(
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(records)
     at = folder.state_of(folder.last) if folder.last else None
+    if at is not None:
+        check_readable(Path(at))
     trainer.train(resume_from_checkpoint=at)
     return records.ended is True
