@@ -20,7 +20,7 @@ from newskills.config.layers import explain
 from newskills.models.serving.gpus import VISIBLE, visible_gpus
 from newskills.recipes.aimo.lines import Backend, Reporting
 from newskills.recipes.aimo.settings import STAGES, AimoConfig, StageName, settings
-from newskills.recipes.aimo.training import Training, plan, train
+from newskills.recipes.aimo.training import Training, for_cpu_trainer, plan, train
 
 KEYS = {
     "max_samples": "max_samples",
@@ -89,9 +89,9 @@ def _outputs(folder: str, stages: tuple[StageName, ...]) -> dict[str, Any]:
 
 
 def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfig) -> Training:
-    backend = _backend(options)
-    last = stages[-1]
+    last, first = stages[-1], config.stage(stages[0])
     stage = config.stage(last)
+    backend = _backend(options, for_cpu_trainer(first.start, first.output))
     if several() and backend == "cpu":
         raise ConfigError("The cpu trainer is one process; start it without a launcher, or add --backend=trl.")
     if several() and "rl" in stages and config.rl.vllm == "colocate" and visible_gpus():
@@ -125,10 +125,11 @@ def _report_to(options: Options) -> tuple[str, ...]:
     return () if off else (options.report_to,)
 
 
-def _backend(options: Options) -> Backend:
+def _backend(options: Options, fits: bool) -> Backend:
+    """`fits`: the cpu trainer can train the model."""
     if options.backend != "auto":
         return options.backend
-    return "cpu" if options.force_cpu or not visible_gpus() else "trl"
+    return "cpu" if fits and (options.force_cpu or not visible_gpus()) else "trl"
 
 
 def several() -> bool:

@@ -37,7 +37,7 @@ class Options(Struct, frozen=True, kw_only=True):
     force_cpu: Annotated[bool, doc("train on the CPU even where there is a GPU")] = False
     backend: Annotated[
         Literal["auto", "cpu", "trl"],
-        doc("trainer; auto = trl where there is a GPU, else cpu, for small Llama models"),
+        doc("trainer; auto = cpu for small Llama models where there is no GPU, else trl"),
     ] = "auto"
     flash_attn: Annotated[bool, doc("FlashAttention on a GPU that has it")] = True
     dry_run: DryRun = False

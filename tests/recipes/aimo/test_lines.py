@@ -86,9 +86,17 @@ def test_all_flags_are_taken(tmp_path):
         "++batch_size=4 ++group_size=8",
         "++num_output_samples=9",
         "++reward.judge.weight=0.3 ++reward.judge.server.model=j",
-        "--output_dir=o --backend=cpu",
+        "--output_dir=o --backend=trl",
     ):
         assert part in done.stdout
+
+
+@pytest.mark.parametrize(("model", "backend"), [("smollm2", "cpu"), ("Qwen/Qwen2.5-14B", "trl")])
+def test_only_a_small_llama_goes_to_the_cpu_trainer(tmp_path, model, backend):
+    line = ["--stage", "cot", "--base-model", model, "--force-cpu", "--dry_run"]
+    argv = [sys.executable, "-m", "newskills.aimo.training.train", *line]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert f"--backend={backend}" in done.stdout
 
 
 def test_the_variables_of_weights_and_biases(tmp_path):

@@ -43,6 +43,7 @@ from newskills.recipes.aimo.lines import (
 from newskills.recipes.aimo.programs import KEPT, ProgramCheck, keep_true
 from newskills.recipes.aimo.settings import AimoConfig, RlStage, SftStage, Stage, StageName, TirStage
 from newskills.sandbox.config import SandboxConfig
+from newskills.train.cpu.weights import read_shape
 from newskills.train.data.card import card_files
 from newskills.train.data.published import resembling
 from newskills.train.loops.folder import CHECKPOINTS, SAMPLES, Checkpoint
@@ -166,6 +167,18 @@ def model_in(start: str, output: str, *, there: bool = True) -> str:
             hint="Run the stage before (--stage cot, then tir), or name another with --base-model.",
         )
     return start
+
+
+def for_cpu_trainer(start: str, output: str) -> bool:
+    """Whether the cpu trainer can train `start`: a small Llama that is here, or one that will be converted."""
+    folder = model_in(start, output, there=False)
+    if folder.endswith(CONVERTED):
+        return True
+    try:
+        read_shape(Path(folder))
+    except (ConfigError, DataError):
+        return False
+    return True
 
 
 def _train_stage(stage: Stage, training: Training, ns: Ns, say: Say) -> int:
