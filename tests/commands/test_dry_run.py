@@ -52,7 +52,7 @@ LINES = {
         "++filters.remove_contaminated=false ++filters.remove_len_outlier_problems=false",
         "rl.jsonl",
     ),
-    "sft": ("ns sft --model=a --training_data=in.jsonl --output_dir=out", "final_hf_model"),
+    "sft": ("ns sft --model=a --training_data=pairs.jsonl --output_dir=out", "final_hf_model"),
     "grpo": ("ns grpo --model=a --training_data=in.jsonl --output_dir=out", "final_hf_model"),
     "sft_nemo_rl": (
         "ns nemo_rl sft --hf_model=/models/m --training_data=pairs.jsonl --output_dir=out --num_gpus=1",

@@ -233,6 +233,12 @@ def test_a_checkpoint_that_was_cut_off_is_named(model, tmp_path, name):
         fine_tune(model, tmp_path)
 
 
+def test_the_environment_is_left_as_it_was(model, tmp_path):
+    before = dict(os.environ)
+    fine_tune(model, tmp_path, config=msgspec.structs.replace(SFT, steps=1))
+    assert dict(os.environ) == before
+
+
 def test_measuring_changes_nothing_of_the_training(model, tmp_path):
     settings = EvalSettings(every=1, max_tokens=2, temperature=1.0)
     held_out = HeldOut(problems=PROBLEMS, scorer=scorer(), settings=settings)

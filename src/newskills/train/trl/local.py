@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -93,8 +93,11 @@ class TrlTrainer:
     @contextmanager
     def _ready(self) -> Iterator[None]:
         """Raises TrainingError where memory runs out."""
-        for name, value in QUIET.items():
-            os.environ.setdefault(name, value)
+        with _variables(QUIET), self._loaded():
+            yield
+
+    @contextmanager
+    def _loaded(self) -> Iterator[None]:
         import datasets
         import torch
         import transformers
@@ -114,6 +117,18 @@ class TrlTrainer:
 
 CONFIGS = ("config.json", "model.safetensors.index.json")
 """Files of a checkpoint of all weights that belong to the model; the others are those of the model it came from."""
+
+
+@contextmanager
+def _variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Variables of the environment that nobody has set, for as long as this lasts."""
+    missing = {name: value for name, value in values.items() if name not in os.environ}
+    os.environ.update(missing)
+    try:
+        yield
+    finally:
+        for name in missing:
+            os.environ.pop(name, None)
 
 
 def make(base: Path, settings: TrainerSettings) -> TrlTrainer:
