@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from newskills.base.errors import ConfigError
+from newskills.base.errors import ConfigError, NewskillsError
 from newskills.commands._table import load
 from newskills.config.command_line import Parsed, build, check_keywords, parse
 from newskills.config.fields import leaves
@@ -59,6 +59,14 @@ def _words(value: Any) -> list[str]:
 
 def _function(name: str) -> Callable[..., Any]:
     def call(ctx: Arguments | None = None, **options: Any) -> Any:
+        try:
+            return result(ctx, options)
+        except (
+            NewskillsError
+        ) as error:  # its sentence is for people: our own frames would only push it off the screen
+            raise error.with_traceback(None) from error.__cause__
+
+    def result(ctx: Arguments | None, options: dict[str, Any]) -> Any:
         command = load(name)
         names = {**INSIDE, **command.aliases}
         options = {names.get(key, key): value for key, value in options.items()}

@@ -152,3 +152,20 @@ def test_benchmarks_of_installed_packages_are_listed(tmp_path):
     (package / "entry_points.txt").write_text("[newskills.benchmarks]\nep-sums = plug.sums:BENCHMARK\n")
     done = ns("ns list", cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
     assert any(row.split() == ["ep-sums", "plug-in", "plug.sums:BENCHMARK"] for row in done.stdout.splitlines())
+
+
+def test_the_list_explains_its_mark_beside_the_table(tmp_path):
+    done = ns("ns list benchmarks", cwd=tmp_path)
+    marked = [line for line in done.stdout.splitlines() if line.endswith("(not verified)")]
+    assert done.stderr.startswith(f"{len(marked)} of {len(done.stdout.splitlines())} are not verified. ")
+    assert "live source could not be reached" in done.stderr
+
+
+def test_an_error_of_the_python_api_shows_the_callers_line_and_the_sentence(tmp_path):
+    script = "import newskills\nnewskills.evaluate(benchmarks='gsm8l', model='m', server_type='openai')\n"
+    (tmp_path / "mine.py").write_text(script, encoding="utf-8")
+    done = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "mine.py" in done.stderr
+    assert "Unknown benchmark 'gsm8l'; did you mean 'gsm8k'" in done.stderr.splitlines()[-1]
+    assert len(done.stderr.splitlines()) <= 6

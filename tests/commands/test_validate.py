@@ -58,7 +58,7 @@ WRONG = {
     "ALWAYS_A": "'Answer: A' is right in 100 of 100 rows, chance is 25%",
     "FEW": "test: 100 rows in place of 101",
     "UNCLEAR": "gold: not right: unclear-test-7 (no_answer: ",
-    "NO_PROMPT": "test: 100 of 100 rows have no prompt: Field 'question' is missing",
+    "NO_PROMPT": "test: 100 of 100 rows have no prompt: Record no-prompt-test-0 has no field 'question'",
     "GULLIBLE": "shuffled: 100 of 100 are right, 8 could be by chance",
     "PICKY": "mutated: not right: picky-test-",
 }

@@ -75,7 +75,7 @@ def test_images_and_sound_of_messages_are_put_in(tmp_path):
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"id": 3}, "Field 'messages' is missing in record 3"),
+        ({"id": 3}, "Record 3 has no field 'messages'"),
         ({"id": 3, "messages": []}, "at least one message of record 3"),
         ({"messages": "hello"}, "must be a list"),
         ({"messages": [1]}, "message 1: Expected `object`"),

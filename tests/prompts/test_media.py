@@ -106,7 +106,7 @@ def test_large_images_are_scaled_down(folder, monkeypatch):
         ({"image": "none.png"}, "Record 7: Cannot read .*none.png: No such file"),
         ({"image": "c.txt"}, "Record 7: .*c.txt is no image that can be read"),
         ({"image": "b.wav"}, "b.wav is no image"),
-        ({}, "Field 'image' is missing"),
+        ({}, "has no field 'image'"),
     ],
 )
 def test_unfit_files(folder, row, said):

@@ -117,7 +117,7 @@ def test_missing_file_and_missing_field(tmp_path):
         shown(str(tmp_path / "none.jsonl"), "x")
     section = {"template": "{problem}", "retrieval_field": "problem", "retrieval_file": entries(tmp_path, ROWS)}
     prompt = load_prompt({"user": "{examples}", "few_shot_examples": section})
-    with pytest.raises(DataError, match="'problem' is missing"):
+    with pytest.raises(DataError, match="no field 'problem'"):
         prompt.messages({"id": 1})
 
 

@@ -19,13 +19,13 @@ from newskills.sandbox.config import SandboxConfig
 ECHO = Script(answer=Answer(kind="echo"))
 
 
-def test_a_row_without_an_id_is_named_by_the_one_it_gets(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+def test_a_row_without_an_id_is_named_by_file_and_line(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(ECHO)
     path = write_input(tmp_path, 3)
-    path.write_text(path.read_text() + '{"question": "x"}\n')
+    path.write_text(path.read_text() + '\n{"question": "x"}\n')
     run(make_unit(tmp_path, server.base_url, server={"enable_soft_fail": True}))
     found = records(tmp_path / "out" / "output.jsonl")[3]
-    assert found["detailed_error"].startswith(f"Record {found['id']}: Field 'problem' is missing")
+    assert found["detailed_error"].startswith(f"{path}, line 5: The record has no field 'problem'")
 
 
 def test_a_text_endpoint_without_a_tokenizer(tmp_path: Path, fake_server: FakeServerFactory) -> None:

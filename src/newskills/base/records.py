@@ -130,11 +130,12 @@ class Failure(Struct, kw_only=True):
 
 
 class Sample(Struct, kw_only=True):
-    """One input row with its stable identity and its 0-based place in the input."""
+    """One input row with its stable identity, its 0-based place in the input and, if it has one, its line there."""
 
     id: str
     row: Row
     position: int = 0
+    line: int = 0
 
 
 class Attempt(Struct, kw_only=True):

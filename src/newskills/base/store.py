@@ -39,10 +39,16 @@ def read_rows(path: Path) -> Iterator[Row]:
 
     Raises DataError naming file, line and what is wrong.
     """
+    for _, row in numbered_rows(path):
+        yield row
+
+
+def numbered_rows(path: Path) -> Iterator[tuple[int, Row]]:
+    """(1-based line number, row) as `read_rows`."""
     with open_for_reading(path) as file:
         for number, line in enumerate(file, 1):
             if line.strip():
-                yield decode_row(line, path, number)
+                yield number, decode_row(line, path, number)
 
 
 def decode_row(line: bytes, path: Path, number: int) -> Row:

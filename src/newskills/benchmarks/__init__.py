@@ -32,6 +32,13 @@ __all__ = [
 
 ENTRY_POINTS = "newskills.benchmarks"
 
+UNVERIFIED = (
+    "A benchmark that is 'not verified' was written from the source's documentation and tried only on rows of that "
+    "form: its live source could not be reached when it was added, so fields may be named differently there, or rows "
+    "may have changed."
+)
+"""What the mark in lists and on pages means."""
+
 
 class Places(NamedTuple):
     """Where else benchmarks are looked for: a map of names, and a data directory with packages in it."""

@@ -6,21 +6,25 @@ from __future__ import annotations
 import os
 import sys
 
-from newskills.benchmarks import ENTRY_POINTS, list_all
+from newskills.benchmarks import ENTRY_POINTS, UNVERIFIED, list_all
 from newskills.commands._columns import print_table
 
 
 def show_benchmarks(category: str | None = None) -> None:
     """Built-in ones and groups, then those of installed packages. Raises UnknownNameError for an unknown category."""
+    entries = list_all(category)
     rows = [
         (entry.name, entry.category, entry.title if entry.verified else f"{entry.title} (not verified)")
-        for entry in list_all(category)
+        for entry in entries
     ]
     if category is None and _some_package_declares(f"[{ENTRY_POINTS}]"):
         from importlib.metadata import entry_points
 
         rows += sorted((point.name, "plug-in", point.value) for point in entry_points(group=ENTRY_POINTS))
     print_table(rows)
+    if unverified := sum(not entry.verified for entry in entries):
+        sys.stdout.flush()
+        sys.stderr.write(f"{unverified} of {len(entries)} are not verified. {UNVERIFIED}\n")
 
 
 def _some_package_declares(section: str) -> bool:

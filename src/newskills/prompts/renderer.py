@@ -113,9 +113,9 @@ class Prompt:
 
     def _missing(self, row: Row, error: MissingField) -> DataError:
         name = error.name
-        record = f"record {row['id']}" if "id" in row else "the record"
+        record = f"Record {row['id']}" if "id" in row else "The record"
         return DataError(
-            f"Field '{name}' is missing in {record}, prompt {self.name} needs it{suggest(name, row)}",
+            f"{record} has no field '{name}', which prompt {self.name} needs{suggest(name, row)}",
             hint="Literal braces in a prompt are doubled: {{ }}.",
         )
 

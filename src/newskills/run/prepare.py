@@ -219,5 +219,8 @@ def _rows_of_all_chunks(unit: Unit, source: Input) -> int:
 
 def _first_request(solver: Solver, source: Input, rows: range) -> Request | None:
     for sample in source.samples(rows):
-        return solver.request(sample)
+        try:
+            return solver.request(sample)
+        except DataError as error:
+            raise DataError(source.located(sample, error.message), hint=error.hint) from error
     return None

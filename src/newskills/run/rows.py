@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row, Sample
-from newskills.base.store import decode_row, open_for_reading, read_rows
+from newskills.base.store import decode_row, numbered_rows, open_for_reading, read_rows
 
 _canonical = msgspec.json.Encoder(order="deterministic")
 
@@ -37,11 +37,17 @@ class Input(Struct, kw_only=True):
 
     def samples(self, bounds: range) -> Iterator[Sample]:
         """Rows `bounds` of the file as samples, `position` counted from 0 at the first of them."""
-        for at, row in enumerate(read_rows(self.path)):
+        for at, (line, row) in enumerate(numbered_rows(self.path)):
             if at >= bounds.stop:
                 return
             if at >= bounds.start:
-                yield self._sample(row, at, at - bounds.start)
+                sample = self._sample(row, at, at - bounds.start)
+                sample.line = line
+                yield sample
+
+    def located(self, sample: Sample, message: str) -> str:
+        """`message` behind the file and line of the row, which a person can open."""
+        return f"{self.path}, line {sample.line}: {message}"
 
     def _sample(self, row: Row, at: int, position: int) -> Sample:
         own = row.get("id")

@@ -115,6 +115,8 @@ class UnitRun:
             request = guard(partial(self.solver.request, sample))
             if self.index.offsets[sample.position] < 0:
                 self.open_jobs += 1
+                if isinstance(request, Failure) and request.cause == "data":
+                    request.message = self.source.located(sample, request.message)
                 yield Job(sample, request)
                 continue
             self._check_unchanged(sample, request)

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import DataError
 from newskills.base.protocols import Kit, Model, Tokenizer
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
 from newskills.solve.reasoning import split_reasoning, trim_at_stop
@@ -99,15 +98,7 @@ class ChatSolver:
         return self._prompt.text(row, None)
 
     def request(self, sample: Sample) -> Request:
-        """Raises DataError, with the record's id, for a row that the prompt does not fit."""
-        try:
-            return self._request(sample)
-        except DataError as error:
-            if str(sample.row.get("id")) == sample.id:
-                raise
-            raise DataError(f"Record {sample.id}: {error.message}", hint=error.hint) from error
-
-    def _request(self, sample: Sample) -> Request:
+        """Raises DataError for a row that the prompt does not fit."""
         options = self._options
         request = Request(
             inference=options.inference,

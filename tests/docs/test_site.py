@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documentation as a browser shows it: sections, and nothing cut off on a screen of 1280 pixels."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+QUIET = ("--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+SECTIONS = ["Start", "Evaluate", "Data", "Train", "Clusters", "Extend", "Reference"]
+MEASURE = """<!doctype html><title>waiting</title><script>
+const pages = PAGES;
+const wide = [];
+async function look() {
+  const frame = document.body.appendChild(document.createElement("iframe"));
+  frame.width = 1280; frame.height = 900;
+  for (const page of pages) {
+    await new Promise(done => { frame.onload = done; frame.src = page; });
+    const blocks = frame.contentDocument.querySelectorAll("pre > code, .md-typeset__table");
+    for (const block of blocks)
+      if (block.scrollWidth > block.clientWidth + 1) wide.push(page + ": " + block.textContent.trim().slice(0, 60));
+    if (blocks.length === 0 && page.includes("commands/")) wide.push(page + ": has no help");
+  }
+  await fetch("/measured", {method: "POST", body: ["looked at " + pages.length, ...wide].join("\\n")});
+}
+addEventListener("load", look);
+</script><body></body>"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder]
+    subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
+    return folder
+
+
+class Measured(http.server.ThreadingHTTPServer):
+    """Serves the site, and keeps what its page of measurement reports."""
+
+    def __init__(self, site: Path) -> None:
+        self.report: queue.Queue[str] = queue.Queue()
+        server = self
+
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def do_POST(self) -> None:
+                server.report.put(self.rfile.read(int(self.headers["Content-Length"])).decode())
+                self.send_response(204)
+                self.end_headers()
+
+        super().__init__(("127.0.0.1", 0), functools.partial(Handler, directory=site))
+
+
+@pytest.fixture
+def server(site: Path) -> Iterator[Measured]:
+    with Measured(site) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def pages_of(nav: object) -> Iterator[str]:
+    """The pages of a navigation, however deep."""
+    if isinstance(nav, str):
+        yield nav
+    for entry in nav if isinstance(nav, list) else nav.values() if isinstance(nav, dict) else ():
+        yield from pages_of(entry)
+
+
+def test_the_pages_stand_in_seven_sections_and_none_is_left_out() -> None:
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    assert [title for section in nav for title in section] == SECTIONS
+    assert next(iter(nav[0]["Start"][0])) == "Install"
+    listed = set(pages_of(nav))
+    there = {page.name for page in (ROOT / "docs").glob("*.md")}
+    assert there - listed == set()
+    assert all(len(pages) <= 16 for section in nav for pages in section.values())
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: apt-get install chromium")
+def test_nothing_is_cut_off_at_1280_pixels(site: Path, server: Measured, tmp_path: Path) -> None:
+    assert CHROMIUM is not None
+    own = [page for page in site.glob("*/index.html") if page.parent.name not in ("commands", "benchmarks")]
+    pages = [f"/{page.relative_to(site)}" for page in sorted([*own, *site.glob("commands/*/index.html")])]
+    pages += ["/index.html", "/benchmarks/index.html", "/benchmarks/bbh/index.html", "/benchmarks/bbq/index.html"]
+    (site / "measure.html").write_text(MEASURE.replace("PAGES", repr(pages)), encoding="utf-8")
+    options = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-first-run",
+        *QUIET,
+        f"--user-data-dir={tmp_path}",
+    ]
+    command = [
+        CHROMIUM,
+        *options,
+        "--window-size=1400,1000",
+        "--remote-debugging-port=0",
+        f"http://127.0.0.1:{server.server_port}/measure.html",
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0
+    ) as browser:
+        try:
+            report = server.report.get(timeout=240)
+        finally:
+            os.killpg(browser.pid, signal.SIGKILL)
+    assert report.splitlines() == [f"looked at {len(pages)}"]
