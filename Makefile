@@ -31,10 +31,12 @@ docs: $(DEV)/bin/ns
 	$(DEV)/bin/mkdocs build --strict
 
 $(QUICK)/bin/ns: pyproject.toml
+	@echo "Installing into $(QUICK): PyTorch for CPUs (a download of about 200 MB), then newskills with its extras (about 200 MB); the model (90 MB) comes with the first run"
 	$(PYTHON) -m venv $(QUICK)
 	$(QUICK)/bin/pip install --quiet --retries 0 --index-url $(CPU_INDEX) $(TORCH) 2>/dev/null \
 	  || $(QUICK)/bin/pip install --quiet $(TORCH)
 	$(QUICK)/bin/pip install --quiet '.[local,train]'
+	@du -sh $(QUICK) | awk '{ print "Installed: " $$1 " in " $$2 }'
 	touch $@
 
 $(DEV)/bin/ns: pyproject.toml

@@ -143,3 +143,17 @@ def test_keys_of_all_models_stand_in_no_file(here, fake_server):
     assert done.returncode == 0, done.stderr
     assert any(record.headers.get("authorization") == "Bearer s3cret-of-b" for record in server.records)
     assert not [file for file in (here / "out").rglob("*") if file.is_file() and b"s3cret" in file.read_bytes()]
+
+
+def test_an_embedded_server_is_asked_as_many_requests_as_it_serves_at_once(here):
+    one = ns(line("--server_type=llamacpp --model=smollm2 --explain"), cwd=here)
+    assert one.returncode == 0, one.stderr
+    shown = dict(words.split()[:2] for words in one.stdout.splitlines() if words.startswith("++max_concurrent"))
+    assert shown["++max_concurrent_requests"] == "16"
+    both = ns(
+        line("--server_type llamacpp llamacpp --model smollm2 smollm2 --generation_module=task.py --explain"),
+        cwd=here,
+    )
+    assert both.returncode == 0, both.stderr
+    told = ns(line("--server_type=llamacpp --model=smollm2 --explain ++max_concurrent_requests=3"), cwd=here)
+    assert any(words.split()[:2] == ["++max_concurrent_requests", "3"] for words in told.stdout.splitlines())

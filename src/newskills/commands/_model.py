@@ -73,6 +73,10 @@ def choose_model(options: ModelOptions, overrides: Mapping[str, Text], *, elsewh
     host = (_host_there if elsewhere else _host)(options, overrides, kind, model)
     if elsewhere and host is not None:
         values["server.model"] = host.name
+    if (
+        host is not None and kind in CPU_SERVERS
+    ):  # more at once would only wait in line, and none would ever be done
+        values["max_concurrent_requests"] = host.slots
     return ModelChoice(layer=Layer("--model, --server_*", values), host=host)
 
 
@@ -93,7 +97,11 @@ def choose_models(options: ModelOptions, overrides: Mapping[str, Text], *, elsew
     for number in range(1, count):
         role = f"{ROLE}{number}"
         choice = choose_model(one_of(options, number), {}, elsewhere=elsewhere)
-        values |= {f"models.{role}.{key.removeprefix('server.')}": v for key, v in choice.layer.values.items()}
+        values |= {
+            key.replace("server.", f"models.{role}.", 1): value
+            for key, value in choice.layer.values.items()
+            if key.startswith("server.")
+        }
         if choice.host is not None:
             more[role] = choice.host
     return ModelChoice(layer=Layer(first.layer.source, values), host=first.host, more=more)

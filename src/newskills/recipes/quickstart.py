@@ -17,13 +17,14 @@ from newskills.benchmarks.data import prepare
 from newskills.benchmarks.fetch import FetchOptions
 from newskills.config.layers import Layer
 from newskills.models.serving import ServeSpec
+from newskills.models.serving.spec import DEFAULT_SLOTS
 from newskills.run.evaluate import Evaluation, EvaluationSpec, evaluate
 from newskills.run.hosting import Hosting
 from newskills.run.plan import BenchmarkRun
 
 Say = Callable[[str], None]
 MODEL = "smollm2"
-SERVING = {"max_concurrent_requests": 16}
+SERVING = {"max_concurrent_requests": DEFAULT_SLOTS}
 FETCH = FetchOptions(retries=1, timeout=15.0)
 
 READING = """3/3 done. What the table says:
@@ -36,8 +37,9 @@ READING = """3/3 done. What the table says:
   metrics   {out}/eval-results/<benchmark>/metrics.json
 
 Next:
-{activate}  ns prepare_data gsm8k math-500
-  ns eval --benchmarks=gsm8k:4,math-500:2 --server_type=llamacpp --model={model} --output_dir=out ++max_samples=50
+{activate}  ns prepare_data reasoning-gym.easy-product
+  ns eval --benchmarks=reasoning-gym.easy-product:2 --server_type=llamacpp --model={model} --output_dir=out \\
+      ++max_samples=50 ++inference.tokens_to_generate=64
   ns eval --benchmarks=gsm8k:4 --server_type=vllm --server_address=http://HOST:8000/v1 --model=NAME
   ns list benchmarks        what there is to evaluate
   ns generate --help        make data with a model"""
