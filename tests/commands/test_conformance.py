@@ -254,8 +254,11 @@ def test_start_server(here, engines):
         ("ns generate ++prompt_config=math ++temperature=0.7", "Which kind of server? Give --server_type."),
         ("ns eval --benchmarks=gsm8k:4 --model=/models/llama", "Which kind of server? Give --server_type."),
         ("ns generate --num_chunks=100 --num_random_seeds=10 --output_dir=/results", "Give --server_type."),
-        (filled(after_ns(OLDEST, "eval")), "'nemo' no longer exists. Convert the"),
-        (filled(after_ns(OLD_SOLUTIONS, "generate")), "'nemo' no longer exists. Convert the"),
+        (filled(after_ns(OLDEST, "eval")), "'nemo' no longer exists. newskills neither serves nor converts"),
+        (
+            filled(after_ns(OLD_SOLUTIONS, "generate")),
+            "'nemo' no longer exists. newskills neither serves nor converts",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_one_clear_sentence(here, line, sentence):

@@ -443,3 +443,12 @@ def test_a_mean_never_takes_the_place_of_another_model(disk):
     with pytest.raises(ConfigError, match="is there already"):
         plan_of(disk, SFT, "--average_steps=1,2")
     assert len(plan_of(disk, SFT, "--average_steps=1,2", "--final_hf_path=/disk/mine").jobs) == 3
+
+
+def test_both_places_say_the_same_of_nemo_checkpoints(tmp_path):
+    convert = "ns convert --input_model=a --output_model=b --convert_from=nemo --convert_to=hf --model_type=llama"
+    for line in (convert, "ns eval --benchmarks=gsm8k --model=m --server_type=nemo --output_dir=out"):
+        done = ns(line, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "newskills neither serves nor converts .nemo checkpoints" in done.stderr
+        assert "ns convert" not in done.stderr

@@ -52,8 +52,9 @@ MODELS = Registry(
 )
 
 REMOVED = {
-    "nemo": "Convert the .nemo checkpoint to Hugging Face format (`ns convert`), then serve it with "
-    "--server_type=vllm; a Megatron checkpoint is served by --server_type=megatron.",
+    "nemo": "newskills neither serves nor converts .nemo checkpoints: export the model to a Hugging Face folder with "
+    "the NeMo release that wrote it, then use --server_type=vllm; a Megatron checkpoint is served by "
+    "--server_type=megatron.",
 }
 """Server types of earlier versions → what to do instead."""
 

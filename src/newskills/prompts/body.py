@@ -115,19 +115,20 @@ class Rendered:
         user = Message(role="user", content=content)
         return [user] if self._system is None else [Message(role="system", content=self._system.fill(row)), user]
 
-    def _parts(self, text: str, row: Row) -> list[Row]:
+    def _parts(self, text: str, row: Row) -> str | list[Row]:
+        """The plain text where the row has neither image nor sound."""
         parts: list[Row] = [{"type": "text", "text": text}]
         if self._image is not None:
-            images = [image_part(source, self._folder) for source in _sources(value_of(row, self._image))]
+            images = [image_part(source, self._folder) for source in _sources(row.get(self._image))]
             parts = images + parts if self._image_first else parts + images
         if self._audio is not None:
             parts.insert(0, audio_part(str(value_of(row, self._audio)), self._folder))
-        return parts
+        return parts if len(parts) > 1 else text
 
     def _needed_fields(self) -> tuple[str, ...]:
         names = [*(self._system.fields if self._system else ()), *self._user.fields]
         names += self._shots.fields if self._shots else ()
-        names += [name for name in (self._image, self._audio) if name is not None]
+        names += [self._audio] if self._audio is not None else []
         return tuple(dict.fromkeys(name for name in names if name != EXAMPLES))
 
 
@@ -150,7 +151,7 @@ class Merged:
 
 
 def _sources(value: object) -> list[str]:
-    """One path, several, or null: a row without an image."""
+    """One path, several, or none: a row without an image."""
     several = value if isinstance(value, list) else [value]
     return [str(source) for source in several if source is not None and source != ""]
 

@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
+from newskills.models import REMOVED
 from newskills.train.pipelines import megatron_lm, nemo_rl
 from newskills.train.pipelines.inside import PYTHON
 
@@ -27,7 +28,6 @@ CONTAINERS = {
 }
 QUANTIZE = "/app/tensorrt_llm/examples/quantization/quantize.py"
 """Where NVIDIA's TensorRT-LLM images have the program that calibrates."""
-GONE = "NeMo 2 and its .nemo files are no longer made or read by anybody: convert from and to hf or megatron."
 
 BUILD = """\
 set -e
@@ -77,7 +77,9 @@ class Conversion(Struct, frozen=True, kw_only=True):
         if self.convert_from == self.convert_to:
             raise ConfigError(f"From {self.convert_from} to {self.convert_to} there is nothing to convert.")
         if "nemo" in self.pair:
-            raise ConfigError(GONE)
+            raise ConfigError(
+                f"Nothing here converts {self.convert_from} to {self.convert_to}.", hint=REMOVED["nemo"]
+            )
         if self.pair not in (*CONTAINERS, *OWN):
             raise ConfigError(f"Nothing converts {self.convert_from} to {self.convert_to}; there is {there}.")
         if self.dtype == "fp8" and self.convert_to != "trtllm":
