@@ -70,6 +70,28 @@ def test_state_lives_from_cell_to_cell_and_the_last_expression_is_echoed() -> No
     assert last.stdout == "20\n"
 
 
+def test_an_indented_cell_is_dedented_by_its_first_line_as_in_a_notebook() -> None:
+    first, second, third, fourth = cells(
+        "\n    a = 1\n    a",
+        "  for n in range(2):\n      print(n)\nprint('left')",
+        "\n\t1 / 0",
+        "    text = '''one\n    two'''\n    text",
+    )
+    assert (first.status, first.stdout) == ("completed", "1\n")
+    assert (second.status, second.stdout) == ("completed", "0\n1\nleft\n")
+    assert "line 2" in third.stdout
+    assert fourth.stdout == "'one\\ntwo'\n"
+
+
+def test_the_streams_that_python_keeps_are_those_of_the_cell() -> None:
+    code = (
+        "import sys\nsys.stdout = None\nsys.stdout = sys.__stdout__\nprint('a')\nprint('b', file=sys.__stderr__)"
+    )
+    first, second = cells(code, "print('c', file=sys.__stdout__)\nassert sys.__stdin__.read() == ''")
+    assert (first.stdout, first.stderr) == ("a\n", "b\n")
+    assert (second.status, second.stdout) == ("completed", "c\n")
+
+
 def test_output_before_an_echo_and_from_children_is_kept_in_place() -> None:
     (result,) = cells("import subprocess\nprint('a', flush=True)\nsubprocess.run(['echo', 'b'])\nprint('c')\n1")
     assert result.stdout == "a\nb\nc\n1\n"

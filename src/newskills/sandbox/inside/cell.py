@@ -83,7 +83,9 @@ class _Reset:
         self._signal(signal.SIGINT, self._on_interrupt)
         self._mask(signal.SIG_SETMASK, ())
         self.out, self.err = self._stream(1), self._stream(2)
-        sys.stdout, sys.stderr, sys.stdin = self.out, self.err, self._text(stdin)
+        sys.stdout = sys.__stdout__ = self.out  # type: ignore[misc] # code restores them from there
+        sys.stderr = sys.__stderr__ = self.err  # type: ignore[misc]
+        sys.stdin = sys.__stdin__ = self._text(stdin)  # type: ignore[misc]
         sys.modules["__main__"] = main
 
     def tell(self, text: str) -> None:
@@ -116,6 +118,7 @@ def _new_main() -> ModuleType:
 
 def _run_cell(code: str, namespace: dict[str, Any], name: str) -> None:
     """Runs the statements; a last expression is echoed unless a semicolon follows it."""
+    code = _dedented(code)
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
     tree = _compile(code, name, "exec", ast.PyCF_ONLY_AST | _FLAGS)
     last = tree.body[-1] if tree.body else None
@@ -130,6 +133,14 @@ def _run_cell(code: str, namespace: dict[str, Any], name: str) -> None:
         namespace["_"] = value
         if not _muted(code, last):
             sys.stdout.write(_repr(value) + "\n")
+
+
+def _dedented(code: str) -> str:
+    """The first line's indentation is taken off every line that has it, as IPython does; lines keep their numbers."""
+    lines = code.splitlines(keepends=True)
+    first = next((line for line in lines if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip())]
+    return "".join([line.removeprefix(indent) for line in lines]) if indent else code
 
 
 def _execute(code: CodeType, namespace: dict[str, Any]) -> Any:
