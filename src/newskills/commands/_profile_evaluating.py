@@ -19,7 +19,7 @@ from newskills.commands._work import notice
 from newskills.commands.profile_evaluate import Options
 from newskills.config.command_line import Parsed
 from newskills.interop.compile.compiler import Asked, Compiled, compile_config
-from newskills.interop.config import CompiledConfig, Mode
+from newskills.interop.config import CompiledConfig, Dialect, Mode
 from newskills.interop.deployments import Planned, plan_invocation
 from newskills.interop.invocations import Store, new_invocation
 from newskills.interop.job_folder import forget_secrets, write_job_folder
@@ -43,13 +43,14 @@ def run(parsed: Parsed[Options]) -> int:
     if parsed.explain:
         show_compiled(made.config, made.hidden)
         return 0
+    dialect = launcher_dialect(program) if foreign and program is not None else None
     if parsed.options.dry_run:
         _dry_run(made, environ, foreign=foreign)
         return 0
     _check_place(made.config)
     show_compiled(made.config, made.hidden)
-    if foreign and program is not None:
-        return _handed_over(program, made.config, environ, cwd)
+    if dialect is not None and program is not None:
+        return _handed_over(program, dialect, made.config, environ, cwd)
     return _submitted(made.config, environ, cwd)
 
 
@@ -174,9 +175,11 @@ def _with_wandb(compiled: CompiledConfig, environ: Mapping[str, str]) -> Mapping
     return {**environ, **found.variables}
 
 
-def _handed_over(program: str, compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> int:
+def _handed_over(
+    program: str, dialect: Dialect, compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path
+) -> int:
     environ = _with_wandb(compiled, environ)
-    given = for_launcher(compiled, launcher_dialect(program), environ)
+    given = for_launcher(compiled, dialect, environ)
     config = write_job_folder(given, cwd, secrets=True)
     try:
         invocation = hand_over(program, config, environ, lambda line: print(printable(line), flush=True))

@@ -19,6 +19,10 @@ from newskills.interop.config import CompiledConfig, Dialect, EnvMap
 from newskills.interop.tasks import own_names
 
 PROGRAM = "nemo-evaluator-launcher"
+PARSE = """\
+from hydra.core.override_parser.overrides_parser import OverridesParser
+OverridesParser.create().parse_override("a=1")
+"""
 _INVOCATION = re.compile(r"Invocation ID: ([0-9a-f]{8,16})")
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 
@@ -45,12 +49,28 @@ def needs_launcher(compiled: CompiledConfig, program: str | None) -> bool:
 
 
 def launcher_dialect(program: str) -> Dialect:
-    """Of its configurations. Raises NewskillsError where it does not run."""
+    """Of its configurations. Raises NewskillsError where it does not run, or could read none."""
     done = _run([program, "--version"])
     version = _VERSION.search(done.stdout)
     if done.returncode or version is None:
         raise NewskillsError(f"{program} does not run: {_last(done.stdout + done.stderr)}")
+    check_parser(program)
     return "0.1" if (int(version[1]), int(version[2])) < (0, 2) else "0.2"
+
+
+def check_parser(program: str) -> None:
+    """The launcher reads configurations with Hydra, which needs antlr4 4.9. Raises NewskillsError where it has another."""
+    with open(program, encoding="utf-8", errors="replace") as file:
+        python = file.readline().removeprefix("#!").strip()
+    if "python" not in Path(python).name:
+        return
+    said = _last(_run([python, "-c", PARSE]).stderr)
+    if "deserialize ATN" in said:
+        raise NewskillsError(
+            f"{program} cannot read configurations: {said}.",
+            hint=f"Hydra needs antlr4 4.9, with which newskills[math] works, too. Run: {python} -m pip install "
+            "antlr4-python3-runtime==4.9.3",
+        )
 
 
 def for_launcher(compiled: CompiledConfig, dialect: Dialect, environ: Mapping[str, str]) -> CompiledConfig:
