@@ -59,7 +59,7 @@ def launcher_dialect(program: str) -> Dialect:
 
 
 def check_parser(program: str) -> None:
-    """The launcher reads configurations with Hydra, which needs antlr4 4.9. Raises NewskillsError where it has another."""
+    """Raises NewskillsError where Hydra, which reads its configurations, finds another antlr4 than 4.9."""
     with open(program, encoding="utf-8", errors="replace") as file:
         python = file.readline().removeprefix("#!").strip()
     if "python" not in Path(python).name:
