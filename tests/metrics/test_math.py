@@ -232,6 +232,36 @@ def test_common_columns():
     assert metrics_of([[record(True, reward_model_score=1)] * 2]).shown()[2:4] == ("rm_best@2", "rm_majority@2")
 
 
+@pytest.mark.parametrize(
+    ("tokens", "mean"),
+    [
+        ([[7, 1, 1], [7, 7, 2], [4, 2, 5]], 4),
+        ([[1, 1, 2], [2, 3, 3], [1, 1, 4], [1, 1, 1]], 1),
+        ([[10**15, 10**15 + 1, 10**15 + 2]], 10**15 + 1),
+    ],
+)
+def test_a_whole_mean_of_tokens_is_not_one_less(tokens: list[list[int]], mean: int) -> None:
+    data = [[{"symbolic_correct": True, "num_generated_tokens": n} for n in row] for row in tokens]
+    assert metrics_of(data).metrics()["pass@1"]["avg_tokens"] == mean
+
+
+@given(st.lists(st.lists(st.integers(1, 9), min_size=3, max_size=3), min_size=1, max_size=9))
+def test_the_mean_of_tokens_is_exact(tokens: list[list[int]]) -> None:
+    data = [[{"symbolic_correct": True, "num_generated_tokens": n} for n in row] for row in tokens]
+    mean = sum(map(sum, tokens)) // (3 * len(tokens))
+    assert metrics_of(data).metrics()["pass@1"]["avg_tokens"] == mean
+
+
+def test_whole_seconds_are_not_one_less() -> None:
+    row = {"symbolic_correct": True, "generation_start_time": 1.1, "generation_end_time": 4.1}
+    assert metrics_of([[row]]).metrics()["pass@1"]["gen_seconds"] == 3
+
+
+def test_points_of_contests_are_summed_exactly() -> None:
+    answer = {"name": "a", "is_correct": False, "test_case_results": {n: {"score": 0.1} for n in "0123456789"}}
+    assert metrics_of([[answer]], "ioi").metrics()["pass@1"]["total_score"] == 1.0
+
+
 def test_failed_requests_do_not_shorten_answers():
     lost = {"outcome": "unscored", "outcome_cause": "provider", "num_generated_tokens": 0}
     data = [[record(True, num_generated_tokens=10), lost], [lost, lost]]

@@ -10,6 +10,7 @@ from newskills.base.errors import ConfigError, DataError, StorageError, UnknownN
 from newskills.base.records import Ledger, Report
 from newskills.base.store import write_rows
 from newskills.run.results import discover
+from newskills.metrics import VERSION
 from newskills.run.summarize import SummaryOptions, lost_share, summarize, summarize_files
 from newskills.run.tables import render
 
@@ -127,6 +128,7 @@ def test_the_extended_file_holds_numbers_ledger_and_versions(tmp_path):
     assert extended["ledger"] == {"correct": 5, "wrong": 4, "no_answer": 3, "unscored": 0, "causes": {"model": 7}}
     assert extended["versions"].keys() == {"newskills", "metric", "grader"}
     assert extended["versions"]["grader"] == "math/1"
+    assert extended["versions"]["metric"] == f"math@{VERSION}"
 
 
 def test_the_printed_tables(tmp_path):

@@ -15,6 +15,9 @@ from newskills.base.registry import Registry
 if TYPE_CHECKING:
     from newskills.base.protocols import Metric
 
+VERSION = "2"
+"""Raised whenever a figure of a metric may change for the same records; stands beside its name in results."""
+
 METRICS = Registry(
     "metric",
     {

@@ -14,6 +14,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import accumulate, chain
 from typing import Any, ClassVar, get_args
 
@@ -49,6 +50,8 @@ DEFAULT_CAUSES: Mapping[Outcome, Cause | None] = {
 }
 NO_ANSWER = "no_answer"
 FAMILIES = ("pass", "majority", "rm_best", "rm_majority")
+_CLOCK_DIGITS = 6
+"""Seconds since 1970 hold no more, and a whole number of them must not fall below itself."""
 TOKENS = {"reasoning_tokens": "num_reasoning_tokens", "answer_tokens": "num_answer_tokens"}
 
 
@@ -69,7 +72,7 @@ class ScoreMetric(ABC):
         self.fields: Mapping[str, Any] = {**COMMON_FIELDS, answer_key: Any, **self.score_fields}
         self._problems = self._samples = 0
         self._tallies: dict[str, Tally] = {}
-        self._tokens = 0.0
+        self._tokens: Counter[int] = Counter()
         self._with_tokens = 0
         self._start, self._end = math.inf, -math.inf
         self._has_answers = False
@@ -183,9 +186,10 @@ class ScoreMetric(ABC):
     def _common(self) -> Row:
         row: Row = {"num_entries": self._problems}
         if self._with_tokens:
-            row["avg_tokens"] = int(self._tokens / self._with_tokens)
+            tokens = sum(Fraction(total) / samples for samples, total in self._tokens.items())
+            row["avg_tokens"] = int(tokens / self._with_tokens)
         if self._start <= self._end:
-            row["gen_seconds"] = int(self._end - self._start)
+            row["gen_seconds"] = int(round(self._end - self._start, _CLOCK_DIGITS))
         return row
 
     def _beyond(self, numbers: Mapping[str, Number]) -> Row:
@@ -216,7 +220,7 @@ class ScoreMetric(ABC):
         generated = [record.get("num_generated_tokens") for record in predictions]
         counted = [n for n, gone in zip(generated, lost, strict=True) if n or (n == 0 and not gone)]
         if counted:
-            self._tokens += sum(counted) / len(counted)
+            self._tokens[len(counted)] += sum(counted)
             self._with_tokens += 1
         for name, field in TOKENS.items():
             if any(field in record for record in predictions):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -52,8 +53,7 @@ class ContestMetric(ScoreMetric):
 
     def summary(self) -> Row:
         best = {name: _best(answers) for name, answers in self._answers.items()}
-        total = sum(sum(subtasks.values()) for subtasks in best.values())
-        return {"total_score": total, "per_problem_subtask_scores": best}
+        return {"total_score": _points(best), "per_problem_subtask_scores": best}
 
 
 class ICPCMetric(ContestMetric):
@@ -79,15 +79,19 @@ class CCCMetric(ContestMetric):
     def summary(self) -> Row:
         answers = [answer for found in self._answers.values() for answer in found]
         means = [
-            sum(answer.get("score") or 0 for answer in found) / len(found) for found in self._answers.values()
+            math.fsum(answer.get("score") or 0 for answer in found) / len(found) for found in self._answers.values()
         ]
         best = {name: _best(found) for name, found in self._answers.items()}
         return {
-            "average_score": sum(means),
-            "best_score": sum(sum(subtasks.values()) for subtasks in best.values()),
+            "average_score": math.fsum(means),
+            "best_score": _points(best),
             "compile_success_rate": 100 * sum(a.get("compiled") is True for a in answers) / max(1, len(answers)),
             "per_problem_subtask_scores": best,
         }
+
+
+def _points(best: Mapping[str, Mapping[str, float]]) -> float:
+    return math.fsum(points for subtasks in best.values() for points in subtasks.values())
 
 
 def _best(answers: Sequence[Row]) -> dict[str, float]:

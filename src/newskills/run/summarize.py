@@ -18,7 +18,7 @@ from newskills.base.records import Report, Row
 from newskills.base.registry import fold
 from newskills.base.store import read_rows, write_json
 from newskills.benchmarks import get_group
-from newskills.metrics import make_metric
+from newskills.metrics import VERSION, make_metric
 from newskills.run.groups import GroupFor, group_reports
 from newskills.run.predictions import read_problems
 from newskills.run.results import Found, discover
@@ -148,7 +148,7 @@ def summarize_files(
         return [], [*notes, f"{files[0].parent} has no rows; skipped."]
     if len(graders) > 1:
         notes.append(f"{benchmark} was graded by different versions: {', '.join(sorted(graders))}.")
-    versions = {"newskills": __version__, "metric": name}
+    versions = {"newskills": __version__, "metric": f"{name}@{VERSION}"}
     if graders:
         versions["grader"] = ", ".join(sorted(graders))
     return [
