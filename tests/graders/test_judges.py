@@ -40,7 +40,7 @@ def test_judgements_in_numbers() -> None:
     found = metric.metrics()["pass@1"]
     shares = {name: 100 / 6 * count for name, count in (("correct_judgements", 3), ("false_positives", 1))}
     shares |= dict.fromkeys(("false_negatives", "invalid_judgements"), 100 / 6)
-    shares |= dict.fromkeys(("precision", "recall", "f1"), 100 * 2 / 3)
+    shares |= {"precision": 100 * 2 / 3, "recall": 50, "f1": 100 * 4 / 7}
     assert {name: found[name] for name in shares} == pytest.approx(shares)
 
 

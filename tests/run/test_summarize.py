@@ -9,8 +9,8 @@ from newskills.base import stats
 from newskills.base.errors import ConfigError, DataError, StorageError, UnknownNameError
 from newskills.base.records import Ledger, Report
 from newskills.base.store import write_rows
-from newskills.run.results import discover
 from newskills.metrics import VERSION
+from newskills.run.results import discover
 from newskills.run.summarize import SummaryOptions, lost_share, summarize, summarize_files
 from newskills.run.tables import render
 

@@ -141,7 +141,7 @@ class ScoreMetric(ABC):
         total = self._problems * self._samples
         return {
             mode: {
-                name: _percent(by_score[name][family][k], total - self._tallies[name].scored)
+                name: percent(by_score[name][family][k], total - self._tallies[name].scored)
                 for name in order
                 if k in by_score[name][family]
             }
@@ -281,7 +281,8 @@ def _outcome(record: Row) -> Outcome | None:
     return OUTCOMES.get(outcome) if isinstance(outcome, str) else None
 
 
-def _percent(values: Mapping[float, int], unscored: int) -> Number:
+def percent(values: Mapping[float, int], unscored: int) -> Number:
+    """Mean and interval of values 0–1, in percent; `values`: value of a problem → how many problems have it."""
     interval = mean_interval(values)
     return Number(
         value=100.0 * mean_of(values),

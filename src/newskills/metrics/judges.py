@@ -3,57 +3,154 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from newskills.base.records import Row
-from newskills.metrics.base import NO_ANSWER, Scores
+from newskills.base.judgement import parse_judgement
+from newskills.base.records import Number, Row
+from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores, is_lost, percent
 from newskills.metrics.kinds import KindMetric
-from newskills.metrics.verdicts import Part, VerdictMetric
+from newskills.metrics.tally import AVERAGE
+from newskills.metrics.verdicts import Part, ratio
+
+Said = bool | None
+"""Accepted or not; None: no judgement."""
+Judged = Sequence[tuple[bool | None, tuple[Said, ...], int]]
+"""(what people say, what counts of the judge's runs, how many problems are alike)."""
+
+_SAID: Mapping[str, Said] = {
+    "true_positive": True,
+    "false_positive": True,
+    "true_negative": False,
+    "false_negative": False,
+    "invalid": None,
+}
+_POSITIVE = ("true_positive", "false_negative")
+_SHARES = {"false_positives": (False, True), "false_negatives": (True, False)}
+"""Name → (what people say, what the judge says)."""
+_RATIOS: Mapping[str, tuple[Part, ...]] = {
+    "precision": (Part("accepted", 1, 1), Part("wrongly_accepted", 0, 1)),
+    "recall": (Part("accepted", 1, 1), Part("missed", 0, 1)),
+    "f1": (Part("accepted", 2, 2), Part("wrongly_accepted", 0, 1), Part("missed", 0, 1)),
+}
 
 
-class AnswerJudgementMetric(VerdictMetric):
+class AnswerJudgementMetric(ScoreMetric):
     """`correct_judgements`; `false_positives` (wrongly accepted), `false_negatives`, `invalid_judgements`: of all.
 
-    `precision`, `recall` and `f1` are those of accepting, over valid judgements.
+    `precision`, `recall` and `f1` are those of accepting, where an answer without a judgement is not accepted. Of
+    several judgements, `pass@k` takes the right one if there is one, else the first; `majority@k` accepts where more
+    than half do; `pass@1[avg-of-k]` is the mean over runs. Nothing accepted: precision 100; nothing to accept: recall
+    100.
     """
 
-    names: ClassVar[Mapping[str, str]] = {
-        "true_positive": "true_positives",
-        "true_negative": "true_negatives",
-        "false_positive": "false_positives",
-        "false_negative": "false_negatives",
-        "invalid": "invalid_judgements",
-    }
-    ratios: ClassVar[Mapping[str, tuple[Part, ...]]] = {
-        "precision": (Part("true_positive", 1, 1), Part("false_positive", 0, 1)),
-        "recall": (Part("true_positive", 1, 1), Part("false_negative", 0, 1)),
-        "f1": (Part("true_positive", 2, 2), Part("false_positive", 0, 1), Part("false_negative", 0, 1)),
-    }
-    score_fields: ClassVar[Mapping[str, Any]] = {"judgement_kind": str | None}
+    score_fields: ClassVar[Mapping[str, Any]] = {"judgement_kind": str | None, "expected_judgement": Any}
     headline = ("correct_judgements",)
     columns = (
         "num_entries",
         "avg_tokens",
         "gen_seconds",
         "correct_judgements",
-        "false_positives",
-        "false_negatives",
+        *_SHARES,
         "invalid_judgements",
-        *ratios,
+        *_RATIOS,
     )
 
-    def verdict(self, record: Row) -> str | None:
-        kind = record.get("judgement_kind")
-        return kind if kind in self.names else None
+    def __init__(self) -> None:
+        super().__init__(answer_key="predicted_judgement")
+        self._judged: Counter[tuple[bool | None, tuple[Said, ...]]] = Counter()
+
+    def update(self, predictions: Sequence[Row]) -> None:
+        super().update(predictions)
+        kinds = [str(record.get("judgement_kind")) for record in predictions if not is_lost(record)]
+        said = tuple(_SAID[kind] for kind in kinds if kind in _SAID)
+        known = next((kind in _POSITIVE for kind in kinds if _SAID.get(kind) is not None), None)
+        expected = parse_judgement(predictions[0].get("expected_judgement")) if known is None else known
+        self._judged[expected, said] += 1
+
+    def answer(self, record: Row) -> str | None:
+        said = _SAID.get(str(record.get("judgement_kind")))
+        return None if said is None else str(said)
 
     def scores(self, record: Row) -> Scores:
-        kind = self.verdict(record)
-        right = None if kind is None else kind.startswith("true")
-        return {"correct_judgements": right, **super().scores(record)}
+        kind = str(record.get("judgement_kind"))
+        return {"correct_judgements": kind.startswith("true") if kind in _SAID else None}
 
     def incorrect(self, prediction: Row) -> Row:
-        return prediction | {"judgement_kind": "invalid", "outcome": NO_ANSWER, "outcome_cause": "truncation"}
+        wrong: Row = {"judgement_kind": "invalid", self.answer_key: None}
+        return prediction | wrong | {"outcome": NO_ANSWER, "outcome_cause": "truncation"}
+
+    def numbers(self) -> dict[str, dict[str, Number]]:
+        modes = super().numbers()
+        for mode, family, k in self._modes():
+            numbers = modes[mode]
+            judged = [
+                (expected, taken, count)
+                for (expected, said), count in self._judged.items()
+                if (taken := _taken(family, k, expected, said))
+            ]
+            if judged:
+                lost = numbers["correct_judgements"].unscored
+                numbers |= {name: percent(_shares(judged, kind), lost) for name, kind in _SHARES.items()}
+                numbers |= {name: _ratio(judged, parts) for name, parts in _RATIOS.items()}
+            if NO_ANSWER in numbers:
+                numbers["invalid_judgements"] = numbers.pop(NO_ANSWER)
+        return modes
+
+
+def _taken(family: str, k: int, expected: bool | None, said: tuple[Said, ...]) -> tuple[Said, ...]:
+    """The judgements that count: those of the first k runs, or the one that stands for them; nothing of too few."""
+    first = said[:k]
+    if family == AVERAGE:
+        return first
+    if len(first) < k:
+        return ()
+    valid = [one for one in first if one is not None]
+    if not valid:
+        return (None,)
+    if family == "majority":
+        return (valid.count(True) > valid.count(False),)
+    return (expected if expected in valid else valid[0],)
+
+
+def _kind(expected: bool | None, said: Said) -> str:
+    """A right answer that is not accepted, for want of a judgement or by one, is missed."""
+    if said is True:
+        return "accepted" if expected else "wrongly_accepted"
+    return "missed" if expected else "other"
+
+
+def _shares(judged: Judged, wanted: tuple[bool, bool]) -> Counter[float]:
+    """Share of runs with (expected, said) of a problem → how many problems have it."""
+    shares: Counter[float] = Counter()
+    for expected, taken, count in judged:
+        shares[sum((expected, one) == wanted for one in taken) / len(taken)] += count
+    return shares
+
+
+def _ratio(judged: Judged, parts: Sequence[Part]) -> Number:
+    """The mean over runs; its interval is that of all runs together."""
+    runs = max(len(taken) for _, taken, _ in judged)
+    pooled: Counter[str] = Counter()
+    values = []
+    for run in range(runs):
+        kinds: Counter[str] = Counter()
+        for expected, taken, count in judged:
+            if run < len(taken):
+                kinds[_kind(expected, taken[run])] += count
+        pooled += kinds
+        number = ratio(kinds, parts, 1)
+        values.append(100.0 if number is None else number.value)
+    value, problems = math.fsum(values) / runs, sum(count for _, _, count in judged)
+    total = pooled.total()
+    whole = ratio({part.verdict: pooled[part.verdict] / total for part in parts}, parts, problems)
+    if whole is None:
+        return Number(value=value, low=0.0, high=100.0, n=problems, method="linearised")
+    half = (whole.high - whole.low) / 2
+    low, high = max(0.0, value - half), min(100.0, value + half)
+    return Number(value=value, low=low, high=high, n=problems, method="linearised")
 
 
 class GradingMetric(KindMetric):

@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, ClassVar
 
-from newskills.base.records import Number, Row
+from newskills.base.records import Row
 from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores
+from newskills.metrics.tally import AVERAGE, Tally, mean_of
 
 
 class LeanMetric(ScoreMetric):
-    """`lean4_correct`, of the proofs that Lean decided; `timeout_error`: percent of all samples that were late."""
+    """`lean4_correct`, of the proofs that Lean decided; `timeout_error`: percent of all samples that were late.
+
+    Of several samples together (`pass@k`, votes), all of the first k were late.
+    """
 
     score_fields: ClassVar[Mapping[str, Any]] = {"proof_status": str | None}
     headline = ("lean4_correct",)
@@ -19,11 +24,13 @@ class LeanMetric(ScoreMetric):
 
     def __init__(self) -> None:
         super().__init__(answer_key="predicted_proof")
-        self._late = 0
+        self._late: Tally | None = None
 
     def update(self, predictions: Sequence[Row]) -> None:
         super().update(predictions)
-        self._late += sum(record.get("proof_status") == "timeout" for record in predictions)
+        late = [record.get("proof_status") == "timeout" for record in predictions]
+        self._late = self._late or Tally(len(late))
+        self._late.add(late, {"pass": list(accumulate(late, min))})
 
     def scores(self, record: Row) -> Scores:
         status = record.get("proof_status")
@@ -34,6 +41,10 @@ class LeanMetric(ScoreMetric):
         wrong: Row = {"proof_status": "no_proof", "outcome": NO_ANSWER, "outcome_cause": "truncation"}
         return prediction | {self.answer_key: None} | wrong
 
-    def _beyond(self, numbers: Mapping[str, Number]) -> Row:
-        late = 100.0 * self._late / (self._problems * self._samples)
-        return {"timeout_error": late, **super()._beyond(numbers)}
+    def metrics(self) -> dict[str, Row]:
+        modes = super().metrics()
+        if self._late is None:
+            return modes
+        alone, together = self._late.values(AVERAGE), self._late.values("pass")
+        late = {mode: (alone if family == AVERAGE else together)[k] for mode, family, k in self._modes()}
+        return {mode: row | {"timeout_error": 100.0 * mean_of(late[mode])} for mode, row in modes.items()}

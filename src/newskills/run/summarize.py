@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,16 @@ BENCHMARK_FILE = "benchmark.json"
 ALL = "_all_"
 NOT_SCORES = ("num_entries", "num_benchmarks_in_group", "avg_tokens", "gen_seconds", "unscored")
 """What metrics.json still says of a mode whose scores are withheld."""
+TELLTALES = {
+    "expected_judgement": "answer-judgement",
+    "judgement-gen-base": "arena",
+    "proof_status": "lean4-proof",
+    "strict_eval": "if",
+    "is_correct-plus": "evalplus",
+    "swe-bench-metrics": "swe-bench",
+    "seq_match_ratio": "mrcr",
+}
+"""Field that only records of one metric have → that metric."""
 OWN_FIELDS: Mapping[str, Any] = {
     "subset_for_metrics": Any,
     "num_generated_tokens": int | float | None,
@@ -135,7 +145,7 @@ def summarize_files(
     metrics = {ALL: make_metric(name, **kwargs)}
     graders: set[str] = set()
     limit = options.max_samples if options.max_samples >= 0 else None
-    for predictions in islice(read_problems(files, {**OWN_FIELDS, **metrics[ALL].fields}), limit):
+    for predictions in islice(_problems(name, files, {**OWN_FIELDS, **metrics[ALL].fields}), limit):
         graders.update(row["grader"] for row in predictions if isinstance(row.get("grader"), str))
         subsets = _subsets(predictions[0])
         if options.max_seq_len is not None:
@@ -155,6 +165,16 @@ def summarize_files(
         _report(benchmark if subset == ALL else f"{benchmark}-{subset}", metric, versions)
         for subset, metric in metrics.items()
     ], notes
+
+
+def _problems(metric: str, files: Sequence[Path], fields: Mapping[str, Any]) -> Iterator[list[Row]]:
+    """The samples of each problem with their verdicts, which some records of others tell in a text only."""
+    from newskills.run.texts import fields_of, graded_problems, text_verdict
+
+    how = text_verdict(metric, files[0])
+    if how is None:
+        return read_problems(files, fields)
+    return graded_problems(read_problems(files, {**fields_of(how), **fields}), how)
 
 
 def write_metrics(path: Path, reports: Sequence[Report], accept_lost: float = ACCEPT_LOST) -> None:
@@ -251,6 +271,8 @@ def choose_metric(
 
 def _infer_metric(benchmark: str, file: Path) -> str:
     for row in islice(read_rows(file), 100):
+        if told := next((metric for field, metric in TELLTALES.items() if field in row), None):
+            return told
         if "symbolic_correct" in row or "judgement" in row:
             return "math"
         if "is_correct" in row or "outcome" in row:

@@ -156,7 +156,11 @@ BENCHMARKS = (
         licence="Apache-2.0",
         homepage="https://github.com/lmarena/arena-hard-auto",
         citation="arXiv:2406.11939",
-        traps=("This is v0.1; v2 has other requests and baselines: their scores cannot be compared.",),
+        traps=(
+            "This is v0.1; v2 has other requests and baselines: their scores cannot be compared.",
+            "Verdicts such as [[A<B]] and [[A<<B]] count as the original scorer of v2 counts them, as games lost; "
+            "NeMo-Skills calls them invalid.",
+        ),
     ),
     _benchmark(
         "arena-hard-v2",
