@@ -47,7 +47,9 @@ def test_ruler2_has_soft_scores() -> None:
         ("a poem", 0, 0),
         ("XyZa poen", 0.8, 0.99),
         ("XyZ", 0, 0),
-        (" XyZa poem\n", 1, 1),
+        (" XyZa poem", 0, 0),
+        ("XyZa poem\n", 0.8, 0.99),
+        ("<think>which one?</think>\n\nXyZa poem", 1, 1),
         ("Here: XyZa poem", 0, 0),
     ],
 )
@@ -76,6 +78,28 @@ def test_graphwalks(said: str, f1: float, failed: bool) -> None:
     assert (fields["f1"], fields["parse_failed"]) == (f1, failed)
 
 
+@pytest.mark.parametrize(
+    ("gold", "said", "f1"),
+    [
+        ('["a1", "b2", "c3"]', "Final Answer: [c3, a1, b2]", 1.0),
+        ('["a1", "b2", "c3"]', "Final Answer: [a1]", 0.5),
+        ("[]", "Final Answer: []", 1.0),
+        ("[1, 2]", "Final Answer: [2, 1]", 1.0),
+    ],
+)
+def test_right_nodes_as_json_text(gold: str, said: str, f1: float) -> None:
+    grader = make_grader("graphwalks", {})
+    record = {"generation": said, "expected_answer": gold}
+    assert grader.grade(record).fields["f1"] == f1
+    assert grader.grade(record | {"generation": grader.gold_reply(record)}).outcome == "correct"
+
+
+@pytest.mark.parametrize("gold", ["a1", '{"a": 1}', None, "[" * 100_000])
+def test_no_list_of_nodes_is_unscored(gold: str | None) -> None:
+    record = {"generation": "Final Answer: [a1]", "expected_answer": gold}
+    assert make_grader("graphwalks", {}).grade(record).outcome == "unscored"
+
+
 def test_an_empty_set_is_an_answer() -> None:
     score = make_grader("graphwalks", {}).grade({"generation": "Final Answer: []", "expected_answer": []})
     assert score.outcome == "correct"
@@ -85,7 +109,7 @@ def test_metrics() -> None:
     for name, field, expected in (
         ("ruler", {"is_correct": 0.5}, {"accuracy": 50}),
         ("ruler2", {"is_correct": 0, "soft_score": 0.25}, {"accuracy": 0, "soft_accuracy": 25}),
-        ("mrcr", {"seq_match_ratio": 0.5}, {"seq_match_ratio": 50, "accuracy": 0}),
+        ("mrcr", {"seq_match_ratio": 0.5}, {"accuracy": 50, "seq_match_ratio": 50, "exact_match": 0}),
         ("graphwalks", {"f1": 1.0, "parse_failed": False}, {"f1": 100, "accuracy": 100, "parse_failed": 0}),
         (
             "aalcr",

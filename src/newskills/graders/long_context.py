@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
 from newskills.graders.overlap import edit_distance
-from newskills.graders.replies import decided, unanswered, unscored, visible
+from newskills.graders.replies import after_thinking, decided, unanswered, unscored, visible
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _FINAL = re.compile(r"final answer\s{0,4}:\s{0,4}\[([^\[\]]*)\]\W{0,8}\Z", re.IGNORECASE)
@@ -125,14 +126,22 @@ def _soft(said: Sequence[str], gold: Sequence[str]) -> float:
     return max(0.0, *(1 - edit_distance(said[at : at + len(gold)], gold) / len(gold) for at in windows))
 
 
+def _to_the_letter(text: str) -> str:
+    """The reply as it came; where thinking is before it, what follows that, stripped."""
+    after = after_thinking(text) or ""
+    return text if after == text else after.strip()
+
+
 class MrcrGrader:
     """The reply must begin with the random text and then be the right one; its likeness counts (difflib's ratio).
 
-    Fields written: `seq_match_ratio` (0–1), `predicted_answer`. Source: openai/mrcr on the Hugging Face hub.
+    To the letter, as OpenAI scores it: with a blank before the random text it does not begin with it. Only thinking
+    is taken off. Fields written: `seq_match_ratio` (0–1), `predicted_answer`. Source: openai/mrcr on the Hugging Face
+    hub.
     """
 
     name = "mrcr"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str | None:
         return None if record.get("expected_answer") is None else str(record["expected_answer"])
@@ -143,8 +152,8 @@ class MrcrGrader:
         if not prefix or gold is None:
             why = "the record has no random_string_to_prepend or no expected_answer"
             return unscored(stamp, why, {"predicted_answer": None, "seq_match_ratio": None})
-        said = (visible(str(record.get("generation") or "")) or "")[:_LONGEST]
-        if not said:
+        said = _to_the_letter(str(record.get("generation") or ""))[:_LONGEST]
+        if not said.strip():
             return unanswered(stamp, record, {"predicted_answer": None, "seq_match_ratio": 0.0})
         if not said.startswith(prefix):
             fields: Row = {"predicted_answer": said, "seq_match_ratio": 0.0}
@@ -159,18 +168,18 @@ class MrcrGrader:
 class GraphwalksGrader:
     """`Final Answer: [a, b]` at the end, as a set of nodes. Fields written: `f1`, `parse_failed`, `predicted_answer`.
 
-    Source: openai/graphwalks on the Hugging Face hub.
+    The right nodes are a list, or a list as JSON text. Source: openai/graphwalks on the Hugging Face hub.
     """
 
     name = "graphwalks"
-    version = "1"
+    version = "2"
 
     def gold_reply(self, record: Row) -> str:
-        return f"Final Answer: [{', '.join(record['expected_answer'])}]"
+        return f"Final Answer: [{', '.join(map(str, _nodes(record.get('expected_answer')) or ()))}]"
 
     def grade(self, record: Row) -> Score:
-        stamp, gold = f"{self.name}@{self.version}", record.get("expected_answer")
-        if not isinstance(gold, list):
+        stamp, gold = f"{self.name}@{self.version}", _nodes(record.get("expected_answer"))
+        if gold is None:
             nothing: Row = {"predicted_answer": None, "f1": None, "parse_failed": None}
             return unscored(stamp, "the record has no list as expected_answer", nothing)
         last = (visible(str(record.get("generation") or "")) or "").rstrip().rpartition("\n")[2]
@@ -182,3 +191,13 @@ class GraphwalksGrader:
         f1 = 2 * len(said & right) / (len(said) + len(right)) if said or right else 1.0
         fields: Row = {"predicted_answer": ", ".join(sorted(said)), "f1": f1, "parse_failed": False}
         return decided(stamp, f1 == 1, fields, f"F1 {f1:.2f}", f1)
+
+
+def _nodes(gold: object) -> list[Any] | None:
+    """None for what is no list of nodes."""
+    if isinstance(gold, str):
+        try:
+            gold = json.loads(gold)
+        except (ValueError, RecursionError):
+            return None
+    return gold if isinstance(gold, list) else None

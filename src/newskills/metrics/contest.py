@@ -79,7 +79,8 @@ class CCCMetric(ContestMetric):
     def summary(self) -> Row:
         answers = [answer for found in self._answers.values() for answer in found]
         means = [
-            math.fsum(answer.get("score") or 0 for answer in found) / len(found) for found in self._answers.values()
+            math.fsum(answer.get("score") or 0 for answer in found) / len(found)
+            for found in self._answers.values()
         ]
         best = {name: _best(found) for name, found in self._answers.items()}
         return {

@@ -55,23 +55,17 @@ class Ruler2Metric(FieldMetric):
 
 
 class MrcrMetric(FieldMetric):
-    """`seq_match_ratio`: the mean likeness; `accuracy`: the share of replies that are the right text."""
+    """`accuracy`: the mean likeness, also as `seq_match_ratio`; `exact_match`: the share that is the right text."""
 
     score_fields: ClassVar[Mapping[str, Any]] = _fields("seq_match_ratio")
     names: ClassVar[Mapping[str, tuple[str, float]]] = {"seq_match_ratio": ("seq_match_ratio", 0.0)}
-    headline = ("seq_match_ratio",)
-    columns: tuple[str, ...] = (
-        "num_entries",
-        "avg_tokens",
-        "gen_seconds",
-        "seq_match_ratio",
-        "accuracy",
-        NO_ANSWER,
-    )
+    headline = ("accuracy",)
+    columns: tuple[str, ...] = ("num_entries", "avg_tokens", "gen_seconds", "accuracy", "exact_match", NO_ANSWER)
 
     def scores(self, record: Row) -> Scores:
         ratio = record.get("seq_match_ratio")
-        return {"seq_match_ratio": ratio, "accuracy": None if ratio is None else ratio == 1}
+        exact = None if ratio is None else ratio == 1
+        return {"accuracy": ratio, "seq_match_ratio": ratio, "exact_match": exact}
 
 
 class GraphwalksMetric(FieldMetric):

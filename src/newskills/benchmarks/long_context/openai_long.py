@@ -23,6 +23,8 @@ def mrcr(raw: Row, index: int) -> Row:
 
 def graphwalks(raw: Row, index: int) -> Row:
     nodes = raw.get("answer_nodes", raw.get("answer"))
+    if isinstance(nodes, str):
+        nodes = json.loads(nodes)
     if not isinstance(nodes, list):
         raise ValueError(f"answer_nodes is {nodes!r}, a list is expected")
     return {
@@ -40,7 +42,7 @@ _OPTIONS: dict[str, dict[str, Option]] = {
 }
 
 
-def _benchmark(name: str, title: str, row: RowMapper, items: int, trap: str) -> Benchmark:
+def _benchmark(name: str, title: str, row: RowMapper, items: int, *traps: str) -> Benchmark:
     return Benchmark(
         name=name,
         category="long-context",
@@ -58,7 +60,7 @@ def _benchmark(name: str, title: str, row: RowMapper, items: int, trap: str) -> 
         homepage=f"https://huggingface.co/datasets/openai/{name}",
         unverified=True,
         traps=(
-            trap,
+            *traps,
             "Prompts are up to a million tokens long: those that the model cannot take count as failures.",
             "Tokens are not counted (there is no n_tokens): filter by the length in characters.",
         ),
@@ -72,6 +74,8 @@ BENCHMARKS = (
         mrcr,
         2400,
         "An answer that does not begin with the random text scores 0, however good.",
+        "accuracy is the mean likeness, as OpenAI and NeMo-Skills give it (two replies of 100% and 50% make 75%); "
+        "exact_match is the share of replies that are the right text (50%).",
     ),
     _benchmark(
         "graphwalks",
@@ -79,5 +83,6 @@ BENCHMARKS = (
         graphwalks,
         0,
         "Only a last line of the form Final Answer: [a, b] is read.",
+        "The right nodes may be a list, or a list written as JSON text, as NeMo-Skills prepares them.",
     ),
 )

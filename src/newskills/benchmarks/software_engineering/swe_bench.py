@@ -115,6 +115,10 @@ _TRAP = (
     "Agents run outside of newskills. `ns swe_bench grade` judges their patches by the package swebench, in "
     "containers; `export` and `report` do so where the harness runs elsewhere."
 )
+_NO_PATCH = (
+    "patch_cant_apply counts patches that are there and cannot be applied, as SWE-bench's own report keeps empty "
+    "patches apart; NeMo-Skills counts an answer without a patch in it as well as in no_patch."
+)
 
 BENCHMARKS = (
     _benchmark(
@@ -131,7 +135,7 @@ BENCHMARKS = (
         500,
         aliases=("swe-bench-verified",),
         licence="MIT",
-        traps=(_TRAP, "FAIL_TO_PASS and PASS_TO_PASS are lists written as JSON texts."),
+        traps=(_TRAP, _NO_PATCH, "FAIL_TO_PASS and PASS_TO_PASS are lists written as JSON texts."),
     ),
     _benchmark(
         "swe-bench-multilingual",
@@ -146,7 +150,7 @@ BENCHMARKS = (
         multilingual,
         300,
         licence="MIT",
-        traps=(_TRAP, "FAIL_TO_PASS and PASS_TO_PASS are lists, not texts."),
+        traps=(_TRAP, _NO_PATCH, "FAIL_TO_PASS and PASS_TO_PASS are lists, not texts."),
     ),
     _benchmark(
         "swe-bench-pro",
@@ -157,7 +161,7 @@ BENCHMARKS = (
         citation="arXiv:2509.16941",
         licence="unstated",
         unverified=True,
-        traps=(_TRAP, "Requirements and interfaces are appended to the problem statement."),
+        traps=(_TRAP, _NO_PATCH, "Requirements and interfaces are appended to the problem statement."),
     ),
     _benchmark(
         "swe-rebench",
@@ -169,6 +173,6 @@ BENCHMARKS = (
         citation="arXiv:2505.20411",
         licence="CC-BY-4.0",
         unverified=True,
-        traps=(_TRAP, "Grows every month: name the dates of the issues beside a score."),
+        traps=(_TRAP, _NO_PATCH, "Grows every month: name the dates of the issues beside a score."),
     ),
 )
