@@ -17,6 +17,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Ref, Script, Word
 from newskills.commands._cluster import Paths, hardware
+from newskills.commands._cut_files import cut_files
 from newskills.commands._model import ROLE, one_of
 from newskills.commands._options import ModelOptions, PlacementOptions, WorkOptions
 from newskills.launch.clients import around
@@ -292,7 +293,10 @@ def sandbox_env(sandbox: SandboxScript | None, context: Context) -> dict[str, Wo
 
 
 def unfinished(units: Sequence[Unit], paths: Paths, shell: Shell) -> list[Unit]:
-    """Units without their `.done`, in one trip, and those to be begun anew; the merged file will do for a chunk."""
+    """Units without their `.done`, or whose file was cut since, and those to be begun anew, in a few trips.
+
+    The merged file will do for a chunk.
+    """
     asked: dict[str, None] = {}
     for unit in units:
         asked |= dict.fromkeys((*_marks(unit, paths, chunk=False), *_marks(unit, paths, chunk=True)))
@@ -301,7 +305,8 @@ def unfinished(units: Sequence[Unit], paths: Paths, shell: Shell) -> list[Unit]:
     def finished(unit: Unit) -> bool:
         return any(all(found[path] for path in _marks(unit, paths, chunk=chunk)) for chunk in (False, True))
 
-    return [unit for unit in units if not unit.config.skip_filled or not finished(unit)]
+    cut = cut_files([unit for unit in units if finished(unit)], paths, shell)
+    return [u for u in units if not u.config.skip_filled or not finished(u) or u.merged in cut]
 
 
 def _marks(unit: Unit, paths: Paths, *, chunk: bool) -> tuple[str, str]:

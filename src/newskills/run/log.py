@@ -283,10 +283,15 @@ def restore_log(
         for position, record in enumerate(read_rows(output)):
             if lacking in record:
                 continue
-            raw = {name: value for name, value in record.items() if name not in drop}
-            if record.get("outcome") == "unscored" and "error" in record:
-                raw |= {name: record[name] for name in ("outcome", "outcome_cause") if name in record}
-            file.write(log_line(raw, position_key, position, ""))
+            file.write(log_line(ungraded(record, drop), position_key, position, ""))
+
+
+def ungraded(record: Row, drop: frozenset[str]) -> Row:
+    """`record` without the fields `drop` of its grading; a failed generation keeps its outcome."""
+    raw = {name: value for name, value in record.items() if name not in drop}
+    if record.get("outcome") == "unscored" and "error" in record:
+        raw |= {name: record[name] for name in ("outcome", "outcome_cause") if name in record}
+    return raw
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -17,6 +17,7 @@ from newskills.base.store import locked
 from newskills.prompts.renderer import Prompt
 from newskills.run.build import Recipe, grader_id
 from newskills.run.chunks import count_lines, merge_if_complete
+from newskills.run.completeness import is_cut, is_marked, take_over
 from newskills.run.log import Index, lines, restore_log
 from newskills.run.paths import done_path
 from newskills.run.rejoin import rejoin
@@ -43,7 +44,7 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
     paths = unit.paths
     stack.enter_context(locked(paths.lock, str(paths.output)))
     state = load_state(paths.state)
-    finished = is_finished(unit)
+    finished, cut = is_finished(unit), unit.config.skip_filled and is_cut(unit)
     if finished and unit.config.skip_filled and not spec.rerun_done and not Path(unit.config.input_file).exists():
         return _finished(unit, state)
     source, rows = _input(unit)
@@ -58,7 +59,7 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
         merged_rows=_rows_of_all_chunks(unit, source),
         started=time.time(),
     )
-    if not unit.config.skip_filled or (spec.rerun_done and (finished or changed)):
+    if not unit.config.skip_filled or (spec.rerun_done and (finished or cut or changed)):
         solver = _checked_solver(unit, recipe, prompt, source, rows)
         _start_over(unit)
         fresh.save(paths.state)
@@ -71,13 +72,17 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
     solver = _checked_solver(unit, recipe, prompt, source, rows)
     if others:
         rejoin(unit, source.samples(rows), solver)
+    elif cut:
+        kept = take_over(unit, source, rows, frozenset(state.grade_fields if state is not None else ()))
+        recipe.notes[f"{unit.label}: {len(rows) - kept} of {len(rows)} rows were lost; they are made again."] = (
+            None
+        )
     return Prepared(_resume(unit, source, rows, state, fresh), solver)
 
 
 def is_finished(unit: Unit) -> bool:
-    """The marker and the file are there; for a chunk, the merged file will do."""
-    merged = done_path(unit.merged).exists() and unit.merged.exists()
-    return merged or (unit.paths.done.exists() and unit.paths.output.exists())
+    """The marker and the whole file are there. Raises DataError."""
+    return is_marked(unit) and not is_cut(unit)
 
 
 def asks_nothing(unit: Unit) -> bool:

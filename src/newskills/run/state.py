@@ -45,6 +45,7 @@ class State(Struct, kw_only=True):
     grader         name, version and configuration that made the verdicts
     grade_fields   record fields that the grader wrote
     merged_rows    rows that all chunks have together
+    size           bytes of the final file
     unjudged       rows without a judgement because the judge refused them; another run asks again
     """
 
@@ -54,6 +55,7 @@ class State(Struct, kw_only=True):
     grade_fields: list[str] = []
     rows: int = 0
     merged_rows: int | None = None
+    size: int = 0
     done: int = 0
     failures: int = 0
     unjudged: int = 0

@@ -19,6 +19,7 @@ from newskills.base.registry import fold
 from newskills.base.store import read_rows, write_json
 from newskills.benchmarks import get_group
 from newskills.metrics import VERSION, make_metric
+from newskills.run.completeness import check_complete
 from newskills.run.groups import GroupFor, group_reports
 from newskills.run.predictions import read_problems
 from newskills.run.results import Found, discover
@@ -140,7 +141,12 @@ def _origin(folder: Path) -> _Origin:
 def summarize_files(
     benchmark: str, files: Sequence[Path], metric_for: MetricFor | None, options: SummaryOptions
 ) -> tuple[list[Report], list[str]]:
-    """The reports of one benchmark (all, then its subsets), and notes. No report where the files are empty."""
+    """The reports of one benchmark (all, then its subsets), and notes. No report where the files are empty.
+
+    Raises DataError for a file that was whole once and lacks rows now, unless only rows that are there are looked at.
+    """
+    for file in files:
+        check_complete(file, options.max_samples)
     name, kwargs, notes = choose_metric(benchmark, files, metric_for, options)
     metrics = {ALL: make_metric(name, **kwargs)}
     graders: set[str] = set()

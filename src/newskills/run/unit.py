@@ -213,6 +213,7 @@ class UnitRun:
     def _finalise(self) -> None:
         """In a thread: final file → exit record → `.done` → logs removed; a kill anywhere can be resumed."""
         self._write_final()
+        self.state.size = self.paths.output.stat().st_size
         self._save_state("done", exit_code=0, error="")
         mark_done(self.paths.output)
         self.paths.remove_logs()

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finished files that lost rows since: never scored as if they were whole, and made whole again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.conftest import FakeServer, FakeServerFactory
+from tests.run.support import changed, make_unit, records, run, run_and_listen, write_input
+from tests.server import Answer, Script
+
+from newskills.base.errors import DataError
+from newskills.run.completeness import check_complete, is_cut
+from newskills.run.prepare import is_finished
+from newskills.run.spec import Unit
+from newskills.run.summarize import SummaryOptions, summarize_files
+
+ROWS = 20
+ANSWERS = Answer(kind="table", table={f"is {i} +": str(i + 1) for i in range(ROWS)}, template="\\boxed{%s}")
+
+
+@pytest.fixture
+def server(fake_server: FakeServerFactory) -> FakeServer:
+    return fake_server(Script(answer=ANSWERS))
+
+
+@pytest.fixture
+def unit(tmp_path: Path, server: FakeServer) -> Unit:
+    write_input(tmp_path, ROWS)
+    made = make_unit(tmp_path, server.base_url, eval_type="math")
+    assert run(made, resume_with="ns generate --again").exit_code == 0
+    return made
+
+
+def cut(path: Path, lines: int, torn: bytes = b"") -> None:
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:lines]) + torn)
+
+
+def test_a_cut_file_is_refused_with_what_is_missing_and_how_to_make_it(unit: Unit) -> None:
+    output = unit.merged
+    whole = records(output)
+    cut(output, 12)
+    with pytest.raises(DataError) as error:
+        summarize_files("gsm8k", [output], None, SummaryOptions())
+    assert "finished with 20 rows and now holds 12: 8 are missing: rows 13-20 of the input (ids " in str(
+        error.value
+    )
+    assert whole[12]["id"] in str(error.value)
+    assert "ns generate --again" in str(error.value)
+    check_complete(output, first=12)
+    with pytest.raises(DataError):
+        check_complete(output, first=13)
+
+
+def test_rows_that_are_gone_from_the_middle_are_named(unit: Unit) -> None:
+    lines = unit.merged.read_bytes().splitlines(keepends=True)
+    unit.merged.write_bytes(b"".join(lines[:3] + lines[5:9] + lines[10:]))
+    with pytest.raises(DataError, match=r"3 are missing: rows 4-5, 10 of the input"):
+        check_complete(unit.merged)
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"id": "torn", "gen'])
+def test_only_the_missing_rows_are_made_again(unit: Unit, server: FakeServer, torn: bytes) -> None:
+    whole, asked = records(unit.merged), len(server.records)
+    cut(unit.merged, 12, torn)
+    assert is_cut(unit)
+    assert not is_finished(unit)
+    result, said = run_and_listen(unit)
+    assert (result.exit_code, result.units[0].rows, result.units[0].generated) == (0, ROWS, 8)
+    assert len(server.records) == asked + 8
+    assert "8 of 20 rows were lost" in said
+    assert [(row["id"], row["outcome"], row["generation"]) for row in records(unit.merged)] == [
+        (row["id"], row["outcome"], row["generation"]) for row in whole
+    ]
+    check_complete(unit.merged)
+    assert result.ledger.correct == ROWS
+    assert is_finished(unit)
+
+
+def test_a_damaged_line_is_made_again(unit: Unit, server: FakeServer) -> None:
+    asked, lines = len(server.records), unit.merged.read_bytes().splitlines(keepends=True)
+    unit.merged.write_bytes(b"".join([*lines[:4], b"\0" * 40 + b"\n", *lines[6:]]))
+    assert run(unit).units[0].generated == 2
+    assert len(server.records) == asked + 2
+
+
+@pytest.mark.parametrize("there", ["nothing", "an empty file", "an empty file without its exit record"])
+def test_a_marker_alone_is_no_result(unit: Unit, server: FakeServer, there: str) -> None:
+    asked = len(server.records)
+    unit.merged.unlink()
+    if there != "nothing":
+        unit.merged.touch()
+    if "without" in there:
+        unit.paths.state.unlink()
+    assert unit.paths.done.stat().st_size == 0
+    assert not is_finished(unit)
+    result = run(unit)
+    assert (result.exit_code, result.units[0].generated, len(records(unit.merged))) == (0, ROWS, ROWS)
+    assert len(server.records) == asked + ROWS
+
+
+def test_a_merged_file_that_was_cut(unit: Unit, server: FakeServer, tmp_path: Path) -> None:
+    chunks = [
+        changed(unit, output_file=str(tmp_path / "chunked" / "output.jsonl"), num_chunks=3, chunk_id=k)
+        for k in range(3)
+    ]
+    assert run(*chunks).exit_code == 0
+    merged = chunks[0].merged
+    whole, asked = records(merged), len(server.records)
+    cut(merged, 10)
+    with pytest.raises(DataError, match="finished with 20 rows and now holds 10"):
+        check_complete(merged)
+    assert all(is_cut(chunk) for chunk in chunks)
+    result = run(*chunks)
+    assert (result.exit_code, sum(one.generated for one in result.units)) == (0, 10)
+    assert len(server.records) == asked + 10
+    assert [row["id"] for row in records(merged)] == [row["id"] for row in whole]
+    assert not any(is_cut(chunk) for chunk in chunks)
+
+
+def test_files_that_others_made_whole_are_left_alone(unit: Unit, server: FakeServer) -> None:
+    asked = len(server.records)
+    unit.merged.write_text("".join(f"{line} \n" for line in unit.merged.read_text().splitlines()))
+    assert run(unit).units[0].kept == ROWS
+    unit.paths.state.unlink()
+    cut(unit.merged, 12)
+    check_complete(unit.merged)
+    assert len(server.records) == asked
