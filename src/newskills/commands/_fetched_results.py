@@ -18,7 +18,15 @@ from newskills.commands._options import ClusterOptions
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.ssh import Remote, shell_of
 
-RECORDS = ("- *-logs*/", "+ */", "- *_chunk_*", "+ output*.jsonl", "- *")
+RECORDS = (
+    "- *-logs*/",
+    "+ */",
+    "- *_chunk_*",
+    "+ output*.jsonl",
+    "+ output*.jsonl.run.json",
+    "+ benchmark.json",
+    "- *",
+)
 """Filter rules of rsync for what a summary reads."""
 METRICS = "metrics*.json"
 DEPTH = 3

@@ -16,12 +16,18 @@ from newskills.commands._options import DryRun, doc
 from newskills.config.command_line import Parsed
 from newskills.run.chunks import count_chunks, count_lines, merge_chunks
 from newskills.run.paths import done_path
+from newskills.run.results import chunk_files
 
 
 class Options(Struct, frozen=True, kw_only=True):
     merged: Annotated[str, doc("file to write", {"positional": True})]
     chunks: Annotated[
-        list[str], doc("chunk files, in order; deleted once the merged file is whole", {"positional": True})
+        list[str],
+        doc(
+            "chunk files, in order; deleted once the merged file is whole (default: those beside MERGED, "
+            "_chunk_0, _chunk_1, … or -chunk0, -chunk1, …)",
+            {"positional": True},
+        ),
     ] = []
     expected: Annotated[int | None, doc("rows that there must be")] = None
     dry_run: DryRun = False
@@ -29,7 +35,8 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
-    merged, chunks = Path(options.merged), [Path(chunk) for chunk in options.chunks]
+    merged = Path(options.merged)
+    chunks = [Path(chunk) for chunk in options.chunks] or chunk_files(merged)
     if merged.exists():
         raise ConfigError(f"{merged} exists already.", hint="Move it away first.")
     if options.dry_run:
@@ -48,5 +55,8 @@ COMMAND = Command(
     "were computed in different places.",
     options=Options,
     run=run,
-    examples=("ns merge_chunks output-rs0.jsonl output-rs0_chunk_0.jsonl output-rs0_chunk_1.jsonl",),
+    examples=(
+        "ns merge_chunks output-rs0.jsonl",
+        "ns merge_chunks output-rs0.jsonl output-rs0_chunk_0.jsonl output-rs0_chunk_1.jsonl",
+    ),
 )

@@ -20,12 +20,11 @@ from msgspec import Struct
 from newskills._version import __version__
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.base.store import read_rows
 from newskills.interop.importers.inspect_logs import FORMAT
 from newskills.interop.inspect_files import write_log
 from newskills.interop.results_yml import credit
 from newskills.run.paths import Paths
-from newskills.run.results import Found, discover
+from newskills.run.results import Found, discover, parts, read_output
 from newskills.run.summarize import BENCHMARK_FILE
 
 SCORER = "newskills"
@@ -59,7 +58,7 @@ def _log(found: Found, output_dir: Path, model: str) -> Path:
     model = model or _model(found, described)
     samples = [sample for at, file in enumerate(found.files) for sample in _samples(file, at + 1, model)]
     times = sorted(time for sample in samples for time in (sample["started_at"], sample["completed_at"]) if time)
-    created = times[0] if times else _iso(found.files[0].stat().st_mtime)
+    created = times[0] if times else _iso(parts(found.files[0])[0].stat().st_mtime)
     header = _header(found, samples, described, model)
     header["eval"]["created"] = created
     header["stats"] = {"started_at": times[0] if times else "", "completed_at": times[-1] if times else ""}
@@ -131,7 +130,7 @@ def _results(samples: list[Row], epochs: int) -> Row:
 
 def _samples(file: Path, epoch: int, model: str) -> Iterator[Row]:
     seen: dict[str, int] = {}
-    for number, row in enumerate(read_rows(file)):
+    for number, row in enumerate(read_output(file)):
         identity = str(row.get("id", number))
         seen[identity] = seen.get(identity, 0) + 1
         yield _sample(row, identity if seen[identity] == 1 else f"{identity}-{seen[identity]}", epoch, model)

@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError, storage_error
 from newskills.base.records import Number, Row
-from newskills.base.store import encode_line, read_rows
-from newskills.run.results import RESULTS, discover
+from newskills.base.store import encode_line
+from newskills.run.results import RESULTS, discover, read_output
 from newskills.run.summarize import EXTENDED_FILE, METRICS_FILE, NOT_SCORES
 
 Z = 1.959963984540054
@@ -70,7 +70,7 @@ def write_samples(folder: Path, place: Path) -> int:
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("wb") as out:
-                    for record in map(sample_record, read_rows(file)):
+                    for record in map(sample_record, read_output(file)):
                         out.write(encode_line(record))
                         count += 1
             except OSError as error:

@@ -15,6 +15,7 @@ import msgspec
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import decode_row, encode_line, open_for_reading
+from newskills.run.results import parts
 
 Decoder = msgspec.json.Decoder[Row]
 Key = tuple[str, int]
@@ -82,7 +83,12 @@ def _incomplete(problem: str, lacking: Sequence[Path]) -> DataError:
     )
 
 
-def _rows(path: Path, decoder: Decoder) -> Iterator[Row]:
+def _rows(output: Path, decoder: Decoder) -> Iterator[Row]:
+    for path in parts(output):
+        yield from _rows_of(path, decoder)
+
+
+def _rows_of(path: Path, decoder: Decoder) -> Iterator[Row]:
     decode = decoder.decode
     with open_for_reading(path) as file:
         for number, line in enumerate(file, 1):

@@ -16,13 +16,13 @@ from newskills.base.errors import DataError, StorageError, UnknownNameError, Use
 from newskills.base.protocols import Metric
 from newskills.base.records import Report, Row
 from newskills.base.registry import fold
-from newskills.base.store import read_rows, write_json
+from newskills.base.store import write_json
 from newskills.benchmarks import get_group
 from newskills.metrics import VERSION, make_metric
 from newskills.run.completeness import check_complete
 from newskills.run.groups import GroupFor, group_reports
 from newskills.run.predictions import read_problems
-from newskills.run.results import Found, discover
+from newskills.run.results import Found, discover, read_output
 from newskills.run.tables import ACCEPT_LOST
 
 MetricFor = Callable[[str], tuple[str, dict[str, Any]]]
@@ -276,7 +276,7 @@ def choose_metric(
 
 
 def _infer_metric(benchmark: str, file: Path) -> str:
-    for row in islice(read_rows(file), 100):
+    for row in islice(read_output(file), 100):
         if told := next((metric for field, metric in TELLTALES.items() if field in row), None):
             return told
         if "symbolic_correct" in row or "judgement" in row:

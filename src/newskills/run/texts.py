@@ -15,9 +15,9 @@ from typing import Any
 from msgspec import Struct
 
 from newskills.base.records import Row
-from newskills.base.store import read_rows
 from newskills.metrics.base import is_lost
 from newskills.run.grade import grade_rows
+from newskills.run.results import read_output
 
 
 class TextVerdict(Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ TEXT_VERDICTS: Mapping[str, TextVerdict] = {
 def text_verdict(metric: str, file: Path) -> TextVerdict | None:
     """How the records of `file` are to be read; None where a grader has seen them. Raises DataError."""
     how = TEXT_VERDICTS.get(metric)
-    first = next(read_rows(file), None) if how is not None else None
+    first = next(read_output(file), None) if how is not None else None
     if how is None or first is None or how.verdict in first or isinstance(first.get("grader"), str):
         return None
     return how if any(name in first for name in how.texts) else None

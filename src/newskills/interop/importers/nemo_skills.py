@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.interop.importers import Imported, Source, by_seed, origin_of, read_lines, unscored
 from newskills.interop.json_of_others import finite, loads
-from newskills.run.results import SEEDED, Found, discover
+from newskills.run.results import SEEDED, Found, discover, parts
 
 _PROBLEM = ("problem", "question", "prompt", "messages", "turns", "index")
 _ID = ("id", "task_id", "problem_id", "uid")
@@ -58,7 +59,8 @@ def _records(file: Path, notes: list[str]) -> Iterator[tuple[int | None, Row]]:
     seeded = SEEDED.fullmatch(file.name)
     seed = int(seeded[1]) if seeded else None
     seen: dict[str, int] = {}
-    for number, row in enumerate(read_lines(file, loads, notes)):
+    rows = chain.from_iterable(read_lines(part, loads, notes) for part in parts(file))
+    for number, row in enumerate(rows):
         row = finite(row)
         identity = _identity(row, number)
         seen[identity] = seen.get(identity, 0) + 1
