@@ -10,8 +10,10 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from newskills.base.errors import DataError
+from newskills.base.errors import DataError, UnknownNameError
 from newskills.base.records import Report
+from newskills.base.registry import fold
+from newskills.benchmarks import entries
 from newskills.commands._command import Command
 from newskills.commands._dry_run import Step, show_dry_run
 from newskills.commands._options import AcceptLost, DryRun, doc
@@ -19,7 +21,14 @@ from newskills.commands._work import notice, read_json
 from newskills.commands.summarize_results import metric_for
 from newskills.config.command_line import Parsed
 from newskills.run.evaluate import require_trust
-from newskills.run.summarize import SummaryOptions, choose_metric, extended_path, summarize_files, write_metrics
+from newskills.run.summarize import (
+    SummaryOptions,
+    choose_metric,
+    extended_path,
+    named_in,
+    summarize_files,
+    write_metrics,
+)
 from newskills.run.tables import render
 
 
@@ -51,11 +60,13 @@ def result(parsed: Parsed[Options]) -> list[Report] | None:
 
 
 def _reports(options: Options) -> list[Report] | None:
-    """None: a dry run, which was shown. Raises NewskillsError for what cannot be read."""
+    """None: a dry run, which was shown. Raises NewskillsError for what cannot be read, and for an unknown benchmark."""
     files = [Path(name) for name in options.prediction_jsonl_files]
     for file in files:
         if not file.is_file():
             raise DataError(f"There is no file {file}.")
+    if options.metric_type is None:
+        _check_name(options.benchmark, files[0].resolve().parent)
     summary = SummaryOptions(
         max_samples=options.max_samples,
         metric_type=options.metric_type,
@@ -67,11 +78,24 @@ def _reports(options: Options) -> list[Report] | None:
         show_dry_run(_steps(options, files, f"{name} {kwargs or ''}".rstrip()))
         return None
     reports, notes = summarize_files(options.benchmark, files, metric_for, summary)
+    if not reports:
+        raise DataError(f"There is no row in {', '.join(map(str, files))} to score.")
     for note in notes:
         notice(note)
     if options.save_metrics_path:
         write_metrics(Path(options.save_metrics_path), reports, options.accept_lost / 100)
     return reports
+
+
+def _check_name(name: str, folder: Path) -> None:
+    """A name that only the results' folder knows, as of a benchmark of one's own, will do; raises UnknownNameError."""
+    try:
+        metric_for(name)
+    except UnknownNameError as error:
+        if fold(name) not in map(fold, (folder.name, named_in(folder))):
+            known = [known for entry in entries() for known in (entry.name, *entry.aliases)]
+            own = "For one of your own, choose the metric: --metric_type=math."
+            raise UnknownNameError(error.kind, name, known, hint=own) from error
 
 
 def _steps(options: Options, files: list[Path], metric: str) -> Iterator[Step]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from newskills.base import aio
-from newskills.base.errors import DataError, StorageError
+from newskills.base.errors import AuthError, DataError, ModelNotFoundError, StorageError
 from newskills.base.records import Request
 from newskills.base.store import write_json
 from newskills.run.build import Recipe
@@ -144,9 +144,17 @@ def _result(spec: RunSpec, engine: Engine, units: Sequence[Prepared | UnitResult
                 run.end(status, exit_code=exit_code, error=why)
     results = [unit.run.result() if isinstance(unit, Prepared) else unit for unit in units]
     journal.end(results, exit_code, engine.retries, why)
-    again = f"Go on with: {spec.resume_with}" if spec.resume_with else "The same command goes on from here."
-    message = f"{why} {again}" if exit_code else ""
+    message = f"{why} {_onward(engine, spec.resume_with)}" if exit_code else ""
     return RunResult(units=results, exit_code=exit_code, message=message, retries=engine.retries)
+
+
+def _onward(engine: Engine, command: str) -> str:
+    """What to type next. Where the command itself is wrong, it is not the same one."""
+    if isinstance(engine.fatal, ModelNotFoundError):
+        return "Type the command again with a model that this server has."
+    if isinstance(engine.fatal, AuthError):
+        return f"With a key that the server takes, go on with: {command or 'the same command.'}"
+    return f"Go on with: {command}" if command else "The same command goes on from here."
 
 
 def _verdict(engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:

@@ -171,6 +171,11 @@ def resolve_config(layers: Sequence[Layer]) -> Resolved[GenerationConfig]:
     """Raises ConfigError, UnknownNameError for what does not fit the schema."""
     resolved = resolve(GenerationConfig, layers, aliases=ALIASES, removed=DEPRECATED)
     config = resolved.value
+    if config.max_samples == 0:
+        raise ConfigError(
+            f"max_samples is 0 ({resolved.origin.get('max_samples', 'by default')}): that is no row at all.",
+            hint="Give how many rows to take, or -1 for all of them.",
+        )
     if config.solved_by == SC_TIR and config.eval_type is not None and _takes(config.eval_type, VOTED):
         resolved.value = msgspec.structs.replace(config, eval_config={VOTED: True, **config.eval_config})
         resolved.origin.setdefault(f"eval_config.{VOTED}", f"solver {SC_TIR}")

@@ -56,6 +56,7 @@ OWN_FIELDS: Mapping[str, Any] = {
 class _Origin(Struct):
     """metric_of_import: what understands records that another system graded, whatever the benchmark is called."""
 
+    benchmark: str = ""
     group_score: bool = False
     metric_of_import: str = ""
 
@@ -129,6 +130,11 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
 def _in_scored_group(folder: Path) -> bool:
     """Whether the benchmark was evaluated as part of a group with a score of its own."""
     return _origin(folder).group_score
+
+
+def named_in(folder: Path) -> str:
+    """Which benchmark its `benchmark.json` tells of; empty where there is none."""
+    return _origin(folder).benchmark
 
 
 def _origin(folder: Path) -> _Origin:
@@ -314,9 +320,16 @@ def _wanted(benchmark: str, names: Sequence[str]) -> bool:
 
 
 def _nothing(results_dir: Path, options: SummaryOptions, notes: Sequence[str]) -> UserError:
-    names = [item.benchmark for item in discover(results_dir) if item.files]
-    if options.benchmarks and names:
-        return UnknownNameError("benchmark in the results", ", ".join(options.benchmarks), names)
+    found = [item for item in discover(results_dir) if item.files]
+    if empty := [item for item in found if _wanted(item.benchmark, options.benchmarks)]:
+        file = empty[0].folder / empty[0].files[0].name
+        why = "max_samples is 0" if options.max_samples == 0 else f"{file} has none"
+        return DataError(f"There is no row of {', '.join(item.benchmark for item in empty)} to score: {why}.")
+    if options.benchmarks and found:
+        asked = [
+            name for name in options.benchmarks if not any(_wanted(item.benchmark, (name,)) for item in found)
+        ]
+        return UnknownNameError("benchmark in the results", ", ".join(asked), [item.benchmark for item in found])
     return DataError(
         f"{results_dir} has no results: neither output*.jsonl, nor eval-results/<benchmark>/output*.jsonl, nor "
         f"<benchmark>/output*.jsonl. {' '.join(notes)}".rstrip()
