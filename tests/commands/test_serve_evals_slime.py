@@ -120,6 +120,14 @@ def test_one_lost_benchmark_does_not_kill_the_training(tmp_path, model):
     assert {key.split("/")[1] for key in logged} == {"gsm8k"}
 
 
+def test_one_benchmark_without_data_does_not_kill_the_training(tmp_path, model):
+    with serving(prepare(tmp_path, ("gsm8k",))) as served:
+        client = Client(f"{served.url}/evaluate", model.url)
+        logged = client.evaluate(3, {"name": "math-500"}, {"name": "gsm8k"})
+        assert {key.split("/")[1] for key in logged} == {"gsm8k"}
+        assert len(served.jobs) == 1
+
+
 def test_without_datasets_nothing_is_logged(tmp_path, model):
     with serving(prepare(tmp_path)) as served:
         assert Client(f"{served.url}/evaluate", model.url).evaluate(3) == {}

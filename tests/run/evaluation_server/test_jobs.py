@@ -15,7 +15,7 @@ from typing import TypeVar
 import msgspec
 import pytest
 
-from newskills.base.errors import NewskillsError, UnknownNameError
+from newskills.base.errors import DataError, NewskillsError, UnknownNameError
 from newskills.run.evaluation_server.job import JOB_FILE, Job, load_job
 from newskills.run.evaluation_server.jobs import ALIVE, AT_ONCE, JobLimits, Jobs, last_sign
 from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest, read_request
@@ -55,6 +55,8 @@ class Toy:
     def plan(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> Piece:
         if order.name == "unknown":
             raise UnknownNameError("benchmark", order.name, ["good"])
+        if order.name.startswith("raw"):
+            raise DataError(f"{order.name} is not prepared.", hint=f"Run: ns prepare_data {order.name}")
         return Piece(order.name, folder, self)
 
 
@@ -112,6 +114,27 @@ def test_what_is_refused_leaves_no_folder(tmp_path):
     async def scene(jobs, toy):
         with pytest.raises(UnknownNameError):
             await jobs.obtain(asked("good", "unknown"))
+        return toy.ran
+
+    assert play(tmp_path, scene) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_data_that_are_missing_are_the_failure_of_their_benchmark(tmp_path):
+    async def scene(jobs, toy):
+        return await finished(jobs, asked("raw1", "good", "raw2"))
+
+    status, answer = play(tmp_path, scene)
+    assert (status, set(answer["raw_metrics"])) == (200, {"good"})
+    assert set(answer["errors"]) == {"raw1", "raw2"}
+    assert "ns prepare_data raw1" in answer["errors"]["raw1"]
+    assert answer["command"].splitlines()[0] == "ns prepare_data raw1"
+
+
+def test_where_all_data_are_missing_nothing_begins(tmp_path):
+    async def scene(jobs, toy):
+        with pytest.raises(DataError, match="raw1 is not prepared"):
+            await jobs.obtain(asked("raw1", "raw2"))
         return toy.ran
 
     assert play(tmp_path, scene) == []

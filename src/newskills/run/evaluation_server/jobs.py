@@ -25,7 +25,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import NewskillsError, StorageError, guard, storage_error
+from newskills.base.errors import DataError, NewskillsError, StorageError, guard, storage_error
 from newskills.base.records import Failure
 from newskills.run.evaluation_server.job import JOB_FILE, LOG_FILE, OPEN, Job, Part, load_job, read_metrics
 from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest
@@ -75,6 +75,16 @@ class Planner(Protocol):
     def plan(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> Work:
         """Nothing is written yet. Raises NewskillsError for what cannot be done."""
         ...
+
+
+class Unprepared(Struct, frozen=True, kw_only=True):
+    """A benchmark whose data are not there, beside others that can run: its own failure, as any later one."""
+
+    command: str
+    error: DataError
+
+    def run(self, supervision: Supervision) -> None:
+        raise self.error
 
 
 class JobLimits(Struct, frozen=True, kw_only=True):
@@ -139,7 +149,8 @@ class Jobs:
     async def obtain(self, request: EvaluationRequest) -> Job:
         """The job of this request: the one that it repeats, or a new one, begun.
 
-        Raises NewskillsError where a part of it cannot be done; then nothing of it is.
+        Raises NewskillsError where a part of it cannot be done; then nothing of it is. Data that are missing for some
+        of several benchmarks are the failure of these alone.
         """
         key = self._key(request)
         job = self._repeated(key)
@@ -261,7 +272,15 @@ class Jobs:
 
     async def _plan(self, request: EvaluationRequest, folder: Path) -> dict[str, Work]:
         def plan() -> dict[str, Work]:
-            works = {one.name: self._planner.plan(request, one, folder / one.name) for one in request.benchmarks}
+            works: dict[str, Work] = {}
+            for one in request.benchmarks:
+                try:
+                    works[one.name] = self._planner.plan(request, one, folder / one.name)
+                except DataError as error:
+                    works[one.name] = Unprepared(command=f"ns prepare_data {one.name}", error=error)
+            missing = [work for work in works.values() if isinstance(work, Unprepared)]
+            if works and len(missing) == len(works):
+                raise missing[0].error
             ready_for_threads()  # now with the plug-ins that these benchmarks brought
             return works
 
