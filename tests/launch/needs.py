@@ -12,7 +12,7 @@ import pytest
 
 
 def lacking(kind: str, why: str) -> NoReturn:
-    """Skips the test, or fails it where NEWSKILLS_TEST_<kind> is set (CONTAINERS, SLURM, SSH)."""
+    """Skips the test, or fails it where NEWSKILLS_TEST_<kind> is set (CONTAINERS, GPU, SLURM, SSH)."""
     if os.environ.get(f"NEWSKILLS_TEST_{kind}"):
         pytest.fail(f"NEWSKILLS_TEST_{kind} is set, but: {why}")
     pytest.skip(why)
