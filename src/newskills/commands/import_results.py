@@ -21,12 +21,15 @@ class Options(Struct, frozen=True, kw_only=True):
     path: Annotated[str, doc("file or folder with the results", {"positional": True})]
     output_dir: Annotated[str, doc("where the records go; then: ns summarize_results OUTPUT_DIR")] = "imported"
     format: Annotated[
-        Literal["inspect", "lm-eval", "nemo-skills"] | None,
+        Literal["evalscope", "inspect", "lm-eval", "nemo-skills"] | None,
         doc("whose results they are (default: what they look like)"),
     ] = None
     score: Annotated[
         str | None,
-        doc("which verdict to take: metric of lm-eval, SCORER or SCORER.KEY of Inspect (default: the first)"),
+        doc(
+            "which verdict to take: metric of lm-eval, score of EvalScope, SCORER or SCORER.KEY of Inspect "
+            "(default: the first)"
+        ),
     ] = None
     benchmark: Annotated[str | None, doc("what to call the benchmark, where there is one (default: as there)")] = (
         None
@@ -59,11 +62,12 @@ COMMAND = Command(
     name="import",
     summary="Read results of other systems into records of newskills, so that ns summarize_results shows them with "
     "intervals and with what was lost: output folders of NeMo-Skills, samples of lm-evaluation-harness, logs of "
-    "Inspect. What nobody could judge is unscored, not wrong.",
+    "Inspect, outputs of EvalScope. What nobody could judge is unscored, not wrong.",
     options=Options,
     run=run,
     examples=(
         "ns import ~/lm-eval-out/my-model --output_dir imported",
+        "ns import outputs/20260102_030405 --output_dir imported-evalscope",
         "ns import logs/2026-01-02_gsm8k.eval --score model_graded_fact",
     ),
 )

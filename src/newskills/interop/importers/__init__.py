@@ -24,6 +24,7 @@ from newskills.run.results import RESULTS, output_files
 from newskills.run.summarize import BENCHMARK_FILE
 
 FORMATS: dict[str, str] = {
+    "evalscope": "newskills.interop.importers.evalscope",
     "inspect": "newskills.interop.importers.inspect_logs",
     "lm-eval": "newskills.interop.importers.lm_eval",
     "nemo-skills": "newskills.interop.importers.nemo_skills",
@@ -70,7 +71,7 @@ def read(source: Source, format: str = "") -> list[Imported]:
             found: list[Imported] = module.read(source)
             return found
     raise DataError(
-        f"{source.path} is of no known form: neither *.eval logs, nor samples_*.jsonl, nor output*.jsonl.",
+        f"{source.path} is of no known form: neither *.eval logs, nor samples_*.jsonl, reviews/ or output*.jsonl.",
         hint=f"Name its form with --format: {', '.join(FORMATS)}.",
     )
 
