@@ -107,6 +107,15 @@ class Solver(Protocol):
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt: ...
 
 
+@runtime_checkable
+class NeedsCheck(Protocol):
+    """A solver that needs something of the machine on which it works; asked there, before the first request."""
+
+    def check(self) -> None:
+        """Raises ConfigError for what is missing, with the command that installs it."""
+        ...
+
+
 class Execution(Struct, frozen=True, kw_only=True):
     """One piece of code to run. `timeout` in seconds of wall time; both outputs are cut at the character limit.
 

@@ -18,7 +18,7 @@ from newskills.benchmarks import get_group
 from newskills.benchmarks.data import read_provenance
 from newskills.config.layers import Layer
 from newskills.run.build import Recipe, grader_id
-from newskills.run.execute import execute
+from newskills.run.execute import SIGNALLED, execute
 from newskills.run.groups import GroupFor
 from newskills.run.hosting import Hosting, address_of, check_units, hosted
 from newskills.run.judging import ANSWERS, LOGS, UNIT, Judging, check_judges, judge, judge_units
@@ -122,9 +122,23 @@ def evaluate(spec: EvaluationSpec, *, say: Say) -> Evaluation:
     if judged and not result.exit_code:
         result = _with_judgements(spec, common, result)
     evaluation = Evaluation(result=result, exit_code=result.exit_code, message=result.message)
-    if spec.summarize and all(unit.status == "done" for unit in result.units) and not spec.chunk_ids:
-        _report(spec, evaluation, say)
+    if spec.summarize and not spec.chunk_ids and (done := _finished(spec, result)):
+        _report(spec, done, evaluation, say)
     return evaluation
+
+
+def _finished(spec: EvaluationSpec, result: RunResult) -> list[BenchmarkRun]:
+    """The benchmarks all of whose files are done, those of their judges included; none where a signal ended it."""
+    if result.exit_code > SIGNALLED:
+        return []
+    open_names = {unit.name for unit in result.units if unit.status != "done"}
+    there = {unit.name for unit in result.units}
+    return [
+        run
+        for run in spec.runs
+        if run.name not in open_names
+        and (run.name not in spec.judges or (f"{UNIT}{run.name}" in there - open_names))
+    ]
 
 
 def _with_judgements(spec: EvaluationSpec, common: RunSpec, answers: RunResult) -> RunResult:
@@ -200,9 +214,9 @@ def describe_judges(
     return files
 
 
-def _report(spec: EvaluationSpec, evaluation: Evaluation, say: Say) -> None:
+def _report(spec: EvaluationSpec, done: Sequence[BenchmarkRun], evaluation: Evaluation, say: Say) -> None:
     options = SummaryOptions(
-        benchmarks=tuple(run.name for run in spec.runs),
+        benchmarks=tuple(run.name for run in done),
         metric_type=spec.metric_type,
         metrics_kwargs=spec.metrics_kwargs,
         accept_lost=spec.accept_lost / 100,
@@ -211,6 +225,8 @@ def _report(spec: EvaluationSpec, evaluation: Evaluation, say: Say) -> None:
     summary = summarize(spec.output_dir, metric_of(spec.runs), options)
     for note in summary.notes:
         say(f"note: {note}")
+    if left := [run.name for run in spec.runs if run not in done]:
+        say(f"note: not in the table, since it is not finished: {', '.join(left)}.")
     evaluation.reports = summary.reports
     say(render(summary.reports, spec.accept_lost / 100))
     if not evaluation.exit_code:

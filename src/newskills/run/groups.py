@@ -43,6 +43,8 @@ def group_reports(
             )
             continue
         if group is None or group.score is None:
+            if group is not None and len(members) < len(group.members):
+                notes.append(f"{name} is the mean of {len(members)} of its {len(group.members)} members.")
             found += [_average(name, members)] if len(members) > 1 else []
             continue
         by_name = {report.benchmark: report for report in members}

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.base.protocols import Solver
+from newskills.base.protocols import NeedsCheck, Solver
 from newskills.base.records import Request
 from newskills.base.store import locked
 from newskills.prompts.renderer import Prompt
@@ -212,6 +212,8 @@ def _checked_solver(unit: Unit, recipe: Recipe, prompt: Prompt, source: Input, r
     """The solver, once it has rendered the first row and the model takes its settings. Raises as `prepare`."""
     recipe.check_model(unit.config)
     solver = recipe.solver(unit.config, prompt)
+    if isinstance(solver, NeedsCheck):
+        solver.check()
     _first_request(solver, source, rows)
     return solver
 

@@ -18,7 +18,7 @@ from newskills.base.errors import ContextLimitError, DataError
 from newskills.base.protocols import Kit, Model
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.graders.tool_calls.calls import Called
-from newskills.graders.tool_calls.simulated import Services
+from newskills.graders.tool_calls.simulated import Services, check_services
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
@@ -74,6 +74,10 @@ class ConversationCallSolver(FunctionCallSolver):
     A turn without a message brings the `late_tools` of its number. A conversation that goes in circles, or fills the
     model's context, ends; its record has fewer turns.
     """
+
+    def check(self) -> None:
+        """Raises ConfigError where the services are not installed."""
+        check_services()
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         """Raises what the model raises, ConfigError where the services are not installed."""

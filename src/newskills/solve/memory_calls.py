@@ -60,15 +60,17 @@ class MemoryCallSolver(FunctionCallSolver):
     Config = MemoryConfig
 
     def __init__(self, parts: SolverParts, config: MemoryConfig = MemoryConfig()) -> None:  # noqa: B008 - frozen
-        """Raises ConfigError where the memory's library is missing."""
         super().__init__(parts)
         self._kind = config.memory
-        if self._kind == "vector":
-            check_encoder()
         self._scenarios: dict[str, _Scenario] = {}
         self._encoder: Encoder | None = None
         self._trouble: ConfigError | None = None
         self._loading = asyncio.Lock()
+
+    def check(self) -> None:
+        """Raises ConfigError where the memory's library is missing."""
+        if self._kind == "vector":
+            check_encoder()
 
     def request(self, sample: Sample) -> Request:
         """What the memory will hold is not known yet; the conversations that fill it are part of the key."""

@@ -12,6 +12,7 @@ import inspect
 import json
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from newskills.base.errors import ConfigError
@@ -81,14 +82,24 @@ class Services:
         }
 
 
+def check_services() -> None:
+    """Raises ConfigError without bfcl-eval."""
+    if find_spec("bfcl_eval") is None:
+        raise _missing()
+
+
 def _class(name: str) -> Any:
     try:
         return getattr(import_module(f"{_PLACE}.{_MODULES[name]}"), name)
     except ImportError as error:
-        raise ConfigError(
-            "The simulated services of BFCL come with bfcl-eval, which is not installed.",
-            hint=f"{INSTALL} (its own dependencies are not needed)",
-        ) from error
+        raise _missing() from error
+
+
+def _missing() -> ConfigError:
+    return ConfigError(
+        "The simulated services of BFCL's conversations (multi_turn_*) come with bfcl-eval, which is not installed.",
+        hint=f"Type: {INSTALL} (its own dependencies are not needed), or name the other members in --benchmarks.",
+    )
 
 
 def _bearable(values: Sequence[Any]) -> bool:
