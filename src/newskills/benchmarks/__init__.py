@@ -41,10 +41,11 @@ UNVERIFIED = (
 
 
 class Places(NamedTuple):
-    """Where else benchmarks are looked for: a map of names, and a data directory with packages in it."""
+    """Where else benchmarks are looked for: a map of names, a data directory with packages in it, folders of them."""
 
     extra: str | Path | Mapping[str, str] | None
     data_dir: Path
+    folders: tuple[Path, ...] = ()
 
 
 Extra = str | Path | Mapping[str, str] | Places

@@ -43,7 +43,8 @@ def extra_folders(name: str, extra: object = None) -> list[Path]:
         for known, place in _read_map(mapping).items():
             if fold(known) == fold(name):
                 found[Path(place).expanduser().resolve()] = None
-    for folder in _packages(name, _split(_variable(FOLDERS_VARIABLES))):
+    more = extra.folders if isinstance(extra, Places) else ()
+    for folder in _packages(name, [*more, *split_folders(_variable(FOLDERS_VARIABLES))]):
         found[folder.resolve()] = None
     return list(found)
 
@@ -126,5 +127,6 @@ def _variable(names: Sequence[str]) -> str:
     return next((os.environ[name] for name in names if os.environ.get(name)), "")
 
 
-def _split(text: str) -> list[Path]:
+def split_folders(text: str) -> list[Path]:
+    """The folders that a variable names, separated as in PATH or by commas."""
     return [Path(part).expanduser() for part in text.replace(",", os.pathsep).split(os.pathsep) if part.strip()]

@@ -10,6 +10,7 @@ from newskills.base.errors import NewskillsError
 from newskills.commands._cluster import Paths, placed
 from newskills.commands._judging import JudgePlan, judge_plans
 from newskills.commands._model import choose_model, hosting_of
+from newskills.commands._mounted_benchmarks import mounted_benchmarks
 from newskills.commands._options import tracking_of
 from newskills.commands._sandbox import check_sandbox, sandbox_layer
 from newskills.commands._submitting import Prepared, finished, run_prepared
@@ -110,6 +111,7 @@ def specified(parsed: Parsed[Options], there: Paths | None = None) -> tuple[Eval
         split=options.split or parsed.overrides.get(SPLIT),
         extra=options.extra_benchmark_map,
         elsewhere=there is not None and there.cluster.ssh_tunnel is not None and bool(data_dir),
+        mounted=mounted_benchmarks(there) if there is not None else {},
     )
     folder = Path(options.output_dir) if options.output_dir else default_output(options.expname or "eval")
     if there is not None:

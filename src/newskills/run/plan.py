@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -75,16 +76,23 @@ class PlannedUnit(Struct, frozen=True, kw_only=True):
 
 
 def parse_benchmarks(
-    text: str, *, data_dir: Path | None, split: str | None, extra: str | None = None, elsewhere: bool = False
+    text: str,
+    *,
+    data_dir: Path | None,
+    split: str | None,
+    extra: str | None = None,
+    elsewhere: bool = False,
+    mounted: Mapping[Path, Path | None] = MappingProxyType({}),
 ) -> list[BenchmarkRun]:
     """`gsm8k:4,math-500` → runs; a group gives those of its members. `:0` or nothing = the benchmark's own default.
 
-    `elsewhere`: the data lies in `data_dir` of another machine, and is not looked for here.
+    `elsewhere`: the data lies in `data_dir` of another machine, and is not looked for here. `mounted`: more folders of
+    benchmarks → the same as jobs see them, where their data lies and is not looked for here, either; None: it is here.
 
     Raises ConfigError (bad count, a benchmark twice), UnknownNameError, DataError (not prepared).
     """
     runs: list[BenchmarkRun] = []
-    places = Places(extra, root(data_dir))
+    places = Places(extra, root(data_dir), tuple(mounted))
     for part in (p.strip() for p in text.split(",")):
         name, _, count = part.rpartition(":") if part.rpartition(":")[2].isdecimal() else (part, "", "")
         if not name:
@@ -96,22 +104,32 @@ def parse_benchmarks(
                     f"--benchmarks names {benchmark.name} twice; give it once, with the number of samples."
                 )
             chosen = split or benchmark.split
+            if (there := _seen(benchmark.folder, mounted)) is not None:
+                file = there / f"{chosen}.jsonl"
+            elif elsewhere:
+                file = split_folder(benchmark, data_dir) / f"{chosen}.jsonl"
+            else:
+                file = load_rows(benchmark, chosen, data_dir, asked=name)
             runs.append(
                 BenchmarkRun(
                     name=benchmark.name if group or "/" in name or "::" in name or name.endswith(".py") else name,
                     benchmark=benchmark,
                     samples=int(count or 0) or benchmark.samples,
                     split=chosen,
-                    input_file=(
-                        split_folder(benchmark, data_dir) / f"{chosen}.jsonl"
-                        if elsewhere
-                        else load_rows(benchmark, chosen, data_dir, asked=name)
-                    ),
+                    input_file=file,
                     group=group,
-                    group_at=place_of(name, places) if group else "",
+                    group_at=str(_seen(at, mounted) or at) if group and (at := place_of(name, places)) else "",
                 )
             )
     return runs
+
+
+def _seen(folder: str, mounted: Mapping[Path, Path | None]) -> Path | None:
+    """A benchmark's folder below one of `mounted` as jobs see it; None where it is an ordinary one."""
+    for copy, there in mounted.items():
+        if there is not None and folder and Path(folder).is_relative_to(copy):
+            return there / Path(folder).relative_to(copy)
+    return None
 
 
 def benchmark_units(
