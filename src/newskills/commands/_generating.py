@@ -34,6 +34,7 @@ from newskills.config.layers import Layer
 from newskills.config.values import Text
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.experiments import Experiment
+from newskills.run.completeness import is_cut
 from newskills.run.config import AUTOFORMALIZE, BEST_OF_N, PROVER, SELECTING, GenerationConfig
 from newskills.run.contamination import contamination_line
 from newskills.run.execute import execute
@@ -145,7 +146,8 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
     )
     _shell(options.preprocess_cmd, "--preprocess_cmd")
     files = dict.fromkeys(piece.unit.merged for piece in planned)
-    waiting = [file for file in files if options.rerun_done or not done_path(file).exists()]
+    cut = {piece.unit.merged for piece in planned if is_cut(piece.unit)}
+    waiting = [file for file in files if options.rerun_done or file in cut or not done_path(file).exists()]
     output_dir = planned[0].unit.merged.parent
     logs = Path(options.log_dir or output_dir / "generation-logs")
     hosting = hosting_of(choose_models(options, parsed.overrides), options, logs)

@@ -321,10 +321,9 @@ def _wanted(benchmark: str, names: Sequence[str]) -> bool:
 
 def _nothing(results_dir: Path, options: SummaryOptions, notes: Sequence[str]) -> UserError:
     found = [item for item in discover(results_dir) if item.files]
-    if empty := [item for item in found if _wanted(item.benchmark, options.benchmarks)]:
-        file = empty[0].folder / empty[0].files[0].name
-        why = "max_samples is 0" if options.max_samples == 0 else f"{file} has none"
-        return DataError(f"There is no row of {', '.join(item.benchmark for item in empty)} to score: {why}.")
+    if empty := [item.benchmark for item in found if _wanted(item.benchmark, options.benchmarks)]:
+        why = "max_samples is 0." if options.max_samples == 0 else " ".join(notes)
+        return DataError(f"There is no row of {', '.join(empty)} to score: {why}")
     if options.benchmarks and found:
         asked = [
             name for name in options.benchmarks if not any(_wanted(item.benchmark, (name,)) for item in found)
