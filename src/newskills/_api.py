@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -15,17 +15,24 @@ from newskills.config.command_line import Parsed, build, check_keywords, parse
 from newskills.config.fields import leaves
 from newskills.config.values import Text
 
+if TYPE_CHECKING:
+    from newskills.commands._command import Command
+
 INSIDE = {"_reuse_exp": "reuse_code_exp", "_task_dependencies": "run_after"}
 """Keywords that the reference system's own pipelines pass on → what they are here."""
+
+COMMAND = "command"
+"""Option of `run_cmd` that `wrap_arguments` can give."""
 
 HANDLES = ("run_after", "reuse_code_exp")
 """Keywords that take what an earlier call returned, which is None where nothing was left to do."""
 
 
 class Arguments(Struct, frozen=True):
-    """`++` keys for a call, as `wrap_arguments` makes them."""
+    """`++` keys for a call, as `wrap_arguments` makes them; or `command`, a text for bash, for `run_cmd`."""
 
     overrides: dict[str, Text]
+    command: str = ""
 
 
 class _NoOptions(Struct, frozen=True):
@@ -35,13 +42,28 @@ class _NoOptions(Struct, frozen=True):
 def wrap_arguments(text: str) -> Arguments:
     """`"++inference.temperature=0.6 ++stop_phrase='a b'"` → Arguments, split by the rules of the shell.
 
-    Raises ConfigError for anything but `++key=value`.
+    A text that begins with neither `++key=` nor an option is a command for `run_cmd`: `wrap_arguments("echo HI")`.
+    Raises ConfigError for anything else but `++key=value`.
     """
     try:
         words = shlex.split(text)
     except ValueError as error:
         raise ConfigError(f"wrap_arguments({text!r}): {error}.") from error
+    if words and not words[0].startswith(("+", "-")) and "=" not in words[0]:
+        return Arguments({}, text)
     return Arguments(parse(_NoOptions, words, command="…").overrides)
+
+
+def _with_command(ctx: Arguments, options: Mapping[str, Any], command: Command[Any]) -> dict[str, Any]:
+    """`options` with the command that `ctx` carries. Raises ConfigError where none is taken, or two are given."""
+    if COMMAND not in leaves(command.options):
+        raise ConfigError(
+            f"wrap_arguments({ctx.command!r}): {ctx.command.split()[0]!r} is no ++key=value.",
+            hint="Options are keywords of the call; a command of your own is for run_cmd.",
+        )
+    if options.get(COMMAND) is not None or options.get("words"):
+        raise ConfigError(f"Two commands: wrap_arguments({ctx.command!r}), and another one. Give one of them.")
+    return {**options, COMMAND: ctx.command}
 
 
 def _named(value: Any) -> Any:
@@ -74,6 +96,8 @@ def _function(name: str) -> Callable[..., Any]:
         own = {key: value for key, value in options.items() if command.more_help and key not in known}
         more = {key: _words(value) for key, value in own.items() if value is not None and value is not False}
         options = {key: value for key, value in options.items() if key not in own}
+        if ctx is not None and ctx.command:
+            options = _with_command(ctx, options, command)
         check_keywords(command.options, options, name)
         given = {key: _named(value) if key in HANDLES else value for key, value in options.items()}
         values = {key: value for key, value in given.items() if value is not None}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 from dataclasses import KW_ONLY, dataclass
 
 from msgspec.structs import replace
@@ -39,6 +40,8 @@ from newskills.launch.scripts import (
 from newskills.launch.validate import ONE_MACHINE
 
 ADDRESS_VARIABLE = "NEMO_SKILLS_SERVER_ADDRESS"
+_SHELL = re.compile(r"[\s;&|<>$`(]", re.ASCII)
+"""What stands in a line for a shell, and hardly in the name of a program."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
 BASE_URL_VARIABLE, MODEL_VARIABLE = "NEMO_SKILLS_OPENAI_BASE_URL", "NEMO_SKILLS_OPENAI_MODEL"
 
@@ -86,7 +89,8 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
         raise ConfigError(
             "Which command? Give it behind all options, or as --command.", hint="See: ns run_cmd --help"
         )
-    if options.words and _ASSIGNMENT.match(options.words[0]):
+    inline = _inline(options)
+    if isinstance(inline, list) and _ASSIGNMENT.match(inline[0]):
         raise ConfigError(
             f"{options.words[0]} is no program.",
             hint="An option with several values is repeated before each of them here; text for bash is --command=…",
@@ -95,7 +99,6 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
     if options.model and not options.server_address:
         server = server_script(serve_spec(options, elsewhere=cluster.executor not in ONE_MACHINE), options)
     sandbox = sandbox_script(options) if options.with_sandbox else None
-    inline = options.words or options.command or ""
     script = OwnScript(
         inline,
         server=server,
@@ -122,3 +125,10 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
     plan.add(name, groups, copies=options.dependent_jobs)
     shown = {"command": shlex.join(inline) if isinstance(inline, list) else inline}
     return prepared(name, plan, cluster, options, shown)
+
+
+def _inline(options: Options) -> list[str] | str:
+    """Words are a program and its arguments, as they are; a single one that no program is called like is for bash."""
+    if len(options.words) == 1 and _SHELL.search(options.words[0]) and shutil.which(options.words[0]) is None:
+        return options.words[0]
+    return options.words or options.command or ""

@@ -20,7 +20,7 @@ ALIASES = {"cmd": "command"}
 
 
 class Options(ModelOptions, frozen=True, kw_only=True):
-    words: Annotated[list[str], doc("the command, word by word, behind all options", {"positional": True})] = []  # noqa: RUF012 - copied
+    words: Annotated[list[str], doc("the command behind all options: word by word, or one quoted text for bash", {"positional": True})] = []  # noqa: RUF012 - copied
     command: Annotated[str | None, doc("the command as one text for bash, instead (or --cmd)")] = None
     container: Annotated[str, doc("container to run it in")] = "nemo-skills"
     num_gpus: Annotated[int | None, doc("GPUs per node (default: those of the server)")] = None
@@ -79,6 +79,7 @@ COMMAND = RunCommand(
     aliases=ALIASES,
     examples=(
         "ns run_cmd --cluster=slurm --num_gpus=1 nvidia-smi",
+        'ns run_cmd --cluster=slurm "hostname && df -h /data"',
         'ns run_cmd --cluster=slurm --expname=count --command="wc -l /data/*.jsonl > /data/counts.txt"',
         "ns run_cmd --cluster=slurm --model=/models/small --server_type=vllm --server_gpus=1 python ask.py",
     ),
