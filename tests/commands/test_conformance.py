@@ -249,7 +249,7 @@ def test_start_server(here, engines):
         (
             "ns eval --cluster=local --benchmarks=mmmu-pro:4 --model=/models/my-vlm --server_type=vllm "
             "--output_dir=/workspace/results",
-            "mmmu-pro is not prepared: there is no file",
+            "Where is /models/my-vlm served?",
         ),
         ("ns generate ++prompt_config=math ++temperature=0.7", "Which kind of server? Give --server_type."),
         ("ns eval --benchmarks=gsm8k:4 --model=/models/llama", "Which kind of server? Give --server_type."),

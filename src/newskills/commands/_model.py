@@ -12,10 +12,12 @@ from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError
 from newskills.base.registry import fold
+from newskills.commands._cluster import cluster_of
 from newskills.commands._options import ModelOptions
 from newskills.commands._work import notice
 from newskills.config.layers import Layer
 from newskills.config.values import Text
+from newskills.launch.validate import ONE_MACHINE
 from newskills.models import MODELS, REMOVED
 from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT
 from newskills.models.serving import SERVERS, ServeSpec
@@ -165,22 +167,45 @@ def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model
     if gpus is None:
         gpus = visible_gpus()
         if not gpus:
+            if options.cluster and not _answers(DEFAULT_HOST, DEFAULT_PORT):
+                raise _no_server(kind, model, "No GPU is seen on this machine, and no server runs there")
             notice(f"no --server_address: using http://{DEFAULT_HOST}:{DEFAULT_PORT}/v1")
             return None
-        notice(f"no --server_address and no --server_gpus: serving {model} on all {gpus} GPUs of this machine")
+        _say_all_gpus(model, gpus)
     return _spec(options, kind, model, gpus)
 
 
 def _host_there(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model: str) -> ServeSpec | None:
-    """The server of a job: nothing is guessed, as nobody knows what a cluster's node has."""
+    """The server of a job. What a cluster's node has nobody knows; jobs of this machine get all of its GPUs."""
     named = "server.host" in overrides or "server.port" in overrides
     if kind in REMOTE or kind not in SERVERS or named or options.server_gpus or kind in CPU_SERVERS:
         return _host(options, overrides, kind, model)
-    raise ConfigError(
-        f"Where is {model} served? A server of type {kind} needs --server_gpus to start it in the job, or "
-        "--server_address of one that runs.",
+    gpus = visible_gpus() if cluster_of(options).executor in ONE_MACHINE else 0
+    if not gpus:
+        raise _no_server(kind, model, "It is for you to say")
+    _say_all_gpus(model, gpus)
+    return _spec(options, kind, model, gpus)
+
+
+def _no_server(kind: str, model: str, why: str) -> ConfigError:
+    return ConfigError(
+        f"Where is {model} served? {why}: a server of type {kind} is started with --server_gpus=1 (or more), or runs "
+        "already and has a --server_address.",
         hint="--server_gpus=0 starts it without GPUs.",
     )
+
+
+def _say_all_gpus(model: str, gpus: int) -> None:
+    notice(f"no --server_address and no --server_gpus: serving {model} on all {gpus} GPUs of this machine")
+
+
+def _answers(host: str, port: int) -> bool:
+    """Whether anything listens there."""
+    import socket
+
+    with socket.socket() as probe:
+        probe.settimeout(2.0)
+        return probe.connect_ex((host, port)) == 0
 
 
 def _spec(options: ModelOptions, kind: str, model: str, gpus: int) -> ServeSpec:
