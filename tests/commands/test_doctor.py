@@ -2,11 +2,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from tests.commands.running import ns
+from tests.launch.needs import require_ssh
+from tests.launch.sshd import HOST, Sshd
 from tests.server import Script
 
+from newskills.base.errors import RemoteError
 from newskills.commands.doctor import EXTRAS
 
 
@@ -63,3 +67,66 @@ def test_a_data_folder_that_cannot_be_written(tmp_path):
     done = ns("ns doctor", cwd=tmp_path, env={"NEWSKILLS_DATA_DIR": str(tmp_path / "file/data")})
     assert done.returncode == 1
     assert lines(done)["data folder"][0] == "wrong"
+
+
+CLUSTER = "executor: slurm\njob_dir: {job_dir}\n"
+
+
+def on_cluster(folder, job_dir, *, name="there"):
+    (folder / "cluster_configs").mkdir(exist_ok=True)
+    (folder / f"cluster_configs/{name}.yaml").write_text(CLUSTER.format(job_dir=job_dir))
+    return lines(ns(f"ns doctor --cluster={name}", cwd=folder))
+
+
+def test_a_job_folder_is_looked_at_and_not_made(tmp_path):
+    state, text = on_cluster(tmp_path, tmp_path / "jobs/of/mine")["job_dir"]
+    assert (state, "the first submission makes it" in text) == ("note", True)
+    assert not (tmp_path / "jobs").exists()
+    (tmp_path / "jobs").mkdir()
+    assert on_cluster(tmp_path, tmp_path / "jobs")["job_dir"] == ("ok", str(tmp_path / "jobs"))
+    assert list((tmp_path / "jobs").iterdir()) == []
+    (tmp_path / "file").write_text("")
+    assert on_cluster(tmp_path, tmp_path / "file/jobs")["job_dir"][0] == "wrong"
+
+
+def test_a_job_folder_on_a_file_system_that_is_not_there_is_wrong(tmp_path):
+    state, text = on_cluster(tmp_path, "/no-such-file-system/me/jobs")["job_dir"]
+    assert (state, "is its file system mounted?" in text) == ("wrong", True)
+    assert not Path("/no-such-file-system").exists()
+
+
+def test_setup_looks_only(tmp_path):
+    line = f"ns setup --non_interactive --executor=slurm --name=new --job_dir={tmp_path}/jobs"
+    assert "[note] job_dir" in ns(line, cwd=tmp_path).stdout
+    assert not (tmp_path / "jobs").exists()
+
+
+def test_configs_that_nobody_has_tried_are_not_called_ok(tmp_path):
+    assert lines(ns("ns doctor", cwd=tmp_path))["clusters"][0] == "note"
+    (tmp_path / "cluster_configs").mkdir()
+    (tmp_path / "cluster_configs/mine.yaml").write_text("executor: none\n")
+    state, text = lines(ns("ns doctor", cwd=tmp_path))["clusters"]
+    assert (state, text) == ("note", "mine; not looked at: ns doctor --cluster=mine")
+    assert "slurm" not in lines(ns("ns doctor", cwd=Path(__file__).parents[2]))["clusters"][1]
+
+
+def test_a_login_shell_that_prints_something_is_found(tmp_path):
+    """Every command works, and rsync, which copies code and data, does not."""
+    require_ssh()
+    server = Sshd(tmp_path)
+    try:
+        server.say("Welcome to the cluster!")
+        text = f"executor: slurm\njob_dir: {tmp_path}/jobs\nssh_tunnel: {{host: {HOST}}}\n"
+        (tmp_path / "far.yaml").write_text(text)
+        done = ns(f"ns doctor --cluster={tmp_path}/far.yaml", cwd=tmp_path, env=server.environ())
+        state, said = lines(done)["login shell"]
+        assert (state, done.returncode) == ("wrong", 1)
+        assert f"prints 'Welcome to the cluster!' on {HOST}" in said
+        assert "[[ $- == *i* ]] || return" in said
+        assert lines(done)["ssh"][0] == "ok"
+        there = server.remote()
+        with pytest.raises(RemoteError, match="prints 'Welcome to the cluster!'"):
+            there.put(tmp_path / "far.yaml", f"{tmp_path}/copy")
+        there.hang_up()
+    finally:
+        server.stop()

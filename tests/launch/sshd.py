@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import shlex
 import shutil
 import socket
 import subprocess
@@ -25,8 +26,6 @@ class Sshd:
     """`config` is for NEWSKILLS_SSH_CONFIG; the host in it is `HOST`."""
 
     def __init__(self, folder: Path) -> None:
-        program = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/sbin")
-        assert program is not None
         self.folder, self.user = folder, getpass.getuser()
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
@@ -46,16 +45,28 @@ class Sshd:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         self.config = folder / "config"
         self.config.write_text(self.entry(HOST))
-        with (folder / "log").open("wb") as log:
-            self.process = subprocess.Popen([program, "-D", "-e", "-f", folder / "sshd_config"], stderr=log)
+        self.process = self._started()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        program = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/sbin")
+        assert program is not None
+        with (self.folder / "log").open("wb") as log:
+            process = subprocess.Popen([program, "-D", "-e", "-f", self.folder / "sshd_config"], stderr=log)
         until = time.monotonic() + 20
         while True:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            if self.process.poll() is not None or time.monotonic() > until:
-                raise RuntimeError((folder / "log").read_text())
+                    return process
+            if process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError((self.folder / "log").read_text())
             time.sleep(0.02)
+
+    def say(self, text: str) -> None:
+        """From now on its login shell prints `text` before any command, as some ~/.bashrc do."""
+        self.stop()
+        with (self.folder / "sshd_config").open("a") as config:
+            config.write(f'ForceCommand echo {shlex.quote(text)}; eval "$SSH_ORIGINAL_COMMAND"\n')
+        self.process = self._started()
 
     def entry(self, host: str, **settings: str) -> str:
         given = {

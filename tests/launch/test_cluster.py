@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import os
+import pwd
 import sys
 from pathlib import Path
 
 import pytest
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
-from newskills.launch.cluster import ClusterConfig, image_of, load_cluster, python_of
+from newskills.launch.cluster import ClusterConfig, cluster_names, image_of, load_cluster, python_of
 from newskills.launch.times import seconds_of
 from newskills.launch.variables import job_variables
 
-EXAMPLES = Path(__file__).parents[2] / "cluster_configs"
+EXAMPLES = Path(__file__).parents[2] / "cluster_configs/examples"
 HOME = {"HOME": "/home/me", "USER": "me"}
 
 
@@ -32,6 +34,21 @@ def test_examples_are_valid(name):
     assert cluster.name == name
     assert cluster.executor == name.removesuffix("-ssh")
     assert "${" not in "".join([*cluster.mounts, *cluster.containers.values(), cluster.job_dir])
+
+
+def test_examples_are_no_clusters(monkeypatch):
+    monkeypatch.chdir(EXAMPLES.parents[1])
+    assert not {"slurm", "slurm-ssh"} & set(cluster_names(None, {}))
+    with pytest.raises(UnknownNameError, match=r"cluster_configs/examples/slurm.yaml is an example to copy"):
+        load_cluster("slurm", None, {})
+
+
+def test_the_user_is_known_where_the_variable_is_not_set(tmp_path):
+    path = file(tmp_path, "here", "executor: slurm\njob_dir: /jobs/${USER}/{LOGNAME}${HOME}\n")
+    me = pwd.getpwuid(os.getuid())
+    for environ in ({}, {"USER": "", "HOME": ""}):
+        assert load_cluster(str(path), None, environ).job_dir == f"/jobs/{me.pw_name}/{me.pw_name}{me.pw_dir}"
+    assert load_cluster(str(path), None, {**HOME, "LOGNAME": "you"}).job_dir == "/jobs/me/you/home/me"
 
 
 def test_nothing_is_this_machine_and_says_so(tmp_path, monkeypatch):

@@ -170,7 +170,7 @@ def try_and_tell(cluster: ClusterConfig, environ: Mapping[str, str], *, say: Say
     """Whether everything that the config promises is there."""
     trials = try_cluster(cluster, environ)
     for trial in trials:
-        say(f"  [{'ok' if trial.ok else 'wrong'}] {trial.what}: {trial.text}")
+        say(f"  [{trial.state}] {trial.what}: {trial.text}")
     ok = all(trial.ok for trial in trials)
     return (_pull(cluster, environ, say) and ok) if pull else ok
 

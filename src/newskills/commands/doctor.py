@@ -144,8 +144,8 @@ def _cluster(options: Options) -> list[Finding]:
 
     names = [name for name in cluster_names(options.config_dir, os.environ) if name not in BUILT_IN]
     if options.cluster is None:
-        known = ", ".join(names) or "no config found: ns setup writes one"
-        return [Finding("clusters", "ok" if names else "note", known)]
+        known = f"{', '.join(names)}; not looked at: ns doctor --cluster={names[0]}" if names else ""
+        return [Finding("clusters", "note", known or "no config found: ns setup writes one")]
     try:
         cluster = load_cluster(options.cluster, options.config_dir, os.environ)
         missing = missing_variables(cluster, os.environ)
@@ -157,7 +157,7 @@ def _cluster(options: Options) -> list[Finding]:
     found = [Finding(f"cluster {cluster.name}", "ok", f"executor {cluster.executor}")]
     if missing:
         found.append(Finding("variables", "wrong", f"required and not set: {', '.join(missing)}"))
-    return [*found, *(Finding(one.what, "ok" if one.ok else "wrong", one.text) for one in tried)]
+    return [*found, *(Finding(one.what, one.state, one.text) for one in tried)]
 
 
 def run(parsed: Parsed[Options]) -> int:

@@ -106,6 +106,8 @@ BUILT_IN = {
 """Clusters that need no file. Both run processes of this machine; containers need images, which a file names."""
 
 FOLDER = "cluster_configs"
+EXAMPLES = "examples"
+"""Folder in it of files to copy from, which are no clusters."""
 ENDINGS = (".yaml", ".yml")
 
 Say = Callable[[str], None]
@@ -155,8 +157,10 @@ def load_cluster(
     looked = ", ".join(str(folder) for folder in folders)
     names = cluster_names(config_dir, environ)
     found = ", ".join(name for name in names if name not in BUILT_IN) or "none"
+    example = next((file for folder in folders if (file := folder / EXAMPLES / f"{cluster}.yaml").is_file()), None)
+    write = "ns setup writes one" + (f"; {example} is an example to copy." if example else ".")
     raise UnknownNameError(
-        "cluster", cluster, names, hint=f"Looked in {looked}; clusters found there: {found}. ns setup writes one."
+        "cluster", cluster, names, hint=f"Looked in {looked}; clusters found there: {found}. {write}"
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from newskills.base.errors import ConfigError
 
+_ACCOUNT = ("USER", "LOGNAME", "HOME")
 _REFERENCE = re.compile(r"\$?\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -18,14 +19,34 @@ def references(text: str) -> list[str]:
 
 
 def expand(text: str, environ: Mapping[str, str], where: str) -> str:
-    """`${VAR}` and `{VAR}` replaced. Raises ConfigError for one that is not set."""
+    """`${VAR}` and `{VAR}` replaced. Raises ConfigError for one that is not set.
+
+    What cron, containers and services leave unset, the user's name and home, the system knows.
+    """
 
     def value(match: re.Match[str]) -> str:
-        if match[1] not in environ:
-            raise ConfigError(f"{where}: {match[0]} is used, but the variable {match[1]} is not set.")
-        return environ[match[1]]
+        found = environ.get(match[1]) or _account(match[1])
+        if found is None and match[1] not in environ:
+            raise ConfigError(
+                f"{where}: {match[0]} is used, but the variable {match[1]} is not set.",
+                hint=f"export {match[1]}=…, or write the value there.",
+            )
+        return found or ""
 
     return _REFERENCE.sub(value, text)
+
+
+def _account(variable: str) -> str | None:
+    """The user's name or home by the system's list of users; None for other variables and unknown users."""
+    if variable not in _ACCOUNT:
+        return None
+    import pwd
+
+    try:
+        entry = pwd.getpwuid(os.getuid())
+    except KeyError:
+        return None
+    return entry.pw_dir if variable == "HOME" else entry.pw_name
 
 
 def at_home(path: str, environ: Mapping[str, str]) -> str:

@@ -31,7 +31,7 @@ from newskills.launch.cluster import ClusterConfig, SshTunnel
 from newskills.launch.names import is_variable
 from newskills.launch.remote_bash import LOOP, Ended, RemoteBash
 from newskills.launch.shell import Call, Copied, Here, Ran, Shell
-from newskills.launch.ssh_errors import connection_error, last_line
+from newskills.launch.ssh_errors import QUIET, connection_error, last_line
 
 __all__ = ["Call", "Copied", "Here", "Ran", "Remote", "Shell", "shell_of"]
 
@@ -97,6 +97,14 @@ class Remote:
     def read(self, paths: Sequence[str]) -> list[str | None]:
         ran = self._batch([f"cat -- {_quote(path)} 2>/dev/null" for path in paths]) if paths else []
         return [done.out if done.code == 0 else None for done in ran]
+
+    def greeting(self) -> str:
+        """The first line that the login shell there prints before any command; empty: none, as rsync needs it."""
+        self._connect()
+        words = [*self._argv(), "--", self._tunnel.host, "true"]
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        lines = [line for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
+        return lines[0].strip() if lines else ""
 
     def put(self, source: Path, target: str) -> Copied:
         if not source.exists():
@@ -259,6 +267,10 @@ class Remote:
             raise RemoteError(f"There is no `rsync` on {self.name}.", hint="Ask its administrators for it.")
         if done.returncode == _CONNECTION_FAILED:
             raise connection_error(self.name, err)
+        if "is your shell clean" in err and (said := self.greeting()):
+            raise RemoteError(
+                f"The login shell of {self.name} prints '{last_line(said).rstrip('.')}'.", hint=QUIET
+            )
         if done.returncode != 0:
             raise StorageError(
                 f"Copying {source} to {target} failed: {next(iter(err.strip().splitlines()), 'rsync')}"

@@ -7,6 +7,12 @@ import re
 
 from newskills.base.errors import RemoteError
 
+QUIET = (
+    "rsync takes that for its own data and fails: let ~/.bashrc (.zshenv, .cshrc) there print only in sessions by "
+    "hand, behind: [[ $- == *i* ]] || return"
+)
+"""What to do about a login shell that prints something before any command."""
+
 
 def connection_error(name: str, said: str) -> RemoteError:
     """One sentence and the next step for what `ssh` said."""

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from importlib import metadata
+from typing import Literal
 
 from msgspec import Struct
 
@@ -13,7 +15,8 @@ from newskills.base.errors import RemoteError
 from newskills.launch.cluster import ClusterConfig, python_of
 from newskills.launch.mounts import parse_mounts
 from newskills.launch.shell import Call, Ran, Shell
-from newskills.launch.ssh import shell_of
+from newskills.launch.ssh import Remote, shell_of
+from newskills.launch.ssh_errors import QUIET
 
 ENGINES = ("podman", "docker")
 BASH = (5, 1)
@@ -31,21 +34,29 @@ for name in sys.argv[1:]:
 
 
 class Trial(Struct, frozen=True):
-    """One thing that was tried, and what came of it."""
+    """One thing that was looked at, and what came of it. note: nothing is wrong, and a person should know it."""
 
     what: str
     ok: bool
     text: str
+    note: bool = False
+
+    @property
+    def state(self) -> Literal["ok", "note", "wrong"]:
+        if not self.ok:
+            return "wrong"
+        return "note" if self.note else "ok"
 
 
 def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[Trial]:
-    """Makes the job folder where it is missing; changes nothing else."""
+    """Looks only: nothing is made or written, there or here."""
     shell = shell_of(cluster, environ)
     found: list[Trial] = []
     try:
         if cluster.ssh_tunnel is not None:
             shell.run(["true"])
             found.append(Trial("ssh", True, f"{shell.name} answers"))
+            found += _copying(shell)
         found.append(_bash(shell))
         if cluster.ssh_tunnel is not None and not cluster.containers:
             found.append(_python(shell, python_of(cluster, None)))
@@ -131,13 +142,23 @@ def _engine(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
     return [Trial("containers", True, f"{engine} answers")]
 
 
+def _copying(shell: Shell) -> list[Trial]:
+    """Whether rsync can work: it is on both sides, and the login shell there says nothing of its own."""
+    found = []
+    if isinstance(shell, Remote) and (said := shell.greeting()):
+        found.append(Trial("login shell", False, f"prints '{_printable(said)}' on {shell.name}. {QUIET}"))
+    here = shutil.which("rsync") is not None
+    there = shell.run(["bash", "-c", "command -v rsync"]).code == 0
+    if not here or not there:
+        where = " and ".join([*([] if here else ["this machine"]), *([] if there else [shell.name])])
+        found.append(Trial("rsync", False, f"not there on {where}; code and data are copied with it"))
+    return found
+
+
 def _folders(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
     found: list[Trial] = []
     if cluster.job_dir:
-        script = 'mkdir -p -- "$1" && t=$(mktemp -- "$1/.newskills-XXXXXX") && rm -- "$t"'
-        done = shell.run(["bash", "-c", script, "bash", cluster.job_dir])
-        text = cluster.job_dir if done.code == 0 else f"cannot write {cluster.job_dir}: {_first_line(done)}"
-        found.append(Trial("job_dir", done.code == 0, text))
+        found.append(_job_dir(shell, cluster.job_dir))
     mounts = parse_mounts(cluster.mounts)
     missing = _missing([mount.src for mount in mounts], shell)
     if missing:
@@ -147,10 +168,43 @@ def _folders(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
     return found
 
 
+def _job_dir(shell: Shell, folder: str) -> Trial:
+    """Whether jobs can be written there, or the folder can be made; it is left to the first submission to make it."""
+    done = shell.run(["bash", "-c", _LOOK, "bash", folder])
+    kind, may, there = (*done.out.rstrip("\n").split(" ", 2), "", "")[:3]
+    if done.code != 0 or kind not in ("folder", "file"):
+        return Trial("job_dir", False, f"cannot look at {folder}: {_first_line(done)}")
+    if kind == "file":
+        return Trial("job_dir", False, f"{folder}: {there} is no folder")
+    if there == folder:
+        return Trial("job_dir", may == "yes", folder if may == "yes" else f"cannot write {folder}")
+    if there == "/":
+        top = "/".join(folder.split("/")[:2])
+        return Trial("job_dir", False, f"{folder}: there is no {top} on {shell.name}; is its file system mounted?")
+    if may != "yes":
+        return Trial("job_dir", False, f"{folder} is not there, and cannot be made: {there} is not writable")
+    return Trial("job_dir", True, f"{folder} is not there yet; the first submission makes it", note=True)
+
+
 def _missing(paths: Sequence[str], shell: Shell) -> list[str]:
     return [path for path, there in zip(paths, shell.exists(paths), strict=True) if not there]
 
 
 def _first_line(done: Ran) -> str:
     lines = [line for line in (done.err or done.out).splitlines() if line.strip()]
-    return re.sub(r"[^\x20-\x7e]", " ", lines[0])[:200] if lines else f"exit code {done.code}"
+    return _printable(lines[0]) if lines else f"exit code {done.code}"
+
+
+def _printable(line: str) -> str:
+    return re.sub(r"[^\x20-\x7e]", " ", line)[:200]
+
+
+_LOOK = """\
+# What kind of thing is at $1, or at the nearest folder above it that is there; whether it is writable; its path.
+there=$1
+until [[ -e $there || $there == / ]]; do there=$(dirname -- "$there"); done
+kind=file may=no
+[[ -d $there ]] && kind=folder
+[[ -w $there && -x $there ]] && may=yes
+printf '%s %s %s\\n' "$kind" "$may" "$there"
+"""
