@@ -27,7 +27,8 @@ LINES = {
     "prepare_data": "ns prepare_data gsm8k CLUSTER --run_after=nosuch --data_dir=FOLDER/data",
 }
 SEED_LINE = (
-    "ns eval --cluster=local --benchmarks=gsm8k:4 --model=/models/my-model --server_type=vllm --output_dir=/workspace/r"
+    "ns eval --cluster=local --benchmarks=gsm8k:4 --model=/models/my-model --server_type=vllm "
+    "--output_dir=/workspace/r"
 )
 
 

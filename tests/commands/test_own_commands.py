@@ -52,7 +52,7 @@ def test_wrap_arguments_carries_a_command(folder):
 
 def test_a_command_is_for_run_cmd_only_and_there_is_one(folder):
     command = newskills.wrap_arguments("echo HI")
-    with pytest.raises(ConfigError, match="'echo' is no ..key=value"):
+    with pytest.raises(ConfigError, match=r"'echo' is no \+\+key=value"):
         newskills.generate(ctx=command, output_dir="o", input_file="i.jsonl", model="m", server_type="openai")
     with pytest.raises(ConfigError, match="Two commands"):
         newskills.run_cmd(ctx=command, command="true")

@@ -13,13 +13,18 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.plan import HardwareConfig
 from newskills.commands._options import ClusterOptions, PlacementOptions
+from newskills.commands._packaged_code import PackagedCode, is_code
 from newskills.commands._work import notice, read_json
 from newskills.config.fields import leaves
 from newskills.launch.cluster import ClusterConfig, load_cluster
-from newskills.launch.mounts import parse_mounts, to_container, to_host
+from newskills.launch.experiments import job_root
+from newskills.launch.mounts import inside, parse_mounts, to_container, to_host
+from newskills.launch.package import PACKAGES
 
 EVERYWHERE = ("cluster", "config_dir", "expname", "log_dir", "dry_run", "show_scripts", "reuse_code")
 """Placement options that have a meaning on this machine, too."""
+WRITTEN = ("--output_dir", "--output_model", "--final_hf_path", "--log_dir")
+"""Options with folders that jobs write to."""
 
 
 def cluster_of(options: ClusterOptions) -> ClusterConfig:
@@ -65,13 +70,19 @@ def hardware(options: PlacementOptions, *, gpus: int = 0, nodes: int = 1, **more
 
 
 class Paths(Struct, frozen=True, kw_only=True):
-    """The two names of a file: `seen` by the clients, and `host`'s own, where this machine has the same disks."""
+    """The two names of a file: `seen` by the clients, and `host`'s own, where this machine has the same disks.
+
+    packaged  what clients find below /nemo_run/code
+    """
 
     cluster: ClusterConfig
     contained: bool
+    packaged: PackagedCode
 
     def seen(self, path: str, option: str) -> str:
         """`path` of the user's as clients see it: absolute. Raises ConfigError."""
+        if is_code(path):
+            return self._packaged(path, option)
         if os.path.isabs(path):
             return os.path.normpath(path)
         if self.cluster.ssh_tunnel is not None:
@@ -81,7 +92,7 @@ class Paths(Struct, frozen=True, kw_only=True):
     def moved(self, path: str, option: str) -> str:
         """A file of this machine as clients see it. Raises ConfigError where they do not."""
         path = os.path.abspath(path)
-        if not self.contained:
+        if not self.contained or is_code(path):
             return path
         mounts = parse_mounts(self.cluster.mounts)
         if (seen := to_container(path, mounts)) is not None:
@@ -104,19 +115,35 @@ class Paths(Struct, frozen=True, kw_only=True):
         """What the machine that submits calls the file that clients know as `seen`."""
         if not self.contained:
             return seen
+        if is_code(seen):
+            return self.packaged.place(seen)
         return to_host(seen, parse_mounts(self.cluster.mounts)) or seen
 
     def here(self, seen: str) -> str | None:
         """The same where it is a file of this machine; None: it may be elsewhere, or is not there."""
         path = self.host(seen)
+        if self.in_code(seen):
+            return self.packaged.source(seen)
         return path if self.cluster.ssh_tunnel is None and os.path.exists(path) else None
 
+    def in_code(self, seen: str) -> bool:
+        """Whether clients know a packaged file as `seen`."""
+        return is_code(seen) or inside(seen, f"{job_root(self.cluster, os.environ)}/{PACKAGES}")
 
-def paths_of(cluster: ClusterConfig, container: str) -> Paths:
+    def _packaged(self, path: str, option: str) -> str:
+        """A path below /nemo_run/code, which is to be there. Raises ConfigError."""
+        if option in WRITTEN:
+            raise ConfigError(f"{option}={path}: jobs read the packaged code and do not write there.")
+        self.packaged.check(path, option)
+        return os.path.normpath(path) if self.contained else self.packaged.place(path)
+
+
+def paths_of(cluster: ClusterConfig, container: str, options: PlacementOptions | None = None) -> Paths:
     """`container`: that of the clients. Raises UnknownNameError."""
     from newskills.launch.cluster import image_of
 
-    return Paths(cluster=cluster, contained=image_of(cluster, container) is not None)
+    contained = image_of(cluster, container) is not None
+    return Paths(cluster=cluster, contained=contained, packaged=PackagedCode(cluster, options))
 
 
 def make_mount_sources(cluster: ClusterConfig, environ: Mapping[str, str]) -> None:

@@ -63,7 +63,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
     asked.check()
     own = asked.pair in OWN
     container = options.container or (main_container(options) if own else asked.container)
-    paths = paths_of(cluster, container)
+    paths = paths_of(cluster, container, options)
     asked = replace(
         asked,
         input_model=_model(asked.input_model, paths),

@@ -27,6 +27,7 @@ from newskills.commands._unit_checks import (
     check_inputs,
     check_prompts,
     fetch_weights,
+    with_code,
     with_inputs,
 )
 from newskills.commands._unit_jobs import (
@@ -91,7 +92,7 @@ class Part(Struct, frozen=True, kw_only=True):
 def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
     """Everything resolved and checked; None: nothing is left to do. Raises NewskillsError."""
     options = parsed.options
-    paths = paths_of(cluster, main_container(options))
+    paths = paths_of(cluster, main_container(options), options)
     spec, judges = _evaluating.specified(parsed, paths)
     planned = checked(options, spec)
     if parsed.explain:
@@ -121,15 +122,15 @@ def add_evaluation(
     """Adds the jobs for what is left of `spec` to `plan`. Raises NewskillsError."""
     options, cluster = parsed.options, paths.cluster
     planned, judging = plan_evaluation(spec), [piece.unit for piece in plan_judges(spec)]
-    units = with_inputs([piece.unit for piece in planned], paths)
     shell = shell_of(cluster, os.environ)
+    units = with_inputs([piece.unit for piece in planned], paths, plan, shell)
     left, unjudged = (
         (some if options.rerun_done else unfinished(some, paths, shell)) for some in (units, judging)
     )
     host = choose_model(options, parsed.overrides, elsewhere=True).host
     if left:
-        check_inputs(left, paths, shell)
-        check_prompts(left, hosted=host is not None, paths=paths)
+        check_inputs(left, paths, shell, shipped=list(plan.shipments))
+        check_prompts(left, hosted=host is not None, paths=paths, shipments=plan.shipments)
         if not options.dry_run:
             fetch_weights(host, paths)
     shared = UnitJobs(
@@ -140,7 +141,7 @@ def add_evaluation(
         parts=parts_of(options, cluster),
         name="eval",
     )
-    jobs = shared.add(left, plan) if left else {}
+    jobs = shared.add(with_code(left, paths), plan) if left else {}
     if unjudged:
         beside = describe_judges(spec.runs, units, unjudged)
         theirs = _run_spec(spec, options, beside, logs=LOGS)
@@ -177,7 +178,7 @@ def _judges(
             parts=judge.options.num_jobs or 1,
             name=job_name(f"{UNIT}{name}"),
         )
-        jobs |= made.add(own, plan)
+        jobs |= made.add(with_code(own, shared.paths), plan)
     return jobs
 
 

@@ -12,6 +12,7 @@ from newskills.commands._judging import JudgePlan, judge_plans
 from newskills.commands._model import choose_model, hosting_of
 from newskills.commands._mounted_benchmarks import mounted_benchmarks
 from newskills.commands._options import tracking_of
+from newskills.commands._packaged_code import at_repository
 from newskills.commands._sandbox import check_sandbox, sandbox_layer
 from newskills.commands._submitting import Prepared, finished, run_prepared
 from newskills.commands._work import (
@@ -100,6 +101,8 @@ def specification(parsed: Parsed[Options], there: Paths | None = None) -> Evalua
 
 def specified(parsed: Parsed[Options], there: Paths | None = None) -> tuple[EvaluationSpec, dict[str, JudgePlan]]:
     """The same, with where the judges run. Raises NewskillsError."""
+    if there is None:
+        parsed = at_repository(parsed)
     options = parsed.options
     choice = choose_model(options, parsed.overrides, elsewhere=there is not None)
     data_dir = options.data_dir

@@ -15,6 +15,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError
 from newskills.commands._cluster import Paths, cluster_of
 from newskills.commands._options import ClusterOptions
+from newskills.commands._packaged_code import PackagedCode
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.ssh import Remote, shell_of
 
@@ -88,4 +89,6 @@ def results_place(results_dir: str, options: ClusterOptions) -> ResultsPlace:
 
 
 def _host(path: str, cluster: ClusterConfig) -> str:
-    return Paths(cluster=cluster, contained=bool(cluster.containers)).host(os.path.normpath(path))
+    contained = bool(cluster.containers)
+    paths = Paths(cluster=cluster, contained=contained, packaged=PackagedCode(cluster))
+    return paths.host(os.path.normpath(path))

@@ -14,7 +14,13 @@ from newskills.commands._cluster import paths_of
 from newskills.commands._model import choose_models
 from newskills.commands._plan_view import settings_of
 from newskills.commands._submitting import Prepared, prepared
-from newskills.commands._unit_checks import check_inputs, check_prompts, fetch_weights
+from newskills.commands._unit_checks import (
+    check_inputs,
+    check_prompts,
+    fetch_weights,
+    with_code,
+    with_inputs,
+)
 from newskills.commands._unit_jobs import (
     Plan,
     UnitJobs,
@@ -37,15 +43,17 @@ from newskills.run.spec import RunSpec, Unit
 def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
     """Everything resolved and checked; None: nothing is left to do. Raises NewskillsError."""
     options = parsed.options
-    paths = paths_of(cluster, main_container(options))
+    paths = paths_of(cluster, main_container(options), options)
     planned = _generating.plan(parsed, there=paths)
     if parsed.explain:
         show_explained(planned)
         return None
     if dry_run(options, planned):
         options = replace(options, dry_run=True)
-    units = [piece.unit for piece in planned]
+    units, plan = [piece.unit for piece in planned], Plan()
     shell = shell_of(cluster, os.environ)
+    if _generating.from_benchmark(parsed):
+        units = with_inputs(units, paths, plan, shell)
     left = units if options.rerun_done else unfinished(units, paths, shell)
     folder = units[0].merged.parent
     if not left:
@@ -54,12 +62,11 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
     if options.wandb_name is not None:
         notice("--wandb_name has no effect on clusters: ns generate writes no metrics there")
     choice = choose_models(options, parsed.overrides, elsewhere=True)
-    check_inputs(left, paths, shell, after=options.run_after)
-    check_prompts(left, hosted=choice.host is not None, paths=paths)
+    check_inputs(left, paths, shell, after=options.run_after, shipped=list(plan.shipments))
+    check_prompts(left, hosted=choice.host is not None, paths=paths, shipments=plan.shipments)
     if not options.dry_run:
         for host in (choice.host, *choice.more.values()):
             fetch_weights(host, paths)
-    plan = Plan()
     shared = UnitJobs(
         options=options,
         paths=paths,
@@ -77,7 +84,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
         name="generate",
         preprocess_cmd=options.preprocess_cmd,
     )
-    jobs = shared.add(left, plan)
+    jobs = shared.add(with_code(left, paths), plan)
     if options.postprocess_cmd:
         _postprocess(options, options.postprocess_cmd, left, jobs, plan)
     shown = {

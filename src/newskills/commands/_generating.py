@@ -15,6 +15,7 @@ from newskills.benchmarks.data import load_rows
 from newskills.commands._cluster import Paths, placed
 from newskills.commands._model import choose_models, hosting_of
 from newskills.commands._options import tracking_of
+from newskills.commands._packaged_code import at_repository
 from newskills.commands._sandbox import check_sandbox, sandbox_layer
 from newskills.commands._submitting import Prepared, finished, run_prepared
 from newskills.commands._work import (
@@ -106,6 +107,8 @@ def plan(
     parsed: Parsed[Options], address: Layer | None = None, *, there: Paths | None = None
 ) -> list[PlannedUnit]:
     """All units, resolved; `there`: the paths of a cluster. Raises NewskillsError for anything that does not fit."""
+    if there is None:
+        parsed = at_repository(parsed)
     options = parsed.options
     choice = choose_models(options, parsed.overrides, elsewhere=there is not None)
     user = user_layer(_overrides(parsed), consumed=BENCHMARK_KEYS)
@@ -229,13 +232,18 @@ def _seeds(options: Options) -> tuple[int, ...] | None:
     return tuple(range(options.starting_seed, options.starting_seed + options.num_random_seeds))
 
 
+def from_benchmark(parsed: Parsed[Options]) -> bool:
+    """Whether the input is the prepared data of a benchmark (`++dataset`)."""
+    given = parsed.options.input_dir or parsed.options.input_file or parsed.overrides.get("input_file")
+    return not given and "dataset" in parsed.overrides
+
+
 def _input(parsed: Parsed[Options], there: Paths | None) -> Path:
     given = parsed.options.input_file or parsed.overrides.get("input_file")
     if given:
         return Path(given if there is None else there.seen(str(given), "--input_file"))
     if name := parsed.overrides.get("dataset"):
-        rows = load_rows(get_benchmark(str(name)), str(parsed.overrides.get("split", "")))
-        return rows if there is None else Path(there.moved(str(rows), "++dataset"))
+        return load_rows(get_benchmark(str(name)), str(parsed.overrides.get("split", "")))
     raise ConfigError(
         "Which input? Give --input_file, --input_dir or ++dataset=BENCHMARK.", hint="See: ns generate --help"
     )

@@ -41,7 +41,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
         options = replace(options, dry_run=True)
     megatron_lm.check_entrypoint(options.entrypoint)
     name = options.expname or NAME
-    ground = Ground(options=options, paths=paths_of(cluster, options.container or CONTAINER), name=name)
+    ground = Ground(options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name)
     trained = ground.run(ground.paths.seen(options.megatron_model, "--megatron_model"))
     data = ground.paths.seen(options.per_split_data_path, "--per_split_data_path")
     training = megatron_lm.MegatronLm(run=trained, tokenizer=ground.model(options.tokenizer_model), data=data)

@@ -113,7 +113,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
         options = replace(options, dry_run=True)
     main, judge = _endpoint(options, ""), _endpoint(options, "judge_")
     compiled = _compiled(options, main, parsed.overrides)
-    paths = paths_of(cluster, options.main_container or OWN_CONTAINER)
+    paths = paths_of(cluster, options.main_container or OWN_CONTAINER, options)
     folder = paths.seen(options.output_dir, "--output_dir")
     plan = Plan()
     for task in compiled.tasks:

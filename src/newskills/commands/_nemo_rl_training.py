@@ -93,7 +93,7 @@ def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> Prepared:
         options = replace(options, dry_run=True)
     judged = isinstance(options, GrpoOptions)
     name = options.expname or ("grpo" if judged else "sft")
-    ground = Ground(options=options, paths=paths_of(cluster, options.container or CONTAINER), name=name)
+    ground = Ground(options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name)
     model = ground.model(options.model)
     backend = backend_of(options, model, ground.paths)
     trained = ground.run(model)

@@ -141,7 +141,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
     options = parsed.options
     if parsed.explain:
         options = replace(options, dry_run=True)
-    paths = paths_of(cluster, main_container(options))
+    paths = paths_of(cluster, main_container(options), options)
     place, mirror, extra = (
         _data_dir_there(options, paths),
         _mirror_there(options, paths),

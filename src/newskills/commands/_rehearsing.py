@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +21,8 @@ from newskills.commands._cluster import Paths, cluster_of, paths_of
 from newskills.commands._columns import print_table
 from newskills.commands._following import follow
 from newskills.commands._options import WorkOptions
+from newskills.commands._packaged_code import below_working_folder, code_paths, renamed
+from newskills.commands._shipping import Shipment
 from newskills.commands._submitted import ask_about
 from newskills.commands._submitting import Prepared
 from newskills.commands._table import load
@@ -91,7 +93,7 @@ def rehearse(name: str, words: Sequence[str]) -> int:
     if not found:
         checks.append(Check("plan", "ok", f"{len(submission.pipeline.jobs)} jobs fit together"))
         checks.append(_code(ready, cluster))
-        checks += _performance(ready, paths_of(cluster, main_container(parsed.options)))
+        checks += _performance(ready, paths_of(cluster, main_container(parsed.options), parsed.options))
     return _report(checks)
 
 
@@ -105,7 +107,7 @@ def _small(parsed: Parsed[Any]) -> Parsed[Any]:
 
 
 def _place(cluster: ClusterConfig) -> list[Check]:
-    return [Check(one.what, "ok" if one.ok else "wrong", one.text) for one in try_cluster(cluster, os.environ)]
+    return [Check(one.what, one.state, one.text) for one in try_cluster(cluster, os.environ)]
 
 
 def _runs_newskills(pipeline: Pipeline) -> bool:
@@ -192,7 +194,7 @@ def _code(ready: Prepared, cluster: ClusterConfig) -> Check:
 
 def _performance(ready: Prepared, paths: Paths) -> list[Check]:
     with tempfile.TemporaryDirectory(prefix="newskills-rehearsal-") as folder:
-        stage = _Stage(paths, Path(folder))
+        stage = _Stage(paths, Path(folder), ready.shipments)
         pipeline = ready.submission.pipeline
         plan = Pipeline(name=pipeline.name, jobs=tuple(stage.job(job) for job in pipeline.jobs))
         environ = {**ready.submission.environ, "NEWSKILLS_EXPERIMENTS_DIR": f"{folder}/experiments"}
@@ -213,8 +215,8 @@ def _performance(ready: Prepared, paths: Paths) -> list[Check]:
 class _Stage:
     """Where a plan becomes one for this machine. `notes` says what is left out."""
 
-    def __init__(self, paths: Paths, folder: Path) -> None:
-        self.paths, self.folder = paths, folder
+    def __init__(self, paths: Paths, folder: Path, shipments: Mapping[str, Shipment]) -> None:
+        self.paths, self.folder, self.shipments = paths, folder, shipments
         self.results: dict[str, str] = {}
         self.notes: list[Check] = []
 
@@ -262,7 +264,8 @@ class _Stage:
             output = self.result(str(Path(config.output_file).parent)) + "/" + Path(config.output_file).name
             small = config.max_samples if 0 <= config.max_samples < ROWS else ROWS
             made = f"{config.input_file}.done" in spec.needs
-            source = self.result(config.input_file) if made else self.paths.host(config.input_file)
+            source = self.result(config.input_file) if made else self.source(config.input_file)
+            config = renamed(config, below_working_folder) if code_paths(config) else config
             config = replace(config, input_file=source, output_file=output, max_samples=small)
             units.append(replace(unit, config=config))
         beside = {
@@ -271,6 +274,13 @@ class _Stage:
         needs = tuple(map(self.result, spec.needs))
         spec = replace(spec, units=tuple(units), beside=beside, needs=needs, log_dir="", rerun_done=False)
         return msgspec.json.encode(spec).decode()
+
+    def source(self, seen: str) -> str:
+        """An input file of jobs as this machine calls it."""
+        folder, name = os.path.split(seen)
+        if (shipped := self.shipments.get(folder)) is not None:
+            return f"{shipped.source}/{name}"
+        return self.paths.here(seen) or self.paths.host(seen)
 
     def result(self, folder: str) -> str:
         """The stand-in of a results folder."""

@@ -80,7 +80,7 @@ def result(parsed: Parsed[Options]) -> RobustnessSummary | Experiment | None:
 def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
     """One pipeline: the jobs of each prompt, and one after them that compares. None: nothing is left to do."""
     options = parsed.options
-    paths = paths_of(cluster, main_container(options))
+    paths = paths_of(cluster, main_container(options), options)
     wordings, judges = wordings_of(parsed, paths)
     checked = [(one, _eval_jobs.checked(one.parsed.options, one.spec)) for one in wordings]
     if parsed.explain:

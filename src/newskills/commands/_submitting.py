@@ -14,6 +14,7 @@ from newskills.base.errors import NewskillsError
 from newskills.commands._cluster import make_mount_sources
 from newskills.commands._columns import print_table
 from newskills.commands._options import PlacementOptions
+from newskills.commands._shipping import Shipment, ship, with_mount
 from newskills.commands._unit_jobs import Plan
 from newskills.commands._work import notice
 from newskills.launch.cluster import ClusterConfig, image_of
@@ -21,6 +22,7 @@ from newskills.launch.declarative import Pipeline, Submission
 from newskills.launch.experiments import Experiment
 from newskills.launch.mounts import parse_mounts, to_host
 from newskills.launch.package import PackageOptions
+from newskills.launch.ssh import shell_of
 from newskills.launch.submit import SubmitOptions, submit
 from newskills.launch.validate import ONE_MACHINE
 
@@ -28,18 +30,21 @@ from newskills.launch.validate import ONE_MACHINE
 class Prepared(Struct, frozen=True, kw_only=True):
     """All that is needed to submit, and for a person to see what that would do.
 
-    shown  title → value: the resolved settings, for `--dry_run`
+    shown      title → value: the resolved settings, for `--dry_run`
+    shipments  what is copied before: folder as clients see it → what it is
     """
 
     submission: Submission
     options: PlacementOptions
     shown: Mapping[str, Any] = {}
+    shipments: Mapping[str, Shipment] = {}
 
 
 def prepared(
     name: str, plan: Plan, cluster: ClusterConfig, options: PlacementOptions, shown: Mapping[str, Any]
 ) -> Prepared:
     """`plan` as one pipeline. Raises ConfigError."""
+    cluster = with_mount(cluster, plan.shipments.values())
     pipeline = Pipeline(
         name=name,
         cluster_config=cluster,
@@ -57,7 +62,7 @@ def prepared(
         environ={**submission.environ, **plan.secrets},
     )
     _say_idle(submission, options)
-    return Prepared(submission=submission, options=options, shown=shown)
+    return Prepared(submission=submission, options=options, shown=shown, shipments=plan.shipments)
 
 
 def _log_dir(options: PlacementOptions, cluster: ClusterConfig) -> str | None:
@@ -94,6 +99,8 @@ def submitted(ready: Prepared) -> Experiment | None:
     )
     if options.check_mounted_paths and not options.dry_run:
         make_mount_sources(submission.cluster, submission.environ)
+    if not options.dry_run:
+        ship(ready.shipments, shell_of(submission.cluster, submission.environ))
     experiment = submit(submission.pipeline, submission.cluster, submission.environ, settings, say=notice)
     if options.dry_run:
         from newskills.commands._plan_view import show_pipeline

@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError
 from newskills.commands._cluster import Paths
+from newskills.commands._packaged_code import below_working_folder, code_paths, renamed, sources
+from newskills.commands._shipping import Shipment, shipment
+from newskills.commands._unit_jobs import Plan
 from newskills.commands._work import notice
+from newskills.launch.mounts import CODE
 from newskills.launch.shell import Shell
 from newskills.models.serving import ServeSpec, prepare
 from newskills.run.config import GenerationConfig
@@ -22,30 +26,73 @@ from newskills.solve.selection_config import ParallelThinking
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
-def with_inputs(units: Sequence[Unit], paths: Paths) -> list[Unit]:
-    """`units` whose input files are called as the clients of jobs see them. Raises ConfigError."""
-    seen: dict[str, str] = {}
-    for unit in units:
-        path = unit.config.input_file
-        if path not in seen:
-            seen[path] = path if paths.cluster.ssh_tunnel else paths.moved(path, f"The input {path}")
-    return [replace(unit, config=replace(unit.config, input_file=seen[unit.config.input_file])) for unit in units]
+def with_inputs(units: Sequence[Unit], paths: Paths, plan: Plan, shell: Shell) -> list[Unit]:
+    """`units` of prepared data, whose files are called as the clients of jobs see them.
+
+    What these do not see is added to what `plan` copies. Raises ConfigError, RemoteError, StorageError.
+    """
+    folders: dict[str, str] = {}
+    for path in dict.fromkeys(unit.config.input_file for unit in units):
+        seen = _seen_there(path, paths, shell)
+        if seen is None:
+            made = shipment(os.path.dirname(path), paths.cluster, contained=paths.contained)
+            plan.shipments[made.seen] = made
+            seen = f"{made.seen}/{os.path.basename(path)}"
+        if os.path.dirname(path) != os.path.dirname(seen):
+            folders[os.path.dirname(path)] = os.path.dirname(seen)
+    return [_moved(unit, folders) for unit in units]
 
 
-def check_inputs(units: Sequence[Unit], paths: Paths, shell: Shell, *, after: Sequence[str] = ()) -> None:
+def _seen_there(path: str, paths: Paths, shell: Shell) -> str | None:
+    """The file as clients see it; None: they do not, and it is on this machine."""
+    if paths.cluster.ssh_tunnel is not None:
+        host = paths.host(path)
+        return None if os.path.exists(path) and not shell.exists([host])[0] else path
+    try:
+        return paths.moved(path, f"The input {path}")
+    except ConfigError:
+        if os.path.exists(path):
+            return None
+        raise
+
+
+def _moved(unit: Unit, folders: Mapping[str, str]) -> Unit:
+    """`unit` with its input, and what else its settings name in that folder, in another one."""
+    old = os.path.dirname(unit.config.input_file)
+    if (new := folders.get(old)) is None:
+        return unit
+
+    def change(text: str) -> str:
+        return new + text[len(old) :] if text == old or text.startswith(f"{old}/") else text
+
+    return replace(unit, config=renamed(unit.config, change))
+
+
+def with_code(units: Sequence[Unit], paths: Paths) -> list[Unit]:
+    """`units` whose files of the packaged code are called as the clients of jobs find them."""
+    if paths.contained or not any(code_paths(unit.config) for unit in units):
+        return list(units)
+    return [replace(unit, config=renamed(unit.config, below_working_folder)) for unit in units]
+
+
+def check_inputs(
+    units: Sequence[Unit], paths: Paths, shell: Shell, *, after: Sequence[str] = (), shipped: Sequence[str] = ()
+) -> None:
     """Raises ConfigError where an input file is not on the machine that submits.
 
-    Jobs that run `after` others may get their input from these: a note says what is not there yet.
+    Jobs that run `after` others may get their input from these: a note says what is not there yet. Those in folders
+    that are `shipped`, or packaged with the code, need not be there yet.
     """
-    files = list(dict.fromkeys(paths.host(unit.config.input_file) for unit in units))
+    seen = dict.fromkeys(unit.config.input_file for unit in units)
+    files = [paths.host(file) for file in seen if os.path.dirname(file) not in shipped and not paths.in_code(file)]
     for file, there in zip(files, shell.exists(files), strict=True):
         if there:
             continue
         if os.path.exists(file):
             raise ConfigError(
                 f"{file} is on this machine only: {shell.name} has no such file.",
-                hint=f"Copy it (rsync {file} {shell.name}:…) and give its place there: an input as --input_file, "
-                "prepared benchmarks as --data_dir.",
+                hint=f"Copy it (rsync {file} {shell.name}:…) and give its place there as --input_file; or commit it, "
+                f"and name it as {CODE}/….",
             )
         if after:
             notice(f"there is no {file} yet: it is left to what {', '.join(after)} will have done")
@@ -72,15 +119,27 @@ def fetch_weights(host: ServeSpec | None, paths: Paths) -> None:
         prepare(host, notice)
 
 
-def check_prompts(units: Sequence[Unit], *, hosted: bool, paths: Paths) -> None:
-    """The first unit of each name: its key, settings, and first prompt where its data can be read here."""
+def check_prompts(
+    units: Sequence[Unit], *, hosted: bool, paths: Paths, shipments: Mapping[str, Shipment] = {}
+) -> None:
+    """The first unit of each name: its key, settings, and first prompt where its data can be read here.
+
+    Raises NewskillsError, also where the packaged code lacks a file that is named.
+    """
     for unit in {unit.name: unit for unit in reversed(units)}.values():
-        text = unit.config.inference.endpoint_type == "text"
-        local = paths.here(unit.config.input_file)
-        if local is not None:
-            unit = replace(unit, config=replace(unit.config, input_file=local))
-        unit = replace(unit, config=_with_solutions(unit.config, paths))
-        check(unit, rendered=local is not None and not (hosted and text))
+        config, whole = unit.config, True
+        text = config.inference.endpoint_type == "text"
+        folder, name = os.path.split(config.input_file)
+        shipped = shipments.get(folder)
+        local = f"{shipped.source}/{name}" if shipped is not None else paths.here(config.input_file)
+        if shipped is not None:
+            config = _moved(unit, {folder: shipped.source}).config
+        elif local is not None:
+            config = replace(config, input_file=local)
+        if code_paths(config):
+            config, whole = sources(config, paths.packaged)
+        rendered = local is not None and whole and not (hosted and text)
+        check(replace(unit, config=_with_solutions(config, paths)), rendered=rendered)
 
 
 def _with_solutions(config: GenerationConfig, paths: Paths) -> GenerationConfig:

@@ -20,6 +20,7 @@ from newskills.commands._cluster import Paths, hardware
 from newskills.commands._cut_files import cut_files
 from newskills.commands._model import ROLE, one_of
 from newskills.commands._options import ModelOptions, PlacementOptions, WorkOptions
+from newskills.commands._shipping import Shipment
 from newskills.launch.clients import around
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup, JobDict
@@ -80,15 +81,17 @@ class RunScript(JobScript):
 class Plan(Struct, kw_only=True):
     """Jobs in an order in which dependencies come first, and what the declarative API has no words for.
 
-    extras   job name → further fields of `base.plan.Job`
-    secrets  variables that the jobs need besides the shell's own
-    prefix   of the names of jobs that are added from now on
+    extras     job name → further fields of `base.plan.Job`
+    secrets    variables that the jobs need besides the shell's own
+    prefix     of the names of jobs that are added from now on
+    shipments  folder as clients see it → what is copied there before
     """
 
     jobs: list[JobDict] = []
     extras: dict[str, dict[str, Any]] = {}
     secrets: dict[str, str] = {}
     prefix: str = ""
+    shipments: dict[str, Shipment] = {}
 
     def add(
         self, name: str, groups: Sequence[CommandGroup], needs: Sequence[JobDict] = (), **extra: Any

@@ -49,7 +49,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
     if parsed.explain:
         options = replace(options, dry_run=True)
     name = options.expname or "ppo"
-    ground = Ground(options=options, paths=paths_of(cluster, options.container or CONTAINER), name=name)
+    ground = Ground(options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name)
     model = ground.model(options.model)
     backend = backend_of(options, model, ground.paths)
     trained = ground.run(model)

@@ -99,7 +99,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
     from newskills.commands._unit_jobs import Plan, job_group, main_container
 
     options = parsed.options
-    paths = paths_of(cluster, main_container(options))
+    paths = paths_of(cluster, main_container(options), options)
     folders, removed = folders_of(options)
     seen = [paths.seen(folder, "--checkpoints") for folder in folders]
     target = paths.seen(options.output_model, "--output_model")

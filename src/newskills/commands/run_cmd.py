@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from newskills.launch.experiments import Experiment
 
 ALIASES = {"cmd": "command"}
+POSITIONAL = {"positional": True}
 
 
 class Options(ModelOptions, frozen=True, kw_only=True):
-    words: Annotated[list[str], doc("the command behind all options: word by word, or one quoted text for bash", {"positional": True})] = []  # noqa: RUF012 - copied
+    words: Annotated[
+        list[str],
+        doc("the command behind all options: word by word, or one quoted text for bash", {"positional": True}),
+    ] = []  # noqa: RUF012 - copied
     command: Annotated[str | None, doc("the command as one text for bash, instead (or --cmd)")] = None
     container: Annotated[str, doc("container to run it in")] = "nemo-skills"
     num_gpus: Annotated[int | None, doc("GPUs per node (default: those of the server)")] = None

@@ -26,6 +26,11 @@ SHOWN = 10
 """Uncommitted files that a message names."""
 DATA_FOLDERS = ("dataset", "datasets", "recipes")
 """`*.jsonl` below folders of these names is prepared data: packaged although it is not committed."""
+NOT_CODE = ("cluster_configs", "results")
+"""New files in these folders are what `ns setup` and runs have written: no job misses them."""
+
+PACKAGES = "packages"
+"""Folder of packages, below that of all jobs."""
 
 _OWN = "newskills"
 _PUBLISH = 'mv -T -- "$1" "$2" 2>/dev/null || { rm -rf -- "$1"; [[ -d $2 ]]; }'
@@ -106,9 +111,9 @@ def package(
         _check_committed(found, data, allowed, say)
     content = _content(found, data, options, environ)
     name, copied = _hash(content), 0
-    if not options.dry_run and not shell.exists([f"{root}/packages/{name}"])[0]:
-        name, copied = _publish(content, shell, f"{root}/packages")
-    record = _record(f"{root}/packages/{name}", name, found, data)
+    if not options.dry_run and not shell.exists([f"{root}/{PACKAGES}/{name}"])[0]:
+        name, copied = _publish(content, shell, f"{root}/{PACKAGES}")
+    record = _record(f"{root}/{PACKAGES}/{name}", name, found, data)
     return structs.replace(record, copied=copied), content
 
 
@@ -139,7 +144,8 @@ def _check_committed(found: Committed, data: tuple[str, ...], allowed: bool, say
         say(f"submodules are not packaged: {_listed(found.submodules)}")
     if data:
         say(f"packaged with {len(data)} files of prepared data that are not committed: {_listed(data)}")
-    changed = tuple(name for name in found.uncommitted if name not in data)
+    known = set(found.files)
+    changed = tuple(name for name in found.uncommitted if name not in data and not _is_ours(name, known))
     if not changed:
         return
     files = f"{len(changed)} files" if len(changed) > 1 else "1 file"
@@ -150,6 +156,11 @@ def _check_committed(found: Committed, data: tuple[str, ...], allowed: bool, say
             hint="Commit them, or go without: --allow_uncommitted or NEWSKILLS_DISABLE_UNCOMMITTED_CHANGES_CHECK=1.",
         )
     say(f"jobs get the last commit ({found.commit[:12]}): {what}")
+
+
+def _is_ours(name: str, committed: set[str]) -> bool:
+    """Whether a file that differs from the commit is one of those that newskills itself has written."""
+    return name not in committed and name.partition("/")[0] in NOT_CODE
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths below /nemo_run/code: the packaged commit, on each executor, and checked before anything is submitted."""
+
+from __future__ import annotations
+
+import json
+import os
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.commands.clusters import SUMS, own_address
+from tests.commands.running import ns, rows_of
+from tests.launch.containers import IMAGE, podman
+from tests.launch.repositories import commit, repository
+from tests.launch.slurm_cluster import require_cluster, until
+from tests.server import Answer, FakeServerProcess, Script
+
+from newskills.launch.experiments import Records, has_ended
+from newskills.launch.submit import executor_of
+
+__all__ = ["podman"]
+
+PROMPT = "user: 'Committed prompt: {problem}'\n"
+TASK = """
+from newskills.solve.chat import ask
+
+class Shouts:
+    def __init__(self, parts): self.chat = parts.chat
+    def request(self, sample): return self.chat.request(sample)
+    async def solve(self, sample, request, kit):
+        reply = await ask(kit.models["main"], request)
+        return await self.chat.attempt(sample, request, reply, self.chat.text(reply).upper())
+
+SOLVER = Shouts
+"""
+FILES = {
+    "inputs/sums.jsonl": "".join(json.dumps(row) + "\n" for row in SUMS),
+    "prompts/sum.yaml": PROMPT,
+    "tasks/shouts.py": TASK,
+}
+LINE = (
+    "ns generate --input_file=/nemo_run/code/inputs/sums.jsonl --server_type=vllm --model=fake "
+    "--generation_module=/nemo_run/code/tasks/shouts.py ++prompt_config=/nemo_run/code/prompts/sum.yaml"
+)
+PACKAGES = f"{sysconfig.get_path('purelib')}:/packages:ro"
+
+
+class Checkout:
+    """A git repository, and beside it what clusters need."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.root = folder, repository(folder / "repository", FILES)
+        self.env = {"NEWSKILLS_EXPERIMENTS_DIR": str(folder / "experiments")}
+
+    def config(self, text: str) -> str:
+        path = self.folder / "there.yaml"
+        path.write_text(f"{text}\njob_dir: {self.folder}/jobs\nskip_hf_home_check: true\n")
+        return f"--cluster={path}"
+
+    def ns(self, line: str, below: str = ""):
+        return ns(line, cwd=self.root / below, env=self.env)
+
+    def ended(self, name: str) -> None:
+        experiment = Records(self.env).all_of(name)[0]
+        executor = executor_of(experiment, {**os.environ, **self.env})
+        until(lambda: all(map(has_ended, executor.state(experiment.handles).values())), "the end", 90.0)
+        logs = "".join(path.read_text() for job in experiment.jobs for path in Path(job.logs).glob("*.log"))
+        assert set(executor.state(experiment.handles).values()) == {"completed"}, logs
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServerProcess]:
+    """On an address that nodes of a cluster reach, where there is one."""
+    host = own_address() if os.environ.get("SLURM_CONF") else "127.0.0.1"
+    with FakeServerProcess(Script(answer=Answer(text="an answer")), host=host) as started:
+        yield started
+
+
+def all_was_committed(checkout: Checkout, server: FakeServerProcess, out: Path) -> None:
+    """The rows, the prompt and the solver were those of the commit."""
+    rows = rows_of(out / "output.jsonl")
+    assert [row["id"] for row in rows] == [row["id"] for row in SUMS]
+    assert {row["generation"] for row in rows} == {"AN ANSWER"}
+    asked = [record.body["messages"][-1]["content"] for record in server.records if record.body]
+    assert len(asked) == len(SUMS)
+    assert all(text.startswith("Committed prompt: Add") for text in asked)
+
+
+@pytest.mark.parametrize("cluster", ["", "--cluster=none", "--cluster=local"])
+def test_this_process_reads_the_repository(checkout, server, cluster):
+    done = checkout.ns(
+        f"{LINE} {cluster} --server_address={server.url} --output_dir={checkout.folder}/out", "inputs"
+    )
+    assert done.returncode == 0, done.stderr
+    all_was_committed(checkout, server, checkout.folder / "out")
+
+
+def test_jobs_of_this_machine_read_the_repository(checkout, server):
+    line = f"{LINE} --num_jobs=-1 --server_address={server.url} --output_dir={checkout.folder}/out"
+    done = checkout.ns(f"{line} {checkout.config('executor: none')}", "tasks")
+    assert done.returncode == 0, done.stderr
+    all_was_committed(checkout, server, checkout.folder / "out")
+
+
+def test_containers_read_the_package(checkout, server, podman):
+    cluster = checkout.config(
+        f"executor: local\nengine: podman\ncontainers: {{nemo-skills: {IMAGE}}}\nenv_vars: ['PYTHONPATH=/packages']\n"
+        f"mounts: ['{checkout.folder}:/work', '{PACKAGES}']"
+    )
+    line = f"{LINE} {cluster} --server_address={server.url} --output_dir=/work/out"
+    done = checkout.ns(line, "inputs")
+    assert done.returncode == 0, done.stderr
+    all_was_committed(checkout, server, checkout.folder / "out")
+
+
+def test_processes_of_a_slurm_cluster_read_the_package(checkout, server):
+    require_cluster()
+    cluster = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")
+    line = f"{LINE} {cluster} --server_address={server.url} --output_dir={checkout.folder}/out --expname=real"
+    shown = checkout.ns(f"{line} --dry_run")
+    assert shown.returncode == 0, shown.stderr
+    assert not (checkout.folder / "jobs").exists()
+    done = checkout.ns(line)
+    assert done.returncode == 0, done.stderr
+    (checkout.root / "inputs/sums.jsonl").write_text("changed since\n")
+    checkout.ended("real")
+    all_was_committed(checkout, server, checkout.folder / "out")
+
+
+def test_a_run_goes_on_after_another_commit(checkout, server):
+    require_cluster()
+    cluster = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")
+    line = f"{LINE} {cluster} --server_address={server.url} --output_dir={checkout.folder}/out --expname=real"
+    assert checkout.ns(line).returncode == 0
+    checkout.ended("real")
+    commit(checkout.root, {"other.txt": "more\n"})
+    (checkout.folder / "out/output.jsonl.done").unlink()
+    assert checkout.ns(line).returncode == 0
+    checkout.ended("real")
+    all_was_committed(checkout, server, checkout.folder / "out")
+
+
+def test_a_rehearsal_reads_the_repository(checkout, server):
+    require_cluster()
+    cluster = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")
+    rehearsed = LINE.replace("ns generate", "ns rehearse generate")
+    done = checkout.ns(f"{rehearsed} {cluster} --server_address={server.url} --output_dir={checkout.folder}/out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    asked = [record.body["messages"][-1]["content"] for record in server.records if record.body]
+    assert asked
+    assert all(text.startswith("Committed prompt: Add") for text in asked)
+    assert not (checkout.folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ("--input_file=/nemo_run/code/inputs/smus.jsonl", "did you mean 'inputs/sums.jsonl'"),
+        ("--input_file=/nemo_run/code/inputs/new.jsonl", "Commit it: git add -f inputs/new.jsonl"),
+        ("--generation_module=/nemo_run/code/tasks/shout.py", "did you mean 'tasks/shouts.py'"),
+        ("++prompt_config=/nemo_run/code/prompts/none.yaml", "did you mean"),
+        ("--output_dir=/nemo_run/code/out", "jobs read the packaged code and do not write there"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["slurm", "local"])
+def test_what_the_commit_lacks_is_said_before_anything_is_submitted(checkout, kind, option, sentence):
+    (checkout.root / ".git/info/exclude").write_text("new.jsonl\n")
+    (checkout.root / "inputs/new.jsonl").write_text(FILES["inputs/sums.jsonl"])
+    images = "containers: {nemo-skills: localhost/none:1}" if kind == "local" else "default_timeout: 00:10:00"
+    cluster = checkout.config(f"executor: {kind}\n{images}\nmounts: ['{checkout.folder}:{checkout.folder}']")
+    out = "" if "output_dir" in option else f"--output_dir={checkout.folder}/out"
+    done = checkout.ns(f"{LINE} {cluster} --server_address=http://n1:1 {out} {option} --dry_run")
+    assert done.returncode == 2, done.stdout
+    assert sentence in done.stderr
+    assert not (checkout.folder / "jobs").exists()
+
+
+def test_what_has_changed_since_the_commit_is_not_what_is_shown(checkout, server):
+    """With --allow_uncommitted jobs get the commit, so the changed file's own prompt is not checked."""
+    cluster = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")
+    (checkout.root / "prompts/sum.yaml").write_text("user: '{gone}'\n")
+    line = f"{LINE} {cluster} --server_address={server.url} --output_dir={checkout.folder}/out --dry_run"
+    refused = checkout.ns(line)
+    assert "is not committed: prompts/sum.yaml" in refused.stderr
+    done = checkout.ns(f"{line} --allow_uncommitted")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", ["sft", "grpo"])
+def test_training_data_of_the_package(checkout, command):
+    row = {"problem": "1 + 1?", "expected_answer": "2"} if command == "grpo" else {"input": "1", "output": "2"}
+    commit(checkout.root, {"train.jsonl": json.dumps(row) + "\n"})
+    cluster = checkout.config(
+        "executor: slurm\ncontainers: {nemo-rl: /i/rl.sqsh, nemo-skills: /i/ns.sqsh}\n"
+        f"mounts: ['{checkout.folder}:/work', '{checkout.folder}:/models']"
+    )
+    line = (
+        f"ns nemo_rl {command} {cluster} --model=/models/base --num_gpus=1 --backend=fsdp --disable_wandb "
+        "--output_dir=/work/out --dry_run --show_scripts --training_data=/nemo_run/code/"
+    )
+    done = checkout.ns(f"{line}train.jsonl")
+    assert done.returncode == 0, done.stderr
+    assert "data_path: /nemo_run/code/train.jsonl" in done.stdout
+    gone = checkout.ns(f"{line}trian.jsonl")
+    assert gone.returncode == 2
+    assert "did you mean 'train.jsonl'" in gone.stderr
