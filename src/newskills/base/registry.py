@@ -87,8 +87,15 @@ def load_attr(spec: str, kind: str = "object") -> Any:
 
 
 def load_module(where: str, kind: str = "module") -> ModuleType:
-    """Imports a dotted module name or a `.py` file. Raises ConfigError, whatever the module raises."""
+    """Imports a dotted module name or a `.py` file, once what it declares to need is there.
+
+    Raises ConfigError, whatever the module raises.
+    """
     try:
+        if where not in sys.modules:
+            from newskills.base.requirements import bring_requirements
+
+            bring_requirements(where)
         return _load_file(where, kind) if where.endswith(".py") else import_module(where)
     except NewskillsError:
         raise

@@ -130,7 +130,9 @@ def add_evaluation(
     host = choose_model(options, parsed.overrides, elsewhere=True).host
     if left:
         check_inputs(left, paths, shell, shipped=list(plan.shipments))
-        check_prompts(left, hosted=host is not None, paths=paths, shipments=plan.shipments)
+        check_prompts(
+            left, hosted=host is not None, paths=paths, shipments=plan.shipments, dry_run=options.dry_run
+        )
         if not options.dry_run:
             fetch_weights(host, paths)
     shared = UnitJobs(

@@ -63,7 +63,9 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
         notice("--wandb_name has no effect on clusters: ns generate writes no metrics there")
     choice = choose_models(options, parsed.overrides, elsewhere=True)
     check_inputs(left, paths, shell, after=options.run_after, shipped=list(plan.shipments))
-    check_prompts(left, hosted=choice.host is not None, paths=paths, shipments=plan.shipments)
+    check_prompts(
+        left, hosted=choice.host is not None, paths=paths, shipments=plan.shipments, dry_run=options.dry_run
+    )
     if not options.dry_run:
         for host in (choice.host, *choice.more.values()):
             fetch_weights(host, paths)

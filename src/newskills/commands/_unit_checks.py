@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError
+from newskills.base.requirements import NotInstalledError, installing_nothing
 from newskills.commands._cluster import Paths
 from newskills.commands._packaged_code import below_working_folder, code_paths, renamed, sources
 from newskills.commands._shipping import Shipment, shipment
@@ -120,7 +121,12 @@ def fetch_weights(host: ServeSpec | None, paths: Paths) -> None:
 
 
 def check_prompts(
-    units: Sequence[Unit], *, hosted: bool, paths: Paths, shipments: Mapping[str, Shipment] = {}
+    units: Sequence[Unit],
+    *,
+    hosted: bool,
+    paths: Paths,
+    shipments: Mapping[str, Shipment] = {},
+    dry_run: bool = False,
 ) -> None:
     """The first unit of each name: its key, settings, and first prompt where its data can be read here.
 
@@ -138,8 +144,39 @@ def check_prompts(
             config = replace(config, input_file=local)
         if code_paths(config):
             config, whole = sources(config, paths.packaged)
+        if paths.contained:
+            config = _mounted(config, paths)
         rendered = local is not None and whole and not (hosted and text)
-        check(replace(unit, config=_with_solutions(config, paths)), rendered=rendered)
+        _check(replace(unit, config=_with_solutions(config, paths)), paths, rendered=rendered, dry_run=dry_run)
+
+
+def _check(unit: Unit, paths: Paths, *, rendered: bool, dry_run: bool) -> None:
+    """What a module declares to need is brought here where jobs will run in this very environment."""
+    if not dry_run and not paths.contained and paths.cluster.ssh_tunnel is None:
+        check(unit, rendered=rendered)
+        return
+    try:
+        with installing_nothing():
+            check(unit, rendered=rendered)
+    except NotInstalledError as error:
+        notice(f"the first prompt is left to the jobs: {error}")
+
+
+def _mounted(config: GenerationConfig, paths: Paths) -> GenerationConfig:
+    """`config` whose own code and prompt, where they lie below a mount, are called as this machine calls them."""
+
+    def local(text: str | None) -> str | None:
+        file, colons, name = (text or "").partition("::")
+        here = paths.here(file) if os.path.isabs(file) and not os.path.exists(file) else None
+        return f"{here}{colons}{name}" if here is not None else text
+
+    prompt = config.prompt_config
+    return replace(
+        config,
+        solver=local(config.solver) or config.solver,
+        eval_type=local(config.eval_type),
+        prompt_config=local(prompt) if isinstance(prompt, str) else prompt,
+    )
 
 
 def _with_solutions(config: GenerationConfig, paths: Paths) -> GenerationConfig:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Ledger, Request, Row
+from newskills.base.requirements import NotInstalledError, installing_nothing
 from newskills.base.terminal import printable
 from newskills.commands._columns import print_table
 from newskills.commands._options import WorkOptions
@@ -91,7 +92,16 @@ def show_plan(planned: Sequence[PlannedUnit]) -> None:
                 f"\n{unit.unit.label} will ask {unit.unit.config.server.model} about these answers.\n"
             )
         else:
-            sys.stdout.write(f"\nfirst prompt of {unit.unit.label}:\n{prompt_text(preview(unit.unit))}\n")
+            sys.stdout.write(f"\nfirst prompt of {unit.unit.label}:\n{_first_prompt(unit)}\n")
+
+
+def _first_prompt(unit: PlannedUnit) -> str:
+    """Or why it is not known yet."""
+    try:
+        with installing_nothing():
+            return prompt_text(preview(unit.unit))
+    except NotInstalledError as error:
+        return f"(not known yet: {error})"
 
 
 def prompt_text(request: Request) -> str:

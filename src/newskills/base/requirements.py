@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packages that a module of the user's declares for itself: `REQUIREMENTS = ["rapidfuzz>=3"]`.
+
+They are installed before the module is first imported, into a folder of their own that is named by what is in it; the
+environment in which newskills runs stays as it is. What that already has is taken from there.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextvars import ContextVar
+from hashlib import blake2b
+from importlib import invalidate_caches, metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from newskills.base.errors import ConfigError, DataError
+
+DECLARATION = "REQUIREMENTS"
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+_may_install: ContextVar[bool] = ContextVar("may_install", default=True)
+
+
+class NotInstalledError(ConfigError):
+    """Packages are missing, and nothing is to be installed now."""
+
+
+@contextlib.contextmanager
+def installing_nothing() -> Iterator[None]:
+    """For dry runs, and for modules that only jobs elsewhere will run: what is missing is a NotInstalledError."""
+    token = _may_install.set(False)
+    try:
+        yield
+    finally:
+        _may_install.reset(token)
+
+
+def bring_requirements(where: str) -> None:
+    """Makes importable what the module `where` (a dotted name or a `.py` file) declares; installs what is missing.
+
+    Raises ConfigError for a declaration that is none, or that this environment cannot meet; NotInstalledError.
+    """
+    wanted = declared(where)
+    if not wanted:
+        return
+    folder = _folder(wanted)
+    if not folder.is_dir():
+        if not _may_install.get():
+            raise NotInstalledError(
+                f"{where} declares {', '.join(wanted)}, which a run installs first; nothing is installed now."
+            )
+        _install(wanted, where, folder)
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+        invalidate_caches()
+
+
+def declared(where: str) -> tuple[str, ...]:
+    """What the module declares, read without importing it; empty: nothing, or there is no such module."""
+    path = _source(where)
+    if path is None:
+        return ()
+    try:
+        text = path.read_text("utf-8")
+        tree = ast.parse(text) if DECLARATION in text else ast.Module([], [])
+    except (OSError, UnicodeDecodeError, SyntaxError, ValueError):  # importing it says what is wrong
+        return ()
+    for statement in tree.body:
+        names = statement.targets if isinstance(statement, ast.Assign) else []
+        if isinstance(statement, ast.AnnAssign):
+            names = [statement.target]
+        if any(isinstance(name, ast.Name) and name.id == DECLARATION for name in names):
+            return _texts(getattr(statement, "value", None), where)
+    return ()
+
+
+def _source(where: str) -> Path | None:
+    if where.endswith(".py"):
+        path = Path(where).expanduser()
+        return path if path.is_file() else None
+    try:
+        spec = find_spec(where)
+    except (ImportError, ValueError, AttributeError):
+        return None
+    origin = spec.origin if spec is not None else None
+    return Path(origin) if origin is not None and origin.endswith(".py") else None
+
+
+def _texts(value: ast.expr | None, where: str) -> tuple[str, ...]:
+    try:
+        found = ast.literal_eval(value) if value is not None else None
+    except ValueError:
+        found = None
+    if not isinstance(found, list | tuple) or not all(isinstance(text, str) and text.strip() for text in found):
+        raise ConfigError(
+            f'{where}: {DECLARATION} is to be a list of texts, as in {DECLARATION} = ["rapidfuzz>=3"].'
+        )
+    if wrong := [text for text in found if text.lstrip().startswith("-")]:
+        raise ConfigError(f"{where}: {DECLARATION} has '{wrong[0]}', which is an option of pip and no package.")
+    return tuple(text.strip() for text in found)
+
+
+def _folder(wanted: tuple[str, ...]) -> Path:
+    """The same for the same packages in the same environment."""
+    environment = (sys.prefix, sysconfig.get_platform(), *map(str, sys.version_info[:2]))
+    name = blake2b("\0".join([*environment, *sorted(wanted)]).encode(), digest_size=10).hexdigest()
+    chosen = os.environ.get("NEWSKILLS_CACHE")
+    if chosen:
+        return Path(chosen).expanduser() / "requirements" / name
+    from platformdirs import user_cache_path
+
+    return user_cache_path("newskills", appauthor=False) / "requirements" / name
+
+
+def _install(wanted: tuple[str, ...], where: str, folder: Path) -> None:
+    from newskills.base.store import waiting_lock
+
+    what = ", ".join(wanted)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with waiting_lock(folder.with_suffix(".lock"), f"The installation of {what}"):
+        if folder.is_dir():
+            return
+        missing = _missing(wanted, where)
+        temporary = folder.with_suffix(".new")
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        if missing:
+            sys.stderr.write(f"note: installing {', '.join(missing)} for {where} into {folder}\n")
+            _pip(["--no-deps", "--target", str(temporary), *missing], what, where)
+        temporary.rename(folder)
+
+
+def _missing(wanted: tuple[str, ...], where: str) -> list[str]:
+    """What pip would install, with its versions: what is wanted, and what that needs, unless it is here."""
+    report = _pip(["--dry-run", "--report", "-", *wanted], ", ".join(wanted), where)
+    try:
+        found: list[dict[str, Any]] = msgspec.json.decode(report)["install"]
+    except (msgspec.DecodeError, KeyError) as error:
+        raise DataError(f"pip's report cannot be read: {error}.") from error
+    ours = {_plain(name) for name in _own()}
+    if taken := [one["metadata"] for one in found if _plain(one["metadata"]["name"]) in ours]:
+        name, version = taken[0]["name"], taken[0]["version"]
+        raise ConfigError(
+            f"{where} declares {', '.join(wanted)}, which means {name} {version}; newskills itself runs with "
+            f"{name} {metadata.version(name)}, and one process cannot have both.",
+            hint="Allow that version, or ask what needs the other one in a process of its own.",
+        )
+    return [_pinned(one) for one in found]
+
+
+def _pinned(one: dict[str, Any]) -> str:
+    name, version = one["metadata"]["name"], one["metadata"]["version"]
+    direct = one.get("is_direct") and one["download_info"]["url"]
+    return f"{name} @ {direct}" if direct else f"{name}=={version}"
+
+
+def _own() -> list[str]:
+    """Distributions that newskills cannot be without."""
+    try:
+        needs = metadata.requires("newskills") or ()
+    except metadata.PackageNotFoundError:
+        return []
+    names = ("".join(ch if ch.isalnum() or ch in "-_." else " " for ch in need).split() for need in needs)
+    return [words[0] for words, need in zip(names, needs, strict=True) if words and "extra ==" not in need]
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-").replace(".", "-")
+
+
+def _pip(words: list[str], what: str, where: str) -> bytes:
+    try:
+        done = subprocess.run([*PIP, *words], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    except OSError as error:
+        raise ConfigError(f"{where} declares {what}: {sys.executable} does not run ({error.strerror}).") from error
+    if done.returncode == 0:
+        return done.stdout
+    said = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+    if any("No module named pip" in line for line in said):
+        raise ConfigError(
+            f"{where} declares {what}, and this environment has no pip to install it with.",
+            hint=f"Install it yourself: uv pip install --python {sys.executable} {' '.join(map(repr, words[-1:]))}, or "
+            f"give the environment pip: {sys.executable} -m ensurepip",
+        )
+    reasons = [line for line in said if line.startswith("ERROR:")] or said or [f"exit code {done.returncode}"]
+    raise ConfigError(
+        f"{where} declares {what}, which pip cannot install: {reasons[-1].removeprefix('ERROR: ')[:300].rstrip('.')}.",
+        hint="Where there is no network, install it before: in the image or environment of the jobs, or with "
+        "--installation_command.",
+    )
