@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.commands.clusters import SUMS, own_address
+from tests.commands.clusters import BENCHMARK, SUMS, own_address
 from tests.commands.running import ns, rows_of
 from tests.launch.containers import IMAGE, podman
 from tests.launch.repositories import commit, repository
 from tests.launch.slurm_cluster import require_cluster, until
 from tests.server import Answer, FakeServerProcess, Script
 
+from newskills import Command, CommandGroup, GenerationClientScript, Pipeline
+from newskills.base.errors import ConfigError
 from newskills.launch.experiments import Records, has_ended
 from newskills.launch.submit import executor_of
 
@@ -211,3 +213,40 @@ def test_training_data_of_the_package(checkout, command):
     gone = checkout.ns(f"{line}trian.jsonl")
     assert gone.returncode == 2
     assert "did you mean 'train.jsonl'" in gone.stderr
+
+
+def test_a_pipeline_from_python_names_what_the_commit_has(checkout, monkeypatch):
+    """Its dry run refuses what the package lacks."""
+    monkeypatch.setenv("NEWSKILLS_EXPERIMENTS_DIR", str(checkout.folder / "experiments"))
+    monkeypatch.chdir(checkout.root)
+    there = {
+        "executor": "slurm",
+        "job_dir": str(checkout.folder / "jobs"),
+        "containers": {"nemo-skills": "/i/ns.sqsh"},
+        "mounts": [f"{checkout.folder}:/work"],
+        "skip_hf_home_check": True,
+    }
+    for name in ("sums", "smus"):
+        script = GenerationClientScript(output_dir="/work/out", input_file=f"/nemo_run/code/inputs/{name}.jsonl")
+        job = {"name": "one", "group": CommandGroup([Command(script)])}
+        pipeline = Pipeline(name="mine", cluster_config=there, jobs=[job])
+        if name == "sums":
+            pipeline.run(dry_run=True)
+            continue
+        with pytest.raises(
+            ConfigError, match=r"inputs/smus.jsonl is not in the code .*did you mean 'inputs/sums.jsonl'"
+        ):
+            pipeline.run(dry_run=True)
+
+
+def test_a_benchmark_of_the_commit(checkout, server):
+    commit(checkout.root, {"benchmarks/own.py": BENCHMARK})
+    env = {"NEWSKILLS_DATA_DIR": str(checkout.folder / "data")}
+    assert ns("ns prepare_data ./benchmarks/own.py", cwd=checkout.root, env=env).returncode == 0
+    cluster = checkout.config("executor: slurm\ndefault_timeout: 00:10:00")
+    line = f"--server_type=vllm --model=fake --server_address={server.url} --output_dir={checkout.folder}/out --dry_run"
+    for name, code in (("own", 0), ("won", 2)):
+        words = f"ns eval --benchmarks=/nemo_run/code/benchmarks/{name}.py:2 {cluster} {line}"
+        done = ns(words, cwd=checkout.root, env={**checkout.env, **env})
+        assert done.returncode == code, done.stderr
+        assert "own-sums-rs1" in done.stdout if code == 0 else "did you mean 'benchmarks/own.py'" in done.stderr

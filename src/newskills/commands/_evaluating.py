@@ -108,8 +108,11 @@ def specified(parsed: Parsed[Options], there: Paths | None = None) -> tuple[Eval
     data_dir = options.data_dir
     if there is not None and data_dir:
         data_dir = there.host(there.seen(data_dir, "--data_dir"))
+    benchmarks = options.benchmarks
+    if there is not None:
+        benchmarks = there.packaged.read_here(benchmarks, "--benchmarks")
     runs = parse_benchmarks(
-        options.benchmarks,
+        benchmarks,
         data_dir=Path(data_dir) if data_dir else None,
         split=options.split or parsed.overrides.get(SPLIT),
         extra=options.extra_benchmark_map,

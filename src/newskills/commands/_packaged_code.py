@@ -99,14 +99,33 @@ class PackagedCode:
             f"({found.commit[:12]} of {found.repository}){suggest(rest, files)}"
         )
 
+    def read_here(self, text: str, option: str) -> str:
+        """For what is read before anything is submitted: comma-separated names, with files of this machine in place of
+        those of the package. Raises ConfigError."""
+        parts = []
+        for part in text.split(","):
+            path, ending, rest = part.strip().partition(".py")
+            if not is_code(path):
+                parts.append(part)
+                continue
+            self.check(path + ending, option)
+            if (found := self.source(path + ending)) is None:
+                raise ConfigError(f"{option}: {path}{ending} has changed since the commit, and is read here.")
+            parts.append(found + rest)
+        return ",".join(parts)
+
 
 def at_repository(parsed: Parsed[O]) -> Parsed[O]:
-    """For work of this process: paths below /nemo_run/code are those of the repository that the user stands in."""
+    """For work of this process: paths below /nemo_run/code are those of the repository that the user stands in.
+
+    Within a job they are what they say, or those of the package that it starts in.
+    """
 
     def placed(text: str) -> str:
-        if not is_code(text.partition("::")[0]):
+        if not is_code(text.partition("::")[0]) or os.path.isdir(CODE):
             return text
-        root = repository_of(Path.cwd()) or Path.cwd()
+        here = Path.cwd()
+        root = here if (here / _rest(text.partition("::")[0])).exists() else repository_of(here) or here
         return os.path.normpath(f"{root}/{_rest(text)}")
 
     options = {

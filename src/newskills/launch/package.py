@@ -10,16 +10,18 @@ from __future__ import annotations
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 
 from msgspec import Struct, structs
 
 from newskills import base
-from newskills.base.errors import ConfigError, StorageError, storage_error
+from newskills.base.errors import ConfigError, StorageError, storage_error, suggest
+from newskills.base.plan import Pipeline
 from newskills.launch.cluster import ClusterConfig, twin
 from newskills.launch.git import Committed, committed, extract, repository_of
+from newskills.launch.mounts import CODE, clean, inside
 from newskills.launch.shell import Shell
 
 SHOWN = 10
@@ -115,6 +117,17 @@ def package(
         name, copied = _publish(content, shell, f"{root}/{PACKAGES}")
     record = _record(f"{root}/{PACKAGES}/{name}", name, found, data)
     return structs.replace(record, copied=copied), content
+
+
+def check_named(pipeline: Pipeline, made: Package, files: Sequence[str]) -> None:
+    """Raises ConfigError where a path below /nemo_run/code, which a job reads, is not among the packaged `files`."""
+    named = {path for job in pipeline.jobs for command in job.commands() for path in command.paths}
+    wanted = {clean(path)[len(CODE) + 1 :]: path for path in named if path.startswith("/") and inside(path, CODE)}
+    for rest, path in wanted.items():
+        if rest and not any(name == rest or name.startswith(f"{rest}/") for name in files):
+            raise ConfigError(
+                f"{path} is not in the code that jobs get ({made.commit[:12] or made.path}){suggest(rest, files)}"
+            )
 
 
 def in_place(cluster: ClusterConfig) -> bool:

@@ -14,7 +14,7 @@ from newskills.base.protocols import Executor
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment, JobRecord, Records, has_ended, job_root, new_stamp
-from newskills.launch.package import Package, PackageOptions, in_place, package
+from newskills.launch.package import Package, PackageOptions, check_named, in_place, package
 from newskills.launch.place import AllAtOnce, Site, Waiting
 from newskills.launch.ssh import Shell, shell_of
 from newskills.launch.validate import check
@@ -72,6 +72,8 @@ def submit(
     root = job_root(cluster, environ)
     desk = _Desk(cluster, environ, options, say, shell_of(cluster, environ), Records(environ), root)
     code, files = _code(desk)
+    if files:
+        check_named(pipeline, code, files)
     stamp = new_stamp()
     folder = options.job_folder or f"{root}/{pipeline.name}/{stamp}"
     site = site_of(cluster, environ, name=pipeline.name, folder=folder, code=code.path, log_dir=options.log_dir)
