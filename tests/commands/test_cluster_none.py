@@ -186,7 +186,7 @@ def test_keys_given_as_values_stand_in_no_file(place, fake_server):
         ),
         (
             "ns eval --cluster=box --benchmarks=./sums.py --server_type=vllm --model=m --server_gpus=1 --output_dir=/o",
-            "do not see",
+            "/o lies below no mount",
         ),
         (
             "ns generate --cluster=box --input_file=/data/none.jsonl --server_type=vllm --model=/data/m "

@@ -24,7 +24,7 @@ from newskills.launch.mounts import parse_mounts, to_host
 from newskills.launch.package import PackageOptions
 from newskills.launch.ssh import shell_of
 from newskills.launch.submit import SubmitOptions, submit
-from newskills.launch.validate import ONE_MACHINE
+from newskills.launch.validate import ONE_MACHINE, check
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -99,7 +99,9 @@ def submitted(ready: Prepared) -> Experiment | None:
     )
     if options.check_mounted_paths and not options.dry_run:
         make_mount_sources(submission.cluster, submission.environ)
-    if not options.dry_run:
+    if ready.shipments and not options.dry_run:
+        hf_home = submission.skip_hf_home_check
+        check(submission.pipeline, submission.cluster, submission.environ, skip_hf_home_check=hf_home)
         ship(ready.shipments, shell_of(submission.cluster, submission.environ))
     experiment = submit(submission.pipeline, submission.cluster, submission.environ, settings, say=notice)
     if options.dry_run:
