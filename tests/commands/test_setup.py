@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -208,7 +207,8 @@ def test_a_real_cluster(tmp_path):
     assert done.returncode == 0, done.stdout
     assert "[ok] sbatch: slurm" in done.stdout
     assert "[ok] partitions:" in done.stdout
-    assert os.listdir(tmp_path / "jobs") == []
+    assert "[note] job_dir: " in done.stdout
+    assert not (tmp_path / "jobs").exists()
     wrong = ns(f"{line}=bach --overwrite", cwd=tmp_path)
     assert wrong.returncode == 1
     assert "[wrong] partitions: bach unknown; there are batch" in wrong.stdout

@@ -202,7 +202,10 @@ def _printable(line: str) -> str:
 _LOOK = """\
 # What kind of thing is at $1, or at the nearest folder above it that is there; whether it is writable; its path.
 there=$1
-until [[ -e $there || $there == / ]]; do there=$(dirname -- "$there"); done
+until [[ -e $there || $there == / ]]; do
+    there=${there%/*}
+    there=${there:-/}
+done
 kind=file may=no
 [[ -d $there ]] && kind=folder
 [[ -w $there && -x $there ]] && may=yes
