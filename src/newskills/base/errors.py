@@ -8,13 +8,15 @@ NewskillsError                 every error a user may see; `str()` is the senten
 │   ├── DataError              a file, a row or a field that does not fit
 │   └── LockedError            another run works in the same place
 ├── ModelError                 a model endpoint
-│   ├── AuthError              key missing or refused (401/403): stop at once
-│   ├── ModelNotFoundError     the endpoint does not serve that model (404)
+│   ├── AuthError              key missing or refused, no credit (401/402/403); one row's, where others are answered
+│   ├── ModelNotFoundError     the endpoint does not serve that model (404); likewise
 │   ├── BadRequestError        the endpoint refuses this request (400/422); never retried
-│   │   └── ContextLimitError  prompt + generation exceed the model's context
+│   │   ├── ContextLimitError  prompt + generation exceed the model's context
+│   │   └── ContentFilterError a filter of the endpoint withholds the answer, or refuses the prompt
 │   ├── RateLimitError         429; carries `retry_after` seconds
 │   ├── ServerError            5xx, malformed body: retried within the budget
-│   ├── TransportError         connect, reset, broken body: retried within the budget
+│   ├── TransportError         reset, broken body: retried within the budget
+│   │   └── ConnectError       no connection: host name, port, certificate
 │   └── RequestTimeoutError    no reply within `inference.timeout`
 ├── ServerStartError           a server that we start did not come up
 ├── GraderError                a grader could not decide
@@ -81,9 +83,11 @@ class LockedError(UserError):
 class ModelError(NewskillsError):
     cause: Cause = "provider"
 
-    def __init__(self, message: str, *, hint: str = "", status: int | None = None) -> None:
+    def __init__(self, message: str, *, hint: str = "", status: int | None = None, said: str = "") -> None:
+        """`said`: what the endpoint said, where `message` draws a conclusion from it."""
         super().__init__(message, hint=hint)
         self.status = status
+        self.said = said or message
 
 
 class AuthError(ModelError):
@@ -114,6 +118,10 @@ class ContextLimitError(BadRequestError):
         self.limit, self.prompt_tokens, self.requested = limit, prompt_tokens, requested
 
 
+class ContentFilterError(BadRequestError):
+    cause: Cause = "content_filter"
+
+
 class RateLimitError(ModelError):
     retryable = True
 
@@ -125,13 +133,23 @@ class RateLimitError(ModelError):
 class ServerError(ModelError):
     retryable = True
 
-    def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
-        super().__init__(message, status=status)
+    def __init__(
+        self, message: str, *, status: int | None = None, retry_after: float | None = None, hint: str = ""
+    ) -> None:
+        super().__init__(message, status=status, hint=hint)
         self.retry_after = retry_after
 
 
 class TransportError(ModelError):
     retryable = True
+
+
+class ConnectError(TransportError):
+    """`certificate`: the server's is not trusted, which no waiting mends."""
+
+    def __init__(self, message: str, *, hint: str = "", certificate: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.certificate = certificate
 
 
 class RequestTimeoutError(ModelError):

@@ -18,13 +18,26 @@ Row = dict[str, Any]
 
 Outcome = Literal["correct", "wrong", "no_answer", "unscored"]
 Cause = Literal[
-    "model", "truncation", "provider", "sandbox", "tool", "judge", "timeout", "grader", "harness", "data"
+    "model",
+    "truncation",
+    "provider",
+    "content_filter",
+    "sandbox",
+    "tool",
+    "judge",
+    "timeout",
+    "grader",
+    "harness",
+    "data",
 ]
 """Who is to blame for an outcome. All but `model` and `truncation` are the instrument."""
 
 INSTRUMENT: frozenset[str] = frozenset(
-    {"provider", "sandbox", "tool", "judge", "timeout", "grader", "harness", "data"}
+    {"provider", "content_filter", "sandbox", "tool", "judge", "timeout", "grader", "harness", "data"}
 )
+
+CONTENT_FILTER: Literal["content_filter"] = "content_filter"
+"""The finish reason, and the cause, of an answer that a filter of the endpoint withholds."""
 
 
 class Message(Struct, omit_defaults=True):
@@ -177,13 +190,14 @@ class Number(Struct, frozen=True, kw_only=True):
 
 
 class Ledger(Struct, kw_only=True):
-    """How every attempt ended: counts by outcome, and by cause for those that are not correct."""
+    """How every attempt ended: counts by outcome, by cause for those that are not correct, and by finish reason."""
 
     correct: int = 0
     wrong: int = 0
     no_answer: int = 0
     unscored: int = 0
     causes: dict[str, int] = {}
+    finish_reasons: dict[str, int] = {}
 
     @property
     def total(self) -> int:

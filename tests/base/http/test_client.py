@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.base.http._loopback import Heard, Loopback, always, loopback, response, run
 
+from newskills.base import aio
 from newskills.base.errors import (
     ConfigError,
+    ConnectError,
     ModelNotFoundError,
     RequestTimeoutError,
     TransportError,
@@ -328,10 +331,31 @@ def test_nobody_listens() -> None:
 
 def test_unknown_host() -> None:
     async def work() -> None:
-        with pytest.raises(TransportError, match="host name is not known"):
+        with pytest.raises(ConnectError, match="host name is not known"):
             await HttpClient("http://no-such-host.invalid").post("/", b"", 5)
 
     run(work())
+
+
+def test_many_failed_look_ups_leave_nothing_behind(caplog: pytest.LogCaptureFixture) -> None:
+    """With uvloop where it is installed, whose own look-ups outlive the connections they were for."""
+
+    async def work() -> None:
+        client = HttpClient("http://no-such-host.invalid", connect_timeout=0.001)
+        for _ in range(2):
+            asking = [asyncio.ensure_future(client.post("/", b"", 5)) for _ in range(512)]
+            await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
+            for task in asking:
+                task.cancel()
+            failures = await asyncio.gather(*asking, return_exceptions=True)
+            assert any(isinstance(failure, ConnectError) for failure in failures)
+        await asyncio.sleep(0.2)
+        await client.close()
+        gc.collect()
+
+    aio.run(work)
+    gc.collect()
+    assert "never retrieved" not in caplog.text
 
 
 def test_a_cancelled_request_gives_its_place_back() -> None:

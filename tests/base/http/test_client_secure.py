@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 from tests.base.http._loopback import Loopback, Play, always, loopback, response, run
 
-from newskills.base.errors import (
-    TransportError,
-)
+from newskills.base.errors import ConnectError, TransportError
 from newskills.base.http.client import HttpClient
 from newskills.base.http.proxy import Proxy
 
@@ -48,8 +46,9 @@ def test_tls(tmp_path: Path) -> None:
             assert place.connections == 1
             await client.close()
             stranger = HttpClient(url)
-            with pytest.raises(TransportError, match="SSL_CERT_FILE"):
+            with pytest.raises(ConnectError, match="SSL_CERT_FILE") as caught:
                 await stranger.post("/", b"", 5)
+            assert caught.value.certificate
 
     run(work())
 

@@ -13,11 +13,11 @@ import errno
 import socket
 import ssl
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import cast
 from urllib.parse import urlsplit
 
-from newskills.base.errors import ConfigError, ModelNotFoundError, TransportError
+from newskills.base.errors import ConfigError, ConnectError, ModelNotFoundError, TransportError
 from newskills.base.http.connection import (
     Connection,
     Headers,
@@ -70,6 +70,7 @@ class HttpClient:
         self._slots = 0
         self._waiters: deque[asyncio.Future[Connection | None]] = deque()
         self._connecting = asyncio.Semaphore(CONNECTS_AT_ONCE)
+        self._lookup: asyncio.Task[list[tuple[str, int]] | OSError] | None = None
 
     async def post(self, path: str, body: bytes, timeout: float, headers: HeaderList = ()) -> HttpResponse:
         """`path` is relative to the base URL; `timeout` in seconds from sending to the last byte of the reply."""
@@ -215,35 +216,63 @@ class HttpClient:
             async with self._connecting, asyncio.timeout(self._connect_timeout):
                 connection = await self._connect()
         except TimeoutError as error:
-            raise TransportError(f"No connection to {self._where} within {self._connect_timeout:g} s.") from error
+            raise ConnectError(f"No connection to {self._where} within {self._connect_timeout:g} s.") from error
         except ssl.SSLCertVerificationError as error:
-            raise TransportError(
+            raise ConnectError(
                 f"The certificate of {self._where} is not trusted ({error.verify_message}).",
                 hint="Set SSL_CERT_FILE to the file of the authority that issued it.",
+                certificate=True,
             ) from error
         except OSError as error:
-            raise TransportError(_connect_failure(self._where, error)) from error
+            raise ConnectError(_connect_failure(self._where, error)) from error
         self._live.add(connection)
         return connection
 
     async def _connect(self) -> Connection:
-        loop = asyncio.get_running_loop()
-        connection = Connection(loop, self._where, self.max_body, self._lost)
+        connection = Connection(asyncio.get_running_loop(), self._where, self.max_body, self._lost)
         tls = self._tls_context()
         if self._proxy is not None and tls is not None and self.connect_to is None:
             await self._connect_through(self._proxy, connection, tls)
         else:
-            host, port = self.connect_to or self._proxy_address() or (self._host, self._port)
-            name = self._host if tls else None
-            transport, _ = await loop.create_connection(
-                lambda: connection, host, port, ssl=tls, server_hostname=name
-            )
-            _watch(transport)
+            _watch(await self._dial(lambda: connection, tls))
         return connection
+
+    async def _dial(
+        self, protocol: Callable[[], asyncio.Protocol], tls: ssl.SSLContext | None = None
+    ) -> asyncio.Transport:
+        """Connects to the first address that takes it. Raises OSError."""
+        loop, name = asyncio.get_running_loop(), self._host if tls else None
+        refused: OSError | None = None
+        for host, port in await self._addresses():
+            try:
+                transport, _ = await loop.create_connection(protocol, host, port, ssl=tls, server_hostname=name)
+                return transport
+            except ssl.SSLError:
+                raise
+            except OSError as error:
+                refused = refused or error
+        raise refused or OSError(f"{self._host} has no address")
+
+    async def _addresses(self) -> list[tuple[str, int]]:
+        """Where to connect, in the resolver's order. Raises OSError.
+
+        One look-up serves all that wait for it. The loop is not left to look names up itself: uvloop forgets about a
+        look-up whose connection was given up, and its failure is reported as nobody's.
+        """
+        host, port = self.connect_to or self._proxy_address() or (self._host, self._port)
+        lookup = self._lookup
+        if lookup is None or lookup.done():
+            lookup = self._lookup = asyncio.create_task(_resolve(host, port))
+        await asyncio.wait([lookup])
+        found = lookup.result()
+        if isinstance(found, OSError):
+            raise found
+        return found
 
     async def _connect_through(self, proxy: Proxy, connection: Connection, tls: ssl.SSLContext) -> None:
         loop = asyncio.get_running_loop()
-        transport, tunnel = await loop.create_connection(Tunnel, proxy.host, proxy.port)
+        tunnel = Tunnel()
+        transport = await self._dial(lambda: tunnel)
         try:
             authority = _authority(self._host, self._port)
             await tunnel.open(authority, proxy)
@@ -345,6 +374,14 @@ def split_url(url: str) -> tuple[str, str, int, str]:
     if any(sign <= " " for sign in url):
         raise ConfigError(f"The base URL {url!r} holds a blank.")
     return parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), parts.path.rstrip("/")
+
+
+async def _resolve(host: str, port: int) -> list[tuple[str, int]] | OSError:
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        return error
+    return [(str(address[0]), int(address[1])) for *_, address in found]
 
 
 def _authority(host: str, port: int, scheme: str = "") -> str:
