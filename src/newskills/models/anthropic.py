@@ -16,7 +16,6 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, ServerError, TransportError
-from newskills.base.http.connection import HttpResponse
 from newskills.base.records import Inference, Message, Reply, Request, Row, Usage
 from newskills.models.config import ServerConfig
 from newskills.models.decode import count, decode_body, tool_call
@@ -85,8 +84,7 @@ class AnthropicModel(HttpModel):
 
     async def _stream(self, body: bytes, timeout: float) -> Answer:
         async with self.http.stream(PATH, body, timeout) as response:
-            if response.status != 200:
-                raise await self._refused(HttpResponse(response.status, response.headers, await response.read()))
+            await self._expect_events(response)
             answer, done = Answer(content=[]), False
             async for data in response.events():
                 done = _merge_event(answer, _event(data, self.endpoint), self.endpoint) or done

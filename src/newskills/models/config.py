@@ -63,6 +63,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 _HELD: dict[str, str] = {}
+_USED: set[str] = set()
 
 LLAMACPP_KEY = "NEWSKILLS_LLAMACPP_KEY"
 """Variable with the key of our own llama.cpp server: the server asks for it, clients send it."""
@@ -77,13 +78,26 @@ def key_of(config: ServerConfig, environ: Mapping[str, str], *variables: str) ->
     Blanks around a key are dropped.
     """
     if config.api_key is not None:
-        return _HELD.get(config.api_key), "++server.api_key"
+        return _used(_HELD.get(config.api_key)), "++server.api_key"
     own = OWN_KEYS.get(config.server_type)
     names = (config.api_key_env_var,) if config.api_key_env_var else (*variables, *((own,) if own else ()))
     for name in names:
         if key := environ.get(name, "").strip():
-            return key, name
+            return _used(key), name
     return None, " or ".join(names)
+
+
+def without_keys(text: str) -> str:
+    """`text` without any key that this process has looked up."""
+    for key in _USED:
+        text = text.replace(key, MASK)
+    return text
+
+
+def _used(key: str | None) -> str | None:
+    if key is not None and len(key) > 3:
+        _USED.add(key)
+    return key
 
 
 def _hold(key: str) -> str:

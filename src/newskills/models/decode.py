@@ -14,6 +14,8 @@ from newskills.base.records import Logprobs, Row, Usage
 
 T = TypeVar("T")
 
+PAGE = "an HTML page instead of an API answer"
+
 
 def decode_body(body: bytes, decoder: msgspec.json.Decoder[T], kind: type[T], address: str) -> T:
     """`body` as `kind`. Lone surrogates, broken UTF-8, NaN and Infinity, which some servers emit, are borne.
@@ -26,10 +28,26 @@ def decode_body(body: bytes, decoder: msgspec.json.Decoder[T], kind: type[T], ad
         raise ServerError(f"The reply of {address} has not the expected shape: {error}.", status=200) from error
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass
+    if is_page(body):
+        raise page_error(address)
     try:
         return msgspec.convert(_mended(json.loads(body.decode("utf-8", "replace"))), kind)
     except (ValueError, RecursionError) as error:
         raise ServerError(f"The reply of {address} is no valid JSON: {error}.", status=200) from error
+
+
+def is_page(body: bytes) -> bool:
+    """Whether `body` is an HTML page, where JSON was expected."""
+    return body.lstrip()[:1] == b"<"
+
+
+def page_error(address: str) -> ServerError:
+    """For a page that came with status 200."""
+    return ServerError(
+        f"{address} answered with {PAGE}.",
+        status=200,
+        hint="A log-in page, a proxy, or another program answers there: check ++server.base_url.",
+    )
 
 
 def usage_of(value: Any) -> Usage:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from newskills.base.errors import (
     AuthError,
     BadRequestError,
+    ContentFilterError,
     ContextLimitError,
     ModelError,
     ModelNotFoundError,
@@ -21,6 +22,7 @@ from newskills.base.errors import (
     ServerError,
 )
 from newskills.base.http.connection import HttpResponse
+from newskills.models.decode import PAGE, is_page
 
 DETAIL = 2000
 """Signs of a server's message that are kept; patterns see no more than these."""
@@ -90,6 +92,9 @@ _CONTEXT_NUMBERS = tuple(
 _HARMONY = re.compile(
     r"expected 2 output messages|reasoning and final|unexpected tokens remaining in message header", re.IGNORECASE
 )
+_FILTER_CODES = frozenset({"content_filter", "content_policy_violation", "responsibleaipolicyviolation"})
+_FILTER_WORDS = re.compile(r"content management policy|ContentPolicyViolationError|ResponsibleAIPolicyViolation")
+"""Azure's sentence, and what routers make of it."""
 _NO_MODEL_CODES = frozenset({"model_not_found", "deploymentnotfound", "not_found_error"})
 
 
@@ -105,14 +110,16 @@ def error_for(status: int, refusal: Refusal, endpoint: Endpoint, wait: float | N
     said = f"{endpoint.address} says ({status}): {detail}"
     code = refusal.code.lower()
     if status in (401, 402, 403) or code == "insufficient_quota" or "API_KEY_INVALID" in str(refusal.details):
-        return _auth_error(status, detail, endpoint)
+        return _auth_error(status, code, said, endpoint)
     if status == 429:
         return RateLimitError(said, status=status, retry_after=wait)
+    if status in (400, 422, 500) and (code in _FILTER_CODES or _FILTER_WORDS.search(detail)):
+        return ContentFilterError(said, status=status)
     if status in (400, 413, 422, 500) and (code == "context_length_exceeded" or is_context_limit(detail)):
         return _context_error(status, said, detail)
     if status in (404, 405) or code in _NO_MODEL_CODES:
         return ModelNotFoundError(
-            f"{endpoint.address} has no model '{endpoint.model}' ({status}): {detail}", status=status
+            f"{endpoint.address} has no model '{endpoint.model}' ({status}): {detail}", status=status, said=said
         )
     if status == 400 and _HARMONY.search(detail):
         return ServerError(said, status=status, retry_after=wait)
@@ -145,7 +152,7 @@ def read_refusal(body: bytes) -> Refusal:
         value = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = body[:DETAIL].decode("utf-8", "replace").strip()
-        return Refusal("an HTML page instead of an API answer" if text[:1] == "<" else text or "nothing")
+        return Refusal(PAGE if is_page(body) else text or "nothing")
     if isinstance(value, list) and value:
         value = value[0]
     return refusal_of(value)
@@ -181,7 +188,15 @@ def retry_after(response: HttpResponse, refusal: Refusal) -> float | None:
     return None
 
 
-def _auth_error(status: int, detail: str, endpoint: Endpoint) -> AuthError:
+def _auth_error(status: int, code: str, said: str, endpoint: Endpoint) -> AuthError:
+    detail = said.partition(": ")[2]
+    if status == 402 or code == "insufficient_quota":
+        return AuthError(
+            f"{endpoint.address} wants to be paid first ({status}): {detail}",
+            hint=f"Look at the account of the key from {endpoint.key_source}." if endpoint.key else "",
+            status=status,
+            said=said,
+        )
     if endpoint.key is None:
         where = f", and none was found in {endpoint.key_source}" if endpoint.key_source else ""
         name = endpoint.key_source.split(" ")[0] or "MY_KEY"
@@ -190,11 +205,13 @@ def _auth_error(status: int, detail: str, endpoint: Endpoint) -> AuthError:
             hint=f"Set it: export {name}=…"
             + ("" if endpoint.key_source else f", and name the variable: ++server.api_key_env_var={name}"),
             status=status,
+            said=said,
         )
     return AuthError(
         f"{endpoint.address} refuses the key from {endpoint.key_source} ({status}): {detail}",
         hint=f"Check {endpoint.key_source}.",
         status=status,
+        said=said,
     )
 
 

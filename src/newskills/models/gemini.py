@@ -17,8 +17,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import BadRequestError, ConfigError, ServerError, TransportError
-from newskills.base.http.connection import HttpResponse
+from newskills.base.errors import ConfigError, ContentFilterError, ServerError, TransportError
 from newskills.base.records import Inference, Logprobs, Message, Reply, Request, Row, Usage
 from newskills.models.config import ServerConfig
 from newskills.models.decode import count, decode_body, tool_call
@@ -79,8 +78,7 @@ class GeminiModel(HttpModel):
     async def _stream(self, body: bytes, timeout: float) -> Answer:
         whole = Answer()
         async with self.http.stream(f"{self._path}:streamGenerateContent?alt=sse", body, timeout) as response:
-            if response.status != 200:
-                raise await self._refused(HttpResponse(response.status, response.headers, await response.read()))
+            await self._expect_events(response)
             async for data in response.events():
                 _merge(whole, decode_body(data, _answers, Answer, self.endpoint.address))
         if whole.candidates and whole.candidates[0].finish_reason is None:
@@ -176,7 +174,7 @@ def contents(messages: list[Message]) -> list[Row]:
 def reply_of(answer: Answer, endpoint: Endpoint) -> Reply:
     """`raw_message` keeps the parts, since their signatures must be sent back beside tool results.
 
-    Raises ServerError for an answer without candidates or parts, BadRequestError for a blocked prompt.
+    Raises ServerError for an answer without candidates or parts, ContentFilterError for a blocked prompt.
     """
     if answer.error:
         refusal = refusal_of({"error": answer.error})
@@ -185,7 +183,7 @@ def reply_of(answer: Answer, endpoint: Endpoint) -> Reply:
     if not answer.candidates:
         feedback = answer.prompt_feedback
         if isinstance(feedback, dict) and (reason := feedback.get("blockReason")):
-            raise BadRequestError(f"{endpoint.address} blocks the prompt ({reason}).", status=200)
+            raise ContentFilterError(f"{endpoint.address} blocks the prompt ({reason}).", status=200)
         raise ServerError(f"{endpoint.address} answered without any candidate.", status=200)
     candidate = answer.candidates[0]
     parts = (candidate.content or {}).get("parts") or []

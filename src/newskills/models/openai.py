@@ -98,8 +98,7 @@ class OpenAIModel(HttpModel):
 
     async def _stream(self, path: str, body: bytes, inference: Inference) -> Reply:
         async with self.http.stream(path, body, inference.timeout) as response:
-            if response.status != 200:
-                raise await self._refused(HttpResponse(response.status, response.headers, await response.read()))
+            await self._expect_events(response)
             if inference.endpoint_type == "responses":
                 return await openai_responses.read_stream(response.events(), self.endpoint)
             return await openai_chat.read_stream(response.events(), self.endpoint)

@@ -10,10 +10,11 @@ import msgspec
 
 from newskills.base.errors import AuthError, ConfigError, ModelError
 from newskills.base.http.client import HeaderList, HttpClient, split_url
-from newskills.base.http.connection import HttpResponse
+from newskills.base.http.connection import HttpResponse, StreamedResponse, find_header
 from newskills.base.http.proxy import proxy_for
 from newskills.base.records import Inference, Request, Row
 from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT, ServerConfig, key_of
+from newskills.models.decode import page_error
 from newskills.models.errors import Endpoint, error_from
 from newskills.models.tunnel import SshTunnel
 
@@ -53,6 +54,13 @@ class HttpModel:
         if response.status != 200:
             raise await self._refused(response)
         return response.body
+
+    async def _expect_events(self, response: StreamedResponse) -> None:
+        """Raises what the status stands for, and for a page that came in place of events."""
+        if response.status != 200:
+            raise await self._refused(HttpResponse(response.status, response.headers, await response.read()))
+        if "text/html" in (find_header(response.headers, "content-type") or ""):
+            raise page_error(self.endpoint.address)
 
     async def _refused(self, response: HttpResponse) -> ModelError:
         return error_from(response, self.endpoint)
