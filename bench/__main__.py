@@ -20,6 +20,7 @@ from bench.measure import RESULTS, ROOT, BenchError, Line, Options
 USUAL = (
     "bare_client",
     "end_to_end",
+    "refusals",
     "startup",
     "prepare",
     "grading",

@@ -111,13 +111,15 @@ def wall(asking: Asking, latency_ms: int, rows: int, folder: Path) -> float:
     return min(seconds)
 
 
-def generate_command(endpoint: Endpoint, input_file: Path, folder: Path) -> list[str | Path]:
+def generate_command(
+    endpoint: Endpoint, input_file: Path, folder: Path, in_flight: int = IN_FLIGHT
+) -> list[str | Path]:
     """`ns generate` over `input_file` into `folder / "out"`."""
     prompt = folder / "prompt.yaml"
     prompt.write_text(f"user: {json.dumps(PROMPT)}\n")
     argv = [NS, "generate", f"--output_dir={folder / 'out'}", f"--input_file={input_file}", "--server_type=openai"]
     argv += ["--model=fake", f"--server_address={endpoint.base_url}", f"++prompt_config={prompt}"]
-    return [*argv, f"++max_concurrent_requests={IN_FLIGHT}"]
+    return [*argv, f"++max_concurrent_requests={in_flight}"]
 
 
 def without_uvloop(endpoint: Endpoint, input_file: Path, folder: Path, rows: int) -> float:

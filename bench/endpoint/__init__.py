@@ -18,10 +18,13 @@ _BUILT = FOLDER.parent / "results"
 
 
 class Endpoint:
-    """Canned replies after `latency_ms` milliseconds, on a free port of the loopback."""
+    """Canned replies after `latency_ms` milliseconds, on a free port of the loopback.
 
-    def __init__(self, latency_ms: int = 0) -> None:
-        argv = [*program(), "0", str(latency_ms)]
+    `share` (0–1) of the requests get `status` at once, and so do those above `rate` a second (0 = no limit).
+    """
+
+    def __init__(self, latency_ms: int = 0, *, status: int = 503, share: float = 0.0, rate: float = 0.0) -> None:
+        argv = [*program(), "0", str(latency_ms), str(status), str(100 * share), str(rate)]
         self._process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self.port = int(self._process.stdout.readline())
@@ -31,9 +34,18 @@ class Endpoint:
     @property
     def served(self) -> int:
         """Model requests answered so far: no bench believes a client's own count."""
+        return self._counts()["served"]
+
+    @property
+    def refused(self) -> int:
+        """Model requests refused so far."""
+        return self._counts()["refused"]
+
+    def _counts(self) -> dict[str, int]:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with opener.open(f"{self.url}/served", timeout=30) as reply:
-            return int(json.load(reply)["served"])
+            counts: dict[str, int] = json.load(reply)
+            return counts
 
     def __enter__(self) -> Self:
         return self

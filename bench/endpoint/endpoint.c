@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model endpoint that costs next to nothing: canned OpenAI replies, HTTP/1.1 keep-alive, one thread, epoll(7).
 //
-//   endpoint PORT LATENCY_MS     prints the port it listens on (PORT 0 = any), serves until killed
+//   endpoint PORT LATENCY_MS [STATUS SHARE_PERCENT [RATE]]
+//
+// prints the port it listens on (PORT 0 = any), serves until killed. SHARE_PERCENT of the requests (one at random of each
+// 20, where it is 5) get STATUS at once; so do those above RATE a second (a token bucket that holds a tenth of a second's worth).
 //
 // POST */chat/completions, */completions, */responses reply after LATENCY_MS; GET */models, /health and /served
-// (the number of POSTs answered so far) at once. Request bodies need a Content-Length; others get 411.
+// (the number of POSTs answered so far, and of those refused) at once. Request bodies need a Content-Length; others get 411.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -44,6 +47,7 @@ static const char RESPONSES[] =
 static const char MODELS[] =
     "{\"object\":\"list\",\"data\":[{\"id\":\"fake\",\"object\":\"model\",\"owned_by\":\"bench\",\"max_model_len\":32768}]}";
 static const char HEALTH[] = "{\"status\":\"ok\"}";
+static const char REFUSED[] = "{\"error\":{\"message\":\"scripted refusal\",\"type\":\"server_error\"}}";
 static const char NOT_FOUND[] = "{\"error\":{\"message\":\"no such route\",\"type\":\"not_found_error\",\"code\":404}}";
 static const char NO_LENGTH[] = "{\"error\":{\"message\":\"Content-Length needed\",\"type\":\"bad_request\",\"code\":411}}";
 
@@ -64,7 +68,10 @@ typedef struct {
 static Connection connections[MAX_FDS];
 static Delayed *queue;  // a ring: the latency is the same for all, so that first in is first due
 static size_t queue_head, queue_len, queue_cap;
-static uint64_t latency_ns, served;
+static uint64_t latency_ns, served, refused;
+static double rate, tokens;
+static uint64_t every, drawn, chosen, refilled;
+static char status_line[64];
 static int poller;
 
 static uint64_t now_ns(void) {
@@ -162,6 +169,19 @@ static int ends_with(const char *path, size_t length, const char *tail) {
     return length >= n && !memcmp(path + length - n, tail, n);
 }
 
+static int refuses(void) {
+    if (every && drawn % every == 0) chosen = drawn + (uint64_t)lrand48() % every;
+    if (every && drawn++ == chosen) return 1;
+    if (rate <= 0) return 0;
+    uint64_t now = now_ns();
+    tokens += (double)(now - refilled) * rate / 1e9;
+    refilled = now;
+    if (tokens > rate / 10 + 1) tokens = rate / 10 + 1;
+    if (tokens < 1) return 1;
+    tokens -= 1;
+    return 0;
+}
+
 static void route(int fd, const char *head, const char *end) {
     const char *value = header(head, end, "Connection");
     int close_after = value && !strncasecmp(value, "close", 5);
@@ -170,7 +190,8 @@ static void route(int fd, const char *head, const char *end) {
     size_t length = strcspn(++path, " ?\r");
     if (!strncmp(head, "GET ", 4)) {
         char count[64];
-        snprintf(count, sizeof count, "{\"served\":%llu}", (unsigned long long)served);
+        snprintf(count, sizeof count, "{\"served\":%llu,\"refused\":%llu}", (unsigned long long)served,
+                 (unsigned long long)refused);
         if (ends_with(path, length, "/models")) return reply(fd, "200 OK", MODELS, close_after);
         if (ends_with(path, length, "/health")) return reply(fd, "200 OK", HEALTH, close_after);
         if (ends_with(path, length, "/served")) return reply(fd, "200 OK", count, close_after);
@@ -181,6 +202,10 @@ static void route(int fd, const char *head, const char *end) {
                        : ends_with(path, length, "/responses")      ? RESPONSES
                                                                     : NULL;
     if (!body) return reply(fd, "404 Not Found", NOT_FOUND, close_after);
+    if (refuses()) {
+        refused++;
+        return reply(fd, status_line, REFUSED, close_after);
+    }
     if (latency_ns) return reply_later(fd, body, close_after);
     served++;
     reply(fd, "200 OK", body, close_after);
@@ -261,6 +286,10 @@ static int listen_on(int port) {
 
 int main(int argc, char **argv) {
     latency_ns = argc > 2 ? strtoull(argv[2], NULL, 10) * 1000000u : 0;
+    snprintf(status_line, sizeof status_line, "%s Refused", argc > 3 ? argv[3] : "503");
+    every = argc > 4 && atof(argv[4]) > 0 ? (uint64_t)(100 / atof(argv[4]) + 0.5) : 0;
+    rate = argc > 5 ? atof(argv[5]) : 0;
+    tokens = rate / 10 + 1, refilled = now_ns();
     int listener = listen_on(argc > 1 ? atoi(argv[1]) : 0);
     struct epoll_event ready[EVENTS], e = {.events = EPOLLIN, .data.fd = listener};
     if ((poller = epoll_create1(EPOLL_CLOEXEC)) < 0 || epoll_ctl(poller, EPOLL_CTL_ADD, listener, &e)) die("epoll");
