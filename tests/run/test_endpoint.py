@@ -184,30 +184,9 @@ def test_rate_limits_alone_never_use_up_a_request(fake_server: FakeServerFactory
     assert on.endpoint.retries == 24
 
 
-def test_overload_shrinks_the_window_and_success_widens_it(fake_server: FakeServerFactory) -> None:
-    server = fake_server(Script(faults=(Fault(kind="status", status=429, first=20),)))
-
-    async def work(on: Session) -> None:
-        seen: list[int] = []
-
-        async def watch() -> None:
-            while True:
-                seen.append(on.endpoint.concurrency)
-                await asyncio.sleep(0.002)
-
-        watcher = asyncio.create_task(watch())
-        await on.all(50)
-        assert min(seen) < 16
-        low = on.endpoint.concurrency
-        await on.all(300)
-        assert on.endpoint.concurrency > low
-        watcher.cancel()
-
-    session(server.base_url, work)
-
-
 @pytest.mark.parametrize("status", [401, 403, 404])
 def test_set_up_errors_are_fatal_and_not_retried(fake_server: FakeServerFactory, status: int) -> None:
+    """But for a greeting, which tells a refused key from a refused row."""
     server = fake_server(Script(faults=(Fault(kind="status", status=status),)))
 
     async def work(on: Session) -> None:
@@ -216,7 +195,8 @@ def test_set_up_errors_are_fatal_and_not_retried(fake_server: FakeServerFactory,
         assert isinstance(on.endpoint.fatal, NewskillsError)
 
     session(server.base_url, work)
-    assert len(server.records) == 1
+    asked = [record.prompt for record in server.records if record.method == "POST"]
+    assert asked == (["x"] if status == 401 else ["x", "Hello"])
 
 
 def test_a_time_out_is_retried_and_then_blamed_on_the_request(fake_server: FakeServerFactory) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import io
 import json
 import os
 import resource
@@ -9,13 +10,15 @@ import threading
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from tests.conftest import FakeServerFactory
 from tests.run.support import changed, make_unit, names, records, run, run_and_listen, write_input
 from tests.server import Answer, Fault, Latency, Script
 
 from newskills.base.errors import ConfigError, DataError, LockedError, StorageError
 from newskills.base.store import locked
-from newskills.run.execute import preview
+from newskills.run.execute import execute, preview
+from newskills.run.spec import RunSpec
 
 ECHO = Script(answer=Answer(kind="echo"))
 ODD_ONE = Script(answer=Answer(kind="echo"), faults=(Fault(kind="status", status=400, marker="is 3 +"),))
@@ -424,6 +427,23 @@ def test_an_endpoint_that_stays_away_ends_the_run_resumably(
     other = fake_server(ECHO)
     again = run(make_unit(tmp_path, other.base_url))
     assert (again.exit_code, again.units[0].kept, len(other.records)) == (0, kept, 100 - kept)
+
+
+@pytest.mark.parametrize("variable", ["", "SLURM_JOB_ID"])
+def test_an_address_that_never_answered_is_given_up_soon_unless_a_scheduler_runs_us(
+    tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setattr("newskills.run.engine.FIRST_PATIENCE", 0.5)
+    server = fake_server(ECHO)
+    server.down(4)
+    write_input(tmp_path, 5)
+    unit = make_unit(tmp_path, server.base_url)
+    spec = RunSpec(units=(unit,), output_dir=str(tmp_path))
+    result = execute(spec, console=Console(file=io.StringIO()), environ={variable: "1"} if variable else {})
+    assert result.exit_code == (0 if variable else 1)
+    if not variable:
+        assert "Nothing was ever answered there: is the address right?" in result.message
+        assert "++endpoint_patience=1800" in result.message
 
 
 def test_the_exit_record_tells_how_it_went(tmp_path: Path, fake_server: FakeServerFactory) -> None:

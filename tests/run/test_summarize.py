@@ -125,7 +125,8 @@ def test_the_extended_file_holds_numbers_ledger_and_versions(tmp_path):
     number = extended["numbers"]["pass@1[avg-of-3]"]["symbolic_correct"]
     assert (number["n"], number["unscored"], number["method"]) == (4, 0, "cluster")
     assert number["low"] < number["value"] < number["high"]
-    assert extended["ledger"] == {"correct": 5, "wrong": 4, "no_answer": 3, "unscored": 0, "causes": {"model": 7}}
+    counts = {"correct": 5, "wrong": 4, "no_answer": 3, "unscored": 0}
+    assert extended["ledger"] == {**counts, "causes": {"model": 7}, "finish_reasons": {}}
     assert extended["versions"].keys() == {"newskills", "metric", "grader"}
     assert extended["versions"]["grader"] == "math/1"
     assert extended["versions"]["metric"] == f"math@{VERSION}"

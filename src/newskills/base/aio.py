@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asynchronous ground: an event loop to run in, a gate with a moving limit, back-off, a boundary."""
+"""Asynchronous ground: an event loop to run in, a gate with a moving limit and rate, back-off, a boundary."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,9 @@ from newskills.base.errors import boundary
 from newskills.base.records import Failure
 
 T = TypeVar("T")
+
+BURST = 0.02
+"""Seconds of a rate that a gate may let in together: timers are no finer."""
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -61,11 +65,17 @@ def backoff(attempt: int, *, base: float = 0.5, cap: float = 60.0) -> float:
 
 
 class Gate:
-    """Lets at most `limit` holders in at once, first come first served; the limit may move while work runs."""
+    """Lets at most `limit` holders in at once, and at most `rate` a second (None = any), first come first served.
+
+    Both may move while work runs.
+    """
 
     def __init__(self, limit: float) -> None:
         self.active = 0
         self._limit = limit
+        self._rate: float | None = None
+        self._next = 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self._shut = False
         self._waiting: deque[asyncio.Future[None]] = deque()
 
@@ -78,20 +88,34 @@ class Gate:
         self._limit = value
         self._admit()
 
+    @property
+    def rate(self) -> float | None:
+        return self._rate
+
+    @rate.setter
+    def rate(self, value: float | None) -> None:
+        self._rate = value
+        if value is not None:
+            self._next = min(self._next, time.monotonic() + 1 / value)
+        self._disarm()
+        self._admit()
+
     def shut(self) -> None:
         """Nobody gets in until `open`; holders are not disturbed."""
         self._shut = True
+        self._disarm()
 
     def open(self) -> None:
         self._shut = False
         self._admit()
 
     async def acquire(self) -> None:
-        if self._room() and not self._waiting:
-            self.active += 1
+        if not self._waiting and self._room() and self._early() <= 0:
+            self._enter()
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
+        self._admit()
         try:
             await turn
         except asyncio.CancelledError:
@@ -106,9 +130,32 @@ class Gate:
     def _room(self) -> bool:
         return not self._shut and self.active + 1 <= self._limit
 
+    def _early(self) -> float:
+        """Seconds until the rate lets somebody in (generic cell rate algorithm, with `BURST` of tolerance)."""
+        return 0.0 if self._rate is None else self._next - BURST - time.monotonic()
+
+    def _enter(self) -> None:
+        self.active += 1
+        if self._rate is not None:
+            self._next = max(time.monotonic(), self._next) + 1 / self._rate
+
     def _admit(self) -> None:
         while self._waiting and self._room():
-            turn = self._waiting.popleft()
-            if not turn.done():
-                self.active += 1
-                turn.set_result(None)
+            if self._waiting[0].done():
+                self._waiting.popleft()
+            elif (early := self._early()) > 0:
+                if self._timer is None:
+                    self._timer = asyncio.get_running_loop().call_later(early, self._tick)
+                return
+            else:
+                self._enter()
+                self._waiting.popleft().set_result(None)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._admit()
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

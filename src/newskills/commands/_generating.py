@@ -44,6 +44,7 @@ from newskills.run.judging import judge_layer
 from newskills.run.paths import done_path
 from newskills.run.plan import Pieces, PlannedUnit, file_units, folder_units
 from newskills.run.spec import RunResult, RunSpec
+from newskills.run.tables import finish_counts
 from newskills.run.tracking import log_reports
 
 BENCHMARK_KEYS = ("dataset", "split")
@@ -69,6 +70,8 @@ def run(parsed: Parsed[Options]) -> int:
     result = work(parsed, planned)
     for unit in result.units:
         counts = f"; {ledger_line(unit.ledger)}" if unit.ledger.total else ""
+        if finishes := finish_counts(unit.ledger):
+            counts += f"; finish reasons: {finishes}"
         if options.generation_type == CONTAMINATION and unit.status == "done":
             counts = f"; {contamination_line(Path(unit.output))}"
         note = f" ({unit.note})" if unit.note and not result.message else ""

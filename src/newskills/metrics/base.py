@@ -77,6 +77,7 @@ class ScoreMetric(ABC):
         self._start, self._end = math.inf, -math.inf
         self._has_answers = False
         self._endings: Counter[tuple[Outcome, Cause | None]] = Counter()
+        self._finishes: Counter[str] = Counter()
 
     @abstractmethod
     def scores(self, record: Row) -> Scores:
@@ -107,6 +108,7 @@ class ScoreMetric(ABC):
         answers = [self.answer(record) for record in predictions]
         rewards = [record.get(REWARD) for record in predictions]
         self._endings.update(map(self._ending, predictions, scores, answers))
+        self._finishes.update(reason for r in predictions if isinstance(reason := r.get("finish_reason"), str))
         self._has_answers = self._has_answers or any(self.answer_key in record for record in predictions)
         found: dict[tuple[float | None, ...], dict[str, Sequence[float]]] = {}
         for name in dict.fromkeys(chain.from_iterable(scores)):
@@ -155,6 +157,7 @@ class ScoreMetric(ABC):
             if cause is not None:
                 causes[cause] += count
         ledger.causes = dict(causes)
+        ledger.finish_reasons = dict(self._finishes)
         return ledger
 
     def shown(self) -> tuple[str, ...]:

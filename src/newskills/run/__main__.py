@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from newskills.run.config import Server
     from newskills.run.spec import RunSpec
 
+JOB = "NEWSKILLS_JOB"
+"""Variable that says: nobody sits before this run, and its server may come up after it."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -85,7 +87,8 @@ def main(argv: list[str]) -> int:
             os.chdir(spec.working_dir)
         check_servers(spec)
         # Once the old results are gone, whoever takes this run up again goes on with the new ones.
-        result = execute(spec, begin=partial(again.save, folder) if spec.rerun_done else None)
+        begin = partial(again.save, folder) if spec.rerun_done else None
+        result = execute(spec, begin=begin, environ={**os.environ, JOB: "1"})
     except NewskillsError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

@@ -192,10 +192,15 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         bool, Meta(description="keep each single reply on disk until the file is finished (multi-call tasks)")
     ] = False
     endpoint_patience: Annotated[
-        float, Meta(gt=0, description="seconds to wait for an endpoint that is down before stopping (resumable)")
-    ] = 1800.0
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(
+            description="seconds to wait for an endpoint that is down before stopping (resumable); default 1800, for "
+            "one that has never answered 60, unless a scheduler runs this"
+        ),
+    ] = None
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="how much is said while running")
+        Literal["debug", "info", "warning", "error"],
+        Meta(description="how much is said while running; debug: every request, reply and retry (never keys)"),
     ] = "info"
 
     def __post_init__(self) -> None:

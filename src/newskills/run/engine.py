@@ -28,14 +28,19 @@ from newskills.run.log import Disk
 from newskills.run.prepare import Prepared
 from newskills.run.progress import Progress, Snapshot
 from newskills.run.sandboxes import Sandboxes
-from newskills.run.supervision import LimitedModel, supervision
+from newskills.run.supervision import is_supervised, supervision
 from newskills.run.tools import Toolboxes
+from newskills.run.trace import Trace
 from newskills.run.unit import Job, UnitRun
 from newskills.sandbox.config import SandboxConfig
 from newskills.solve.chat import MAIN
 
 GRACE = {signal.SIGINT: 60.0, signal.SIGTERM: 20.0}
 TICK = 0.25
+PATIENCE, FIRST_PATIENCE = 1800.0, 60.0
+"""Seconds with an endpoint that is down, and with one that has never answered where somebody sits before it."""
+SCHEDULED = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "KUBERNETES_SERVICE_HOST", "NEWSKILLS_JOB")
+"""Variables of a job, whose endpoint may come up after it."""
 ECHO = 2.0
 """Seconds within which a second SIGTERM is the first one again: schedulers send it to a job step more than once."""
 
@@ -107,7 +112,7 @@ class Engine:
             sandbox = self._sandboxes.get(config.sandbox)
             answered = lane.run.index.done == lane.run.index.rows
             if grades_by_running(config) or (config.needs_sandbox and not answered):
-                await sandbox.start(config.endpoint_patience if config.wait_for_sandbox else 0.0)
+                await sandbox.start(config.endpoint_patience or PATIENCE if config.wait_for_sandbox else 0.0)
             if answered:
                 continue
             if (toolbox := self._toolboxes.get(config, sandbox)) is not None:
@@ -118,20 +123,23 @@ class Engine:
         server = server.endpoint()
         if server not in self._endpoints:
             model = self._recipe.model(server, config.max_concurrent_requests)
-            limit = self._supervision.limit
+            waits = is_supervised() or any(name in self._recipe.environ for name in SCHEDULED)
             policy = Policy(
                 concurrency=config.max_concurrent_requests,
                 max_retries=server.max_retries,
-                patience=config.endpoint_patience,
+                patience=config.endpoint_patience or PATIENCE,
+                first_patience=config.endpoint_patience or (PATIENCE if waits else FIRST_PATIENCE),
                 soft_fail=server.enable_soft_fail,
             )
             self._endpoints[server] = Endpoint(
-                model if limit is None else LimitedModel(model, limit),
+                model,
                 policy,
                 say=self._progress.say,
                 on_fatal=self._stop,
                 context=self._recipe.context_strategy(config),
                 proven=proven,
+                shared=self._supervision.limit,
+                trace=Trace(model.name, self._progress.trace) if config.log_level == "debug" else None,
             )
         return self._endpoints[server]
 
@@ -298,6 +306,7 @@ class Engine:
         runs = [lane.run for lane in self._lanes]
         tokens = [run.state.output_tokens for run in runs if run.state.output_tokens is not None]
         costs = [cost for run in runs if (cost := run.cost) is not None]
+        slow = [found for endpoint in self._endpoints.values() if (found := endpoint.slow) is not None]
         return Snapshot(
             rows=sum(run.index.rows for run in runs),
             done=sum(run.index.done for run in runs),
@@ -307,4 +316,5 @@ class Engine:
             retries=self.retries,
             concurrency=sum(endpoint.concurrency for endpoint in self._endpoints.values()),
             unscored=sum(run.failures + run.unscored for run in runs),
+            slow=max(slow, key=lambda one: one.left, default=None),
         )

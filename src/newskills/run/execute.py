@@ -170,8 +170,9 @@ def _verdict(engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:
 
 def _failed(run: UnitRun) -> str:
     first = f"{run.first_failure.kind}: {run.first_failure.message}" if run.first_failure else ""
+    causes = ", ".join(f"{cause} {n}" for cause, n in run.failure_causes.most_common())
     text = (
-        f"{run.unit.label}: {run.failures} of {run.index.rows} rows got no answer; the first: {first} See"
+        f"{run.unit.label}: {run.failures} of {run.index.rows} rows got no answer ({causes}); the first: {first} See"
         f" {run.paths.failed}."
     )
     if run.unfit:

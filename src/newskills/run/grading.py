@@ -16,7 +16,7 @@ import msgspec
 from newskills.base.aio import backoff, guarded
 from newskills.base.errors import SandboxError
 from newskills.base.protocols import ExecutingGrader, Kit
-from newskills.base.records import INSTRUMENT, Cause, Failure, Outcome, Row, Score
+from newskills.base.records import CONTENT_FILTER, INSTRUMENT, Cause, Failure, Outcome, Row, Score
 
 BATCH = 32
 BATCH_EVERY = 0.01
@@ -181,8 +181,11 @@ def verdict_fields(record: Row, score: Score) -> Row:
     """The fields that a verdict adds to its record.
 
     What is no answer or wrong is blamed on truncation where the text was cut off (finish_reason `length`, thinking that
-    never ended), else on the model.
+    never ended), else on the model. Where a content filter cut it off, it is no verdict.
     """
+    if record.get("finish_reason") == CONTENT_FILTER and score.outcome in ("no_answer", "wrong"):
+        why = "A content filter of the endpoint withheld the answer."
+        score = msgspec.structs.replace(score, outcome="unscored", cause=CONTENT_FILTER, why=why)
     fields: Row = {**score.fields, "outcome": score.outcome}
     cause = _cause(record, score)
     if cause is not None:

@@ -13,6 +13,7 @@ from newskills._version import __version__
 from newskills.base.records import Failure, Ledger
 from newskills.base.terminal import printable
 from newskills.run.spec import RunSpec, UnitResult, masked
+from newskills.run.tables import finish_counts
 
 LOG_FILE = "run.log"
 
@@ -61,6 +62,8 @@ def _line(unit: UnitResult) -> str:
         parts.append(f"{unit.output_tokens} tokens")
     if unit.ledger.total:
         parts.append(_ledger(unit.ledger))
+    if finishes := finish_counts(unit.ledger):
+        parts.append(f"finish reasons: {finishes}")
     if unit.note:
         parts.append(unit.note)
     return f"{unit.output}: {unit.status} after {unit.seconds:.1f} s: {', '.join(parts)}"

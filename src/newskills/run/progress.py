@@ -23,6 +23,14 @@ BAR_WIDTH = 16
 """Characters; a title, the bar and a line of `describe` fit into 100 columns."""
 
 
+class Slow(Struct, frozen=True):
+    """Requests that take much longer than others did: how many; of the oldest, seconds so far, and to come at most."""
+
+    count: int
+    waited: float
+    left: float
+
+
 class Snapshot(Struct, kw_only=True):
     """Where a run stands. `fresh`: rows answered by this process; tokens and cost None = not known."""
 
@@ -34,6 +42,7 @@ class Snapshot(Struct, kw_only=True):
     retries: int = 0
     concurrency: int = 0
     unscored: int = 0
+    slow: Slow | None = None
 
 
 class Progress:
@@ -74,6 +83,10 @@ class Progress:
         self.journal.write(text)
         self._print(text)
 
+    def trace(self, text: str) -> None:
+        """What `++log_level=debug` adds; it may hold what a model said, so it is in no file."""
+        self._print(text)
+
     def _print(self, text: str) -> None:
         self._console.print(printable(masked(text)), markup=False, highlight=False, soft_wrap=True)
 
@@ -97,9 +110,12 @@ def describe(snapshot: Snapshot, seconds: float) -> str:
     """`120/5,000 rows · 35.0 rows/s · 2 min left · 12,345 tokens · 512 at once`, and what went wrong."""
     rate = snapshot.fresh / seconds if seconds > 0 else 0.0
     parts = [f"{snapshot.done:,}/{snapshot.rows:,} rows", f"{rate:,.1f} rows/s"]
-    left = snapshot.rows - snapshot.done
-    if rate > 0 and left > 0:
+    left, slow = snapshot.rows - snapshot.done, snapshot.slow
+    if rate > 0 and left > (0 if slow is None else slow.count):
         parts.append(f"{duration(left / rate)} left")
+    if slow is not None:
+        waits = "1 row waits" if slow.count == 1 else f"{slow.count:,} rows wait, the oldest"
+        parts.append(f"{waits} {duration(slow.waited)}; gives up in {duration(slow.left)}")
     if snapshot.tokens is not None:
         parts.append(f"{snapshot.tokens:,} tokens")
     if snapshot.cost is not None:

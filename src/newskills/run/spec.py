@@ -181,3 +181,11 @@ def add_ledger(total: Ledger, more: Ledger) -> None:
         setattr(total, outcome, getattr(total, outcome) + getattr(more, outcome))
     for cause, n in more.causes.items():
         total.causes = {**total.causes, cause: total.causes.get(cause, 0) + n}
+    for reason, n in more.finish_reasons.items():
+        count_finish(total, reason, n)
+
+
+def count_finish(ledger: Ledger, reason: object, n: int = 1) -> None:
+    """Books `n` replies that ended for `reason`, as the endpoint calls it; None: it told nothing."""
+    if isinstance(reason, str):
+        ledger.finish_reasons = {**ledger.finish_reasons, reason: ledger.finish_reasons.get(reason, 0) + n}

@@ -16,9 +16,6 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from newskills.base.protocols import Model
-from newskills.base.records import Reply, Request
-
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -74,24 +71,6 @@ def _grant(turn: asyncio.Future[None]) -> None:
         turn.set_result(None)
 
 
-class LimitedModel:
-    """A model whose requests take their turn in a `SharedLimit`. Time spent waiting is in no time-out."""
-
-    def __init__(self, model: Model, limit: SharedLimit) -> None:
-        self.name = model.name
-        self._model, self._limit = model, limit
-
-    async def complete(self, request: Request) -> Reply:
-        await self._limit.acquire()
-        try:
-            return await self._model.complete(request)
-        finally:
-            self._limit.release()
-
-    async def close(self) -> None:
-        await self._model.close()
-
-
 class Supervision:
     """`console`: where the run speaks (None: standard error); `limit`: of requests, shared with other runs.
 
@@ -142,6 +121,11 @@ class Supervision:
 
 def _soon(loop: asyncio.AbstractEventLoop, interrupt: Callable[[bool], None], at_once: bool) -> None:
     loop.call_soon_threadsafe(lambda: interrupt(at_once))
+
+
+def is_supervised() -> bool:
+    """Whether somebody holds the supervision of this run."""
+    return _current.get() is not None
 
 
 def supervision() -> Supervision:

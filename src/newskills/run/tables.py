@@ -6,10 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from newskills.base.records import INSTRUMENT, Number, Report, Row
+from newskills.base.records import INSTRUMENT, Ledger, Number, Report, Row
 
 ACCEPT_LOST = 0.01
 """Share of attempts that may be lost to the instrument before the scores are withheld."""
+
+ORDINARY = {"stop", "tool_calls"}
+"""Finish reasons of replies that ended by themselves."""
 
 MODE = "evaluation_mode"
 NO_ANSWER = "no_answer"
@@ -42,9 +45,10 @@ def table(report: Report, accept_lost: float = ACCEPT_LOST) -> str:
 
 
 def details(report: Report, accept_lost: float = ACCEPT_LOST) -> str:
-    """95 % intervals of the shown scores, problems left out of a mode, and unscored samples with their causes."""
+    """95 % intervals of the shown scores, problems left out of a mode, unscored samples with their causes, and how
+    replies ended where not all ended by themselves."""
     lines = [] if _withheld(report, accept_lost) else _intervals(report)
-    return "".join(f"{line}\n" for line in [*lines, *_left_out(report), *_unscored(report)])
+    return "".join(f"{line}\n" for line in [*lines, *_left_out(report), *_unscored(report), *_finishes(report)])
 
 
 def _intervals(report: Report) -> list[str]:
@@ -75,6 +79,21 @@ def _unscored(report: Report) -> list[str]:
     causes = _blame(report)
     share = f"{ledger.unscored / ledger.total:.2%}"
     return [f"unscored: {ledger.unscored} of {ledger.total} samples ({share})" + (f": {causes}" if causes else "")]
+
+
+def _finishes(report: Report) -> list[str]:
+    counts = finish_counts(report.ledger)
+    return [f"finish reasons: {counts}"] if counts else []
+
+
+def finish_counts(ledger: Ledger) -> str:
+    """`stop 77, content_filter 23`; empty where all replies ended by themselves."""
+    found = ledger.finish_reasons
+    if not found.keys() - ORDINARY:
+        return ""
+    return ", ".join(
+        f"{reason} {n:,}" for reason, n in sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    )
 
 
 def _withheld(report: Report, accept_lost: float) -> str:

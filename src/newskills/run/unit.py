@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import time
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError, StorageError, guard, storage_error
 from newskills.base.protocols import Model, Solver
-from newskills.base.records import Attempt, Failure, Ledger, Request, Row, Sample, Score
+from newskills.base.records import CONTENT_FILTER, Attempt, Failure, Ledger, Request, Row, Sample, Score
 from newskills.base.store import atomic_write, encode_line
 from newskills.run.cache import CachedModel
 from newskills.run.chunks import merge_if_complete
@@ -26,7 +27,7 @@ from newskills.run.grading import Grading, verdict_fields
 from newskills.run.log import Disk, GradeLine, GroupLog, Index, Reader, content_key, decode_record, log_line
 from newskills.run.paths import done_path
 from newskills.run.rows import Input
-from newskills.run.spec import Status, Unit, UnitResult, count
+from newskills.run.spec import Status, Unit, UnitResult, count, count_finish
 from newskills.run.state import State
 from newskills.solve.judge import PREFIX
 
@@ -58,6 +59,7 @@ class UnitRun:
         self.unscored = 0
         self._in_grading = 0
         self.first_failure: Failure | None = None
+        self.failure_causes: Counter[str] = Counter()
         self.merged = False
         self.status: Status | None = None
         self._grading: Grading | None = None
@@ -139,7 +141,10 @@ class UnitRun:
             self._grade(self._grading, sample.position, record)
 
     def failed(self, job: Job, failure: Failure) -> None:
-        """Books a failure: an unscored record where failures were accepted, else it is left for a resume."""
+        """Books a failure: an unscored record where failures were accepted, else it is left for a resume.
+
+        What a content filter withholds is no failure to be tried again: its record says so.
+        """
         fields = {
             self.config.generation_key: "",
             f"{self._prefix}num_generated_tokens": 0,
@@ -148,13 +153,17 @@ class UnitRun:
             "outcome": "unscored",
             "outcome_cause": "judge" if self.config.judges else failure.cause,
         }
-        if self.config.server.enable_soft_fail:
+        filtered = failure.cause == CONTENT_FILTER
+        if filtered:
+            fields[f"{self._prefix}finish_reason"] = CONTENT_FILTER
+        if filtered or self.config.server.enable_soft_fail:
             self.answered(job.sample, Attempt(sample_id=job.sample.id, key=job_key(job.request), fields=fields))
             return
         self.open_jobs -= 1
         self.failures += 1
         self.unfit += failure.cause == "data"
         self.first_failure = self.first_failure or failure
+        self.failure_causes[failure.cause] += 1
         self._failed = self._failed or self._new_log(self.paths.failed)
         self._failed.append(encode_line({"id": job.sample.id, "position": job.sample.position, **fields}))
 
@@ -238,6 +247,7 @@ class UnitRun:
                 if "error" not in record:
                     _count_tokens(tally, record, self._prefix)
                 unjudged += REFUSED in record
+                count_finish(ledger, record.get(f"{self._prefix}finish_reason"))
                 if "outcome" in record:
                     count(ledger, record["outcome"], record.get("outcome_cause"))
                 file.write(encode_line(record))

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `++log_level=debug` shows: requests with their prompts, replies with their times, retries. Never a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from newskills.base.errors import ModelError
+from newskills.base.records import Reply, Request
+from newskills.models.config import without_keys
+
+SHOWN = 4000
+"""Characters of a prompt or reply."""
+
+
+class Trace:
+    """Says what one endpoint is asked and answers. Requests are told apart by the end of their resume key."""
+
+    def __init__(self, name: str, say: Callable[[str], None]) -> None:
+        self._name, self._say = name, say
+
+    def sent(self, request: Request, tries: int) -> None:
+        asked: Any = request.prompt if request.messages is None else request.messages
+        settings = msgspec.to_builtins(request.inference)
+        again = f" (try {tries + 1})" if tries else ""
+        self._write(request, f"asks {self._name}{again}: {_json(settings)}\n{_json(asked)}")
+
+    def answered(self, request: Request, reply: Reply, seconds: float) -> None:
+        read, written = reply.usage.input_tokens, reply.usage.output_tokens
+        calls = f"\n{_json(reply.tool_calls)}" if reply.tool_calls else ""
+        self._write(
+            request,
+            f"answered after {seconds:.3f} s: finish_reason {reply.finish_reason}, tokens {read} in, {written} out"
+            f"\n{_cut(reply.text)}{calls}",
+        )
+
+    def retried(self, request: Request, error: ModelError, wait: float) -> None:
+        self._write(request, f"failed: {type(error).__name__}: {error} Tried again in {wait:.2f} s.")
+
+    def refused(self, request: Request, error: ModelError) -> None:
+        self._write(request, f"given up: {type(error).__name__}: {error}")
+
+    def _write(self, request: Request, text: str) -> None:
+        self._say(without_keys(f"[{request.key()[-6:]}] {text}"))
+
+
+def _json(value: Any) -> str:
+    return _cut(msgspec.json.encode(value).decode("utf-8", "replace"))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… ({len(text) - SHOWN:,} more characters)"
