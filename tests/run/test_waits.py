@@ -126,6 +126,22 @@ def test_a_row_that_hangs_is_given_up_by_the_length_of_the_others(
     assert "No reply came within 5 min, while the longest of 99 others took 5 s." in said[0]
 
 
+def test_few_rows_tell_less_but_they_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> tuple[float, float]:
+        async def meet(request: Request) -> ModelError | None:
+            return None
+
+        on = Watched(SimulatedModel(5.0, meet), Policy())
+        waits, request = on.endpoint._waits, ask("any")
+        before = waits.timeout(request, 0)
+        await asyncio.gather(*(on.endpoint.complete(ask(f"row {i}")) for i in range(4)))
+        after = waits.timeout(request, 0)
+        await on.endpoint.close()
+        return before, after
+
+    assert simulated(monkeypatch, main) == (14400.0, 1500.0)
+
+
 def test_a_long_answer_among_short_ones_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> object:
         async def meet(request: Request) -> ModelError | None:

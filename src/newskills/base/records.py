@@ -70,7 +70,7 @@ class Inference(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     repetition_penalty: Annotated[float, Meta(gt=0, description="1 = none")] = 1.0
     top_logprobs: Annotated[int | None, Meta(description="log-probabilities of the n likeliest tokens")] = None
-    timeout: Annotated[float, Meta(gt=0, description="seconds allowed for one request")] = 14400.0
+    timeout: Annotated[float, Meta(gt=0, description="seconds allowed for one request, at most")] = 14400.0
     reasoning_effort: Annotated[str | None, Meta(description="low, medium, high or what the model knows")] = None
     stream: Annotated[bool, Meta(description="ask the server to stream (keeps idle proxies open)")] = False
     extra_body: Annotated[Row, Meta(description="further keys of the request body, sent as they are")] = {}

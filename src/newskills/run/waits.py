@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long requests take, and how long one may: a request that hangs is told by the length of the others.
 
-The time-out of a request is the user's, until enough replies have been seen. Then it is twice what the longest answer
-would take at the slowest speed seen, where the number of new tokens is bounded; else ten times the longest reply. A
-request that met it may take twice as long in its next try, so that a long answer among short ones is not lost.
+The time-out of a request is the user's, or what the others tell: twice what the longest answer would take at the
+slowest speed seen, where the number of new tokens is bounded; else ten times the longest reply; more where few replies
+have been seen. A request that met it may take twice as long in its next try, so that a long answer among short ones is
+not lost.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from newskills.base.records import Reply, Request
 from newskills.run.progress import Slow, duration
 
 ENOUGH = 20
-"""Replies that must have been seen."""
+"""Replies that tell how long others take; with a tenth of them, a request may take ten times as long."""
 COUNTED = 32
 """Tokens below which a reply says nothing about speed."""
 LONGER, SAFE = 10.0, 2.0
@@ -71,20 +72,20 @@ class Waits:
     def timeout(self, request: Request, timeouts: int) -> float:
         """Seconds that its next try may take."""
         given = request.inference.timeout
-        if self._seen < ENOUGH:
+        if not self._seen:
             return given
         tokens = request.inference.tokens_to_generate
         if tokens and self._slowest_token:
             seconds = SAFE * max(self._longest, tokens * self._slowest_token)
         else:
             seconds = LONGER * self._longest
-        return min(given, max(self._shortest, seconds) * 2.0**timeouts)
+        return min(given, max(self._shortest, seconds) * self._doubt * 2.0**timeouts)
 
     def slow(self) -> Slow | None:
         """None while nothing takes much longer than others did."""
-        if self._seen < ENOUGH:
+        if not self._seen:
             return None
-        now, usual = time.monotonic(), max(self._shortest / LONGER, SAFE * self._longest)
+        now, usual = time.monotonic(), max(self._shortest / LONGER, SAFE * self._longest) * self._doubt
         late = list(takewhile(lambda flight: now - flight.started > usual, self._flights.values()))
         if not late:
             return None
@@ -93,6 +94,10 @@ class Waits:
         left = self.timeout(oldest.request, oldest.timeouts) - waited
         further = range(oldest.timeouts + 1, self._tries)
         return Slow(len(late), waited, max(0.0, left) + sum(self.timeout(oldest.request, n) for n in further))
+
+    @property
+    def _doubt(self) -> float:
+        return max(1.0, ENOUGH / self._seen)
 
     def close(self) -> None:
         if self._timer is not None:
