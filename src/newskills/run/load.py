@@ -24,6 +24,8 @@ ENOUGH, ENOUGH_AT_A_LIMIT = 40, 8
 """Requests that an epoch must see settled."""
 SURE, SURE_AT_A_LIMIT = 8, 3
 """Refusals that it takes to call them many."""
+NOW_AND_THEN = 64
+"""Answers after which counts are judged while nothing is refused."""
 GROWTH = 0.03
 CALM = 24
 """Answers with hardly a refusal after which growth doubles."""
@@ -57,7 +59,8 @@ class Load:
         return self._gate.rate is not None
 
     def started(self) -> None:
-        self._since = min(self._since, time.monotonic())
+        if self._since == math.inf:
+            self._since = time.monotonic()
         self._starts += 1
 
     def answered(self, started: float) -> None:
@@ -70,7 +73,8 @@ class Load:
             self._gate.limit = min(self._most, self._gate.limit * 2)
             self._gate.rate = min(self._known / 2, rate * 2)
             self._begin(time.monotonic())
-        self._judge()
+        if self._refused or self._at_a_limit or self._answered % NOW_AND_THEN == 0:
+            self._judge()
 
     def refused(self, started: float) -> None:
         if started >= self._cut_at:
@@ -83,6 +87,10 @@ class Load:
             self._cut_at = time.monotonic()
             self._gate.limit = max(1.0, self._gate.limit * SHRINK)
 
+    @property
+    def _at_a_limit(self) -> bool:
+        return self._gate.rate is not None or self._gate.limit < self._most
+
     def _begin(self, now: float) -> None:
         self._since = now
         self._starts = self._answered = self._refused = self._in_flight = 0
@@ -92,15 +100,13 @@ class Load:
         elapsed, settled = now - self._since, self._answered + self._refused
         if not settled:
             return
-        at_a_limit = self._gate.rate is not None or self._gate.limit < self._most
+        at_a_limit = self._at_a_limit
         share = self._refused / max(settled, self._starts)
         sure, enough = (SURE_AT_A_LIMIT, ENOUGH_AT_A_LIMIT) if at_a_limit else (SURE, ENOUGH)
         flood = self._refused >= 2 * SURE and share > FLOOD and elapsed >= self._epoch / 5
         if not flood and (elapsed < self._epoch or settled < enough):
             return
-        many = (
-            max(MANY_AT_A_LIMIT, self._bearable if self._bearable > MANY else 0) if at_a_limit else self._bearable
-        )
+        many = MANY_AT_A_LIMIT if at_a_limit and self._bearable == MANY else self._bearable
         if self._refused >= sure and share > many:
             self._cut(share, now, elapsed)
         elif at_a_limit:
