@@ -16,9 +16,11 @@ from tests.run.support import changed, make_unit, names, records, run, run_and_l
 from tests.server import Answer, Fault, Latency, Script
 
 from newskills.base.errors import ConfigError, DataError, LockedError, StorageError
+from newskills.base.records import Request, Sample
 from newskills.base.store import locked
 from newskills.run.execute import execute, preview
 from newskills.run.spec import RunSpec
+from newskills.solve.chat import ChatSolver
 
 ECHO = Script(answer=Answer(kind="echo"))
 ODD_ONE = Script(answer=Answer(kind="echo"), faults=(Fault(kind="status", status=400, marker="is 3 +"),))
@@ -371,6 +373,32 @@ def test_a_torn_last_line_is_done_again(tmp_path: Path, fake_server: FakeServerF
     result = run(unit)
     assert (result.exit_code, result.units[0].kept) == (0, 3)
     assert [r["generation"] for r in records(unit.merged)] == [f"What is {i} + 1?" for i in range(6)]
+
+
+def test_a_resume_asks_the_solver_about_a_part_of_what_is_done(
+    tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rendering half a million prompts took minutes before the first request."""
+    server = fake_server(Script(answer=Answer(kind="echo"), faults=(Fault(kind="status", status=400, after=200),)))
+    write_input(tmp_path, 300)
+    unit = make_unit(tmp_path, server.base_url)
+    first = run(unit)
+    assert 0 < first.units[0].failures < 200
+    server.script = ECHO
+    rendered: list[int] = []
+    request = ChatSolver.request
+
+    def counted(self: ChatSolver, sample: Sample) -> Request:
+        rendered.append(sample.position)
+        return request(self, sample)
+
+    monkeypatch.setattr(ChatSolver, "request", counted)
+    monkeypatch.setattr("newskills.run.unit.CHECKED", 10)
+    result, said = run_and_listen(unit)
+    kept = result.units[0].kept
+    assert (result.exit_code, len(records(unit.merged))) == (0, 300)
+    assert f"{kept} of 300 rows are done already" in said
+    assert len(rendered) - (300 - kept) <= 2 * 10 + 1
 
 
 def test_messages_in_the_row(tmp_path: Path, fake_server: FakeServerFactory) -> None:

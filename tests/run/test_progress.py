@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import io
+from types import SimpleNamespace
 
+import pytest
 from rich.console import Console
 
 from newskills.run.progress import Progress, Snapshot, describe, duration
@@ -34,6 +36,16 @@ def test_without_a_terminal_there_are_few_plain_lines() -> None:
     first, second = out.getvalue().splitlines()
     assert first.startswith("gsm8k: 50/50 rows")
     assert second == "[red]not markup\\x1b[31m"
+
+
+def test_what_went_before_the_first_request_is_in_no_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 100.0, 110.0])
+    monkeypatch.setattr("newskills.run.progress.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    out = io.StringIO()
+    with Progress(Console(file=out, width=200), "gsm8k") as progress:
+        progress.begin()
+        progress.show(Snapshot(rows=1000, done=600, fresh=100), last=True)
+    assert "10.0 rows/s · 40 s left" in out.getvalue()
 
 
 def test_on_a_terminal_there_is_a_bar() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.errors import DataError
+from newskills.base.store import file_digest
 from newskills.run.rows import bounds, content_id, scan
 
 
@@ -76,6 +77,27 @@ def test_bad_files_are_refused(tmp_path: Path, content: bytes, says: str) -> Non
     path.write_bytes(content)
     with pytest.raises(DataError, match=says):
         scan(path)
+
+
+def test_a_file_that_is_known_to_be_distinct_is_not_decoded(tmp_path: Path) -> None:
+    path = write(tmp_path, {"id": 1}, {"id": 2})
+    found = scan(path)
+    assert (found.distinct, found.digest) == (True, file_digest(path))
+    path.write_text("no JSON\n" * 2)
+    assert scan(path, (file_digest(path), 2)).rows == 2
+    with pytest.raises(DataError, match="invalid JSON"):
+        scan(path, (found.digest, 2))
+    assert not scan(write(tmp_path, {"id": 1}, {"id": 1, "a": 2})).distinct
+
+
+def test_lines_that_are_passed_over_are_not_decoded(tmp_path: Path) -> None:
+    path = write(tmp_path, {"id": 1}, {"id": 2})
+    found = scan(path)
+    path.write_text('\nno JSON\n{"id": 2}\n')
+    first, second = found.lines(range(2))
+    assert (second.number, second.at, second.position, found.sample(second).id) == (3, 1, 1, "2")
+    with pytest.raises(DataError, match="line 2"):
+        found.sample(first)
 
 
 def test_a_missing_file_names_its_neighbours(tmp_path: Path) -> None:

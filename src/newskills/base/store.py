@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import math
 import os
 import shutil
@@ -22,6 +23,7 @@ import msgspec
 from newskills.base.errors import DataError, LockedError, StorageError, storage_error
 from newskills.base.records import Row
 
+DIGEST_SIZE = 16
 _decoder = msgspec.json.Decoder(Row)
 _encoder = msgspec.json.Encoder()
 
@@ -39,16 +41,10 @@ def read_rows(path: Path) -> Iterator[Row]:
 
     Raises DataError naming file, line and what is wrong.
     """
-    for _, row in numbered_rows(path):
-        yield row
-
-
-def numbered_rows(path: Path) -> Iterator[tuple[int, Row]]:
-    """(1-based line number, row) as `read_rows`."""
     with open_for_reading(path) as file:
         for number, line in enumerate(file, 1):
             if line.strip():
-                yield number, decode_row(line, path, number)
+                yield decode_row(line, path, number)
 
 
 def decode_row(line: bytes, path: Path, number: int) -> Row:
@@ -73,6 +69,15 @@ def open_for_reading(path: Path) -> IO[bytes]:
         raise DataError(f"{path} is a folder; a JSON-lines file is expected.") from error
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror}.") from error
+
+
+def file_digest(path: Path) -> str:
+    """Hash of the file's bytes, in hexadecimal. Raises DataError."""
+    digest = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    with open_for_reading(path) as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 class AppendLog:

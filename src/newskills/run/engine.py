@@ -168,9 +168,13 @@ class Engine:
                 raise error
 
     def _turns(self, disk: Disk) -> Iterator[tuple[Lane, Job | None]]:
+        begun = False
         for lane in self._lanes:
             lane.open(disk, self._stop)
             for job in lane.run.jobs():
+                if job is not None and not begun:
+                    begun = True
+                    self._progress.begin()
                 yield lane, job
             self._finish_if_complete(lane)
 

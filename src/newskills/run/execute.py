@@ -73,6 +73,9 @@ def execute(
         with Progress(console, _title(work), quiet=quiet, journal=journal) as progress:
             for note in recipe.notes:
                 progress.say(note)
+            if kept := sum(unit.run.kept for unit in work):
+                rows = sum(unit.run.index.rows for unit in work)
+                progress.say(f"{kept:,} of {rows:,} rows are done already; going on from there.")
             engine = Engine(work, recipe, progress)
             aio.run(engine.run)
         return _result(spec, engine, units, journal)

@@ -47,7 +47,7 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
     finished, cut = is_finished(unit), unit.config.skip_filled and is_cut(unit)
     if finished and unit.config.skip_filled and not spec.rerun_done and not Path(unit.config.input_file).exists():
         return _finished(unit, state)
-    source, rows = _input(unit)
+    source, rows = _input(unit, state)
     prompt = recipe.prompt(unit.config)
     wanted = settings(unit.config, input_digest=source.digest, prompt=f"{prompt.name} {prompt.hash}")
     changed = changes(state.settings, wanted) if state is not None and _binds(unit, state) else []
@@ -57,6 +57,7 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
         grader=grader_id(unit.config),
         rows=len(rows),
         merged_rows=_rows_of_all_chunks(unit, source),
+        distinct_rows=source.rows if source.distinct else 0,
         started=time.time(),
     )
     if not unit.config.skip_filled or (spec.rerun_done and (finished or cut or changed)):
@@ -92,7 +93,7 @@ def asks_nothing(unit: Unit) -> bool:
     state = load_state(unit.paths.state) if unit.config.judges else None
     if state is None or not Path(unit.config.input_file).exists():
         return True
-    return state.unjudged == 0 and state.settings.get("input_file") == _input(unit)[0].digest
+    return state.unjudged == 0 and state.settings.get("input_file") == _input(unit, state)[0].digest
 
 
 def check_begun(unit: Unit, recipe: Recipe) -> None:
@@ -108,7 +109,7 @@ def check_begun(unit: Unit, recipe: Recipe) -> None:
 
 def first_request(unit: Unit, recipe: Recipe) -> Request:
     """What the first row asks the model (dry run); for an empty chunk, the first row of all. Raises DataError."""
-    source, rows = _input(unit)
+    source, rows = _input(unit, load_state(unit.paths.state) if unit.config.output_file else None)
     solver = recipe.solver(unit.config, recipe.prompt(unit.config))
     request = _first_request(solver, source, rows or range(source.rows))
     assert request is not None
@@ -193,19 +194,22 @@ def _start_over(unit: Unit) -> None:
         path.unlink(missing_ok=True)
 
 
-def _input(unit: Unit) -> tuple[Input, range]:
+def _input(unit: Unit, state: State | None) -> tuple[Input, range]:
     config = unit.config
     if not config.input_file:
         raise ConfigError("++input_file is not set.")
     path = Path(config.input_file)
     stat = path.stat() if path.is_file() else None
-    source = _scan(path, (stat.st_mtime_ns, stat.st_size) if stat else None)
+    distinct = None
+    if state is not None and state.distinct_rows:
+        distinct = state.settings["input_file"], state.distinct_rows
+    source = _scan(path, (stat.st_mtime_ns, stat.st_size) if stat else None, distinct)
     return source, bounds(source.rows, config.num_chunks, config.chunk_id, config.max_samples)
 
 
 @functools.lru_cache(maxsize=64)
-def _scan(path: Path, version: object) -> Input:
-    return scan(path)
+def _scan(path: Path, version: object, distinct: tuple[str, int] | None) -> Input:
+    return scan(path, distinct)
 
 
 def _checked_solver(unit: Unit, recipe: Recipe, prompt: Prompt, source: Input, rows: range) -> Solver:

@@ -78,6 +78,10 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
+    def begin(self) -> None:
+        """The first request is about to be sent: what went before is in no rate and no time left."""
+        self._began = time.monotonic()
+
     def say(self, text: str) -> None:
         """One sentence, at once."""
         self.journal.write(text)

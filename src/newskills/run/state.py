@@ -46,6 +46,7 @@ class State(Struct, kw_only=True):
     grade_fields   record fields that the grader wrote
     merged_rows    rows that all chunks have together
     size           bytes of the final file
+    distinct_rows  rows of the input file if no two of them are alike, else 0 (a resume need not look again)
     unjudged       rows without a judgement because the judge refused them; another run asks again
     """
 
@@ -56,6 +57,7 @@ class State(Struct, kw_only=True):
     rows: int = 0
     merged_rows: int | None = None
     size: int = 0
+    distinct_rows: int = 0
     done: int = 0
     failures: int = 0
     unjudged: int = 0

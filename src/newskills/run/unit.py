@@ -33,6 +33,8 @@ from newskills.solve.judge import PREFIX
 
 VERDICT_FIELDS = ("outcome", "outcome_cause", "grader", "why")
 YIELD_EVERY = 256
+CHECKED = 4096
+"""About so many finished rows are asked of the solver anew, to see that they would be asked the same."""
 REFUSED = f"{PREFIX}error"
 """Field of a record that the judge gave no reply for."""
 JUDGE_ANEW = "judge the same answers anew: --extra_judge_args='++skip_filled=false'."
@@ -111,18 +113,26 @@ class UnitRun:
     def jobs(self) -> Iterator[Job | None]:
         """Rows without an answer, in order; None now and then, to let others work while many are skipped.
 
-        Raises DataError if a finished row would now be asked something else.
+        Raises DataError if one of the finished rows that are looked at would now be asked something else. All are,
+        unless there are so many that it would hold up the first request: what differs without a difference in the
+        settings (the code, say) shows in some of them, too.
         """
-        for at, sample in enumerate(self.source.samples(self.bounds)):
-            request = guard(partial(self.solver.request, sample))
-            if self.index.offsets[sample.position] < 0:
+        stride = max(1, self.kept // CHECKED)
+        offsets = self.index.offsets
+        skipped = 0
+        for found in self.source.lines(self.bounds):
+            if offsets[found.position] < 0:
+                sample = self.source.sample(found)
                 self.open_jobs += 1
+                request = guard(partial(self.solver.request, sample))
                 if isinstance(request, Failure) and request.cause == "data":
                     request.message = self.source.located(sample, request.message)
                 yield Job(sample, request)
                 continue
-            self._check_unchanged(sample, request)
-            if at % YIELD_EVERY == 0:
+            if skipped % stride == 0:
+                self._check_unchanged(self.source.sample(found))
+            skipped += 1
+            if skipped % YIELD_EVERY == 0:
                 yield None
         self.exhausted = True
 
@@ -193,9 +203,9 @@ class UnitRun:
         self._logs.append(log)
         return log
 
-    def _check_unchanged(self, sample: Sample, request: Request | Failure) -> None:
+    def _check_unchanged(self, sample: Sample) -> None:
         known = self.index.keys[sample.position]
-        if known and known != content_key(sample.id, job_key(request)):
+        if known and known != content_key(sample.id, job_key(guard(partial(self.solver.request, sample)))):
             raise changed_settings(self.unit, [f"what row {sample.position} (id {sample.id}) asks the model"])
 
     async def _grade_rest(self, grading: Grading) -> None:
