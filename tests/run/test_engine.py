@@ -3,15 +3,16 @@ from __future__ import annotations
 
 import io
 import json
-import os
+import re
 import resource
-import subprocess
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 from tests.conftest import FakeServerFactory
+from tests.disks import enlarge, small_disk
 from tests.run.support import changed, make_unit, names, records, run, run_and_listen, write_input
 from tests.server import Answer, Fault, Latency, Script
 
@@ -514,23 +515,49 @@ def test_many_units_need_few_open_files(tmp_path: Path, fake_server: FakeServerF
     assert len(server.records) == 300
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
-def test_a_disk_that_is_really_full(tmp_path: Path, fake_server: FakeServerFactory) -> None:
-    (tmp_path / "out").mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(tmp_path / "out")])
-    if mounted.returncode:
-        pytest.skip("this machine does not let root mount")
-    try:
+def test_a_disk_that_stays_full(
+    tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What could not be saved is counted, and nothing else is asked again."""
+    monkeypatch.setattr("newskills.run.log.PATIENCE", 0.2)
+    with small_disk(tmp_path / "out", "256k"):
         server = fake_server(Script(answer=Answer(text="x" * 1000)))
         write_input(tmp_path, 400)
         unit = make_unit(tmp_path, server.base_url)
         result = run(unit)
         assert (result.exit_code, "No space is left" in result.message) == (1, True)
-        kept = len(records(unit.paths.log))
+        kept, lost = len(records(unit.paths.log)), re.search(r"([\d,]+) finished lines are lost", result.message)
+        assert lost is not None
+        assert kept + int(lost[1]) == len(server.records)
         assert 50 < kept < 400
-        subprocess.run(["mount", "-o", "remount,size=8m", str(tmp_path / "out")], check=True)
+        enlarge(tmp_path / "out", "8m")
         result = run(unit)
         assert (result.exit_code, result.units[0].kept) == (0, kept)
         assert len(records(unit.merged)) == 400
-    finally:
-        subprocess.run(["umount", str(tmp_path / "out")], check=True)
+
+
+def test_finished_replies_wait_for_space_on_a_full_disk(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    said = Said(when="wait in memory", then=lambda: enlarge(tmp_path / "out", "8m"))
+    with small_disk(tmp_path / "out", "256k"):
+        server = fake_server(Script(answer=Answer(text="x" * 1000)))
+        write_input(tmp_path, 400)
+        unit = make_unit(tmp_path, server.base_url, max_concurrent_requests=64)
+        spec = RunSpec(units=(unit,), output_dir=str(tmp_path))
+        result = execute(spec, console=Console(file=said, width=400), environ={})
+        assert (result.exit_code, len(server.records)) == (0, 400)
+        assert len(records(unit.merged)) == 400
+    assert said.getvalue().count("No space is left") == 1
+    assert "There is space on the disk again" in said.getvalue()
+
+
+class Said(io.StringIO):
+    """What a run says; `then` is done once it has said `when`."""
+
+    def __init__(self, *, when: str, then: Callable[[], None]) -> None:
+        super().__init__()
+        self._when, self._then = when, then
+
+    def write(self, text: str) -> int:
+        if self._when in text:
+            self._then()
+        return super().write(text)

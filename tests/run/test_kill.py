@@ -88,6 +88,44 @@ def test_kill_at_fifty_random_moments(tmp_path: Path, fake_server: FakeServerFac
     assert not [name for name in names(wild / "out") if name.endswith(("-async", "-grades", "-failed"))]
 
 
+COUNTED = """
+import mmap, newskills.run.execute, newskills.run.log, newskills.run.unit
+newskills.run.log.QUICK = 60.0
+counter = mmap.mmap(os.open({path!r}, os.O_RDWR), 8)
+answered = newskills.run.unit.UnitRun.answered
+def count(*arguments):
+    answered(*arguments)
+    counter[:8] = (int.from_bytes(counter[:8], "little") + 1).to_bytes(8, "little")
+newskills.run.unit.UnitRun.answered = count
+"""
+
+
+def test_a_kill_costs_few_finished_replies(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    """All requests of a full window are answered at the same moment, again and again."""
+    server = fake_server(Script(answer=Answer(kind="echo")), process=True)
+    write_input(tmp_path, 100_000)
+    found = spec(tmp_path, server.base_url, graded=False, max_concurrent_requests=512)
+    (tmp_path / "counter").write_bytes(bytes(8))
+    moments = random.Random(11)
+    before = 0
+    for _ in range(6):
+        process = start(tmp_path, "import os\n" + COUNTED.format(path=str(tmp_path / "counter")))
+        while counted(tmp_path) == before:
+            assert process.poll() is None
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0.05, 0.5))
+        process.kill()
+        process.communicate()
+        saved = sum(len(records(unit.paths.log)) for unit in found.units if unit.paths.log.exists())
+        before, after = saved, counted(tmp_path)
+        assert 0 <= after - saved <= 64
+        (tmp_path / "counter").write_bytes(saved.to_bytes(8, "little"))
+
+
+def counted(folder: Path) -> int:
+    return int.from_bytes((folder / "counter").read_bytes(), "little")
+
+
 @pytest.mark.parametrize(
     "where",
     [

@@ -191,7 +191,11 @@ class RemoteError(NewskillsError):
 
 
 class StorageError(NewskillsError):
-    pass
+    """`full`: there is no space, which may pass."""
+
+    def __init__(self, message: str, *, hint: str = "", full: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.full = full
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
@@ -253,4 +257,4 @@ def storage_error(error: OSError, path: object) -> StorageError:
     }.get(error.errno or 0, error.strerror or str(error))
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     hint = f"Finished work is safe; {'free some space' if full else 'mend that'}, then run again."
-    return StorageError(f"{what}: cannot write {path}.", hint=hint)
+    return StorageError(f"{what}: cannot write {path}.", hint=hint, full=full)

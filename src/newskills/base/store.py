@@ -7,9 +7,11 @@ writer. A final file appears by rename, whole or not at all.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import fcntl
 import hashlib
+import itertools
 import math
 import os
 import shutil
@@ -94,7 +96,6 @@ class AppendLog:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             self._end = whole_length(self._fd)
             os.ftruncate(self._fd, self._end)
-            os.lseek(self._fd, self._end, os.SEEK_SET)
         except OSError as error:
             raise storage_error(error, path) from error
         self._buffer: list[bytes] = []
@@ -104,6 +105,16 @@ class AppendLog:
     def end(self) -> int:
         """Byte offset at which the next line will begin."""
         return self._end + self._pending
+
+    @property
+    def waiting(self) -> int:
+        """Lines that are not with the kernel yet."""
+        return len(self._buffer)
+
+    @property
+    def device(self) -> int:
+        """Number of the file system."""
+        return os.fstat(self._fd).st_dev
 
     def append(self, record: object) -> int:
         return self.append_line(encode_line(record))
@@ -121,20 +132,28 @@ class AppendLog:
         self.fsync()
 
     def write(self) -> None:
-        """Hands what was appended to the kernel: it survives a kill. Raises StorageError; whole lines stay whole."""
-        data = memoryview(b"".join(self._buffer))
+        """Hands what was appended to the kernel: it survives a kill.
+
+        Raises StorageError; the lines for which there was room are written then, and the others wait for another call.
+        """
+        data = b"".join(self._buffer)
+        view, written = memoryview(data), 0
         try:
-            written = 0
             while written < len(data):
-                written += os.write(self._fd, data[written:])
+                written += os.pwrite(self._fd, view[written:], self._end + written)
         except OSError as error:
+            ends = list(itertools.accumulate(map(len, self._buffer)))
+            self._advance(bisect.bisect_right(ends, written))
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, self._end)
-                os.lseek(self._fd, self._end, os.SEEK_SET)
             raise storage_error(error, self.path) from error
-        self._end += self._pending
-        self._buffer.clear()
-        self._pending = 0
+        self._advance(len(self._buffer))
+
+    def _advance(self, lines: int) -> None:
+        written = sum(map(len, self._buffer[:lines]))
+        self._end += written
+        self._pending -= written
+        del self._buffer[:lines]
 
     def fsync(self) -> None:
         """Waits until what was written is on the disk: it survives a power cut. Any thread. Raises StorageError."""

@@ -66,6 +66,7 @@ class Engine:
     def __init__(self, prepared: Sequence[Prepared], recipe: Recipe, progress: Progress) -> None:
         self._prepared, self._recipe, self._progress = prepared, recipe, progress
         self._supervision = supervision()
+        self._disk = Disk(progress.say)
         self.fatal: NewskillsError | None = None
         self.signal: signal.Signals | None = None
         self._endpoints: dict[Server, Endpoint] = {}
@@ -83,7 +84,8 @@ class Engine:
 
     async def run(self) -> None:
         """Trouble with the work ends in `fatal`; anything that is raised is a defect of this program."""
-        with Disk() as disk, self._signals(), self._supervision.listening(self._told_to_stop):
+        disk = self._disk
+        with disk, self._signals(), self._supervision.listening(self._told_to_stop):
             ticker = asyncio.create_task(self._tick())
             try:
                 self._lanes = [self._lane(prepared) for prepared in self._prepared]
@@ -201,7 +203,7 @@ class Engine:
         elif self.fatal is None:
             self._failed(run, job, result)
         if run.disk_is_slow:
-            await run.flush()
+            await run.written()
 
     def _failed(self, run: UnitRun, job: Job, failure: Failure) -> None:
         self._progress.journal.failed(run.unit.label, job.sample.id, failure)
@@ -252,8 +254,9 @@ class Engine:
             worker.cancel()
 
     def _abandon(self) -> None:
-        """Grading and final files can wait for the next process, too."""
+        """Grading and final files can wait for the next process, too; nobody waits for space on a full disk."""
         self._cancel()
+        self._disk.give_up()
         for lane in self._lanes:
             if lane.finish is not None:
                 lane.finish.cancel()

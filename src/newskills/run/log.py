@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Append logs that never stall the event loop, and the index of what they hold.
 
-A line is handed to the kernel within milliseconds (it then survives `kill -9`) and fsynced with its neighbours
-within `FSYNC_EVERY` seconds and the time of an fsync (it then survives a power cut).
+A line is handed to the kernel within milliseconds, with 63 others at most (it then survives `kill -9`), and fsynced
+with its neighbours within `FSYNC_EVERY` seconds and the time of an fsync (it then survives a power cut).
 """
 
 from __future__ import annotations
@@ -28,7 +28,14 @@ from newskills.base.store import AppendLog, atomic_write, encode_line, open_for_
 
 WRITE_EVERY = 0.005
 FSYNC_EVERY = 0.05
-ROOM = 64 << 20
+LINES = 64
+"""Lines that may wait in memory."""
+QUICK = 0.01
+"""Seconds of a write; after one that took longer, a thread writes for `SLOW_FOR` seconds, and the loop goes on."""
+SLOW_FOR = 1.0
+PATIENCE = 120.0
+"""Seconds to wait for space on a full disk."""
+RETRY_EVERY = 0.5
 KEY_FIELD = "_async_key"
 ABSENT = -1
 NOT_GRADED = -2
@@ -37,11 +44,37 @@ _record = msgspec.json.Decoder(Row)
 
 
 class Disk:
-    """The threads that write and fsync for all logs of a run. Apart, so that no line waits behind an fsync."""
+    """What all logs of a run share: the threads that write and fsync, and the wait for space.
 
-    def __init__(self) -> None:
+    Two threads, so that no line waits behind an fsync. `say` is told of a full disk, once, and of space again.
+    """
+
+    def __init__(self, say: Callable[[str], None] = lambda text: None) -> None:
         self.writes = ThreadPoolExecutor(1, "newskills-log")
         self.syncs = ThreadPoolExecutor(1, "newskills-fsync")
+        self._say = say
+        self._full: dict[int, float] = {}
+        self._given_up = False
+
+    async def space(self, device: int, error: StorageError) -> bool:
+        """Waits a moment for somebody to make space; False when that has taken too long."""
+        now = time.monotonic()
+        if device not in self._full:
+            self._full[device] = now
+            self._say(f"{error.message} Finished replies wait in memory: free some space within {PATIENCE:.0f} s.")
+        if self._given_up or now - self._full[device] > PATIENCE:
+            return False
+        await asyncio.sleep(RETRY_EVERY)
+        return True
+
+    def has_space(self, device: int) -> None:
+        """A write went well."""
+        if self._full.pop(device, None) is not None:
+            self._say("There is space on the disk again; the run goes on.")
+
+    def give_up(self) -> None:
+        """No log waits for space any longer."""
+        self._given_up = True
 
     def __enter__(self) -> Disk:
         return self
@@ -56,8 +89,12 @@ class Disk:
 class GroupLog:
     """An AppendLog with group commit: `append` is called on the event loop and returns at once.
 
-    `on_error` is called on the loop, once, when the disk refuses; later lines are dropped, since the run is about
-    to stop and its work up to the last whole line is safe.
+    No more than `LINES` lines are in memory alone, and none for longer than some milliseconds, as long as the disk is
+    quick: then the loop itself hands them to the kernel. A slow disk gets a thread. A full one is waited for, with the
+    lines in memory.
+
+    `on_error` is called on the loop, once, when the disk refuses for good; later lines are dropped, since the run is
+    about to stop and its work up to the last whole line is safe.
     """
 
     def __init__(self, path: Path, disk: Disk, on_error: Callable[[StorageError], None]) -> None:
@@ -65,40 +102,50 @@ class GroupLog:
         self._disk = disk
         self._on_error = on_error
         self._end = self._log.end
+        self._device = self._log.device
         self._lines: list[bytes] = []
-        self._backlog = 0
+        self._slow_until = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._write: asyncio.Future[None] | None = None
+        self._write: asyncio.Task[None] | None = None
         self._sync_timer: asyncio.TimerHandle | None = None
         self._sync: asyncio.Future[None] | None = None
-        self._volatile = self._broken = self._closed = False
+        self._volatile = self._broken = self._closed = self._starved = False
         self._synced = 0.0
 
     @property
     def full(self) -> bool:
-        """The disk is slower than the run by more than `ROOM` bytes: `await flush()` before going on."""
-        return self._backlog > ROOM
+        """The disk is slower than the run: `await written()` before going on."""
+        return self._starved or len(self._lines) >= LINES
 
     def append(self, line: bytes) -> int:
         """`line` as `encode_line` makes it → the byte offset it will have."""
         offset = self._end
         if not self._broken:
             self._end += len(line)
-            self._backlog += len(line)
             self._lines.append(line)
-            if self._timer is None and self._write is None:
+            if len(self._lines) >= LINES:
+                self._start_write()
+            elif self._timer is None and self._write is None:
                 self._timer = asyncio.get_running_loop().call_later(WRITE_EVERY, self._start_write)
         return offset
+
+    async def written(self) -> None:
+        """Returns when everything appended so far is with the kernel, or the disk has refused."""
+        while not self._broken and (self._lines or self._write):
+            self._start_write()
+            if self._write is not None:
+                await asyncio.wait([self._write])
+                await asyncio.sleep(0)
 
     async def flush(self) -> None:
         """Returns when everything appended so far is on the disk, or the disk has refused."""
         while not self._broken and (self._lines or self._write or self._volatile or self._sync):
-            if self._lines and self._write is None:
-                self._start_write()
-            elif self._volatile and self._write is None and self._sync is None:
+            await self.written()
+            if self._volatile and self._sync is None:
                 self._start_sync()
-            await asyncio.wait([task for task in (self._write, self._sync) if task is not None])
-            await asyncio.sleep(0)
+            if self._sync is not None:
+                await asyncio.wait([self._sync])
+                await asyncio.sleep(0)
 
     async def close(self) -> None:
         """May be called twice."""
@@ -121,25 +168,60 @@ class GroupLog:
         if self._write is not None or self._broken or not self._lines:
             return
         lines, self._lines = self._lines, []
-        self._write = asyncio.get_running_loop().run_in_executor(self._disk.writes, self._put, lines)
-        self._write.add_done_callback(self._written)
-
-    def _put(self, lines: list[bytes]) -> None:
         for line in lines:
             self._log.append_line(line)
+        if time.monotonic() >= self._slow_until:
+            try:
+                self._put()
+            except StorageError as error:
+                self._write = asyncio.create_task(self._write_when_there_is_space(error))
+            else:
+                self._after_write()
+                return
+        else:
+            self._write = asyncio.create_task(self._write_in_thread())
+        self._write.add_done_callback(self._written)
+
+    def _put(self) -> None:
+        begun = time.monotonic()
         self._log.write()
+        ended = time.monotonic()
+        if ended - begun > QUICK:
+            self._slow_until = ended + SLOW_FOR
+
+    async def _write_in_thread(self) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._disk.writes, self._put)
+        except StorageError as error:
+            await self._write_when_there_is_space(error)
+
+    async def _write_when_there_is_space(self, error: StorageError) -> None:
+        loop = asyncio.get_running_loop()
+        self._starved = True
+        while error.full and await self._disk.space(self._device, error):
+            try:
+                await loop.run_in_executor(self._disk.writes, self._put)
+            except StorageError as again:
+                error = again
+            else:
+                self._starved = False
+                self._disk.has_space(self._device)
+                return
+        raise error
 
     def _written(self, write: asyncio.Future[None]) -> None:
         self._write = None
         if self._failed(write):
             return
+        self._after_write()
+        if self._lines and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(WRITE_EVERY, self._start_write)
+
+    def _after_write(self) -> None:
         self._volatile = True
-        self._backlog = sum(map(len, self._lines))
-        loop = asyncio.get_running_loop()
-        if self._lines:
-            self._timer = loop.call_later(WRITE_EVERY, self._start_write)
         if self._sync is None and self._sync_timer is None:
-            self._sync_timer = loop.call_later(self._synced + FSYNC_EVERY - time.monotonic(), self._start_sync)
+            wait = self._synced + FSYNC_EVERY - time.monotonic()
+            self._sync_timer = asyncio.get_running_loop().call_later(wait, self._start_sync)
 
     def _start_sync(self) -> None:
         if self._sync_timer is not None:
@@ -161,8 +243,16 @@ class GroupLog:
         error = done.exception()
         if isinstance(error, StorageError) and not self._broken:
             self._broken = True
-            self._on_error(error)
+            self._on_error(self._with_loss(error))
         return error is not None
+
+    def _with_loss(self, error: StorageError) -> StorageError:
+        """`error`, and how much work it costs."""
+        lost = self._log.waiting + len(self._lines)
+        if not lost:
+            return error
+        hint = f"{lost:,} finished lines are lost and will be made again; what stood in the file before is safe."
+        return StorageError(error.message, hint=f"{hint} Mend that, then run again.", full=error.full)
 
 
 class Reader:

@@ -106,6 +106,10 @@ class UnitRun:
     def disk_is_slow(self) -> bool:
         return self._log.full
 
+    async def written(self) -> None:
+        """Returns when the answers so far are with the kernel."""
+        await self._log.written()
+
     async def flush(self) -> None:
         for log in self._logs:
             await log.flush()
