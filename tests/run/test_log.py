@@ -10,10 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from newskills.base.aio import run
-from newskills.base.errors import DataError, StorageError
+from newskills.base.errors import StorageError
 from newskills.base.records import Score
 from newskills.base.store import encode_line
-from newskills.run.log import Disk, GradeLine, GroupLog, Index, Reader, content_key, decode_record, lines, log_line
+from newskills.run.log import (
+    Disk,
+    GradeLine,
+    GroupLog,
+    Index,
+    Reader,
+    content_key,
+    decode_record,
+    lines,
+    log_line,
+    set_aside,
+)
 
 POSITION = "_async_position"
 
@@ -109,18 +120,46 @@ def test_a_verdict_on_another_record_does_not_count(tmp_path: Path) -> None:
     assert index.grades[2] < 0
 
 
+WHOLE = log_line({"id": "r1", "g": "€" * 9}, POSITION, 1, "00ff", "5e7")
+
+
 @pytest.mark.parametrize(
-    ("content", "says"),
+    "bad",
     [
-        (b'{"a": 1}\n', "damaged at byte 0"),
-        (b"garbage\n", "damaged"),
-        (log_line({"id": 1}, POSITION, 7, ""), "row 7"),
+        b"garbage\n",
+        b'{"a": 1}\n',
+        bytes(4096) + b"\n",
+        log_line({"id": 1}, POSITION, 7, ""),
+        log_line({"id": 1}, POSITION, -1, ""),
+        WHOLE.replace("€€".encode(), b"\xe2\x82" * 2),
+        WHOLE.replace("€€".encode(), bytes(6)),
+        WHOLE[:40] + bytes(512) + WHOLE[20:],
     ],
 )
-def test_a_damaged_log_is_refused(tmp_path: Path, content: bytes, says: str) -> None:
-    (tmp_path / "log").write_bytes(content)
-    with pytest.raises(DataError, match=says):
-        Index(3).load(tmp_path / "log", POSITION)
+def test_a_damaged_line_is_set_aside_and_the_others_count(tmp_path: Path, bad: bytes) -> None:
+    log, aside = tmp_path / "log", tmp_path / "aside"
+    log.write_bytes(WHOLE + bad + log_line({"id": "r2", "g": "x"}, POSITION, 2, "00ff", "5e7"))
+    index = Index(3)
+    damaged = index.load(log, POSITION)
+    assert ([line for _, line in damaged], index.done, index.settings) == ([bad], 2, {"5e7"})
+    set_aside(log, damaged, aside)
+    assert aside.read_bytes() == bad
+    again = Index(3)
+    assert again.load(log, POSITION) == []
+    assert (again.offsets, again.sums) == (index.offsets, index.sums)
+    with Reader(log) as reader:
+        assert decode_record(reader.line(again.offsets[1]), POSITION) == {"id": "r1", "g": "€" * 9}
+
+
+def test_damaged_verdicts_do_not_count(tmp_path: Path) -> None:
+    write_log(tmp_path / "log", [0, 1])
+    index = Index(2)
+    index.load(tmp_path / "log", POSITION)
+    score = Score(outcome="correct", fields={}, grader="g")
+    good = encode_line(GradeLine(position=1, sum=index.sums[1], score=score))
+    (tmp_path / "grades").write_bytes(bytes(30) + b"\n" + good)
+    assert len(index.load_grades(tmp_path / "grades")) == 1
+    assert list(index.ungraded()) == [0]
 
 
 @settings(max_examples=50)

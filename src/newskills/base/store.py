@@ -107,6 +107,11 @@ class AppendLog:
         return self._end + self._pending
 
     @property
+    def written(self) -> int:
+        """Bytes that are with the kernel."""
+        return self._end
+
+    @property
     def waiting(self) -> int:
         """Lines that are not with the kernel yet."""
         return len(self._buffer)

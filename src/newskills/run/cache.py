@@ -26,7 +26,7 @@ class CachedModel:
         self.name = model.name
         self._model, self._path, self._log = model, path, log
         self._decoder = msgspec.json.Decoder(_Line)
-        self._known = {self._decoder.decode(line).key: offset for offset, line in lines(path)}
+        self._known = {key: offset for offset, line in lines(path) if (key := self._key(line))}
 
     async def complete(self, request: Request) -> Reply:
         key = request.key()
@@ -37,6 +37,13 @@ class CachedModel:
         reply = await self._model.complete(request)
         self._known[key] = self._log.append(encode_line(_Line(key, reply)))
         return reply
+
+    def _key(self, line: bytes) -> str:
+        """Empty for a damaged line: that reply is asked for again."""
+        try:
+            return self._decoder.decode(line).key
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            return ""
 
     async def close(self) -> None:
         """The model behind it belongs to its owner."""

@@ -15,9 +15,8 @@ import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import DataError
-from newskills.base.records import Row
 from newskills.base.store import atomic_write, open_for_reading
-from newskills.run.log import lines, log_line, ungraded
+from newskills.run.log import lines, log_line, records, ungraded
 from newskills.run.paths import Paths, chunk_path, done_path
 from newskills.run.rows import Input, bounds, scan
 from newskills.run.spec import RUN_FILE, RunSpec, Unit, load_spec
@@ -59,10 +58,7 @@ def expected_rows(output: Path) -> int | None:
 
 
 def _finished_state(output: Path) -> State | None:
-    try:
-        state = load_state(Paths(output).state)
-    except DataError:
-        return None
+    state = load_state(Paths(output).state)
     return state if state is not None and state.status == "done" else None
 
 
@@ -86,35 +82,26 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def take_over(unit: Unit, source: Input, rows: range, drop: frozenset[str]) -> int:
+def take_over(unit: Unit, source: Input, rows: range, drop: frozenset[str], settings: str) -> int:
     """Makes the generation log of a unit from what is left of its file, or of the merged one; returns how many rows.
 
     Fields `drop` are left out (verdicts, which are made again), and so are lines that cannot be read, whose rows are
-    asked again. Raises DataError, StorageError.
+    asked again. `settings`: the hash of today's. Raises DataError, StorageError.
     """
     paths = unit.paths
     left = paths.output if paths.output.exists() else unit.merged
     positions = {sample.id: sample.position for sample in source.samples(rows)}
-    kept = [(positions.pop(str(row.get("id")), None), row) for row in _records(left)]
+    kept = [(positions.pop(str(row.get("id")), None), row) for row in records(left)]
     if known := [(position, row) for position, row in kept if position is not None]:
         with atomic_write(paths.log) as log:
             for position, row in known:
-                log.write(log_line(ungraded(row, drop), unit.config.async_position_key, position, ""))
+                log.write(log_line(ungraded(row, drop), unit.config.async_position_key, position, "", settings))
     else:
         paths.output.unlink(missing_ok=True)
     paths.grades.unlink(missing_ok=True)
     for marked in (paths, Paths(unit.merged)):
         marked.done.unlink(missing_ok=True)
     return len(known)
-
-
-def _records(path: Path) -> Iterator[Row]:
-    decode = msgspec.json.Decoder(Row).decode
-    for _, line in lines(path):
-        try:
-            yield decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            continue
 
 
 def check_complete(output: Path, first: int = -1) -> None:

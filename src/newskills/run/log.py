@@ -10,19 +10,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import os
 import time
 import zlib
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from newskills.base.errors import DataError, StorageError
+from newskills.base.errors import StorageError, storage_error
 from newskills.base.records import Outcome, Row, Score
 from newskills.base.store import AppendLog, atomic_write, encode_line, open_for_reading, read_rows
 
@@ -33,10 +34,13 @@ LINES = 64
 QUICK = 0.01
 """Seconds of a write; after one that took longer, a thread writes for `SLOW_FOR` seconds, and the loop goes on."""
 SLOW_FOR = 1.0
+LATE = 0.05
+"""Seconds that lines may wait for a slow disk before no further row is begun."""
 PATIENCE = 120.0
 """Seconds to wait for space on a full disk."""
 RETRY_EVERY = 0.5
 KEY_FIELD = "_async_key"
+SETTINGS_FIELD = "_async_settings"
 ABSENT = -1
 NOT_GRADED = -2
 
@@ -104,7 +108,7 @@ class GroupLog:
         self._end = self._log.end
         self._device = self._log.device
         self._lines: list[bytes] = []
-        self._slow_until = 0.0
+        self._oldest = self._slow_until = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._write: asyncio.Task[None] | None = None
         self._sync_timer: asyncio.TimerHandle | None = None
@@ -115,12 +119,14 @@ class GroupLog:
     @property
     def full(self) -> bool:
         """The disk is slower than the run: `await written()` before going on."""
-        return self._starved or len(self._lines) >= LINES
+        return self._starved or (len(self._lines) >= LINES and time.monotonic() - self._oldest > LATE)
 
     def append(self, line: bytes) -> int:
         """`line` as `encode_line` makes it → the byte offset it will have."""
         offset = self._end
         if not self._broken:
+            if not self._lines:
+                self._oldest = time.monotonic()
             self._end += len(line)
             self._lines.append(line)
             if len(self._lines) >= LINES:
@@ -131,7 +137,8 @@ class GroupLog:
 
     async def written(self) -> None:
         """Returns when everything appended so far is with the kernel, or the disk has refused."""
-        while not self._broken and (self._lines or self._write):
+        end = self._end
+        while not self._broken and self._log.written < end:
             self._start_write()
             if self._write is not None:
                 await asyncio.wait([self._write])
@@ -145,7 +152,7 @@ class GroupLog:
                 self._start_sync()
             if self._sync is not None:
                 await asyncio.wait([self._sync])
-                await asyncio.sleep(0)
+            await asyncio.sleep(0)
 
     async def close(self) -> None:
         """May be called twice."""
@@ -214,8 +221,7 @@ class GroupLog:
         if self._failed(write):
             return
         self._after_write()
-        if self._lines and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(WRITE_EVERY, self._start_write)
+        self._start_write()
 
     def _after_write(self) -> None:
         self._volatile = True
@@ -287,6 +293,7 @@ class Index:
 
     `offsets` of generation records (`ABSENT`), `keys` (`content_key`; 0 = not known), `sums` (checksum of
     the line), `grades` (offset of the verdict, `ABSENT`, or `NOT_GRADED` where the record carries its outcome already).
+    `settings`: hashes of the settings that the records were made with, empty where a record has none.
     """
 
     def __init__(self, rows: int) -> None:
@@ -296,6 +303,7 @@ class Index:
         self.keys = array("Q", bytes(8)) * rows
         self.sums = array("I", bytes(4)) * rows
         self.grades = array("q", [ABSENT]) * rows
+        self.settings: set[str] = set()
 
     def add(self, position: int, offset: int, key: int, line: bytes, *, gradable: bool) -> None:
         self.done += self.offsets[position] == ABSENT
@@ -310,29 +318,70 @@ class Index:
     def ungraded(self) -> Iterator[int]:
         return (p for p in range(self.rows) if self.offsets[p] >= 0 and self.grades[p] == ABSENT)
 
-    def load(self, log: Path, position_key: str) -> None:
-        """Reads the generation log; a torn last line is not there. Raises DataError."""
-        head = msgspec.json.Decoder(_head(position_key))
+    def load(self, log: Path, position_key: str) -> list[Damage]:
+        """Reads the generation log; a torn last line is not there. Returns the lines that are no record of a row."""
+        decoder = msgspec.json.Decoder(_head(position_key))
+        damaged = []
         for offset, line in lines(log):
-            try:
-                record = head.decode(line)
-            except msgspec.MsgspecError as error:
-                raise DataError(
-                    f"{log} is damaged at byte {offset}: {error}.", hint="Delete it to start this file over."
-                ) from error
-            if record.position >= self.rows:
-                raise DataError(f"{log} holds row {record.position}, but the input has {self.rows} rows.")
+            record = _sound(decoder, line)
+            if record is None or record.position >= self.rows:
+                damaged.append(Damage(offset, line))
+                continue
             key = content_key(str(record.id), record.key) if record.key else 0
             self.add(record.position, offset, key, line, gradable=record.outcome is None)
+            self.settings.add(record.settings)
+        return damaged
 
-    def load_grades(self, log: Path) -> None:
-        """Reads the grades log; verdicts on records that are gone, and those that a sandbox failed, are passed over."""
+    def load_grades(self, log: Path) -> list[Damage]:
+        """Reads the grades log; verdicts on records that are gone, and those that a sandbox failed, are passed over.
+
+        Returns what is no verdict.
+        """
         decoder = msgspec.json.Decoder(_GradeHead)
+        damaged = []
         for offset, line in lines(log):
-            grade = decoder.decode(line)
+            grade = _sound(decoder, line)
+            if grade is None:
+                damaged.append(Damage(offset, line))
+                continue
             known = grade.position < self.rows and self.offsets[grade.position] >= 0
             if known and self.sums[grade.position] == grade.sum and grade.score.cause != "sandbox":
                 self.add_grade(grade.position, offset)
+        return damaged
+
+
+class Damage(NamedTuple):
+    """A line of a log that cannot be read, and where it begins."""
+
+    offset: int
+    line: bytes
+
+
+def set_aside(log: Path, damaged: Sequence[Damage], aside: Path) -> None:
+    """Moves damaged lines to the end of the file `aside`; blanks take their place in the log. Raises StorageError."""
+    try:
+        with aside.open("ab") as kept:
+            kept.writelines(line for _, line in damaged)
+            kept.flush()
+            os.fsync(kept.fileno())
+        with log.open("r+b") as file:
+            for offset, line in damaged:
+                file.seek(offset)
+                file.write(b" " * (len(line) - 1))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise storage_error(error, log) from error
+
+
+def _sound(decoder: Any, line: bytes) -> Any:
+    """The decoded line, or None where it is damaged; what the decoder passes over is looked at, too."""
+    try:
+        if not line.isascii():
+            line.decode()
+        return decoder.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None
 
 
 def content_key(identity: str, key: str) -> int:
@@ -344,7 +393,11 @@ def decode_record(line: bytes, position_key: str) -> Row:
     """A record as users see it, out of a line of the generation log."""
     record = _record.decode(line)
     del record[position_key], record[KEY_FIELD]
+    record.pop(SETTINGS_FIELD, None)
     return record
+
+
+_Position = Annotated[int, Meta(ge=0)]
 
 
 class _ScoreHead(Struct):
@@ -352,18 +405,18 @@ class _ScoreHead(Struct):
 
 
 class _GradeHead(Struct):
-    position: int
+    position: _Position
     sum: int
     score: _ScoreHead
 
 
-def log_line(record: Row, position_key: str, position: int, key: str) -> bytes:
-    """A record as the generation log holds it."""
-    return encode_line({**record, position_key: position, KEY_FIELD: key})
+def log_line(record: Row, position_key: str, position: int, key: str, settings: str = "") -> bytes:
+    """A record as the generation log holds it. `settings`: hash of those that it was made with."""
+    return encode_line({**record, position_key: position, KEY_FIELD: key, SETTINGS_FIELD: settings})
 
 
 def restore_log(
-    output: Path, log: Path, position_key: str, drop: frozenset[str], lacking: str | None = None
+    output: Path, log: Path, position_key: str, drop: frozenset[str], lacking: str | None = None, *, settings: str
 ) -> None:
     """Turns a finished file back into a generation log without the fields `drop` (to grade it again).
 
@@ -373,7 +426,7 @@ def restore_log(
         for position, record in enumerate(read_rows(output)):
             if lacking in record:
                 continue
-            file.write(log_line(ungraded(record, drop), position_key, position, ""))
+            file.write(log_line(ungraded(record, drop), position_key, position, "", settings))
 
 
 def ungraded(record: Row, drop: frozenset[str]) -> Row:
@@ -385,20 +438,32 @@ def ungraded(record: Row, drop: frozenset[str]) -> Row:
 
 
 def lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(byte offset, line) of a log; a torn last line is left out, a missing file is empty."""
+    """(byte offset, line) of a log; blank lines and a torn last one are left out, a missing file is empty."""
     if not path.exists():
         return
     with open_for_reading(path) as file:
         offset = 0
         for line in file:
-            if line.endswith(b"\n"):
+            if line.endswith(b"\n") and not line.isspace():
                 yield offset, line
             offset += len(line)
+
+
+def records(path: Path) -> Iterator[Row]:
+    """The records of a generation log as it holds them; damaged ones are left out."""
+    found = (_sound(_record, line) for _, line in lines(path))
+    return (record for record in found if record is not None)
 
 
 def _head(position_key: str) -> Any:
     return msgspec.defstruct(
         "Head",
-        [("position", int), ("key", str), ("id", str | int), ("outcome", Outcome | None, None)],
-        rename={"position": position_key, "key": KEY_FIELD},
+        [
+            ("position", _Position),
+            ("key", str),
+            ("id", str | int),
+            ("outcome", Outcome | None, None),
+            ("settings", str, ""),
+        ],
+        rename={"position": position_key, "key": KEY_FIELD, "settings": SETTINGS_FIELD},
     )

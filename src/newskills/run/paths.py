@@ -31,6 +31,7 @@ class Paths(Struct, frozen=True):
     grades   verdicts in completion order, until finished
     failed   samples that got no usable reply in the last process
     replies  single replies by request hash (only with the reply cache), until finished
+    damaged  lines of logs, and states, that could not be read
     state    what was asked for, and how the last process ended
     lock     held by the process that works on this file
     """
@@ -56,6 +57,10 @@ class Paths(Struct, frozen=True):
     @property
     def replies(self) -> Path:
         return self._beside("-replies")
+
+    @property
+    def damaged(self) -> Path:
+        return self._beside("-damaged")
 
     @property
     def state(self) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from newskills.prompts.renderer import Prompt
 from newskills.run.build import Recipe, grader_id
 from newskills.run.chunks import count_lines, merge_if_complete
 from newskills.run.completeness import is_cut, is_marked, take_over
-from newskills.run.log import Index, lines, restore_log
+from newskills.run.log import Damage, Index, lines, restore_log, set_aside
 from newskills.run.paths import done_path
 from newskills.run.rejoin import rejoin
 from newskills.run.rows import Input, bounds, scan
@@ -72,13 +73,15 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
         return _finished(unit, state)
     solver = _checked_solver(unit, recipe, prompt, source, rows)
     if others:
-        rejoin(unit, source.samples(rows), solver)
+        rejoin(unit, source.samples(rows), solver, fresh.digest)
     elif cut:
-        kept = take_over(unit, source, rows, frozenset(state.grade_fields if state is not None else ()))
+        kept = take_over(
+            unit, source, rows, frozenset(state.grade_fields if state is not None else ()), fresh.digest
+        )
         recipe.notes[f"{unit.label}: {len(rows) - kept} of {len(rows)} rows were lost; they are made again."] = (
             None
         )
-    return Prepared(_resume(unit, source, rows, state, fresh), solver)
+    return Prepared(_resume(unit, source, rows, state, fresh, recipe.notes), solver)
 
 
 def is_finished(unit: Unit) -> bool:
@@ -150,28 +153,53 @@ def _finished(unit: Unit, state: State | None) -> UnitResult:
     return unit_result(unit, state, "done", kept=state.rows, merged=merged, note=note)
 
 
-def _resume(unit: Unit, source: Input, rows: range, before: State | None, state: State) -> UnitRun:
+def _resume(
+    unit: Unit, source: Input, rows: range, before: State | None, state: State, notes: dict[str, None]
+) -> UnitRun:
     paths, config = unit.paths, unit.config
     paths.failed.unlink(missing_ok=True)
-    if before is None and paths.log.exists():
-        raise DataError(
-            f"{paths.log} was left by another program or version.", hint="Delete it, or use another output folder."
-        )
     if not paths.log.exists() and paths.output.exists() and (before is None or before.status == "done"):
-        _take_back(unit, before, len(rows))
+        _take_back(unit, before, len(rows), state.digest)
+    index = Index(len(rows))
+    damaged = index.load(paths.log, config.async_position_key)
+    if before is None and (index.done or damaged):
+        _check_same(unit, index, state)
+        notes[f"{paths.state} was lost or damaged; {index.done} rows of {paths.log.name} fit these settings."] = (
+            None
+        )
     if before is not None:
         state.started = before.started
         state.input_tokens, state.output_tokens = before.input_tokens, before.output_tokens
-        if before.grader != state.grader:
-            paths.grades.unlink(missing_ok=True)
+    if before is None or before.grader != state.grader:
+        paths.grades.unlink(missing_ok=True)
+    _keep_aside(paths.log, damaged, paths.damaged, notes)
+    _keep_aside(paths.grades, index.load_grades(paths.grades), paths.damaged, notes)
+    if before is None and paths.state.exists():
+        paths.state.replace(paths.state.with_name(f"{paths.state.name}-damaged"))
     state.save(paths.state)
-    index = Index(len(rows))
-    index.load(paths.log, config.async_position_key)
-    index.load_grades(paths.grades)
     return UnitRun(unit, source, rows, state, index)
 
 
-def _take_back(unit: Unit, before: State | None, rows: int) -> None:
+def _keep_aside(log: Path, damaged: Sequence[Damage], aside: Path, notes: dict[str, None]) -> None:
+    if damaged:
+        set_aside(log, damaged, aside)
+        count = "A damaged line" if len(damaged) == 1 else f"{len(damaged)} damaged lines"
+        notes[f"{count} of {log} moved to {aside.name}; what stood there is made again."] = None
+
+
+def _check_same(unit: Unit, index: Index, state: State) -> None:
+    """The file with the settings is gone, and each record knows the hash of its own. Raises DataError."""
+    if index.settings == {state.digest}:
+        return
+    if not index.settings - {""}:
+        raise DataError(
+            f"{unit.paths.log} was left by another program or version.",
+            hint="Delete it, or use another output folder.",
+        )
+    raise changed_settings(unit, [f"something ({unit.paths.state.name} is lost, so it is not known what)"])
+
+
+def _take_back(unit: Unit, before: State | None, rows: int, settings: str) -> None:
     """A whole file without its marker, or one to be graded again: only its verdicts are made anew, and judgements that
     were refused."""
     paths = unit.paths
@@ -183,7 +211,7 @@ def _take_back(unit: Unit, before: State | None, rows: int) -> None:
         )
     drop = frozenset(before.grade_fields if before is not None else ())
     lacking = REFUSED if unit.config.judges else None
-    restore_log(paths.output, paths.log, unit.config.async_position_key, drop, lacking)
+    restore_log(paths.output, paths.log, unit.config.async_position_key, drop, lacking, settings=settings)
     paths.done.unlink(missing_ok=True)
 
 

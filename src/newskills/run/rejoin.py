@@ -6,21 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-import msgspec
-
 from newskills.base.errors import guard
 from newskills.base.protocols import Solver
 from newskills.base.records import Row, Sample
 from newskills.base.store import atomic_write, read_rows
-from newskills.run.log import KEY_FIELD, lines, log_line
+from newskills.run.log import KEY_FIELD, log_line, records
 from newskills.run.spec import Unit
 from newskills.run.unit import REFUSED, job_key, record_of
 from newskills.solve.judge import ASKED, PREFIX
 
 
-def rejoin(unit: Unit, samples: Iterable[Sample], solver: Solver) -> None:
+def rejoin(unit: Unit, samples: Iterable[Sample], solver: Solver, settings: str) -> None:
     """Makes the generation log of `unit` anew: the judgements of samples about which the judge would be asked the same
-    today. The others are left out, and so asked for. Raises DataError, StorageError.
+    today. The others are left out, and so asked for. `settings`: the hash of today's. Raises DataError, StorageError.
     """
     paths, config = unit.paths, unit.config
     known = {str(record.get("id")): (key, record) for key, record in _records(unit) if REFUSED not in record}
@@ -31,7 +29,7 @@ def rejoin(unit: Unit, samples: Iterable[Sample], solver: Solver) -> None:
             if before == key:
                 fields = {k: v for k, v in record.items() if k == config.generation_key or k.startswith(PREFIX)}
                 line = record_of(config, sample, fields)
-                file.write(log_line(line, config.async_position_key, sample.position, key))
+                file.write(log_line(line, config.async_position_key, sample.position, key, settings))
     for path in (paths.grades, paths.done):
         path.unlink(missing_ok=True)
 
@@ -39,8 +37,7 @@ def rejoin(unit: Unit, samples: Iterable[Sample], solver: Solver) -> None:
 def _records(unit: Unit) -> Iterator[tuple[str, Row]]:
     """(what was asked, record), finished or not."""
     if unit.paths.log.exists():
-        decode = msgspec.json.Decoder(Row).decode
-        found: Iterable[Row] = (decode(line) for _, line in lines(unit.paths.log))
+        found = records(unit.paths.log)
     else:
         found = read_rows(unit.paths.output)
     for record in found:

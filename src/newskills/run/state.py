@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +11,6 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import DataError
 from newskills.base.records import Ledger
 from newskills.base.store import write_json
 from newskills.run.config import CHAT, GenerationConfig
@@ -36,6 +36,7 @@ _CODE = ("total_code_executions_in_prompt", "override_max_code_executions")
 INPUT = "the content of the input file"
 """What differs, where the input does."""
 _NOT_SAMPLING = {"timeout", "stream"}
+_canonical = msgspec.json.Encoder(order="deterministic")
 
 
 class State(Struct, kw_only=True):
@@ -72,18 +73,21 @@ class State(Struct, kw_only=True):
     process: int = msgspec.field(default_factory=os.getpid)
     host: str = msgspec.field(default_factory=lambda: os.uname().nodename)
 
+    @property
+    def digest(self) -> str:
+        """8 hex digits of the settings; records carry them until the file is finished."""
+        return hashlib.blake2b(_canonical.encode(self.settings), digest_size=4).hexdigest()
+
     def save(self, path: Path) -> None:
         write_json(path, self)
 
 
 def load_state(path: Path) -> State | None:
-    """None where there is none. Raises DataError for a damaged file."""
+    """None where there is none, or what is there cannot be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=State)
-    except FileNotFoundError:
+    except (FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
-    except msgspec.MsgspecError as error:
-        raise DataError(f"{path} is damaged: {error}.", hint="Delete it to start that output over.") from error
 
 
 def settings(config: GenerationConfig, *, input_digest: str, prompt: str) -> dict[str, Any]:

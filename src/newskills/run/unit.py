@@ -54,6 +54,7 @@ class UnitRun:
         self.unit, self.paths, self.config = unit, unit.paths, unit.config
         self.source, self.bounds, self.state, self.index = source, rows, state, index
         self.kept = index.done
+        self._settings = state.digest
         self.open_jobs = 0
         self.exhausted = False
         self._prefix = PREFIX if unit.config.judges else ""
@@ -143,7 +144,7 @@ class UnitRun:
     def answered(self, sample: Sample, attempt: Attempt) -> None:
         """Books an answer: log, index, and the grader if it has room (else it is graded at the end)."""
         record = record_of(self.config, sample, attempt.fields)
-        line = log_line(record, self.config.async_position_key, sample.position, attempt.key)
+        line = log_line(record, self.config.async_position_key, sample.position, attempt.key, self._settings)
         offset = self._log.append(line)
         gradable = "outcome" not in record
         self.index.add(sample.position, offset, content_key(sample.id, attempt.key), line, gradable=gradable)
