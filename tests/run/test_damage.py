@@ -102,3 +102,15 @@ def test_damaged_verdicts_and_cached_replies_are_made_again(
     zero(unit.paths.replies, BLOCK)
     assert run(at(unit, server.base_url)).exit_code == 0
     assert all(record["outcome"] in ("correct", "wrong") for record in records(unit.merged))
+
+
+def test_what_killed_runs_were_writing_is_removed(tmp_path: Path, fake_server: FakeServerFactory) -> None:
+    server = fake_server(ECHO)
+    (unit,) = begun(tmp_path, fake_server)
+    left = [unit.merged.with_name(f".output-rs0.jsonl{kind}.4194999.tmp") for kind in (".run.json", "", "-async")]
+    left.append(tmp_path / ".run.json.4194999.tmp")
+    other = unit.merged.with_name(".notes.txt.4194999.tmp")
+    for path in (*left, other):
+        path.write_text("{")
+    assert run(at(unit, server.base_url)).exit_code == 0
+    assert [path.name for path in (*left, other) if path.exists()] == [other.name]

@@ -24,6 +24,7 @@ import msgspec
 
 from newskills.base.errors import DataError, LockedError, StorageError, storage_error
 from newskills.base.records import Row
+from newskills.base.replacing import replacement, sync_folder
 
 DIGEST_SIZE = 16
 _decoder = msgspec.json.Decoder(Row)
@@ -192,20 +193,11 @@ def whole_length(fd: int) -> int:
 @contextlib.contextmanager
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     """A binary file that replaces `path` on success and leaves no trace on failure. Raises StorageError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb", buffering=1 << 20) as file:
+        with replacement(path) as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        _sync_folder(path.parent)
     except OSError as error:
         raise storage_error(error, path) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
 
 
 @contextlib.contextmanager
@@ -229,9 +221,9 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             if file.is_file():
                 with file.open("rb") as written:
                     os.fsync(written.fileno())
-        _sync_folder(temporary)
+        sync_folder(temporary)
         temporary.replace(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise storage_error(error, path) from error
     finally:
@@ -289,14 +281,6 @@ def waiting_lock(path: Path, what: str, patience: float = math.inf) -> Iterator[
                     raise
                 time.sleep(0.05)
         yield
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _without_surrogates(value: Any) -> Any:

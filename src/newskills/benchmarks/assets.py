@@ -11,6 +11,7 @@ from typing import Any
 from newskills.base.benchmark import Asset
 from newskills.base.errors import DataError, storage_error
 from newskills.base.records import Row
+from newskills.base.replacing import replacement
 
 ASSETS = "assets"
 
@@ -73,10 +74,8 @@ def _holds_assets(value: Any) -> bool:
 
 
 def _write(path: Path, data: bytes) -> None:
-    fresh = path.with_name(f".{path.name}.tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_bytes(data)
-        fresh.replace(path)
+        with replacement(path, durable=False) as file:
+            file.write(data)
     except OSError as error:
         raise storage_error(error, path) from error

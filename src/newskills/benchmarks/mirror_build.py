@@ -67,6 +67,8 @@ def build_mirror(
     options = options or FetchOptions()
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / _LOCK, f"The mirror {folder}"):
+        for left in folder.rglob(".*.tmp"):  # of a killed process
+            left.unlink(missing_ok=True)
         builder = _Builder(folder, options)
 
         def one(benchmark: Benchmark) -> Mirrored | NewskillsError:

@@ -13,6 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from newskills.base.errors import DataError, storage_error
+from newskills.base.replacing import replacement
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -131,9 +132,8 @@ class Here:
             for name, text in texts.items():
                 for parent in reversed(Path(name).parents[:-1]):
                     (root / parent).mkdir(mode=0o700, exist_ok=True)
-                new = root / f"{name}.{os.getpid()}.new"
-                new.write_bytes(text.encode("utf-8", "surrogateescape"))
-                new.replace(root / name)
+                with replacement(root / name, durable=False) as file:
+                    file.write(text.encode("utf-8", "surrogateescape"))
         except OSError as error:
             raise storage_error(error, error.filename or root) from error
 

@@ -15,13 +15,14 @@ import msgspec
 from newskills.base import aio
 from newskills.base.errors import AuthError, DataError, ModelNotFoundError, StorageError
 from newskills.base.records import Request
+from newskills.base.replacing import remove_abandoned
 from newskills.base.store import write_json
 from newskills.run.build import Recipe
 from newskills.run.engine import Engine
 from newskills.run.journal import Journal
 from newskills.run.prepare import Prepared, first_request, prepare
 from newskills.run.progress import Progress
-from newskills.run.spec import RunResult, RunSpec, Status, Unit, UnitResult, masked
+from newskills.run.spec import RUN_FILE, RunResult, RunSpec, Status, Unit, UnitResult, masked
 from newskills.run.supervision import supervision
 from newskills.run.unit import UnitRun
 
@@ -57,6 +58,7 @@ def execute(
         return _one_by_one(spec, console=console, environ=environ, begin=begin)
     _allow_many_files()
     recipe = Recipe(os.environ if environ is None else environ)
+    _tidy(spec)
     with ExitStack() as stack, closing(recipe):
         units = [prepare(unit, spec, recipe, stack) for unit in spec.units]
         work = [unit for unit in units if isinstance(unit, Prepared)]
@@ -107,6 +109,16 @@ def preview(unit: Unit, *, environ: Mapping[str, str] | None = None) -> Request:
     """The first request of a unit, as it would be sent (dry run). Raises NewskillsError."""
     with closing(Recipe(os.environ if environ is None else environ)) as recipe:
         return first_request(unit, recipe)
+
+
+def _tidy(spec: RunSpec) -> None:
+    """Removes what killed processes have left of files that they were writing."""
+    names: dict[Path, set[str]] = {Path(spec.output_dir): {RUN_FILE}} if spec.output_dir else {}
+    for unit in (unit for unit in spec.units if unit.config.output_file):
+        for path in (unit.merged, *unit.paths.replaced):
+            names.setdefault(path.parent, set()).add(path.name)
+    for folder, found in names.items():
+        remove_abandoned(folder, found)
 
 
 def _save(spec: RunSpec) -> None:

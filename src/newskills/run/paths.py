@@ -70,6 +70,11 @@ class Paths(Struct, frozen=True):
     def lock(self) -> Path:
         return self.output.with_name(f".{self.output.name}.lock")
 
+    @property
+    def replaced(self) -> tuple[Path, ...]:
+        """What is not appended to, but written beside its place first."""
+        return (self.output, self.log, self.state)
+
     def remove_logs(self) -> None:
         """Deletes what only unfinished work needs."""
         for path in (self.grades, self.failed, self.replies, self.log):

@@ -19,7 +19,7 @@ import msgspec
 
 from newskills.base.errors import ConfigError, DataError, storage_error
 from newskills.base.records import Row
-from newskills.base.store import write_json
+from newskills.base.store import atomic_write, write_json
 from newskills.interop.export_results import UPLOADED, Results, Say, chosen
 
 FOLDER = "./nv-eval-results"
@@ -109,13 +109,8 @@ def _to_csv(place: Path, results: Sequence[Results], scores: Mapping[str, Row]) 
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        new = place.with_name(f".{place.name}.new")
-        new.write_text(text.getvalue(), encoding="utf-8")
-        new.replace(place)
-    except OSError as error:
-        raise storage_error(error, place) from error
+    with atomic_write(place) as file:
+        file.write(text.getvalue().encode())
 
 
 def _read_csv(place: Path) -> list[dict[str, str]]:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from newskills.base.errors import ConfigError, LockedError, StorageError, storage_error
 from newskills.base.plan import Command, Job
+from newskills.base.replacing import replacement
 from newskills.launch.executors import supervisor
 from newskills.launch.job_script import render
 from newskills.launch.place import SIGNAL_GROUP, JobFolder, Site, Variable
@@ -60,9 +61,8 @@ class Processes:
             Path(folder.logs).mkdir(parents=True, exist_ok=True, mode=0o700)
             for name, text in texts.items():
                 # Replaced, not rewritten: a bash that still reads the old file goes on with that.
-                new = path / f".{name}.{os.getpid()}"
-                new.write_text(text, encoding="utf-8", errors="surrogateescape")
-                new.replace(path / name)
+                with replacement(path / name, durable=False) as file:
+                    file.write(text.encode("utf-8", "surrogateescape"))
         except OSError as error:
             raise storage_error(error, path) from error
         return folder

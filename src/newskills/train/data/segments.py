@@ -13,6 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from newskills.base.errors import storage_error
+from newskills.base.replacing import replacement
 
 
 def write_segments(path: Path, buckets: Sequence[Sequence[bytes]]) -> None:
@@ -20,13 +21,11 @@ def write_segments(path: Path, buckets: Sequence[Sequence[bytes]]) -> None:
     sizes = [sum(map(len, pieces)) for pieces in buckets]
     head = struct.Struct(f"<{len(buckets) + 1}Q")
     offsets = list(accumulate(sizes, initial=head.size))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb", buffering=1 << 20) as file:
+        with replacement(path, durable=False) as file:
             file.write(head.pack(*offsets))
             for pieces in buckets:
                 file.writelines(pieces)
-        temporary.replace(path)
     except OSError as error:
         raise storage_error(error, path) from error
 

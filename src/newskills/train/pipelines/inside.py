@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+from newskills.base.replacing import replacement
 from newskills.train.pipelines.formats import FormatError, examine, rows_of, verl_row
 
 AGAIN = 75
@@ -76,19 +77,12 @@ def to_verl(source: Path, target: Path, prompt: Path) -> int:
     import json
 
     template = prompt.read_text(encoding="utf-8")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     count = 0
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            for _, row in rows_of(source):
-                file.write(json.dumps(verl_row(row, count, template, SOURCE), ensure_ascii=False) + "\n")
-                count += 1
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacement(target) as file:
+        for _, row in rows_of(source):
+            line = json.dumps(verl_row(row, count, template, SOURCE), ensure_ascii=False)
+            file.write(f"{line}\n".encode())
+            count += 1
     return count
 
 

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files that are written beside their place and take it in one step. Standard library only.
+
+While a process writes one it holds a lock on it, so that others can tell what a killed process has left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import os
+import re
+from collections.abc import Container, Iterator
+from pathlib import Path
+from typing import IO
+
+_TEMPORARY = re.compile(r"\.(?P<name>.+)\.\d+\.tmp\Z", re.DOTALL | re.ASCII)
+
+
+@contextlib.contextmanager
+def replacement(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
+    """A binary file that replaces `path` on success and leaves no trace on failure; makes the folder.
+
+    `durable`: it is on the disk when this returns. Raises OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left in _left_in(path.parent).pop(path.name, ()):
+        _remove(left)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with _locked(temporary) as file:
+            yield file
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        if durable:
+            sync_folder(path.parent)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def remove_abandoned(folder: Path, names: Container[str]) -> None:
+    """Deletes what killed processes have left of files called `names` that they were writing in `folder`."""
+    for name, found in _temporaries(folder).items():
+        for left in found if name in names else ():
+            _remove(left)
+
+
+def sync_folder(folder: Path) -> None:
+    """The names in `folder` survive a power cut from here on. Raises OSError."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+@functools.lru_cache(maxsize=256)
+def _left_in(folder: Path) -> dict[str, list[Path]]:
+    """Looked up once: a folder may have thousands of files, and what is left there is of earlier processes."""
+    return _temporaries(folder)
+
+
+def _temporaries(folder: Path) -> dict[str, list[Path]]:
+    found: dict[str, list[Path]] = {}
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if (match := _TEMPORARY.match(entry.name)) is not None:
+                found.setdefault(match["name"], []).append(Path(entry.path))
+    return found
+
+
+def _locked(temporary: Path) -> IO[bytes]:
+    while True:
+        file = temporary.open("wb", buffering=1 << 20)
+        with contextlib.suppress(OSError):  # some file systems have no locks: there, nothing is ever removed
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        file.close()  # taken for abandoned before it was locked
+
+
+def _remove(left: Path) -> None:
+    """Unless somebody holds it."""
+    with contextlib.suppress(OSError), left.open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        left.unlink()
