@@ -260,8 +260,9 @@ def locked(path: Path, what: str) -> Iterator[None]:
         except OSError as error:
             owner = os.pread(fd, 200, 0).decode(errors="replace").strip() or "another process"
             raise LockedError(f"{what} is in use by {owner}.", hint="Wait for it, or stop it.") from error
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
+        with contextlib.suppress(OSError):  # a full disk takes no name, and keeps the lock all the same
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
         yield
     finally:
         os.close(fd)
