@@ -18,8 +18,21 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
+        _forget_output()
         return 141
+    except OSError as error:
+        from newskills.base.errors import FULL, storage_error
+
+        if error.errno not in FULL:
+            raise
+        _forget_output()
+        sys.stderr.write(f"error: {storage_error(error, error.filename or 'the output')}\n")
+        return 1
+
+
+def _forget_output() -> None:
+    """Python flushes once more when it ends; what then fails again has been told."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(words: list[str]) -> int:

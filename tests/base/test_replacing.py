@@ -62,7 +62,9 @@ def test_what_a_killed_process_left_is_removed_and_a_living_one_is_not_disturbed
     assert names(tmp_path) == [".other.json.77.tmp", "state.json"]
 
 
-def test_a_file_that_was_taken_for_abandoned_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_was_taken_for_abandoned_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "state.json"
     lock, taken = replacing.fcntl.flock, []
 

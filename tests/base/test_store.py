@@ -5,6 +5,7 @@ import resource
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -177,6 +178,11 @@ def test_what_is_in_the_way_is_named(tmp_path):
         write_json(tmp_path / "folder", {})
     gone = storage_error(FileNotFoundError(errno.ENOENT, "x"), tmp_path / "folder" / "a" / "b")
     assert f"The folder below {tmp_path}/folder is gone" in gone.message
+    if Path("/proc/self").is_dir():
+        refused = storage_error(FileNotFoundError(errno.ENOENT, "x"), "/proc/out/output.jsonl")
+        assert refused.message == "/proc takes no files or folders; cannot write /proc/out/output.jsonl."
+    quoted = OSError("Error while serializing: I/O error: No space left on device (os error 28)")
+    assert storage_error(quoted, "b").message == "No space is left on the disk: cannot write b."
     assert "free some space" in storage_error(OSError(errno.ENOSPC, "x"), "b").hint
 
 

@@ -31,10 +31,15 @@ NewskillsError                 every error a user may see; `str()` is the senten
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:  # the front pages of the command load this module, and msgspec alone costs them 30 ms
+    from pathlib import Path
+
     from newskills.base.records import Cause, Failure
 
 T = TypeVar("T")
@@ -236,16 +241,32 @@ def guard(work: Callable[[], T]) -> T | Failure:
         return boundary(error)
 
 
+def _why_not_in(folder: Path) -> str:
+    """Why nothing could be made there."""
+    if not os.statvfs(folder).f_blocks:  # of the kernel's own making: /proc, /sys
+        return f"{folder} takes no files or folders"
+    return f"The folder below {folder} is gone"
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def _number_in(text: str) -> int:
+    """Of libraries that only quote the system's error: `[Errno 28]` of Python, `(os error 28)` of Rust; else 0."""
+    found = re.search(r"\[Errno (\d+)\]|\(os error (\d+)\)", text, re.ASCII)
+    return int(found[1] or found[2]) if found else 0
+
+
 def storage_error(error: OSError, path: object) -> StorageError:
     """The sentence for an `OSError` on writing `path`."""
-    import errno
     from pathlib import Path
 
     place = Path(str(path))
-    if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EISDIR):
+    number = error.errno or _number_in(str(error))
+    if number in (errno.ENOTDIR, errno.EEXIST, errno.ENOENT, errno.EISDIR):
         blocking = next((p for p in (place, *place.parents) if p.is_symlink() or p.exists()), place)
         if blocking.is_dir():
-            why = "There is a folder of that name" if blocking == place else f"The folder below {blocking} is gone"
+            why = "There is a folder of that name" if blocking == place else _why_not_in(blocking)
         else:
             why = f"{blocking} is in the way: it is no folder"
         return StorageError(f"{why}; cannot write {path}.", hint="Move it away, or choose another place.")
@@ -254,7 +275,7 @@ def storage_error(error: OSError, path: object) -> StorageError:
         errno.EDQUOT: "The disk quota is used up",
         errno.EACCES: "Writing is not permitted",
         errno.EROFS: "The file system is read-only",
-    }.get(error.errno or 0, error.strerror or str(error))
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    }.get(number, error.strerror or str(error))
+    full = number in FULL
     hint = f"Finished work is safe; {'free some space' if full else 'mend that'}, then run again."
     return StorageError(f"{what}: cannot write {path}.", hint=hint, full=full)

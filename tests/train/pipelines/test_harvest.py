@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tests.disks import small_disk
 from tests.train.tiny import CONFIG, tensors, tiny_folder, with_tokenizer
 
 from newskills.run.servers import free_port
@@ -155,3 +156,17 @@ def test_whole_shards_are_taken_as_they_are(place):
         "b": "model-00002-of-00002.safetensors",
     }
     assert json.loads((place / "model/config.json").read_text())["trained"] is True
+
+
+def test_a_full_disk_is_told_in_a_sentence(place, capsys):
+    """There is room for what the converter makes, and not for its weights once more."""
+    assert harvest(place) == 0
+    capsys.readouterr()
+    room = sum(path.stat().st_size for path in (place / "model").iterdir())
+    room += (place / "model/model.safetensors").stat().st_size // 2
+    with small_disk(place / "disk", f"{room // 1024}k") as disk:
+        assert harvest(place, f"--target={disk}/model") == 1
+        said = capsys.readouterr().err
+        assert "No space is left on the disk: cannot write" in said
+        assert len(said.strip().splitlines()) == 1
+        assert list(disk.iterdir()) == []

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from newskills.base.errors import StorageError, storage_error
 from newskills.train.pipelines.inside import PYTHON, environment, interpreter
 
 LAST = "last"
@@ -70,8 +71,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                 continue
             convert(source, target, options)
             _say(f"{source} → {target}")
-    except (HarvestError, OSError) as error:
+    except (HarvestError, StorageError) as error:
         _say(str(error))
+        return 1
+    except OSError as error:
+        _say(str(storage_error(error, error.filename2 or error.filename or options.target)))
         return 1
     return 0
 
@@ -110,10 +114,18 @@ def already(target: Path, source: Path) -> bool:
 
 
 def convert(source: Path, target: Path, options: argparse.Namespace) -> None:
-    """The whole folder or nothing. Raises HarvestError."""
+    """The whole folder or nothing. Raises HarvestError, StorageError, OSError."""
     temporary = target.with_name(f".{target.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _fill(temporary, source, options)
+        temporary.replace(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _fill(temporary: Path, source: Path, options: argparse.Namespace) -> None:
     ready = source / options.plain if options.plain else None
     if ready is not None and any(ready.glob("*.safetensors")):
         gather(ready, temporary)
@@ -124,7 +136,6 @@ def convert(source: Path, target: Path, options: argparse.Namespace) -> None:
         change_config(temporary / "config.json", max_position_embeddings=options.max_position_embeddings)
     _check(temporary)
     (temporary / RECORD).write_text(json.dumps({"checkpoint": str(source)}) + "\n", encoding="utf-8")
-    temporary.replace(target)
 
 
 def _run(options: argparse.Namespace, source: Path, target: Path) -> None:
@@ -205,11 +216,12 @@ def _check(target: Path) -> None:
 
 
 def _from_pickle(target: Path) -> None:
-    """Weights of older converters as safetensors. Nothing but tensors is unpickled."""
+    """Weights of older converters as safetensors. Nothing but tensors is unpickled. Raises StorageError."""
     files = sorted(target.glob("pytorch_model*.bin"))
     if not files:
         raise HarvestError(f"the converter has left no weights in {target}.")
     import torch
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     for path in files:
@@ -218,7 +230,10 @@ def _from_pickle(target: Path) -> None:
         copies = {
             key: value.clone().contiguous() for key, value in tensors.items()
         }  # tied ones share their memory
-        save_file(copies, target / name, metadata={"format": "pt"})
+        try:
+            save_file(copies, target / name, metadata={"format": "pt"})
+        except SafetensorError as error:
+            raise storage_error(OSError(str(error)), target / name) from error
         path.unlink()
     index = target / "pytorch_model.bin.index.json"
     if index.is_file():
