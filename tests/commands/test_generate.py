@@ -287,3 +287,13 @@ def test_what_there_is_not_is_said_so(here, fake_server, option):
     done = ns(line(server, option), cwd=here)
     assert done.returncode == 2
     assert "chunks replace it" in done.stderr
+
+
+def test_a_run_that_stopped_says_how_many_rows_it_has(here, fake_server):
+    server = fake_server(Script(faults=(Fault(kind="status", status=401),)))
+    done = ns(line(server, "++max_samples=3"), cwd=here)
+    assert done.returncode == 1
+    assert "out/output.jsonl: stopped, 0 of 3 rows\n" in done.stdout
+    server.script = TABLE
+    done = ns(line(server, "++max_samples=1", "--rerun_done"), cwd=here)
+    assert "out/output.jsonl: done, 1 row\n" in done.stdout

@@ -12,6 +12,8 @@ from safetensors.torch import load_file, save_file
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.store import read_rows, write_rows
+from newskills.commands._training import show_end, steps_shown
+from newskills.train.loops.stepping import Progress
 
 FAST = ["++trainer.threads=1", "++trainer.dtype=float32", "++trainer.lora.rank=4"]
 
@@ -318,3 +320,13 @@ def test_models_change_their_form(place):
     done = ns(place, *steps[0][:3], "--convert_from=hf", "--convert_to=hf")
     assert done.returncode == 2
     assert "nothing to convert" in done.stderr
+
+
+def test_what_is_said_at_the_end_has_a_line_of_its_own(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    told = steps_shown("SFT")
+    told(Progress(done=3, steps=9, metrics={}))
+    show_end(None, 3)
+    said = capsys.readouterr()
+    assert said.err.endswith(" left\n")
+    assert said.out == "stopped after step 3; the same command goes on from there\n"

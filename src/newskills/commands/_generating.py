@@ -10,6 +10,7 @@ from pathlib import Path
 
 from newskills.base.benchmark import Judge
 from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.commands._cluster import Paths, placed
@@ -43,7 +44,7 @@ from newskills.run.hosting import address_of, check_units, hosted
 from newskills.run.judging import judge_layer
 from newskills.run.paths import done_path
 from newskills.run.plan import Pieces, PlannedUnit, file_units, folder_units
-from newskills.run.spec import RunResult, RunSpec
+from newskills.run.spec import RunResult, RunSpec, UnitResult
 from newskills.run.tables import finish_counts
 from newskills.run.tracking import log_reports
 
@@ -75,10 +76,16 @@ def run(parsed: Parsed[Options]) -> int:
         if options.generation_type == CONTAMINATION and unit.status == "done":
             counts = f"; {contamination_line(Path(unit.output))}"
         note = f" ({unit.note})" if unit.note and not result.message else ""
-        sys.stdout.write(f"{unit.output}: {unit.status}, {unit.rows} rows{counts}{note}\n")
+        sys.stdout.write(f"{unit.output}: {unit.status}, {_done(unit)}{counts}{note}\n")
     if result.message:
         sys.stderr.write(f"{result.message}\n")
     return result.exit_code
+
+
+def _done(unit: UnitResult) -> str:
+    """`3 rows`, or `1 of 3 rows` where some have no record yet."""
+    done, rows = unit.kept + unit.generated, counted(unit.rows, "row")
+    return rows if done == unit.rows else f"{done} of {rows}"
 
 
 def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:

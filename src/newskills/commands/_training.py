@@ -161,9 +161,16 @@ def learnt(
         whole = trained(trainer, folder, out / FINAL, lambda one: learn(one, folder, hooks))
     at = folder.last.step if folder.last else 0
     if first:
-        said = f"{out / FINAL}" if whole else f"stopped after step {at}; the same command goes on from there"
-        sys.stdout.write(f"{said}\n")
+        show_end(out / FINAL if whole else None, at)
     return 0 if whole else STOPPED
+
+
+def show_end(model: Path | None, step: int) -> None:
+    """Where the model is, or (None) at which step the run has stopped."""
+    if model is None and sys.stderr.isatty():
+        sys.stderr.write("\n")  # the bar has not ended its line
+    said = f"stopped after step {step}; the same command goes on from there" if model is None else str(model)
+    sys.stdout.write(f"{said}\n")
 
 
 def first_process() -> bool:

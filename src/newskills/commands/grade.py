@@ -14,6 +14,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Ledger, Row
 from newskills.base.store import atomic_write, decode_row, encode_line, read_rows
+from newskills.base.terminal import counted
 from newskills.commands._command import Command
 from newskills.commands._dry_run import Step, show_dry_run
 from newskills.commands._options import AcceptLost, DryRun, doc
@@ -60,7 +61,7 @@ def run(parsed: Parsed[Options]) -> int:
     if ledger.total == 0:
         raise DataError("There are no rows to grade.")
     sys.stdout.flush()
-    sys.stderr.write(f"{ledger.total} rows: {ledger_line(ledger)}\n")
+    sys.stderr.write(f"{counted(ledger.total, 'row')}: {ledger_line(ledger)}\n")
     return 1 if 100 * ledger.unscored > options.accept_lost * ledger.total else 0
 
 
@@ -88,7 +89,7 @@ def _steps(options: Options, config: Row, sandbox: Row) -> Iterator[Step]:
         if name == STDIN:
             yield "reads", "standard input", ""
         else:
-            yield "reads", name, f"{count_lines(Path(name))} rows"
+            yield "reads", name, counted(count_lines(Path(name)), "row")
     yield "writes", options.output_file or "standard output", ""
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
+from newskills.base.terminal import counted
 from newskills.commands._command import Command
 from newskills.commands._dry_run import Step, show_dry_run
 from newskills.commands._options import DryRun, doc
@@ -41,11 +42,12 @@ def run(parsed: Parsed[Options]) -> int:
         raise ConfigError(f"{merged} exists already.", hint="Move it away first.")
     if options.dry_run:
         rows = count_chunks(merged, chunks, expected=options.expected)
-        steps: list[Step] = [("reads", chunk, f"{count_lines(chunk)} rows; then deletes it") for chunk in chunks]
-        show_dry_run([*steps, ("writes", merged, f"{rows} rows"), ("writes", done_path(merged), "empty")])
+        found = {chunk: counted(count_lines(chunk), "row") for chunk in chunks}
+        steps: list[Step] = [("reads", chunk, f"{held}; then deletes it") for chunk, held in found.items()]
+        show_dry_run([*steps, ("writes", merged, counted(rows, "row")), ("writes", done_path(merged), "empty")])
         return 0
     rows = merge_chunks(merged, chunks, expected=options.expected)
-    sys.stdout.write(f"{merged}: {rows} rows\n")
+    sys.stdout.write(f"{merged}: {counted(rows, 'row')}\n")
     return 0
 
 

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError
 from newskills.base.records import Ledger
 from newskills.base.store import read_rows, write_rows
+from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.commands._command import Command
@@ -102,7 +103,7 @@ def _report(source: Path, target: Path, reports: list[Path]) -> int:
     for record in known:
         count(ledger, record["outcome"], record.get("outcome_cause"))
     write_rows(target, known)
-    sys.stdout.write(f"{target}: {len(known)} rows: {ledger_line(ledger)}\n")
+    sys.stdout.write(f"{target}: {counted(len(known), 'row')}: {ledger_line(ledger)}\n")
     return 0
 
 

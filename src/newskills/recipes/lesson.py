@@ -79,7 +79,7 @@ def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
     benchmark = get_benchmark(LESSON)
     train, _ = _data(benchmark, spec, say)
     weights = resolve_weights(spec.model, say=say)
-    say(f"2/5 base: serving {spec.model} on this machine's CPU; Ctrl-C stops, the same command goes on")
+    say(f"2/5 base: measuring {spec.model} on this machine's CPU; Ctrl-C stops, the same command goes on")
     stages = [_measured("base", weights, benchmark, spec, say)]
     folder = model_folder(str(weights), spec.output_dir / "models/base", say=say)
     skill = Skill(folder, benchmark.prompt)

@@ -86,9 +86,7 @@ def quickstart(spec: QuickstartSpec, *, say: Say) -> Evaluation:
         raise DataError(
             "No benchmark could be prepared.", hint="See the notes above; ns doctor shows what is missing."
         )
-    say(
-        f"2/3 serving {spec.model} on this machine's CPU and evaluating it; Ctrl-C stops, the same command goes on"
-    )
+    say(f"2/3 evaluating {spec.model} on this machine's CPU; Ctrl-C stops, the same command goes on")
     hosting = Hosting(
         spec=ServeSpec(model=spec.model, server_type="llamacpp"),
         log=spec.output_dir / "eval-logs/server.log",

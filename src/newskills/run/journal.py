@@ -11,7 +11,7 @@ from pathlib import Path
 
 from newskills._version import __version__
 from newskills.base.records import Failure, Ledger
-from newskills.base.terminal import printable
+from newskills.base.terminal import counted, printable
 from newskills.run.spec import RunSpec, UnitResult, masked
 from newskills.run.tables import finish_counts
 
@@ -57,7 +57,12 @@ class Journal:
 
 
 def _line(unit: UnitResult) -> str:
-    parts = [f"{unit.rows} rows", f"{unit.kept} kept", f"{unit.generated} generated", f"{unit.failures} failed"]
+    parts = [
+        counted(unit.rows, "row"),
+        f"{unit.kept} kept",
+        f"{unit.generated} generated",
+        f"{unit.failures} failed",
+    ]
     if unit.output_tokens is not None:
         parts.append(f"{unit.output_tokens} tokens")
     if unit.ledger.total:
