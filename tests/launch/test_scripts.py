@@ -133,7 +133,10 @@ def test_servers_that_can_ask_for_a_key_do_so_by_name():
 def test_a_sandbox():
     script = SandboxScript(env_overrides=["NEMO_SKILLS_SANDBOX_SESSION_TIMEOUT=5", "A=b=c"])
     made = script.build(context("sandbox", image="/x.sqsh", environ={TOKEN_VARIABLE: "t"}))
-    assert line(made) == "python3 -m newskills sandbox serve --host 0.0.0.0 --port <sandbox.port>"
+    assert (
+        line(made)
+        == "python3 -m newskills sandbox serve --host 0.0.0.0 --max_timeout 3600.0 --port <sandbox.port>"
+    )
     assert made.env == {"NEMO_SKILLS_SANDBOX_SESSION_TIMEOUT": "5", "A": "b=c"}
     assert (made.secrets, made.port) == ((TOKEN_VARIABLE,), 0)
     assert made.ready is not None

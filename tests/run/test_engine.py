@@ -257,7 +257,7 @@ def test_a_row_without_the_field_of_the_prompt(tmp_path: Path, fake_server: Fake
 def test_a_field_missing_in_the_first_row_stops_at_once(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(ECHO)
     (tmp_path / "input.jsonl").write_text('{"question": "x"}\n')
-    with pytest.raises(DataError, match="'problem' is missing"):
+    with pytest.raises(DataError, match=r"input\.jsonl, line 1: The record has no field 'problem'"):
         run(make_unit(tmp_path, server.base_url))
     assert server.records == []
 

@@ -25,7 +25,7 @@ from newskills.commands._dry_run import show_dry_run
 from newskills.commands._sandbox import check_sandbox
 from newskills.commands._submitted import ask_about
 from newskills.commands._submitting import submitted
-from newskills.commands._token import token_of, who
+from newskills.commands._token import check_reach, token_of, who
 from newskills.commands._work import user_layer
 from newskills.commands.evaluate import COMMAND as EVAL
 from newskills.commands.evaluate import Options as EvalOptions
@@ -174,6 +174,7 @@ def run(parsed: Parsed[Options]) -> int:
     planner.check()
     folder = Path(options.output_root).expanduser().absolute()
     token = token_of(options.token_env, options.token_file, os.environ, usual=DEFAULT_TOKEN_ENV)
+    check_reach(options.host, token, open_to_all=options.open)
     place = Place(host=options.host, port=options.port, root=folder, token=token)
     if options.dry_run or parsed.explain:
         example = planner.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), folder / "FOLDER")

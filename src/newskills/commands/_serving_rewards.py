@@ -16,7 +16,7 @@ from newskills.base.terminal import printable
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
 from newskills.commands._dry_run import show_dry_run
-from newskills.commands._token import token_of, who
+from newskills.commands._token import check_reach, token_of, who
 from newskills.commands._training import keys_of
 from newskills.commands.serve_rewards import Options, RewardKeys
 from newskills.config.command_line import Parsed
@@ -47,6 +47,7 @@ def run(parsed: Parsed[Options]) -> int:
         token=token_of(options.token_env, options.token_file, os.environ, usual=DEFAULT_TOKEN_ENV),
         max_waiting=options.max_waiting,
     )
+    check_reach(options.host, listening.token, open_to_all=options.open)
     if options.dry_run:
         where = f"{options.host}:{options.port or 'a free port'}"
         steps = [("listens", where, who(listening.token)), ("grades", grader.label, _worth(keys.reward))]

@@ -5,8 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
 from newskills.base.errors import AuthError, ConfigError
+from newskills.base.http.hosts import is_loopback
+from newskills.commands._options import doc
+
+TokenFile = Annotated[str | None, doc("file with the token that clients must send")]
+Open = Annotated[bool, doc("listen beyond this machine although clients need no token")]
 
 
 def token_of(variable: str, file: str | None, environ: Mapping[str, str], *, usual: str) -> str:
@@ -25,6 +31,15 @@ def token_of(variable: str, file: str | None, environ: Mapping[str, str], *, usu
     if not token:
         raise AuthError(f"--token_file: {file} is empty.")
     return token
+
+
+def check_reach(host: str, token: str, *, open_to_all: bool) -> None:
+    """Raises ConfigError for a server that every machine of the network could use."""
+    if not token and not open_to_all and not is_loopback(host):
+        raise ConfigError(
+            f"--host={host or chr(39) * 2}: whoever reaches this machine could use the server, as no token is set.",
+            hint="Give --token_file=FILE, or --open to serve everybody; --host=127.0.0.1 serves this machine alone.",
+        )
 
 
 def who(token: str) -> str:

@@ -15,9 +15,10 @@ from newskills.commands._columns import print_table
 from newskills.commands._command import Command
 from newskills.commands._dry_run import Step, show_dry_run
 from newskills.commands._options import DryRun, doc
+from newskills.commands._token import Open, TokenFile, check_reach, token_of, who
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, Resolved, explain, resolve
-from newskills.sandbox.config import SandboxConfig
+from newskills.sandbox.config import TOKEN_VARIABLE, SandboxConfig
 from newskills.sandbox.make import port_of, settled
 
 SERVE = {"group": "serve"}
@@ -54,12 +55,17 @@ class Options(Struct, frozen=True, kw_only=True):
     port: Annotated[
         int | None, doc("port to listen on; 0 = a free one (default: NEMO_SKILLS_SANDBOX_PORT, or 6000)", SERVE)
     ] = None
+    token_env: Annotated[
+        str, doc("environment variable with the token that clients must send, where it is set", SERVE)
+    ] = TOKEN_VARIABLE
+    token_file: TokenFile = None
+    open: Open = False
     max_sessions: Annotated[int, doc("sessions alive at once", SERVE)] = 1000
     session_timeout: Annotated[float, doc("seconds idle until a session ends; 0 = never", SERVE)] = 0.0
     concurrency: Annotated[
         int, doc("cells that run at once; 0 = two per core, and more while those sleep", SERVE)
     ] = 0
-    max_timeout: Annotated[float, doc("longest time-out that a request may ask for, in seconds", SERVE)] = 3600.0
+    max_timeout: Annotated[float, doc("longest time-out that a request may ask for, in seconds", SERVE)] = 600.0
     sandbox: Annotated[
         Literal["auto", "a", "b", "none"],
         doc("isolation; auto: the strongest rung here; none: none at all, at your risk", CODE),
@@ -97,12 +103,16 @@ def run(parsed: Parsed[Options]) -> int:
     from newskills.sandbox.serving import serve_until_stopped
 
     port = port_of(parsed.options.port, os.environ)
+    options = parsed.options
+    token = token_of(options.token_env, options.token_file, os.environ, usual=TOKEN_VARIABLE)
+    check_reach(options.host, token, open_to_all=options.open)
     if parsed.options.dry_run:
         rows = explain(resolved)
         settings: list[Step] = [("setting", f"++{key}", f"{value} ({source})") for key, value, source in rows]
-        show_dry_run([("listens", f"{parsed.options.host}:{port or 'a free port'}", ""), *settings])
+        show_dry_run([("listens", f"{options.host}:{port or 'a free port'}", who(token)), *settings])
         return 0
-    aio.run(lambda: serve_until_stopped(config, parsed.options.host, port, os.environ, say=_say))
+    environ = {**os.environ, TOKEN_VARIABLE: token}
+    aio.run(lambda: serve_until_stopped(config, options.host, port, environ, say=_say))
     return 0
 
 
@@ -115,6 +125,9 @@ def _resolve(parsed: Parsed[Options]) -> Resolved[Keys]:
     given: dict[str, Any] = {
         f"sandbox.{key}": getattr(parsed.options, name) for name, key in KEYS.items() if name in parsed.given
     }
+    given["sandbox.limits.timeout"] = (
+        parsed.options.max_timeout
+    )  # of strangers' requests; a run's own may be longer
     return resolve(Keys, [Layer("options", given), Layer("command line", parsed.overrides)])
 
 

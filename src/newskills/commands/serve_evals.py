@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from newskills.commands._command import Command
 from newskills.commands._options import NAME, DryRun, doc
+from newskills.commands._token import Open, TokenFile
 from newskills.config.command_line import Parsed
 
 JUDGE = {"group": "judge (for benchmarks that need one, such as hle and arena-hard)"}
@@ -16,7 +17,7 @@ Port = Annotated[int, Meta(ge=0, le=65535)]
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    host: Annotated[str, doc("address to listen on")] = "0.0.0.0"  # noqa: S104 - other containers are the clients
+    host: Annotated[str, doc("address to listen on; 0.0.0.0 = all of this machine")] = "127.0.0.1"
     port: Annotated[Port, doc("port to listen on; 0 = a free one")] = 9050
     output_root: Annotated[str, doc("folder with one folder of results for each request")] = "./skills-eval-output"
     openai_model_name: Annotated[str, doc("name that requests to the trainer's router carry")] = (
@@ -35,7 +36,8 @@ class Options(Struct, frozen=True, kw_only=True):
     token_env: Annotated[
         str, doc("environment variable with the token that clients must send, where it is set")
     ] = "NEWSKILLS_EVALS_TOKEN"  # noqa: S105 - its name
-    token_file: Annotated[str | None, doc("file with that token")] = None
+    token_file: TokenFile = None
+    open: Open = False
     cluster: Annotated[str | None, doc("cluster config of the evaluations; none = this process", NAME)] = None
     config_dir: Annotated[str | None, doc("folder of cluster configs")] = None
     data_dir: Annotated[str | None, doc("where prepared data lies")] = None
@@ -63,7 +65,7 @@ COMMAND = Command(
     options=Options,
     run=run,
     examples=(
-        "ns serve_evals --host=0.0.0.0 --port=9050 --output-root=/opt/skills-eval --max-concurrent-requests=512",
+        "ns serve_evals --host=0.0.0.0 --open --port=9050 --output-root=/opt/skills-eval --max-concurrent-requests=512",
         "ns serve_evals --judge-server-address=http://judge:8000/v1 --judge-model=my-judge",
         "ns serve_evals --token-file=/run/secrets/evals --eval-args='++max_samples=50'",
     ),

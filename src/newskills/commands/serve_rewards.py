@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from newskills.commands._command import Command
 from newskills.commands._options import NAME, AtLeastOne, DryRun, doc
+from newskills.commands._token import Open, TokenFile
 from newskills.config.command_line import Parsed
 from newskills.run.rewards import RewardConfig
 from newskills.sandbox.config import SandboxConfig
@@ -35,7 +36,8 @@ class Options(Struct, frozen=True, kw_only=True):
     token_env: Annotated[
         str, doc("environment variable with the token that clients must send, where it is set")
     ] = "NEWSKILLS_REWARDS_TOKEN"  # noqa: S105 - its name
-    token_file: Annotated[str | None, doc("file with that token")] = None
+    token_file: TokenFile = None
+    open: Open = False
     dry_run: DryRun = False
 
 

@@ -17,7 +17,7 @@ from newskills.base.terminal import printable
 from newskills.commands._command import Command
 from newskills.commands._dry_run import show_dry_run
 from newskills.commands._options import DryRun, doc
-from newskills.commands._token import token_of
+from newskills.commands._token import Open, TokenFile, check_reach, token_of
 from newskills.commands._training import require_train
 from newskills.config.command_line import Parsed
 
@@ -39,7 +39,8 @@ class Options(Struct, frozen=True, kw_only=True):
     token_env: Annotated[str, doc("environment variable with the key that clients must send, where it is set")] = (
         DEFAULT_TOKEN_ENV
     )
-    token_file: Annotated[str | None, doc("file with that key")] = None
+    token_file: TokenFile = None
+    open: Open = False
     dry_run: DryRun = False
 
 
@@ -47,6 +48,7 @@ def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
     root = Path(options.output_dir).expanduser().absolute()
     token = _token(options, os.environ)
+    check_reach(options.host, token, open_to_all=options.open)
     names = _names(options)
     if options.dry_run:
         show_dry_run(

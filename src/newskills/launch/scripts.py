@@ -18,12 +18,13 @@ from typing import Any, ClassVar, Literal
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, suggest
+from newskills.base.http.hosts import is_loopback
 from newskills.base.plan import Ready, Ref, Script, Word
 from newskills.launch.cluster import ClusterConfig, python_of
 from newskills.launch.validate import ONE_MACHINE
 from newskills.models.serving import ServeCommand, ServeSpec, serve_argv
 from newskills.models.serving.spec import ANY_INTERFACE
-from newskills.sandbox.config import BLOCK_NETWORK_VARIABLE, TOKEN_VARIABLE
+from newskills.sandbox.config import BLOCK_NETWORK_VARIABLE, TOKEN_VARIABLE, Limits
 
 LOOPBACK = "127.0.0.1"
 FALSE = ("", "0", "false", "no", "off")
@@ -281,6 +282,9 @@ class SandboxScript(JobScript):
         env = self._variables()
         network = ("--network",) if env.pop(BLOCK_NETWORK_VARIABLE, "1").lower() in FALSE else ()
         serve = (context.python, "-m", "newskills", "sandbox", "serve", "--host", context.interface, *network)
+        serve += ("--max_timeout", str(Limits().timeout))  # graders that run all tests of a problem at once
+        if TOKEN_VARIABLE not in context.environ and not is_loopback(context.interface):
+            serve += ("--open",)  # the job's own client comes from another node
         return self._script(
             (*serve, "--port", Ref(context.own, "port")),
             context,

@@ -23,6 +23,7 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError
 from newskills.base.http.access import refused
+from newskills.base.http.hosts import own_names_only
 from newskills.base.http.messages import Request, Response, error_response, json_response, not_found, wrong_method
 from newskills.base.http.server import Server, ServerLimits, serve
 from newskills.base.records import Row
@@ -176,7 +177,9 @@ async def serve_rewards(
         await grader.start()
         app = RewardServer(await grader.rewarder(config, count), grader.label, listening)
         limits = ServerLimits(body=BODY)
-        server = await serve(app.answer, listening.host, listening.port, limits=limits)
+        server = await serve(
+            own_names_only(app.answer, listening.host), listening.host, listening.port, limits=limits
+        )
         say(f"Reward server at {server.url}, grader {grader.label}; Ctrl-C stops it.")
         await _watch(app, stop, say)
         say("Stopping: requests in work may finish (again: at once).")

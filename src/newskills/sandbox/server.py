@@ -22,6 +22,7 @@ from urllib.parse import unquote
 import msgspec
 
 from newskills.base.errors import ExecutionRefusedError, SandboxError
+from newskills.base.http.hosts import own_names_only
 from newskills.base.http.messages import (
     Request,
     Response,
@@ -74,7 +75,7 @@ class SandboxServer:
 
     async def serve(self, host: str, port: int) -> Server:
         """Raises ConfigError, ServerStartError."""
-        return await serve(self.answer, host, port)
+        return await serve(own_names_only(self.answer, host), host, port)
 
     async def close(self) -> None:
         await self._once.drop()

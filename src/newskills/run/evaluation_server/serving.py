@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from newskills.base.http.hosts import own_names_only
 from newskills.base.http.server import serve
 from newskills.base.store import locked
 from newskills.run.evaluation_server.jobs import ALIVE, JobLimits, Jobs, Planner, last_sign
@@ -50,7 +51,8 @@ async def serve_until_stopped(
     ended = last_sign(place.root)
     with locked(place.root / ALIVE, f"The output root {place.root}"):
         jobs.restore(ended)
-        server = await serve(EvaluationServer(jobs, token=place.token).answer, place.host, place.port)
+        app = EvaluationServer(jobs, token=place.token)
+        server = await serve(own_names_only(app.answer, place.host), place.host, place.port)
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop)
         say(f"Evaluation server at {server.url}, results in {place.root}; Ctrl-C stops it.")

@@ -85,7 +85,8 @@ class _Reset:
         self.out, self.err = self._stream(1), self._stream(2)
         sys.stdout = sys.__stdout__ = self.out  # type: ignore[misc] # code restores them from there
         sys.stderr = sys.__stderr__ = self.err  # type: ignore[misc]
-        sys.stdin = sys.__stdin__ = self._text(stdin)  # type: ignore[misc]
+        sys.stdin = self._text(stdin)
+        setattr(sys, "__stdin__", sys.stdin)  # noqa: B010 - its type says: a file
         sys.modules["__main__"] = main
 
     def tell(self, text: str) -> None:

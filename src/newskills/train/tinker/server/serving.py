@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from newskills.base.http.hosts import own_names_only
 from newskills.base.http.server import ServerLimits, serve
 from newskills.base.store import locked
 from newskills.train.tinker.server import wire
@@ -51,7 +52,9 @@ async def serve_until_stopped(
     with locked(place.root / LOCK, f"The folder {place.root}"):
         queue = Queue()
         service = Service(bases, engine, queue, Checkpoints(place.root), token=place.token)
-        server = await serve(service.answer, place.host, place.port, limits=ServerLimits(body=BODY))
+        server = await serve(
+            own_names_only(service.answer, place.host), place.host, place.port, limits=ServerLimits(body=BODY)
+        )
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
         say(f"Tinker service at {server.url}, states in {place.root}; Ctrl-C stops it.")
