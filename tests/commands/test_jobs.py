@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from pathlib import Path
 
@@ -11,6 +12,9 @@ import pytest
 from tests.commands.running import ns
 from tests.launch.jobs import cluster, environment, job, pipeline
 
+from newskills.base.plan import Pipeline
+from newskills.launch.experiments import Experiment, JobRecord, Records
+from newskills.launch.package import Package
 from newskills.launch.submit import submit
 
 TRAP = "trap 'echo saved; exit 0' TERM; echo begun; for i in {1..3000}; do sleep 0.02; done"
@@ -101,3 +105,52 @@ def test_what_is_not_there(place):
     assert (done.returncode, "did you mean 'one'?" in done.stderr) == (2, True)
     assert "NAME is missing" in ns("ns logs", cwd=place).stderr
     ns("ns logs -f mine", cwd=place)
+
+
+def many(place: Path, count: int) -> Experiment:
+    """A record of jobs that have ended, every hundredth of them badly."""
+    jobs = []
+    for number in range(count):
+        folder = place / "many" / f"j{number}"
+        folder.mkdir(parents=True)
+        (folder / "supervisor").write_text(f"1\n{folder}\n")
+        (folder / "job.started").write_text("here 1\n")
+        (folder / "job.exit").write_text("5 failed it broke\n" if number % 100 == 7 else "0 completed\n")
+        jobs.append(JobRecord(name=f"j{number}", folder=str(folder), logs=str(folder), handle=str(folder)))
+    found = Experiment(
+        name="many",
+        stamp="20260101-a",
+        submitted_at="2026-01-01T00:00:00+00:00",
+        cluster=cluster(place),
+        folder=str(place / "many"),
+        package=Package(path=""),
+        jobs=tuple(jobs),
+    )
+    Records(environment(place)).create(found, Pipeline(name="many", jobs=()), [])
+    return found
+
+
+def test_a_thousand_jobs_fit_on_a_screen(place):
+    many(place, 1000)
+    done = ns("ns status many", cwd=place)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[1] == "1,000 jobs: 990 completed, 10 failed"
+    assert [line.split()[:2] for line in lines[4:14]] == [[f"j{n}", "failed:"] for n in range(7, 1000, 100)]
+    assert len(lines) <= 24
+    assert lines[-1] == "… and 982 more: ns status many --all"
+    everything = ns("ns status many --all", cwd=place).stdout.splitlines()
+    assert [line.split()[0] for line in everything[2:]] == [f"j{n}" for n in range(1000)]
+    assert ns("ns status many --job=j7", cwd=place).stdout.splitlines()[2].startswith("j7")
+
+
+def test_no_process_for_each_job(place, monkeypatch):
+    many(place, 60)
+    programs, calls = place / "bin", place / "calls"
+    programs.mkdir()
+    (programs / "stat").write_text(f'#!/bin/bash\necho x >>"{calls}"\nexec {shutil.which("stat")} "$@"\n')
+    (programs / "stat").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    done = ns("ns status many --all", cwd=place)
+    assert done.stdout.count(" completed ") == 59, done.stderr
+    assert calls.read_text().count("x") == 1

@@ -19,6 +19,9 @@ from newskills.launch.ssh import shell_of
 from newskills.launch.states import JobState, Watch, states
 from newskills.launch.submit import executor_of
 
+SCREENFUL = 18
+"""Jobs of a table, where more are not asked for."""
+
 
 class Submitted(Struct, frozen=True):
     """An experiment with what it takes to ask about it."""
@@ -84,7 +87,21 @@ def job_rows(jobs: Sequence[JobState]) -> list[tuple[str, ...]]:
     return rows
 
 
+def screenful(jobs: Sequence[JobState]) -> list[JobState]:
+    """As many as a screen shows: those that ended badly, then what runs, then what waits."""
+    if len(jobs) <= SCREENFUL:
+        return list(jobs)
+    ranked = sorted(range(len(jobs)), key=lambda number: (_rank(jobs[number]), number))
+    return [jobs[number] for number in ranked[:SCREENFUL]]
+
+
+def _rank(job: JobState) -> int:
+    if job.ended and job.state != "completed":
+        return 0
+    return 3 if job.ended else 1 if job.state == "running" else 2
+
+
 def summary(jobs: Sequence[JobState]) -> str:
     """`2 running, 5 completed`, as far as there are jobs."""
     counts = Counter(job.state for job in jobs)
-    return ", ".join(f"{count} {printable(state)}" for state, count in counts.items()) or "no jobs"
+    return ", ".join(f"{count:,} {printable(state)}" for state, count in counts.most_common()) or "no jobs"

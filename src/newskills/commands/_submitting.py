@@ -15,11 +15,12 @@ from newskills.commands._cluster import make_mount_sources
 from newskills.commands._columns import print_table
 from newskills.commands._options import PlacementOptions
 from newskills.commands._shipping import Shipment, ship, with_mount
+from newskills.commands._submitted import SCREENFUL
 from newskills.commands._unit_jobs import Plan
 from newskills.commands._work import notice
 from newskills.launch.cluster import ClusterConfig, image_of
 from newskills.launch.declarative import Pipeline, Submission
-from newskills.launch.experiments import Experiment
+from newskills.launch.experiments import Experiment, JobRecord
 from newskills.launch.mounts import parse_mounts, to_host
 from newskills.launch.package import PackageOptions
 from newskills.launch.ssh import shell_of
@@ -140,10 +141,17 @@ def finished(ready: Prepared) -> Experiment | None:
 
 def say_submitted(experiment: Experiment) -> None:
     """Which jobs there are, and the next commands to type."""
-    rows = [(job.name, job.handle, " ".join(job.depends_on)) for job in experiment.jobs]
-    print_table([("job", "id", "after"), *rows])
+    shown = experiment.jobs if len(experiment.jobs) <= SCREENFUL else experiment.jobs[: SCREENFUL // 2]
+    print_table([("job", "id", "after"), *((job.name, job.handle, _after(job)) for job in shown)])
+    if left := len(experiment.jobs) - len(shown):
+        sys.stdout.write(f"… and {left:,} more: ns status {experiment.name} --all\n")
     sys.stdout.write(
         f"\nexperiment {experiment.id} on {experiment.cluster.name}\n"
         f"  ns status {experiment.name}      ns logs {experiment.name} -f      ns cancel {experiment.name}\n"
     )
     sys.stdout.flush()
+
+
+def _after(job: JobRecord) -> str:
+    names = job.depends_on
+    return " ".join(names) if len(names) <= SCREENFUL else f"{names[0]} … {names[-1]} ({len(names):,} jobs)"

@@ -12,7 +12,7 @@ from newskills.commands._command import Command
 from newskills.commands._dry_run import show_dry_run
 from newskills.commands._invocations import cancel_jobs, meant
 from newskills.commands._options import DryRun, doc
-from newskills.commands._submitted import submitted
+from newskills.commands._submitted import SCREENFUL, submitted
 from newskills.config.command_line import Parsed
 
 
@@ -39,7 +39,7 @@ def run(parsed: Parsed[Options]) -> int:
         show_dry_run([("cancels", job.job.name, f"{job.job.handle} ({job.state})") for job in jobs])
         return 0
     asked.executor.cancel([job.job.handle for job in jobs])
-    names = ", ".join(job.job.name for job in jobs)
+    names = ", ".join(job.job.name for job in jobs) if len(jobs) <= SCREENFUL else f"{len(jobs):,} jobs"
     sys.stdout.write(f"{asked.experiment.id}: {f'cancelled {names}' if jobs else 'nothing runs or waits'}\n")
     return 0
 

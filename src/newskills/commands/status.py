@@ -15,7 +15,7 @@ from newskills.commands._columns import print_table
 from newskills.commands._command import Command
 from newskills.commands._invocations import meant, show_status
 from newskills.commands._options import doc
-from newskills.commands._submitted import ask_about, job_rows, submitted, summary
+from newskills.commands._submitted import ask_about, job_rows, screenful, submitted, summary
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment, Records
 
@@ -30,6 +30,7 @@ class Options(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     job: Annotated[str | None, doc("only this job")] = None
+    all: Annotated[bool, doc("all jobs, however many; without: a screenful, those that ended badly first")] = False
     json: Annotated[bool, doc("of an invocation: as nemo-evaluator-launcher status --json prints it")] = False
     last: Annotated[int, Meta(ge=1, description="how many experiments, where none is named")] = 10
 
@@ -42,7 +43,13 @@ def run(parsed: Parsed[Options]) -> int:
         asked = submitted(options.name)
         jobs = asked.states(options.job)
         sys.stdout.write(f"{_title(asked.experiment)}\n")
-        print_table(job_rows(jobs))
+        shown = jobs if options.all else screenful(jobs)
+        if len(shown) == len(jobs):
+            print_table(job_rows(jobs))
+            return 0
+        sys.stdout.write(f"{len(jobs):,} jobs: {summary(jobs)}\n\n")
+        print_table(job_rows(shown))
+        sys.stdout.write(f"… and {len(jobs) - len(shown):,} more: ns status {options.name} --all\n")
         return 0
     return _overview(options.last)
 
@@ -77,5 +84,11 @@ COMMAND = Command(
     summary="How submitted jobs are doing: state, exit code, seconds, and where their logs lie.",
     options=Options,
     run=run,
-    examples=("ns status", "ns status my-eval", "ns status my-eval --job=judge", "ns status 3f9c0a"),
+    examples=(
+        "ns status",
+        "ns status my-eval",
+        "ns status my-eval --all",
+        "ns status my-eval --job=judge",
+        "ns status 3f9c0a",
+    ),
 )

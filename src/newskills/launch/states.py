@@ -16,18 +16,24 @@ from newskills.launch.shell import Shell
 
 NOT_SUBMITTED = "not submitted"
 
-# One line for each folder: when job.sh started and ended (files' times), the time there, and what job.exit says.
+# For each folder a line: whether job.sh has started and ended there, and what job.exit says. Then the time there, and
+# the files' times in the same order. One process looks at all of them: a thousand would cost seconds.
 _LOOK = """
-shopt -s nullglob
+files=()
 for folder; do
-    started=$(stat -c %.Y -- "$folder/job.started" 2>/dev/null)
-    ended=$(stat -c %.Y -- "$folder/job.exit" 2>/dev/null)
-    mark=""
-    [[ -n $ended ]] && IFS= read -r mark <"$folder/job.exit"
-    printf '%s|%s|%s|%s\\n' "$started" "$ended" "${EPOCHREALTIME:-$(date +%s.%N)}" "$mark"
+    seen="" mark=""
+    if [[ -e $folder/job.started ]]; then seen+=s files+=("$folder/job.started"); fi
+    if [[ -e $folder/job.exit ]]; then
+        seen+=e files+=("$folder/job.exit")
+        IFS= read -r mark <"$folder/job.exit"
+    fi
+    printf '%s|%s\\n' "$seen" "$mark"
 done
+printf '%s\\n' "${EPOCHREALTIME:-$(date +%s.%N)}"
+[[ ${#files[@]} -eq 0 ]] || stat -c %.Y -- "${files[@]}"
 """
 _AT_ONCE = 500
+_LOOKS = 3
 _ASK_AT_THE_END, _ASK_MEANWHILE = 0.5, 5.0
 """Seconds between two questions to the executor: with all job.exit there, and without (the job was killed)."""
 
@@ -93,15 +99,28 @@ class Watch:
         return all(has_ended(known.get(handle, "unknown")) for handle in self._handles)
 
 
-def _marks(shell: Shell, folders: Sequence[str]) -> list[list[str]]:
-    lines: list[str] = []
+def _marks(shell: Shell, folders: Sequence[str]) -> list[tuple[str, str, str, str]]:
+    """For each folder: when its job started and ended, the time there, and what job.exit says."""
+    found: list[tuple[str, str, str, str]] = []
     for start in range(0, len(folders), _AT_ONCE):
         some = folders[start : start + _AT_ONCE]
-        done = shell.run(["bash", "-c", _LOOK, "bash", *some])
-        lines += done.out.split("\n")[: len(some)]
-    if len(lines) != len(folders):
+        found += next(filter(None, (_look(shell, some) for _ in range(_LOOKS))), ())
+    if len(found) != len(folders):
         raise RemoteError(f"Cannot look at the folders of jobs on {shell.name}.")
-    return [line.split("|", 3) for line in lines]
+    return found
+
+
+def _look(shell: Shell, folders: Sequence[str]) -> list[tuple[str, str, str, str]]:
+    """Empty where a file went away between two looks, as when a job begins its next life."""
+    lines = shell.run(["bash", "-c", _LOOK, "bash", *folders]).out.split("\n")[:-1]
+    heads, (now, *times) = [line.partition("|") for line in lines[: len(folders)]], lines[len(folders) :] or [""]
+    if len(times) != sum(len(seen) for seen, _, _ in heads):
+        return []
+    left = iter(times)
+    return [
+        (next(left) if "s" in seen else "", next(left) if "e" in seen else "", now, mark)
+        for seen, _, mark in heads
+    ]
 
 
 def _seconds(start: str, end: str) -> float | None:
