@@ -306,11 +306,13 @@ def test_all_jobs_or_none(tmp_path: Path) -> None:
 
 INTERRUPTED = """
 import sys
-from msgspec import structs
-from tests.launch.slurm_cluster import bash, slurm, submitted
-from tests.launch.places import job
-jobs = (structs.replace(job(f"j{n}", bash("main", "sleep 600")), copies=1) for n in range(160))
-submitted(slurm(sys.argv[1]), *jobs)
+from tests.launch.slurm_cluster import bash, grouped, slurm, submitted
+from newskills.base.plan import CommandGroup, HardwareConfig
+def alone(n):
+    hardware = HardwareConfig(sbatch_kwargs={"comment": str(n)})  # no two are alike, so that there is no array
+    group = CommandGroup(name="all", commands=(bash("main", "sleep 600"),), hardware=hardware)
+    return grouped(f"j{n}", group, copies=1)
+submitted(slurm(sys.argv[1]), *(alone(n) for n in range(160)))
 """
 
 
@@ -362,7 +364,7 @@ def test_clusters_without_accounting(tmp_path: Path, monkeypatch: pytest.MonkeyP
     handle = (where / "job.handle").read_text().split()[0]
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name in ("bash", "squeue", "sinfo", "head", "tail"):
+    for name in ("bash", "env", "head", "sinfo", "squeue", "tail", "timeout"):
         (programs / name).symlink_to(shutil.which(name) or "")
     monkeypatch.setenv("PATH", str(programs))
     assert executor.state([handle, "88888888"]) == {handle: "failed", "88888888": "unknown"}

@@ -17,7 +17,7 @@ from newskills.launch.logs import chosen_jobs, follow_logs, log_files, read_logs
 from newskills.launch.shell import Shell
 from newskills.launch.ssh import shell_of
 from newskills.launch.states import JobState, Watch, states
-from newskills.launch.submit import executor_of
+from newskills.launch.submit import executor_of, with_handles
 
 SCREENFUL = 18
 """Jobs of a table, where more are not asked for."""
@@ -63,6 +63,8 @@ def submitted(name: str) -> Submitted:
 
 
 def ask_about(experiment: Experiment) -> Submitted:
+    """Raises NewskillsError."""
+    experiment = with_handles(experiment, os.environ)
     return Submitted(experiment, executor_of(experiment, os.environ), shell_of(experiment.cluster, os.environ))
 
 

@@ -80,6 +80,13 @@ def _leaves(cls: Any, prefix: str) -> dict[str, Leaf]:
     return found
 
 
+@functools.cache
+def branches(cls: type[Struct]) -> frozenset[str]:
+    """Paths that have leaves below them: `inference` of `inference.temperature`."""
+    parts = (path.split(".") for path in leaves(cls))
+    return frozenset(".".join(names[:cut]) for names in parts for cut in range(1, len(names)))
+
+
 def _meta(annotation: Any) -> tuple[str, dict[str, Any]]:
     description = ""
     extra: dict[str, Any] = {}

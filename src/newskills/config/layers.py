@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, UnknownNameError
-from newskills.config.fields import Leaf, leaves
+from newskills.config.fields import Leaf, branches, leaves
 from newskills.config.values import Text, convert, parse_value
 
 S = TypeVar("S", bound=Struct)
@@ -46,7 +46,7 @@ def resolve(
     tree: dict[str, Any] = {}
     origin: dict[str, str] = {}
     for layer in layers:
-        for key, value in _flatten(layer.values, known, aliases or {}):
+        for key, value in _flatten(layer.values, branches(cls), aliases or {}):
             if key in (removed or {}):
                 raise ConfigError(f"++{key}: {(removed or {})[key]}")
             path, leaf, rest = _find(key, known, aliases or {})
@@ -101,16 +101,16 @@ def _find(key: str, known: Mapping[str, Leaf], aliases: Mapping[str, str]) -> tu
 
 
 def _flatten(
-    values: Mapping[str, Any], known: Mapping[str, Leaf], aliases: Mapping[str, str], prefix: str = ""
+    values: Mapping[str, Any], inner_keys: Collection[str], aliases: Mapping[str, str], prefix: str = ""
 ) -> list[tuple[str, Any]]:
     flat: list[tuple[str, Any]] = []
     for name, value in values.items():
         key = f"{prefix}{name}"
-        inner = key not in aliases and any(path.startswith(f"{key}.") for path in known)
+        inner = key not in aliases and key in inner_keys
         if inner and isinstance(value, Text):
             value = parse_value(value)
         if inner and isinstance(value, Mapping):
-            flat += _flatten(value, known, aliases, f"{key}.")
+            flat += _flatten(value, inner_keys, aliases, f"{key}.")
         elif inner:
             raise ConfigError(f"++{key}={value}: this key has sub-keys; write ++{key}.name=value or a {{…}}.")
         else:

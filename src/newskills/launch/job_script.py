@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 
 import msgspec
@@ -132,7 +133,7 @@ def _job_text(job: Job, scenes: Sequence[_Scene], folder: JobFolder, place: Plac
     lines += ["}", "", "# send_signal SIGNAL NAME PID"]
     lines += [*_function("send_signal", place.signal(job, folder)), ""]
     lines += [*_function("out_of_time", place.out_of_time(job, folder)), ""]
-    return "\n".join(lines) + "\n" + _resource("job")
+    return "\n".join(lines) + "\n" + resource("job")
 
 
 def _step_lines(scene: _Scene) -> list[str]:
@@ -164,7 +165,7 @@ def _command_text(scene: _Scene) -> str:
     if workdir := scene.place.workdir(command, folder):
         parts.append(f"cd -- {quote(workdir)} || exit 1\n")
     if script.setup:
-        parts.append(_resource("setup") + "\nset_up\n")
+        parts.append(resource("setup") + "\nset_up\n")
     if script.port is not None:
         parts.append(_port(scene))
     parts += _waits(scene)
@@ -203,10 +204,10 @@ def _port(scene: _Scene) -> str:
     script, name = scene.command.script, scene.command.name
     meets = any(ref.attribute in MEETING for ref in scene.refs())
     choose = f"choose_port {script.port} {_word(scene.place.host(scene.job, scene.group))}" + " meet" * meets
-    text = _resource("port") + "\n"
+    text = resource("port") + "\n"
     if script.all_nodes or script.tasks_per_node > 1:
         text += (
-            _resource("await")
+            resource("await")
             + "\n# The first process chooses for all of them.\n"
             + f"if [[ ${{SLURM_PROCID:-0}} -eq 0 ]]; then {choose}; else await {name} {PORT_PATIENCE:.0f}; fi\n"
         )
@@ -233,7 +234,7 @@ def _waits(scene: _Scene) -> list[str]:
         lines.append(f"{scene.variables[component]}_{attribute}={value}\n")
     others = dict.fromkeys(name for name, attribute in asked if name != own and attribute not in LOCAL)
     waits = [_await(scene, component) + _remember(scene, component) for component in others]
-    return (["".join(lines)] if lines else []) + ([_resource("await"), "\n".join(waits)] if waits else [])
+    return (["".join(lines)] if lines else []) + ([resource("await"), "\n".join(waits)] if waits else [])
 
 
 def _await(scene: _Scene, component: str) -> str:
@@ -287,5 +288,7 @@ def _comment(text: str) -> str:
     return "'" + " ".join(text.split()) + "'"
 
 
-def _resource(name: str) -> str:
+@cache
+def resource(name: str) -> str:
+    """Bash that many scripts share."""
     return files("newskills.launch").joinpath("bash", f"{name}.sh").read_text("utf-8")

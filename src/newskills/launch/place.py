@@ -66,6 +66,15 @@ class AllAtOnce(Protocol):
 
 
 @runtime_checkable
+class Finding(Protocol):
+    """An executor that may have taken jobs without being able to say so."""
+
+    def find(self, names: Sequence[str]) -> dict[str, str]:
+        """Job name → handle, of jobs of this experiment that were taken. Raises RemoteError, ConfigError."""
+        ...
+
+
+@runtime_checkable
 class Attended(Protocol):
     """An executor whose jobs run on the launching machine, so that the launching command waits for them."""
 

@@ -15,7 +15,7 @@ from newskills.launch.cluster import ClusterConfig
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment, JobRecord, Records, has_ended, job_root, new_stamp
 from newskills.launch.package import Package, PackageOptions, check_named, in_place, package
-from newskills.launch.place import AllAtOnce, Site, Waiting
+from newskills.launch.place import AllAtOnce, Finding, Site, Waiting
 from newskills.launch.ssh import Shell, shell_of
 from newskills.launch.validate import check
 from newskills.launch.variables import job_variables
@@ -105,6 +105,21 @@ def unmet(
 def executor_of(experiment: Experiment, environ: Mapping[str, str]) -> Executor:
     """To look at jobs that were submitted, stop them or read their logs."""
     return make_executor(_seen(experiment.cluster, experiment.folder, environ))
+
+
+def with_handles(experiment: Experiment, environ: Mapping[str, str]) -> Experiment:
+    """`experiment` with the handles of jobs that were taken although their submission could not say so.
+
+    The record keeps them. Raises NewskillsError.
+    """
+    names = [job.name for job in experiment.jobs if not job.handle]
+    executor = executor_of(experiment, environ)
+    found = executor.find(names) if names and isinstance(executor, Finding) else {}
+    if not found:
+        return experiment
+    experiment = _with(experiment, {**{job.name: job.handle for job in experiment.jobs}, **found})
+    Records(environ).update(experiment)
+    return experiment
 
 
 def _seen(cluster: ClusterConfig, folder: str, environ: Mapping[str, str]) -> Site:

@@ -214,13 +214,13 @@ def _ports(job: Job, cluster: ClusterConfig) -> Problems:
 
 def _refs(job: Job, pipeline: Pipeline) -> Problems:
     commands = {command.name: command for command in job.commands()}
-    homes = {command.name: other.name for other in pipeline.jobs for command in other.commands()}
     waits: dict[str, set[str]] = {name: set() for name in commands}
     for command in commands.values():
         what = f"Command '{command.name}' of job '{job.name}'"
         for ref in _refs_of(command):
             other = commands.get(ref.component)
             if other is None:
+                homes = {command.name: one.name for one in pipeline.jobs for command in one.commands()}
                 home = homes.get(ref.component)
                 elsewhere = f", which runs in job '{home}': references reach one job only." if home else None
                 yield f"{what} refers to '{ref.component}'{elsewhere or suggest(ref.component, commands)}"

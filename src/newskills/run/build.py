@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import msgspec
@@ -283,7 +283,15 @@ def grader_id(config: GenerationConfig) -> str:
 
 def grades_by_running(config: GenerationConfig) -> bool:
     """Whether the grader needs the sandbox. Raises UnknownNameError, ConfigError."""
-    return config.eval_type is not None and executes(make_grader(config.eval_type, config.eval_config))
+    if config.eval_type is None:
+        return False
+    return _executes(config.eval_type, msgspec.json.encode(config.eval_config, order="deterministic"))
+
+
+@cache
+def _executes(grader: str, settings: bytes) -> bool:
+    """Of thousands of units most have the same grader."""
+    return executes(make_grader(grader, msgspec.json.decode(settings)))
 
 
 def grader_label(config: GenerationConfig) -> str:

@@ -34,6 +34,23 @@ set -u
 job_folder='/jobs/exp/judge'\''s job'
 job_logs=/logs/judge
 
+# The controller may have taken a job although it was too slow to say so to who submitted it. Such a job is none of ours
+# where its submission was given up, or where another one was submitted in its place.
+if [[ -n ${NEWSKILLS_COPY:-} ]]; then
+    job_own=$SLURM_JOB_ID
+    [[ -z ${SLURM_ARRAY_JOB_ID:-} ]] || job_own=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
+    for job_look in 1 2 3; do # a file system may show what has been there before
+        job_handle=""
+        [[ ! -e $job_folder/job.handle ]] || read -r job_handle <"$job_folder/job.handle"
+        if [[ ! -e $job_folder/job.withdrawn && :${job_handle:-$job_own}: == *:$job_own:* ]]; then break; fi
+        if [[ $job_look -eq 3 ]]; then
+            echo "Nobody waits for job $job_own: its submission was given up, or repeated. It does nothing."
+            exit 1
+        fi
+        sleep 2
+    done
+fi
+
 # The first node of each group, under names that programs expect.
 SLURM_MASTER_NODE_HET_GROUP_0=$(scontrol show hostnames "$SLURM_JOB_NODELIST_HET_GROUP_0" | head -n 1)
 export SLURM_MASTER_NODE_HET_GROUP_0
@@ -56,9 +73,37 @@ make_room() {
     sleep 3600
 }
 
+# run_step NAME SRUN...: runs a step. srun is called again where it could not create the step because the controller was
+# slow or away; after 600 seconds of that the job ends with 75, so that a copy, or a later submission, goes on.
+run_step() {
+    local job_name=$1 job_child="" job_told="" job_code job_size job_until=$((SECONDS + 600))
+    shift
+    trap 'job_told=yes; [[ -z $job_child ]] || kill -s TERM "$job_child" 2>/dev/null' TERM
+    while [[ -z $job_told ]]; do
+        job_size=$(stat -c %s -- "$job_logs/$job_name.log")
+        "$@" &
+        job_child=$!
+        [[ -z $job_told ]] || kill -s TERM "$job_child" 2>/dev/null
+        until wait "$job_child"; job_code=$?; ! kill -0 "$job_child" 2>/dev/null; do :; done
+        if [[ $job_code -eq 0 || -n $job_told || -e $job_folder/$job_name.step ]] ||
+            ! tail -c "+$((job_size + 1))" -- "$job_logs/$job_name.log" | grep -Eq '[Tt]imed out|[Uu]nable to contact slurm controller|[Zz]ero [Bb]ytes were|[Cc]ommunication (connection|shutdown)|[Mm]essage (receive|send) failure|temporarily unable to accept|[Rr]esource temporarily unavailable|Connection (refused|reset)|Transport endpoint|controller in standby|[Pp]rotocol authentication error'; then
+            exit "$job_code"
+        fi
+        if ((SECONDS >= job_until)); then
+            say "the controller did not create the step of '$job_name'"
+            exit 75
+        fi
+        say "srun could not create the step of '$job_name': the controller does not answer; trying again"
+        sleep 5 &
+        job_child=$!
+        wait "$job_child"
+    done
+    exit 143
+}
+
 start_all() {
     start server judge-server \
-        srun \
+        run_step judge-server srun \
         --job-name=judge-server \
         --overlap \
         --export=ALL \
@@ -75,7 +120,7 @@ start_all() {
         --container-env=HF_TOKEN,SLURM_MASTER_NODE,SLURM_MASTER_NODE_HET_GROUP_0,SLURM_MASTER_NODE_HET_GROUP_1 \
         bash "$job_folder"/judge-server.sh
     start server sandbox \
-        srun \
+        run_step sandbox srun \
         --job-name=sandbox \
         --overlap \
         --export=ALL \
@@ -86,7 +131,7 @@ start_all() {
         --mpi=none \
         bash "$job_folder"/sandbox.sh
     start client eval \
-        srun \
+        run_step eval srun \
         --job-name=eval \
         --overlap \
         --export=ALL \

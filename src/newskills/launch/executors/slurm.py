@@ -13,6 +13,7 @@ from newskills.base.errors import ConfigError, NewskillsError, RemoteError
 from newskills.base.plan import Job
 from newskills.launch.executors.slurm_script import SlurmPlace, sbatch_lines
 from newskills.launch.executors.slurm_status import (
+    SQUEUE_SECONDS,
     WAITING,
     accounted,
     chain_state,
@@ -21,9 +22,17 @@ from newskills.launch.executors.slurm_status import (
     slurm_error,
     slurm_ids,
 )
+from newskills.launch.executors.slurm_submission import (
+    Batch,
+    Submission,
+    alike,
+    array_size,
+    array_text,
+    batches,
+)
 from newskills.launch.executors.slurm_trial import Partition, asked, misfit, partitions
-from newskills.launch.job_script import quote, render
-from newskills.launch.place import Obstacle, Site, Waiting
+from newskills.launch.job_script import render, resource
+from newskills.launch.place import JobFolder, Obstacle, Site, Waiting
 from newskills.launch.shell import Call
 from newskills.launch.ssh import shell_of
 
@@ -66,16 +75,28 @@ class Slurm(SlurmPlace):
             return {}
         active = self._active(list(dict.fromkeys(handle for one in jobs for handle in one.after)))
         self._ask_limits()
-        files = {
-            f"{job.name}/{name}": text for job in (one.job for one in jobs) for name, text in self._texts(job)
-        }
+        folders = [self._site.job_folder(one.job) for one in jobs]
+        packed = self._packed(jobs, folders)
+        files = {f"{one.job.name}/{name}": text for one in jobs for name, text in self._texts(one.job)}
+        for batch in (batch for batch in packed if batch.array >= 0):
+            some, first = [jobs[number] for number in batch.jobs], batch.jobs[0]
+            (options,) = self.requests(jobs[first].job, folders[first])
+            files[f".arrays/{batch.array}/array.sh"] = array_text(options, some, self._site.folder, batch.array)
         self._shell.write(files, self._site.folder)
         secrets = dict(self.variables.secrets)
         for one in jobs:
             for name in (name for command in one.job.commands() for name in command.script.secrets):
                 if name in self._site.environ:
                     secrets.setdefault(name, self._site.environ[name])
-        script = self._submission(jobs, active, list(secrets))
+        submission = Submission(
+            jobs,
+            packed,
+            folders,
+            dependency_type=self.cluster.dependency_type,
+            active=active,
+            kept=(*KEPT, *secrets),
+        )
+        script = submission.text(self._site.folder)
         try:
             ran = self._shell.run(["bash", "-s"], stdin=script, secrets=secrets)
             if ran.code != 0:
@@ -87,6 +108,15 @@ class Slurm(SlurmPlace):
                 hint = f"Jobs may have been accepted before that; squeue --me on {self._shell.name} lists them."
                 raise RemoteError(str(error), hint=hint) from error
             raise
+
+    def find(self, names: Sequence[str]) -> dict[str, str]:
+        """Job name → handle, of jobs that were taken: by what the submission has noted, else by their folder."""
+        limit = str(SQUEUE_SECONDS)
+        ran = self._shell.run(["bash", "-c", resource("slurm_find"), "bash", self._site.folder, limit, *names])
+        if ran.code != 0:
+            raise slurm_error("squeue", ran, self._shell)
+        pairs = (line.partition(" ") for line in ran.out.splitlines())
+        return {name: handle for name, _, handle in pairs}
 
     def state(self, handles: Sequence[str]) -> dict[str, str]:
         """handle → pending (reason), running, completed, failed, cancelled, timeout, preempted, requeued; unknown.
@@ -123,7 +153,7 @@ class Slurm(SlurmPlace):
                 continue
             same = [{name: value for name, value in one.items() if name not in _OWN} for one in groups]
             texts.setdefault("\n".join(["#!/bin/bash", *sbatch_lines(same), "true\n"]), []).append(job.name)
-        keep = f"{_KEEP_ONLY}keep_only {' '.join(KEPT)}"
+        keep = f"{resource('slurm_keep')}keep_only {' '.join(KEPT)}"
         for names, (why, final) in zip(texts.values(), asked(self._shell, list(texts), keep), strict=True):
             if why:
                 wrong.setdefault((f"Slurm says: {why}", final), []).extend(names)
@@ -145,8 +175,13 @@ class Slurm(SlurmPlace):
         ids = [one for handle in handles for one in slurm_ids(handle)]
         if not ids:
             return
-        waiting, running = self._shell.run_all(
+        tasks = [one for one in ids if "_" in one]
+        # Of an array with no task of its own record, `--state=PENDING` removes all tasks whichever is named; what is
+        # held has one.
+        hold = "".join(f"hold {one}\n" for one in tasks)
+        *_, waiting, running = self._shell.run_all(
             [
+                *([Call(argv=("scontrol",), stdin=hold)] if tasks else []),
                 Call(argv=("scancel", "--quiet", "--state=PENDING", *ids)),
                 Call(argv=("scancel", "--quiet", "--batch", "--signal=TERM", *ids)),
             ]
@@ -176,29 +211,15 @@ class Slurm(SlurmPlace):
         # not infinite, nor n/a
         self.limits.update({name: one.limit for name, one in known.items() if one.limit[:1].isdigit()})
 
+    def _packed(self, jobs: Sequence[Waiting], folders: Sequence[JobFolder]) -> list[Batch]:
+        """Arrays of jobs that are alike, as large as the cluster takes them. Raises ConfigError, RemoteError."""
+        requests = [self.requests(one.job, folder) for one, folder in zip(jobs, folders, strict=True)]
+        groups = alike(jobs, requests, any_end=self.cluster.dependency_type == "afterany")
+        several = any(len(group) > 1 for group in groups) and self.cluster.dependency_type != "aftercorr"
+        return batches(groups, array_size(self._shell) if several else 1)
+
     def _texts(self, job: Job) -> Iterable[tuple[str, str]]:
         return render(job, self._site.job_folder(job), self).items()
-
-    def _submission(self, jobs: Sequence[Waiting], active: Mapping[str, str], secrets: Sequence[str]) -> str:
-        """Bash that submits all; prints `=<number> <handle>` for each."""
-        numbers = {one.job.name: number for number, one in enumerate(jobs)}
-        logs = " ".join(quote(self._site.job_folder(one.job).logs) for one in jobs)
-        lines = [_BEGIN, f"keep_only {' '.join((*KEPT, *secrets))}", f"mkdir -p -- {logs} || exit 1"]
-        for number, one in enumerate(jobs):
-            folder = self._site.job_folder(one.job)
-            chains = [handle for handle in one.after if handle in active]
-            chains += [f"${{handle_{numbers[name]}}}" for name in one.needs]
-            copied = [name for name in one.needs if jobs[numbers[name]].job.copies]
-            copied += [handle for handle in one.after if handle in active and ":" in handle]
-            if copied and self.cluster.dependency_type != "afterany":
-                raise ConfigError(
-                    f"Job '{one.job.name}' cannot depend on {copied[0]} by {self.cluster.dependency_type}, as that "
-                    "job has copies of which some will never run.",
-                    hint="Use dependency_type: afterany in the cluster config.",
-                )
-            needs = self._dependency(chains)
-            lines.append(f"submit {number} {one.job.copies} {needs} {quote(folder.path)} {quote(folder.logs)}")
-        return "\n".join([*lines, _END])
 
     def _withdraw(self, names: Sequence[str]) -> bool:
         """Cancels what was submitted of these jobs, and tells who may still be submitting them to do the same."""
@@ -206,11 +227,6 @@ class Slurm(SlurmPlace):
             return self._shell.run(["bash", "-c", _WITHDRAW, "bash", self._site.folder, *names]).code == 0
         except NewskillsError:
             return False
-
-    def _dependency(self, chains: Sequence[str]) -> str:
-        """A word of bash for `--dependency`; "" where there is none."""
-        kind = self.cluster.dependency_type
-        return '"' + ",".join(f"{kind}:{chain}" for chain in dict.fromkeys(chains)) + '"'
 
     def _look(self) -> Call:
         return Call(argv=("bash", "-c", _LOOK, "bash", self._site.folder))
@@ -228,55 +244,6 @@ def _marks(text: str) -> dict[str, str]:
 
 _OWN = ("job-name", "output", "open-mode")
 """Options that say nothing about whether a job can run."""
-
-_KEEP_ONLY = """\
-keep_only() {
-    local name
-    for name in $(compgen -e); do
-        if [[ " $* " != *" $name "* ]]; then unset "$name" 2>/dev/null; fi
-    done
-}
-"""
-
-_BEGIN = (
-    f"{_KEEP_ONLY}\n"
-    + """\
-# submit NUMBER COPIES DEPENDENCY FOLDER LOGS: sets handle_NUMBER; job.handle keeps it, and where the logs are.
-submit() {
-    local copy id chain="" needs=$3
-    cd -- "$4" || give_up
-    for ((copy = 0; copy <= $2; copy++)); do
-        export NEWSKILLS_COPY=$copy
-        id=$(sbatch --parsable --export=ALL ${needs:+--dependency="$needs" --kill-on-invalid-dep=yes} \
-            job.sh </dev/null) || give_up
-        id=${id%%;*}
-        submitted+=("$id")
-        chain=${chain:+$chain:}$id
-        needs=${3:+$3,}afternotok:$chain
-    done
-    printf '%s\\n' "$chain" "$5" >job.handle || give_up
-    [[ ! -e job.withdrawn ]] || give_up
-    printf -v "handle_$1" %s "$chain"
-    echo "=$1 $chain" 2>/dev/null || give_up  # nobody listens any more
-}
-
-# give_up: all or none.
-give_up() {
-    [[ ${#submitted[@]} -eq 0 ]] || scancel "${submitted[@]}"
-    exit 1
-}
-
-submitted=()
-# Who submits outlives Ctrl-C and whoever asked for it: a killed sbatch may leave a job that nobody knows of.
-trap '' INT TERM HUP PIPE
-{
-"""
-)
-
-_END = """\
-} </dev/null &
-wait $!
-"""
 
 _WITHDRAW = """\
 trap '' INT

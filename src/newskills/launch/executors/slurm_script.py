@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, Job
 from newskills.launch.cluster import image_of
+from newskills.launch.job_script import quote
 from newskills.launch.mounts import CODE, parse_mounts
 from newskills.launch.names import LONGEST
 from newskills.launch.place import JobFolder, Site, Variable
@@ -24,6 +25,14 @@ from newskills.launch.variables import job_variables
 WARNING = 120
 """Seconds before the time limit at which job.sh is told, for limits of ten minutes and more. Slurm may be a minute
 early; clients then have the 60 s of job.sh to save their work."""
+TROUBLE = (
+    "[Tt]imed out|[Uu]nable to contact slurm controller|[Zz]ero [Bb]ytes were|[Cc]ommunication (connection|shutdown)|"
+    "[Mm]essage (receive|send) failure|temporarily unable to accept|[Rr]esource temporarily unavailable|"
+    "Connection (refused|reset)|Transport endpoint|controller in standby|[Pp]rotocol authentication error"
+)
+"""Extended regular expression: what Slurm's commands say when the controller is slow or away."""
+STEP_PATIENCE = 600
+"""Seconds for which srun is called again where the controller does not answer."""
 TASK_PATIENCE = 60
 """Seconds that other tasks of a step may go on when one has ended well."""
 
@@ -56,7 +65,7 @@ class SlurmPlace:
         return [self._options(job, group, folder, limit) for group in job.groups]
 
     def prologue(self, job: Job, folder: JobFolder) -> Sequence[str]:
-        lines = ["# The first node of each group, under names that programs expect."]
+        lines = [*_STRAY.splitlines(), "", "# The first node of each group, under names that programs expect."]
         if len(job.groups) == 1:
             lines += _master("SLURM_MASTER_NODE", "SLURM_JOB_NODELIST")
         else:
@@ -65,13 +74,14 @@ class SlurmPlace:
             lines.append("export SLURM_MASTER_NODE=$SLURM_MASTER_NODE_HET_GROUP_0")
         if any(_wants_mpi(group, command) for group in job.groups for command in group.commands):
             lines += ["", *_MPI.splitlines()]
-        lines += ["", *_MAKE_ROOM.splitlines()]
+        lines += ["", *_MAKE_ROOM.splitlines(), "", *_run_step()]
         return lines + (["", *_ONLY_AFTER_LIMIT.splitlines()] if job.copies else [])
 
     def step(self, job: Job, group: int, command: Command, folder: JobFolder) -> Sequence[str | Variable]:
         hardware, script = job.groups[group].hardware, command.script
         nodes = hardware.num_nodes if script.all_nodes else 1
-        words: list[str | Variable] = ["srun", f"--job-name={command.name}", "--overlap", "--export=ALL"]
+        words: list[str | Variable] = ["run_step", command.name, "srun", f"--job-name={command.name}"]
+        words += ["--overlap", "--export=ALL"]
         if len(job.groups) > 1:
             words.append(f"--het-group={group}")
         words += [
@@ -109,7 +119,7 @@ class SlurmPlace:
         return self._firsts(job)[group]
 
     def inside(self, command: Command, folder: JobFolder) -> Sequence[str]:
-        return ()
+        return (': >"$job_folder/$job_command.step" # the step was created',)
 
     def signal(self, job: Job, folder: JobFolder) -> Sequence[str]:
         return _SIGNAL.splitlines()
@@ -146,7 +156,7 @@ class SlurmPlace:
             "exclusive": "" if exclusive else None,
             "mail-type": cluster.mail_type,
             "mail-user": cluster.mail_user,
-            "output": _pattern(f"{folder.logs}/{job.name}") + "_%j_sbatch.log",
+            "output": log_pattern(f"{folder.logs}/{job.name}") + "_%j_sbatch.log",
             "open-mode": "append",
             "requeue": "",
             "signal": f"B:USR1@{min(WARNING, max(1, seconds_of(limit) // 5))}",
@@ -220,6 +230,10 @@ def _wants_mpi(group: CommandGroup, command: Command) -> bool:
     return command.script.tasks_per_node > 1 or (group.hardware.num_gpus > 0 and command.container is not None)
 
 
+def _run_step() -> list[str]:
+    return _RUN_STEP.replace("TROUBLE", quote(TROUBLE)).replace("PATIENCE", str(STEP_PATIENCE)).splitlines()
+
+
 def _master(name: str, nodes: str) -> list[str]:
     return [f'{name}=$(scontrol show hostnames "${nodes}" | head -n 1)', f"export {name}"]
 
@@ -232,7 +246,7 @@ def _mount(source: str, target: str) -> str:
     return f"{source}:{target}"
 
 
-def _pattern(path: str) -> str:
+def log_pattern(path: str) -> str:
     """`path` as it is, in a file name in which sbatch replaces % by something."""
     if "\\" in path:
         raise ConfigError(f"Slurm cannot write logs to '{path}': its path has a backslash in it.")
@@ -276,12 +290,61 @@ make_room() {
 }
 """
 
+_STRAY = """\
+# The controller may have taken a job although it was too slow to say so to who submitted it. Such a job is none of ours
+# where its submission was given up, or where another one was submitted in its place.
+if [[ -n ${NEWSKILLS_COPY:-} ]]; then
+    job_own=$SLURM_JOB_ID
+    [[ -z ${SLURM_ARRAY_JOB_ID:-} ]] || job_own=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID
+    for job_look in 1 2 3; do # a file system may show what has been there before
+        job_handle=""
+        [[ ! -e $job_folder/job.handle ]] || read -r job_handle <"$job_folder/job.handle"
+        if [[ ! -e $job_folder/job.withdrawn && :${job_handle:-$job_own}: == *:$job_own:* ]]; then break; fi
+        if [[ $job_look -eq 3 ]]; then
+            echo "Nobody waits for job $job_own: its submission was given up, or repeated. It does nothing."
+            exit 1
+        fi
+        sleep 2
+    done
+fi
+"""
+
+_RUN_STEP = """\
+# run_step NAME SRUN...: runs a step. srun is called again where it could not create the step because the controller was
+# slow or away; after PATIENCE seconds of that the job ends with 75, so that a copy, or a later submission, goes on.
+run_step() {
+    local job_name=$1 job_child="" job_told="" job_code job_size job_until=$((SECONDS + PATIENCE))
+    shift
+    trap 'job_told=yes; [[ -z $job_child ]] || kill -s TERM "$job_child" 2>/dev/null' TERM
+    while [[ -z $job_told ]]; do
+        job_size=$(stat -c %s -- "$job_logs/$job_name.log")
+        "$@" &
+        job_child=$!
+        [[ -z $job_told ]] || kill -s TERM "$job_child" 2>/dev/null
+        until wait "$job_child"; job_code=$?; ! kill -0 "$job_child" 2>/dev/null; do :; done
+        if [[ $job_code -eq 0 || -n $job_told || -e $job_folder/$job_name.step ]] ||
+            ! tail -c "+$((job_size + 1))" -- "$job_logs/$job_name.log" | grep -Eq TROUBLE; then
+            exit "$job_code"
+        fi
+        if ((SECONDS >= job_until)); then
+            say "the controller did not create the step of '$job_name'"
+            exit 75
+        fi
+        say "srun could not create the step of '$job_name': the controller does not answer; trying again"
+        sleep 5 &
+        job_child=$!
+        wait "$job_child"
+    done
+    exit 143
+}
+"""
+
 _ONLY_AFTER_LIMIT = """\
 # A copy in a chain goes on where the time limit, a signal or a lost node stopped the one before. What ended with an
-# exit code of its own would do so again.
+# exit code of its own would do so again, and what completed is done.
 if [[ ${NEWSKILLS_COPY:-0} -gt 0 && ${SLURM_RESTART_COUNT:-0} -eq 0 && -e $job_folder/job.exit ]]; then
     read -r job_code job_why <"$job_folder/job.exit"
-    if [[ $job_why == failed* && $job_code -lt 128 ]]; then
+    if [[ $job_why == completed* || ($job_why == failed* && $job_code -lt 128) ]]; then
         echo "The copy before this one: $job_why. Not starting again."
         exit "$job_code"
     fi

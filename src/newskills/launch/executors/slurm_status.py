@@ -13,11 +13,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.errors import ConfigError, NewskillsError, RemoteError
 from newskills.launch.shell import Call, Ran, Shell
 
 LAG = (0.0, 0.3, 0.7, 1.5)
 """Seconds to wait before each look into accounting, which learns of an end later than everybody else."""
+
+SQUEUE_SECONDS, SACCT_SECONDS = 120, 30
+"""For which Slurm's commands are waited for. Without accounting the marks of jobs still tell."""
+KILLED = 137
+"""Exit code after that."""
 
 SQUEUE_FIELDS = (
     *("JobID", "HetJobID", "HetJobOffset", "ArrayJobID", "ArrayTaskID"),
@@ -54,6 +59,7 @@ WAITING = ("pending", "requeued", "preempted")
 NEVER = "DependencyNeverSatisfied"
 
 _ID = re.compile(r"\d{1,10}(?:[_+]\d{1,7})?\Z", re.ASCII)
+_ALL = "*"
 _EMPTY = ("", "N/A", "0", "None", "(null)")
 
 
@@ -104,7 +110,7 @@ def records(shell: Shell, ids: Sequence[str], *, more: Sequence[Call] = ()) -> t
         queue, *ran = ran
         if queue.code != 0 and "Invalid job id" not in queue.err:
             raise slurm_error("squeue", queue, shell)
-        found = from_squeue(queue.out)
+        found = _chosen(from_squeue(queue.out), ids)
     requeued = [
         one for one in ids if one in found and found[one].state in ("PENDING", "REQUEUED") and found[one].restarts
     ]
@@ -124,8 +130,7 @@ def accounted(shell: Shell, ids: Sequence[str]) -> dict[str, Record]:
         ran = shell.run_all([_sacct(missing)])[0]
         if ran.code != 0:
             break
-        seen = from_sacct(ran.out)
-        found |= {one: seen[one] for one in missing if one in seen}
+        found |= _chosen(from_sacct(ran.out), missing)
         missing = [one for one in missing if one not in found]
     return found
 
@@ -143,23 +148,48 @@ def from_squeue(text: str) -> dict[str, Record]:
         if het not in _EMPTY:
             names |= {het, f"{het}+{offset}"}
         if array not in _EMPTY:
-            names |= {array, f"{array}_{task}"}
+            names |= {array, *(f"{array}_{one}" for one in _tasks(task))}
         for one in names:
             parts.setdefault(one, []).append(record)
     return {one: _together(some) for one, some in parts.items()}
 
 
 def from_sacct(text: str) -> dict[str, Record]:
-    """id → record, from lines `JobID|State`: `46+0|CANCELLED by 0`, `13_[5-9]|PENDING`."""
+    """id → record, from lines `JobID|State`: `46+0|CANCELLED by 0`, `13_[5-9]|PENDING`.
+
+    `13_*` stands for the tasks of array 13 that have no record of their own, as none of them has been started.
+    """
     parts: dict[str, list[Record]] = {}
     for line in text.splitlines():
         job, _, state = line.partition("|")
         if state.strip():
             word = state.split()[0]
             record = Record("CANCELLED" if word == "PREEMPTED" else word)  # the last life: nothing came after it
-            for one in {job, re.split(r"[_+]", job)[0]}:
+            whole, _, task = job.partition("_")
+            for one in {job, re.split(r"[_+]", job)[0], *(f"{whole}_{one}" for one in _tasks(task or _ALL))}:
                 parts.setdefault(one, []).append(record)
     return {one: _together(some) for one, some in parts.items()}
+
+
+def _chosen(found: Mapping[str, Record], ids: Iterable[str]) -> dict[str, Record]:
+    """Of `found`, what speaks for `ids`."""
+    named = {one: one if one in found else f"{one.partition('_')[0]}_{_ALL}" for one in ids}
+    return {one: found[name] for one, name in named.items() if name in found}
+
+
+def _tasks(text: str) -> list[str]:
+    """Indices of tasks: `7`, `[0-2,5%4]`; `*` where Slurm names none."""
+    found: list[str] = []
+    for part in text.strip("[]").partition("%")[0].split(","):
+        first, _, last = part.partition("-")
+        if first.isdigit() and (last or first).isdigit():
+            found += map(str, range(int(first), int(last or first) + 1))
+    return found or [_ALL]
+
+
+def _wholes(ids: Iterable[str]) -> str:
+    """For `--jobs`: arrays are asked about as one."""
+    return ",".join(dict.fromkeys(one.partition("_")[0] for one in ids))
 
 
 def chain_state(states: Sequence[str]) -> str:
@@ -178,18 +208,26 @@ def slurm_error(what: str, ran: Ran, shell: Shell) -> NewskillsError:
     said = " ".join((ran.err.strip() or ran.out.strip()).split("\n")[-3:])
     if ran.code == 127:
         return ConfigError(f"There is no {what} on {shell.name}: it cannot submit to Slurm.")
+    if ran.code == KILLED:
+        return RemoteError(
+            f"{what} got no answer on {shell.name}: the controller of Slurm is slow or away. Try again."
+        )
     return ConfigError(f"{what} failed on {shell.name} (exit code {ran.code}): {said}")
 
 
 def _squeue(ids: Iterable[str]) -> Call:
     fields = ",".join(f"{field}:|" for field in SQUEUE_FIELDS)
-    jobs = ",".join(ids)
-    return Call(argv=("squeue", "--states=all", "--noheader", f"--jobs={jobs}", f"--Format={fields}"))
+    what = ("--states=all", "--array", "--noheader", f"--jobs={_wholes(ids)}", f"--Format={fields}")
+    return Call(argv=(*_limited(SQUEUE_SECONDS), "squeue", *what))
 
 
 def _sacct(ids: Iterable[str], *more: str) -> Call:
-    jobs = ",".join(ids)
-    return Call(argv=("sacct", "-X", "--noheader", "--parsable2", f"--jobs={jobs}", "--format=JobID,State", *more))
+    what = ("-X", "--noheader", "--parsable2", f"--jobs={_wholes(ids)}", "--format=JobID,State", *more)
+    return Call(argv=(*_limited(SACCT_SECONDS), "env", "SLURM_BITSTR_LEN=0", "sacct", *what))
+
+
+def _limited(seconds: int) -> tuple[str, ...]:
+    return ("timeout", "--signal=KILL", str(seconds))
 
 
 def _preempted(shell: Shell, waiting: Mapping[str, Record]) -> dict[str, Record]:
@@ -198,7 +236,9 @@ def _preempted(shell: Shell, waiting: Mapping[str, Record]) -> dict[str, Record]
     lives = [line.partition("|") for line in ran.out.splitlines()] if ran.code == 0 else []
     found = {}
     for one, record in waiting.items():
-        ended = [state for job, _, state in lives if re.split(r"[_+]", job)[0] == one and state != "PENDING"]
+        ended = [
+            state for job, _, state in lives if one in (job, re.split(r"[_+]", job)[0]) and state != "PENDING"
+        ]
         if ended and ended[-1].split()[0] == "PREEMPTED":
             found[one] = Record("PENDING", f"preempted, {record.reason}".rstrip(", "), record.restarts)
     return found
