@@ -93,3 +93,38 @@ def test_what_comes_after_a_failure_never_runs(place):
         later = place.ns("ns run_cmd --cluster=real --run_after=solve true")
         assert later.returncode != 0
         assert "would never start" in later.stderr
+
+
+def test_the_same_command_while_its_jobs_wait(place):
+    """Seeds and chunks of one benchmark, as tasks of an array, then what each command about jobs makes of them."""
+    line = (
+        "ns eval --cluster=real --expname=twice --benchmarks=./sums.py:3 --num_chunks=2 --server_type=vllm "
+        "--model=fake --server_address=http://n1:9 --output_dir=out"
+    )
+    hold = "--sbatch_kwargs={'hold': true}".replace("'", '"')
+    first = place.ns(line, hold)
+    assert first.returncode == 0, first.stderr
+    (experiment,) = place.experiments("twice")
+    again = place.ns(line, hold)
+    assert again.returncode == 0, again.stderr
+    assert f"7 of 7 jobs wait or run already, in {experiment.id}: nothing is submitted." in again.stderr
+    assert again.stdout == ""
+    assert len({job.handle.split("_")[0] for job in experiment.jobs[:6]}) == 1
+    assert len(place.experiments("twice")) == 1
+    (place.folder / "out" / "eval-results" / "own-sums").mkdir(parents=True)
+    stopped = place.ns("ns cancel twice")
+    assert "cancelled own-sums-rs0-chunk-0" in stopped.stdout
+    assert set(states(place, "twice").values()) <= {"cancelled", NEVER}
+    for mark in ("", ".done"):
+        (place.folder / f"out/eval-results/own-sums/output-rs1_chunk_0.jsonl{mark}").touch()
+    third = place.ns(line, hold)
+    assert third.returncode == 0, third.stderr
+    assert [job.name for job in place.experiments("twice")[0].jobs] == [
+        "own-sums-rs0-chunk-0",
+        "own-sums-rs0-chunk-1",
+        "own-sums-rs1-chunk-1",
+        "own-sums-rs2-chunk-0",
+        "own-sums-rs2-chunk-1",
+        "summarize",
+    ]
+    assert place.ns("ns cancel twice").returncode == 0

@@ -115,6 +115,7 @@ class Job(Struct, frozen=True, kw_only=True):
 
     run_after  experiments that must have finished first, by name or by the executor's handle
     outputs    paths that the job reads or writes: they must be reachable from where its clients run
+    makes      what no other job may make at the same time: files, or folders as a whole, as its clients see them
     copies     further jobs in a chain that go on where the time limit has stopped this one
     files      name → text of what its commands find in the job's folder (`Ref(…, "folder")`); no secrets
     log_dir    folder of its logs; None: what the submission says
@@ -125,6 +126,7 @@ class Job(Struct, frozen=True, kw_only=True):
     depends_on: tuple[str, ...] = ()
     run_after: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    makes: tuple[str, ...] = ()
     copies: int = 0
     files: dict[str, str] = {}
     log_dir: str | None = None

@@ -77,7 +77,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
     plan = Plan()
     name = options.expname or NAME
     seen = [path for path in (asked.input_model, asked.output_model) if path.startswith("/")]
-    plan.add(NAME, [group], outputs=tuple(seen), copies=options.dependent_jobs)
+    plan.add(NAME, [group], outputs=tuple(seen), makes=(asked.output_model,), copies=options.dependent_jobs)
     shown = {
         "from": f"{asked.input_model} ({asked.convert_from})",
         "to": f"{asked.output_model} ({asked.convert_to})",

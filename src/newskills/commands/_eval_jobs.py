@@ -248,7 +248,8 @@ def _summaries(
         if several and (needs or not there):
             words = [*_metric_words(options, run), f"--save_metrics_path={folders[run.name] / METRICS}"]
             job = _summary(f"summarize-{run.name}", options, spec, [run.name], words, outputs)
-            summaries.append(plan.add(*job, unique(needs), outputs=(str(spec.output_dir),)))
+            made = (str(folders[run.name] / METRICS),)
+            summaries.append(plan.add(*job, unique(needs), outputs=(str(spec.output_dir),), makes=made))
         elif not several:
             summaries += needs
     if summaries or not all_done:
@@ -256,7 +257,8 @@ def _summaries(
         words += _group_words(spec, looks.paths)
         words += _tracking_words(options)
         job = _summary("summarize", options, spec, list(folders), words, _merged(units))
-        return [plan.add(*job, unique(summaries), outputs=(str(spec.output_dir),))]
+        made = (str(spec.output_dir / METRICS),)
+        return [plan.add(*job, unique(summaries), outputs=(str(spec.output_dir),), makes=made)]
     return []
 
 

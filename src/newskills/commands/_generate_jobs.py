@@ -112,4 +112,5 @@ def _postprocess(
             [job_group(script, options)],
             jobs[output],
             outputs=(str(output.parent),),
+            makes=(f"{output} (--postprocess_cmd)",),
         )

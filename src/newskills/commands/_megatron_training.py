@@ -61,6 +61,6 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
     group = ground.group(command, ground.logs(trained.output_dir), gpus=trained.gpus, nodes=trained.nodes)
     plan = Plan()
     outputs = [trained.output_dir, trained.model, data]
-    plan.add(NAME, [group], outputs=tuple(outputs), copies=options.dependent_jobs)
+    plan.add(NAME, [group], outputs=tuple(outputs), makes=(trained.output_dir,), copies=options.dependent_jobs)
     shown = {"writes": trained.output_dir, "program": f"{root}/{options.entrypoint}", "data": data}
     return prepared(name, plan, cluster, options, shown)

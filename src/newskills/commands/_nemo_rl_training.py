@@ -200,7 +200,8 @@ def _add_training(plan: Plan, training: nemo_rl.NemoRl, parsed: Parsed[Any], gro
     groups = with_others(group, script, others, options)
     outputs = [trained.output_dir, *checked, *([trained.model] if trained.model.startswith("/") else [])]
     name = "sft" if training.algorithm == "sft" else "grpo"
-    return plan.add(name, groups, files=files, outputs=tuple(outputs), copies=options.dependent_jobs)
+    made = (trained.output_dir,)
+    return plan.add(name, groups, files=files, outputs=tuple(outputs), makes=made, copies=options.dependent_jobs)
 
 
 def _profiled(options: NemoRlOptions) -> dict[str, Word]:
@@ -214,12 +215,13 @@ def _add_harvest(plan: Plan, harvest: Harvest, needs: Sequence[JobDict], ground:
     logs = ground.logs(harvest.run.output_dir)
     outputs = (harvest.run.output_dir, harvest.target)
     command = Command(harvest.script(), container=ground.container(CONTAINER), name=MAIN)
-    converted = plan.add("convert", [ground.group(command, logs, gpus=harvest.run.gpus)], needs, outputs=outputs)
+    group = ground.group(command, logs, gpus=harvest.run.gpus)
+    converted = plan.add("convert", [group], needs, outputs=outputs, makes=(harvest.target,))
     if not harvest.average:
         return
     averaging = Command(harvest.averaging(), container=main_container(ground.options), name=MAIN)
     group = CommandGroup([averaging], hardware=ground.group(averaging, None).hardware, name=MAIN, log_dir=logs)
-    plan.add("average", [group], [converted], outputs=outputs)
+    plan.add("average", [group], [converted], outputs=outputs, makes=(f"{harvest.target} (average)",))
 
 
 def _yaml(config: Row) -> str:

@@ -168,7 +168,9 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
     )
     plan = Plan()
     group = job_group(script, options, gpus=options.num_gpus or 0, nodes=options.num_nodes)
-    plan.add("prepare_data", [group], copies=options.dependent_jobs, outputs=(place,) if place else ())
+    made = tuple(f"{place}/{name}" for name in names) if place else ()
+    outputs = (place,) if place else ()
+    plan.add("prepare_data", [group], copies=options.dependent_jobs, outputs=outputs, makes=made)
     shown = {"benchmarks": " ".join(names), "writes": place or f"what {' or '.join(DATA_VARIABLES)} says there"}
     shown |= {"mirror": mirror} if mirror else {}
     return prepared(options.expname or "prepare_data", plan, cluster, options, shown)

@@ -227,7 +227,7 @@ class _Stage:
             for group in job.groups
         ]
         return replace(
-            job, groups=_one_group(groups), files=files, copies=0, outputs=(), run_after=(), log_dir=None
+            job, groups=_one_group(groups), files=files, copies=0, outputs=(), makes=(), run_after=(), log_dir=None
         )
 
     def command(self, command: Command) -> Command:

@@ -110,7 +110,7 @@ def submitted(ready: Prepared) -> Experiment | None:
 
         show_pipeline(ready, experiment)
         return None
-    return experiment
+    return experiment if experiment.jobs else None
 
 
 def run_prepared(ready: Prepared, *, show: Sequence[str] = ()) -> int:

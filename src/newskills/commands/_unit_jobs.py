@@ -174,6 +174,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
             files={RUN_FILE: text},
             copies=options.dependent_jobs,
             outputs=tuple(dict.fromkeys([*sorted(mine), *map(str, inputs)])),
+            makes=tuple(str(unit.paths.output) for unit in units),
         )
 
 

@@ -124,6 +124,7 @@ def _add(plan: Plan, training: verl.Verl, script: InsideScript, options: Options
         with_others(group, script, beside_of(options), options),
         files={PROMPT: one_blank(options.prompt_config)} if training.graded else {},
         outputs=tuple(outputs),
+        makes=(trained.output_dir,),
         copies=options.dependent_jobs,
     )
 
@@ -139,4 +140,4 @@ def _add_harvest(plan: Plan, trained: Run, backend: str, target: str, needs: Job
     script = InsideScript(verl.converter(backend), module=HARVEST, options=options)
     command = Command(script, container=ground.container(CONTAINER), name=MAIN)
     group = ground.group(command, ground.logs(trained.output_dir), gpus=trained.gpus)
-    plan.add("convert", [group], [needs], outputs=(trained.output_dir, target))
+    plan.add("convert", [group], [needs], outputs=(trained.output_dir, target), makes=(target,))

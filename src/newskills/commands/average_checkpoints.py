@@ -111,7 +111,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
     )
     plan = Plan()
     name = options.expname or NAME
-    plan.add(NAME, [job_group(script, options)], outputs=(*seen, target))
+    plan.add(NAME, [job_group(script, options)], outputs=(*seen, target), makes=(target,))
     return prepared(name, plan, cluster, options, {"checkpoints": " ".join(seen), "writes": target})
 
 

@@ -36,7 +36,10 @@ def has_ended(state: str) -> bool:
 
 
 class JobRecord(Struct, frozen=True, kw_only=True):
-    """One submitted job. handle: the executor's; empty: it was not submitted. commands: name → client or server."""
+    """One submitted job. handle: the executor's; empty: it was not submitted. commands: name → client or server.
+
+    makes: as in base.plan.Job.
+    """
 
     name: str
     folder: str
@@ -45,6 +48,7 @@ class JobRecord(Struct, frozen=True, kw_only=True):
     depends_on: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     commands: dict[str, str] = {}
+    makes: tuple[str, ...] = ()
 
 
 class Experiment(Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.plan import Job, Pipeline
 from newskills.base.protocols import Executor
+from newskills.launch.at_work import Outputs, Remaining, remaining
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment, JobRecord, Records, has_ended, job_root, new_stamp
@@ -63,6 +64,8 @@ def submit(
 ) -> Experiment:
     """Submits all jobs, or none: what was submitted before something failed is cancelled.
 
+    Jobs whose files are being made by others that wait or run are left out; without jobs, nothing is recorded.
+
     `environ` is that of the submitting process: secrets get their values from it. With `dry_run` the same experiment
     comes back, with jobs that have no handles; nothing is written, copied or started, here or elsewhere.
     Raises NewskillsError.
@@ -78,12 +81,36 @@ def submit(
     folder = options.job_folder or f"{root}/{pipeline.name}/{stamp}"
     site = site_of(cluster, environ, name=pipeline.name, folder=folder, code=code.path, log_dir=options.log_dir)
     executor = make_executor(site)
-    outside = _outside(pipeline, desk, executor)
-    experiment = _planned(pipeline, site, code, outside, stamp)
-    if options.dry_run:
-        return experiment
-    desk.records.create(experiment, pipeline, files)
-    return _submitted(experiment, pipeline, executor, desk.records)
+    outputs = Outputs(desk.records, pipeline, read_only=options.dry_run)
+    with outputs.locked():
+        left = _not_at_work(pipeline, outputs, desk)
+        experiment = _planned(left, site, code, _outside(left.pipeline, desk, executor), stamp)
+        if options.dry_run or not experiment.jobs:
+            return experiment
+        desk.records.create(experiment, left.pipeline, files)
+        outputs.add(experiment.id)
+        return _submitted(experiment, left.pipeline, executor, desk.records)
+
+
+def _not_at_work(pipeline: Pipeline, outputs: Outputs, desk: _Desk) -> Remaining:
+    """What no job that waits or runs does already. Says what is left out."""
+
+    def look(experiment: Experiment) -> Mapping[str, str]:
+        if _machine(experiment.cluster) != _machine(desk.cluster):
+            return {}
+        known = with_handles(experiment, desk.environ)
+        return executor_of(known, desk.environ).state(list(known.handles))
+
+    busy = outputs.busy(look)
+    left = remaining(pipeline, busy)
+    if gone := len(pipeline.jobs) - len(left.pipeline.jobs):
+        names = sorted({one.experiment for one in busy.values()})
+        done = "nothing is submitted" if not left.pipeline.jobs else f"{len(left.pipeline.jobs)} are submitted"
+        desk.say(
+            f"{gone} of {len(pipeline.jobs)} jobs wait or run already, in {', '.join(names)}: {done}. "
+            f"Look: ns status {names[0]}  Stop: ns cancel {names[0]}"
+        )
+    return left
 
 
 def unmet(
@@ -219,25 +246,27 @@ def _is_handle(name: str, executor: Executor) -> bool:
 
 
 def _planned(
-    pipeline: Pipeline, site: Site, code: Package, outside: Mapping[str, tuple[str, ...]], stamp: str
+    left: Remaining, site: Site, code: Package, outside: Mapping[str, tuple[str, ...]], stamp: str
 ) -> Experiment:
     import datetime
 
     jobs = []
-    for job in pipeline.order():
+    for job in left.pipeline.order():
         folder = site.job_folder(job)
+        after = [*(handle for name in job.run_after for handle in outside[name]), *left.after[job.name]]
         jobs.append(
             JobRecord(
                 name=job.name,
                 folder=folder.path,
                 logs=folder.logs,
                 depends_on=job.depends_on,
-                after=tuple(dict.fromkeys(handle for name in job.run_after for handle in outside[name])),
+                after=tuple(dict.fromkeys(after)),
                 commands={command.name: command.role for command in job.commands()},
+                makes=job.makes,
             )
         )
     return Experiment(
-        name=pipeline.name,
+        name=left.pipeline.name,
         stamp=stamp,
         submitted_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         cluster=site.cluster,

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which jobs make which files, so that a command that is given twice does not submit its jobs twice.
+
+Below the records, `.outputs/<hash of a folder>` lists the experiments that make something in that folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+
+from msgspec import Struct, structs
+
+from newskills.base.errors import UnknownNameError
+from newskills.base.plan import Pipeline
+from newskills.base.store import atomic_write, waiting_lock
+from newskills.launch.experiments import Experiment, Records, has_ended
+
+Look = Callable[[Experiment], Mapping[str, str]]
+"""Handle → state, of an experiment's jobs; empty where they cannot be those of this submission's cluster."""
+
+
+class Busy(Struct, frozen=True):
+    """A job that has not ended."""
+
+    experiment: str
+    handle: str
+
+
+class Remaining(Struct, frozen=True):
+    """What is left of a pipeline. after: name of a job → handles of others' jobs that it has to wait for."""
+
+    pipeline: Pipeline
+    after: dict[str, tuple[str, ...]]
+
+
+class Outputs:
+    """What is made by the jobs of a pipeline. `read_only`: nothing is locked or written, as for a dry run."""
+
+    def __init__(self, records: Records, pipeline: Pipeline, *, read_only: bool) -> None:
+        self._records, self._read_only = records, read_only
+        self._wanted = {path for job in pipeline.jobs for path in job.makes}
+        folders = {str(PurePosixPath(path).parent) for path in self._wanted}
+        names = sorted(sha256(folder.encode("utf-8", "surrogateescape")).hexdigest()[:24] for folder in folders)
+        self._files = [records.folder / ".outputs" / name for name in names]
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Other submissions into the same folders wait meanwhile. Raises StorageError."""
+        with contextlib.ExitStack() as stack:
+            for file in () if self._read_only else self._files:
+                stack.enter_context(waiting_lock(file.with_name(f"{file.name}.lock"), "A folder of outputs"))
+            yield
+
+    def busy(self, look: Look) -> dict[str, Busy]:
+        """Path → the job that makes it already. Raises NewskillsError."""
+        found: dict[str, Busy] = {}
+        ended: set[str] = set()
+        for name in dict.fromkeys(name for file in self._files for name in _lines(file)):
+            try:
+                experiment = self._records.find(name)
+            except UnknownNameError:  # somebody has removed its record
+                ended.add(name)
+                continue
+            states = look(experiment)
+            going = [job for job in experiment.jobs if not has_ended(states.get(job.handle, "unknown"))]
+            if states and not going:
+                ended.add(name)
+            for job in going:
+                found |= {path: Busy(name, job.handle) for path in self._wanted.intersection(job.makes)}
+        self._forget(ended)
+        return found
+
+    def add(self, experiment: str) -> None:
+        """Raises StorageError."""
+        for file in self._files:
+            _write(file, [*_lines(file), experiment])
+
+    def _forget(self, names: Collection[str]) -> None:
+        for file in self._files if names and not self._read_only else ():
+            _write(file, [name for name in _lines(file) if name not in names])
+
+
+def remaining(pipeline: Pipeline, busy: Mapping[str, Busy]) -> Remaining:
+    """`pipeline` without the jobs of which all is being made. What is being made in part is waited for.
+
+    A job that needs one that is left stays, too: the other one would not wait for it.
+    """
+    gone: dict[str, tuple[str, ...]] = {}
+    after: dict[str, tuple[str, ...]] = {}
+    for job in pipeline.order():
+        others = dict.fromkeys(busy[path].handle for path in job.makes if path in busy)
+        if job.makes and all(path in busy for path in job.makes) and gone.keys() >= set(job.depends_on):
+            gone[job.name] = tuple(others)
+            continue
+        others |= dict.fromkeys(handle for name in job.depends_on for handle in gone.get(name, ()))
+        after[job.name] = tuple(others)
+    jobs = [
+        structs.replace(job, depends_on=tuple(name for name in job.depends_on if name not in gone))
+        for job in pipeline.jobs
+        if job.name not in gone
+    ]
+    return Remaining(structs.replace(pipeline, jobs=tuple(jobs)), after)
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text("utf-8").split()
+    except FileNotFoundError:
+        return []
+
+
+def _write(file: Path, names: Collection[str]) -> None:
+    with atomic_write(file) as out:
+        out.write("".join(f"{name}\n" for name in names).encode())
