@@ -200,12 +200,27 @@ def _check_users_own(benchmark: Benchmark, split: str, folder: Path) -> None:
             raise DataError(f"{path}: a row has no id.")
 
 
+class NotPreparedError(DataError):
+    """`missing`: of each benchmark what it was asked for as, its name, and the file that is not there."""
+
+    def __init__(self, missing: Sequence[tuple[str, str, Path]], data_dir: str | Path | None) -> None:
+        self.missing, self.data_dir = tuple(missing), data_dir
+        one = len(self.missing) == 1
+        asked = " ".join(dict.fromkeys(asked for asked, _, _ in self.missing))
+        super().__init__(
+            f"{', '.join(name for _, name, _ in self.missing)} {'is' if one else 'are'} not prepared: "
+            f"there {'is no file' if one else 'are no files'} {', '.join(str(path) for _, _, path in self.missing)}.",
+            hint=f"Run: ns prepare_data {asked}" + (f" --data_dir={data_dir}" if data_dir else ""),
+        )
+
+
 def load_rows(
     benchmark: Benchmark, split: str = "", data_dir: str | Path | None = None, *, asked: str = ""
 ) -> Path:
     """The prepared file of `split` (default: the benchmark's own).
 
-    Raises DataError with the command to type, in which the benchmark is called as it was `asked` for.
+    Raises NotPreparedError with the command to type, in which the benchmark is called as it was `asked` for, and
+    DataError for a file that is damaged or that nothing makes.
     """
     split = split or benchmark.split
     if benchmark.folder and (own := Path(benchmark.folder) / f"{split}.jsonl").is_file():
@@ -219,11 +234,7 @@ def load_rows(
         maker = place.with_name("prepare.py")
         hint = f"Its own script makes them: ns prepare_data {maker.parent}" if maker.is_file() else ""
         raise DataError(f"{benchmark.name} comes without data for '{split}': there is no file {place}.", hint=hint)
-    where = f" --data_dir={data_dir}" if data_dir else ""
-    raise DataError(
-        f"{benchmark.name} is not prepared: there is no file {path}.",
-        hint=f"Run: ns prepare_data {asked or benchmark.name}{where}",
-    )
+    raise NotPreparedError([(asked or benchmark.name, benchmark.name, path)], data_dir)
 
 
 def _whole(path: Path, benchmark: Benchmark) -> Path:

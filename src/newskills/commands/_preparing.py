@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,33 +72,47 @@ def _prepare_here(options: Options, more: Given) -> int:
         benchmarks = _everything(fetch)
     else:
         places = Places(options.extra_benchmark_map, data_dir(options.data_dir))
-        found = (one for name in names for one in expand(name, places))
+        found = [one for name in names for one in expand(name, places)]
         benchmarks = list({one.name: one for one in found}.values())
+        if twice := sorted(name for name, count in Counter(one.name for one in found).items() if count > 1):
+            notice(f"asked for more than once, and prepared once: {', '.join(twice)}")
     check_options(benchmarks, more, tuple(leaves(Options)))
-    benchmarks = [made for one in benchmarks if (made := with_options(one, more)) is not None]
+    chosen = [(one.name, with_options(one, more)) for one in benchmarks]
+    benchmarks = [made for _, made in chosen if made is not None]
+    if left := [name for name, made in chosen if made is None]:
+        notice(f"left out by the options that were given: {', '.join(left)}")
     progress = _Progress(len(benchmarks) + len(trained))
     fetch = replace(fetch, progress=progress)
     if options.dry_run:
         steps = [step for benchmark in benchmarks for step in _steps(benchmark, options, fetch)]
         show_dry_run([*steps, *training_steps(trained, options.split, options.data_dir)])
         return 0
-    for line in lay_out_all(trained, options.split, options.data_dir, fetch):
+    failed = code = 0
+    for schema in trained:
+        try:
+            for line in lay_out_all([schema], options.split, options.data_dir, fetch):
+                progress.line(line)
+        except NewskillsError as error:
+            failed, code = failed + 1, code or error.exit_code
+            progress.line(f"error: {schema.name}: {error}", sys.stderr)
         progress.finished()
-        progress.line(line)
-    if trained and not benchmarks:
-        return 0
     built = [benchmark for benchmark in benchmarks if benchmark.build is not None and "setup" in benchmark.chosen]
     for benchmark in built:
-        _build(benchmark, options, fetch)
-    benchmarks = [benchmark for benchmark in benchmarks if benchmark not in built]
-    if built and not benchmarks:
-        return 0
-    results = prepare_many(
-        benchmarks, data_dir=options.data_dir, splits=options.split, options=fetch, report=progress.report
-    )
-    failed = [result for result in results if isinstance(result, NewskillsError)]
-    sys.stdout.write(f"{len(results) - len(failed)} of {len(results)} prepared in {data_dir(options.data_dir)}\n")
-    return 1 if failed else 0
+        try:
+            _build(benchmark, options, fetch)
+        except NewskillsError as error:
+            failed, code = failed + 1, code or error.exit_code
+            progress.line(f"error: {benchmark.name}: {error}", sys.stderr)
+        progress.finished()
+    fetched = [benchmark for benchmark in benchmarks if benchmark not in built]
+    if fetched:
+        results = prepare_many(
+            fetched, data_dir=options.data_dir, splits=options.split, options=fetch, report=progress.report
+        )
+        failed += sum(isinstance(result, NewskillsError) for result in results)
+    total = len(trained) + len(benchmarks)
+    sys.stdout.write(f"{total - failed} of {total} prepared in {data_dir(options.data_dir)}\n")
+    return code or (1 if failed else 0)
 
 
 def _build(benchmark: Benchmark, options: Options, fetch: FetchOptions) -> None:

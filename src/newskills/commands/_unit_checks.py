@@ -86,22 +86,20 @@ def check_inputs(
     """
     seen = dict.fromkeys(unit.config.input_file for unit in units)
     files = [paths.host(file) for file in seen if os.path.dirname(file) not in shipped and not paths.in_code(file)]
-    for file, there in zip(files, shell.exists(files), strict=True):
-        if there:
-            continue
-        if os.path.exists(file):
-            raise ConfigError(
-                f"{file} is on this machine only: {shell.name} has no such file.",
-                hint=f"Copy it (rsync {file} {shell.name}:…) and give its place there as --input_file; or commit it, "
-                f"and name it as {CODE}/….",
-            )
-        if after:
-            notice(f"there is no {file} yet: it is left to what {', '.join(after)} will have done")
-            continue
+    missing = [file for file, there in zip(files, shell.exists(files), strict=True) if not there]
+    if here := [file for file in missing if os.path.exists(file)]:
         raise ConfigError(
-            f"There is no input file {file} on {shell.name}.",
-            hint="Benchmark data is prepared there by: ns prepare_data NAME --cluster=… --data_dir=…",
+            f"{', '.join(here)}: on this machine only; {shell.name} has no such file.",
+            hint=f"Copy it (rsync {here[0]} {shell.name}:…) and give its place there as --input_file; or commit it, "
+            f"and name it as {CODE}/….",
         )
+    if missing and not after:
+        raise ConfigError(
+            f"There is no input file {', '.join(missing)} on {shell.name}.",
+            hint="Benchmark data is prepared there by: ns prepare_data NAME… --cluster=… --data_dir=…",
+        )
+    for file in missing:
+        notice(f"there is no {file} yet: it is left to what {', '.join(after)} will have done")
     check_addresses(units, paths)
 
 

@@ -15,8 +15,8 @@ from newskills.base.benchmark import Benchmark, Group
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.benchmarks import Places, expand, get_group, place_of
+from newskills.benchmarks.data import NotPreparedError, load_rows, split_folder
 from newskills.benchmarks.data import data_dir as root
-from newskills.benchmarks.data import load_rows, split_folder
 from newskills.config.layers import Layer, Resolved, resolve
 from newskills.graders import GRADERS
 from newskills.run.config import ALIASES, DEPRECATED, SC_TIR, GenerationConfig
@@ -92,6 +92,7 @@ def parse_benchmarks(
     Raises ConfigError (bad count, a benchmark twice), UnknownNameError, DataError (not prepared).
     """
     runs: list[BenchmarkRun] = []
+    missing: list[tuple[str, str, Path]] = []
     places = Places(extra, root(data_dir), tuple(mounted))
     for part in (p.strip() for p in text.split(",")):
         name, _, count = part.rpartition(":") if part.rpartition(":")[2].isdecimal() else (part, "", "")
@@ -104,12 +105,16 @@ def parse_benchmarks(
                     f"--benchmarks names {benchmark.name} twice; give it once, with the number of samples."
                 )
             chosen = split or benchmark.split
-            if (there := _seen(benchmark.folder, mounted)) is not None:
-                file = there / f"{chosen}.jsonl"
-            elif elsewhere:
-                file = split_folder(benchmark, data_dir) / f"{chosen}.jsonl"
-            else:
-                file = load_rows(benchmark, chosen, data_dir, asked=name)
+            try:
+                if (there := _seen(benchmark.folder, mounted)) is not None:
+                    file = there / f"{chosen}.jsonl"
+                elif elsewhere:
+                    file = split_folder(benchmark, data_dir) / f"{chosen}.jsonl"
+                else:
+                    file = load_rows(benchmark, chosen, data_dir, asked=name)
+            except NotPreparedError as error:
+                missing += error.missing
+                continue
             runs.append(
                 BenchmarkRun(
                     name=benchmark.name if group or "/" in name or "::" in name or name.endswith(".py") else name,
@@ -121,6 +126,8 @@ def parse_benchmarks(
                     group_at=str(_seen(at, mounted) or at) if group and (at := place_of(name, places)) else "",
                 )
             )
+    if missing:
+        raise NotPreparedError(missing, data_dir)
     return runs
 
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counting what was asked for, and naming all of what is missing at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.benchmarks.web import serving
+from tests.commands.running import ns
+from tests.commands.test_training_sets import hub_of
+from tests.train.data.test_published import FIXTURES
+
+MADE = """
+from newskills.base.benchmark import Benchmark
+
+def rows(split):
+    for n in range(3):
+        yield {{"problem": f"Add {{n}} and {{n}}.", "expected_answer": str(2 * n)}}
+
+BENCHMARK = Benchmark(
+    name="{name}", category="math-natural", title="Sums", generate_rows=rows, prompt="generic/math", grader="math",
+    metric="math", samples=0,
+)
+"""
+MODEL = "--model=m --server_type=vllm --server_address=http://n1:9 --output_dir=out"
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    for name in ("one", "two", "three"):
+        (tmp_path / f"{name}.py").write_text(MADE.format(name=name))
+    (tmp_path / "cluster_configs").mkdir()
+    (tmp_path / "cluster_configs" / "mine.yaml").write_text(f"executor: none\njob_dir: {tmp_path}/jobs\n")
+    return tmp_path
+
+
+def test_all_that_were_asked_for_are_counted(here: Path) -> None:
+    with serving() as web:
+        hub_of(web, "openmathinstruct-2", "train", [FIXTURES["openmathinstruct-2"]] * 3)
+        env = {"HF_ENDPOINT": web.url(""), "NEWSKILLS_MIRROR": ""}
+        done = ns("ns prepare_data ./one.py ./two.py openmathinstruct-2 --data_dir=data", cwd=here, env=env)
+        assert done.returncode == 0, done.stderr
+        assert "3 of 3 prepared in data" in done.stdout
+        hub_of(web, "math-hard", "train", [{"question": "P?"}])
+        done = ns("ns prepare_data math-hard ./one.py ./two.py ./one.py --data_dir=data", cwd=here, env=env)
+    assert done.returncode == 2
+    assert "2 of 3 prepared in data" in done.stdout
+    assert "note: asked for more than once, and prepared once: one" in done.stderr
+    assert "error: math-hard: " in done.stderr
+
+
+@pytest.mark.parametrize("cluster", ["", "--cluster=mine "])
+def test_all_that_are_missing_are_named(here: Path, cluster: str) -> None:
+    assert ns("ns prepare_data ./two.py --data_dir=data", cwd=here).returncode == 0
+    line = f"ns eval {cluster}--benchmarks=./one.py,./two.py,./three.py {MODEL} --data_dir=data"
+    done = ns(line, cwd=here)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: one, three are not prepared: there are no files data/one/test.jsonl, "
+        "data/three/test.jsonl. Run: ns prepare_data ./one.py ./three.py --data_dir=data\n"
+    )
+    assert ns("ns prepare_data ./one.py ./three.py --data_dir=data", cwd=here).returncode == 0
+
+
+def test_files_that_are_missing_elsewhere_are_named(here: Path) -> None:
+    from newskills.base.errors import ConfigError
+    from newskills.commands._cluster import paths_of
+    from newskills.commands._unit_checks import check_inputs
+    from newskills.launch.cluster import ClusterConfig
+    from newskills.launch.shell import Here
+    from newskills.run.config import GenerationConfig
+    from newskills.run.spec import Unit
+
+    units = [Unit(name=name, config=GenerationConfig(input_file=f"/gone/{name}.jsonl")) for name in ("one", "two")]
+    paths = paths_of(ClusterConfig(executor="none", name="mine"), "nemo-skills")
+    with pytest.raises(ConfigError, match=r"no input file /gone/one.jsonl, /gone/two.jsonl on this machine"):
+        check_inputs(units, paths, Here())
