@@ -230,6 +230,26 @@ def test_sacct_is_read() -> None:
     assert "8" not in words
 
 
+def test_tasks_of_arrays_are_read() -> None:
+    """Of an array that nobody has looked into there is one record; `scancel` may leave one for all that waited."""
+    queue = "31|N/A|N/A|30|1|RUNNING|None|0|\n30|N/A|N/A|30|2-3,7%4|PENDING|Resources|0|\n"
+    words = {one: record.word() for one, record in from_squeue(queue).items()}
+    assert words["30_1"] == words["30"] == "running"
+    assert {words[f"30_{n}"] for n in (2, 3, 7)} == {"pending (Resources)"}
+    assert "30_*" not in words
+    assert from_squeue("30|N/A|N/A|30|N/A|CANCELLED|None|0|\n")["30_*"].word() == "cancelled"
+    words = {
+        one: record.word() for one, record in from_sacct("30_1|COMPLETED\n30_[2,5-6]|CANCELLED by 0\n").items()
+    }
+    assert (words["30_1"], words["30_2"], words["30_6"], "30_3" in words) == (
+        "completed",
+        *["cancelled"] * 2,
+        False,
+    )
+    assert from_sacct("30|CANCELLED by 0\n")["30_*"].word() == "cancelled"
+    assert "30_*" not in from_sacct("30|FAILED\n")
+
+
 @pytest.mark.parametrize(
     ("state", "mark", "word"),
     [

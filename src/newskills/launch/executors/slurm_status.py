@@ -166,7 +166,10 @@ def from_sacct(text: str) -> dict[str, Record]:
             word = state.split()[0]
             record = Record("CANCELLED" if word == "PREEMPTED" else word)  # the last life: nothing came after it
             whole, _, task = job.partition("_")
-            for one in {job, re.split(r"[_+]", job)[0], *(f"{whole}_{one}" for one in _tasks(task or _ALL))}:
+            names = {job, re.split(r"[_+]", job)[0], *(f"{whole}_{one}" for one in _tasks(task))}
+            if not task and record.state != "CANCELLED":
+                names.discard(f"{whole}_{_ALL}")  # a task that accounting does not know as such yet
+            for one in names:
                 parts.setdefault(one, []).append(record)
     return {one: _together(some) for one, some in parts.items()}
 

@@ -162,7 +162,7 @@ task=${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID
 cd -- {place}/"$job" || exit 1
 source <(grep -m 1 '^job_logs=' job.sh)
 log={place}/.arrays/{array}/$task.log name=$job_logs/${{job}}_${{task}}_sbatch.log
-ln -f -- "$log" "$name" 2>/dev/null || ln -sf -- "$log" "$name"
+[[ $name -ef $log ]] || ln -f -- "$log" "$name" 2>/dev/null || ln -sf -- "$log" "$name"
 exec "$BASH" job.sh
 """
 
