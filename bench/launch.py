@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -37,13 +39,19 @@ BENCHMARK = Benchmark(
     metric="math", samples=0,
 )
 """
+MANY, MANY_STATUS_SECONDS, MANY_STATUS_LINES, JOB_MILLISECONDS = 1000, 1.0, 25, 3.0
 SUBMISSIONS = 3
+NS_WORDS = [sys.executable, "-m", "newskills"]
 ENDINGS, END_SECONDS = 5, 1.0
 
 
 def bench(options: Options) -> Iterator[Line]:
     with scratch() as folder:
         yield dry_run(folder)
+    if not shutil.which("sbatch"):
+        raise BenchError("no Slurm here: there is no sbatch")
+    with scratch() as folder:
+        yield from many(folder, options.rows(MANY))
     config = Path(os.environ.get("SLURM_CONF", "/nonexistent")).parent / "ssh" / "config"
     if not config.is_file():
         raise BenchError("no cluster behind ssh here: SLURM_CONF names none that has ssh/config beside it")
@@ -71,20 +79,59 @@ def bench(options: Options) -> Iterator[Line]:
 
 def dry_run(folder: Path) -> Line:
     """`ns eval --cluster=slurm --dry_run` of twelve units. Needs no cluster."""
-    (folder / "slurm.yaml").write_text(f"executor: slurm\njob_dir: {folder}/jobs\n")
-    (folder / "sums.py").write_text(BENCHMARK)
-    # As users have it, with compiled modules beside the sources.
-    usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    env = {**usual, "NEWSKILLS_DATA_DIR": f"{folder}/data", "NEWSKILLS_FORCE_PATTERN_PACKAGER": "1"}
-    ns = [sys.executable, "-m", "newskills"]
-    run([*ns, "prepare_data", folder / "sums.py"], env=env)
-    words = ["eval", "--cluster=slurm", f"--config_dir={folder}", f"--benchmarks={folder}/sums.py:3"]
-    words += ["--num_chunks=4", "--model=m", "--server_type=vllm", "--server_gpus=8", f"--output_dir={folder}/out"]
-    cpu = least_cpu([*ns, *words, "--dry_run"], 8, env=env)
+    env = prepared(folder)
+    words = [*evaluation(folder, seeds=3), "--num_chunks=4", "--server_gpus=8"]
+    cpu = least_cpu([*words, "--dry_run"], 8, env=env)
     line = Line(bench="launch", what="ns eval --cluster=slurm --dry_run", ours=cpu, unit="CPU s", better="less")
     line.target, line.met = f"≤ {DRY_RUN_SECONDS:g} s", cpu <= DRY_RUN_SECONDS
     line.note = "3 seeds × 4 chunks"
     return line
+
+
+def prepared(folder: Path) -> dict[str, str]:
+    """A benchmark and a cluster config in `folder`; the environment to evaluate it in."""
+    (folder / "slurm.yaml").write_text(f"executor: slurm\njob_dir: {folder}/jobs\n")
+    (folder / "sums.py").write_text(BENCHMARK)
+    # As users have it, with compiled modules beside the sources.
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    places = {"NEWSKILLS_DATA_DIR": f"{folder}/data", "NEWSKILLS_EXPERIMENTS_DIR": f"{folder}/experiments"}
+    env = {**usual, **places, "NEWSKILLS_FORCE_PATTERN_PACKAGER": "1"}
+    run([*NS_WORDS, "prepare_data", folder / "sums.py"], env=env)
+    return env
+
+
+def evaluation(folder: Path, *, seeds: int) -> list[str]:
+    words = [*NS_WORDS, "eval", "--cluster=slurm", f"--config_dir={folder}", "--model=m", "--server_type=vllm"]
+    return [*words, f"--benchmarks={folder}/sums.py:{seeds}", f"--output_dir={folder}/out"]
+
+
+def many(folder: Path, jobs: int) -> Iterator[Line]:
+    """`ns eval` of so many units, held in the queue, and `ns status` of them. The code is packaged before."""
+    env = prepared(folder)
+    held = ['--sbatch_kwargs={"hold": true}', "--server_address=http://n1:9"]
+    names = ["warm", "many"]
+    try:
+        run([*evaluation(folder, seeds=1), *held, f"--expname={names[0]}"], env=env)
+        words = [*evaluation(folder, seeds=jobs // 10), *held, "--num_chunks=10", f"--expname={names[1]}"]
+        cpu = run(words, env=env).cpu * 1000 / jobs
+        shown = run([*NS_WORDS, "status", names[1]], env=env)
+        seconds = min(shown.cpu, *(run([*NS_WORDS, "status", names[1]], env=env).cpu for _ in range(3)))
+    finally:
+        for name in names:
+            subprocess.run([*NS_WORDS, "cancel", name], env=env, capture_output=True, check=False)
+    line = Line(
+        bench="launch", what=f"ns eval of {jobs:,} units on Slurm", ours=cpu, unit="CPU ms a job", better="less"
+    )
+    line.target, line.met = f"≤ {JOB_MILLISECONDS:g} ms", cpu <= JOB_MILLISECONDS
+    line.note = "with sbatch and all other children, without start of the jobs"
+    yield line
+    line = Line(bench="launch", what=f"ns status of {jobs:,} jobs", ours=seconds, unit="CPU s", better="less")
+    line.target, line.met = f"≤ {MANY_STATUS_SECONDS:g} s", seconds <= MANY_STATUS_SECONDS
+    yield line
+    count = len(shown.output.splitlines())
+    line = Line(bench="launch", what=f"ns status of {jobs:,} jobs", ours=count, unit="lines", better="less")
+    line.target, line.met = f"≤ {MANY_STATUS_LINES}", count <= MANY_STATUS_LINES
+    yield line
 
 
 def status(there: Remote) -> Iterator[Line]:

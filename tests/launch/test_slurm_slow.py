@@ -148,6 +148,14 @@ def test_a_job_that_is_refused_is_not_tried_again(tmp_path: Path, stand: Stand) 
     assert stand.calls("sbatch") == 1
 
 
+def test_a_queue_that_is_full_is_told(tmp_path: Path, stand: Stand) -> None:
+    full = "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying"
+    stand.instead_of("sbatch", f"echo '{full}' >&2; exec sleep 600")
+    with pytest.raises(ConfigError, match=r"took no more jobs for 4 s \(MaxJobCount\)"):
+        slurm(tmp_path / "jobs").submit(work("j", "true"))
+    assert stand.calls("sbatch") == 1
+
+
 def test_status_finds_what_the_record_does_not_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if ns had died, or lost the connection, between the submission and the record of it."""
     monkeypatch.chdir(tmp_path)

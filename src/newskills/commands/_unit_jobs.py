@@ -97,10 +97,9 @@ class Plan(Struct, kw_only=True):
         self, name: str, groups: Sequence[CommandGroup], needs: Sequence[JobDict] = (), **extra: Any
     ) -> JobDict:
         """`name` with a number behind it where it is taken."""
-        names = {job["name"] for job in self.jobs}
         name = f"{self.prefix}{name}"
         wanted, number = name, 2
-        while name in names:
+        while name in self.extras:
             name, number = f"{wanted}-{number}", number + 1
         job = JobDict(name=name, groups=groups, dependencies=list(needs))
         self.jobs.append(job)

@@ -191,7 +191,7 @@ class _Compiler:
     def __init__(self, source: Pipeline, cluster: ClusterConfig, environ: dict[str, str]) -> None:
         self.source, self.cluster, self.environ = source, cluster, environ
         self.results: dict[int, Any] = {}
-        self.before: list[Mapping[str, Any]] = []
+        self.before: dict[str, Mapping[str, Any]] = {}
 
     def pipeline(self, sequential: bool) -> plan.Pipeline:
         jobs: list[plan.Job] = []
@@ -201,12 +201,12 @@ class _Compiler:
                 needs = dict.fromkeys([*made.depends_on, jobs[-1].name])
                 made = msgspec.structs.replace(made, depends_on=tuple(needs))
             jobs.append(made)
-            self.before.append(job)
+            self.before[made.name] = job
         return plan.Pipeline(name=self.source.name, jobs=tuple(jobs))
 
     def job(self, job: Mapping[str, Any]) -> plan.Job:
         name, groups = _job_name(job), _groups(job)
-        if any(name == _job_name(other) for other in self.before):
+        if name in self.before:
             raise ConfigError(f"Two jobs are called '{name}'.")
         listeners = _components(groups, name)
         depends_on, run_after = self.dependencies(job, name)
@@ -227,12 +227,12 @@ class _Compiler:
         outside = [_experiment(one) for one in _listed(self.source.run_after)]
         for need in _listed(job.get("dependencies")):
             if isinstance(need, Mapping):
-                if not any(need is other for other in self.before):
+                if self.before.get(_job_name(need)) is not need:
                     raise ConfigError(
                         f"Job '{name}' depends on job '{_job_name(need)}', which is not listed before it."
                     )
                 inside.append(_job_name(need))
-            elif isinstance(need, str) and any(need == _job_name(other) for other in self.before):
+            elif isinstance(need, str) and need in self.before:
                 inside.append(need)
             else:
                 outside.append(_experiment(need))

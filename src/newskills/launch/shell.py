@@ -127,11 +127,14 @@ class Here:
 
     def write(self, texts: Mapping[str, str], folder: str) -> None:
         root = Path(folder)
+        made: set[Path] = set()
         try:
             root.mkdir(parents=True, exist_ok=True)
             for name, text in texts.items():
                 for parent in reversed(Path(name).parents[:-1]):
-                    (root / parent).mkdir(mode=0o700, exist_ok=True)
+                    if parent not in made:
+                        (root / parent).mkdir(mode=0o700, exist_ok=True)
+                        made.add(parent)
                 with replacement(root / name, durable=False) as file:
                     file.write(text.encode("utf-8", "surrogateescape"))
         except OSError as error:

@@ -86,7 +86,7 @@ run_step() {
         [[ -z $job_told ]] || kill -s TERM "$job_child" 2>/dev/null
         until wait "$job_child"; job_code=$?; ! kill -0 "$job_child" 2>/dev/null; do :; done
         if [[ $job_code -eq 0 || -n $job_told || -e $job_folder/$job_name.step ]] ||
-            ! tail -c "+$((job_size + 1))" -- "$job_logs/$job_name.log" | grep -Eq '[Tt]imed out|[Uu]nable to contact slurm controller|[Zz]ero [Bb]ytes were|[Cc]ommunication (connection|shutdown)|[Mm]essage (receive|send) failure|temporarily unable to accept|[Rr]esource temporarily unavailable|Connection (refused|reset)|Transport endpoint|controller in standby|[Pp]rotocol authentication error'; then
+            ! tail -c "+$((job_size + 1))" -- "$job_logs/$job_name.log" | grep -Eq '[Tt]imed out|[Uu]nable to contact slurm controller|[Zz]ero [Bb]ytes were|[Cc]ommunication (connection|shutdown)|[Mm]essage (receive|send) failure|[Rr]esource temporarily unavailable|Connection (refused|reset)|Transport endpoint|controller in standby|[Pp]rotocol authentication error'; then
             exit "$job_code"
         fi
         if ((SECONDS >= job_until)); then

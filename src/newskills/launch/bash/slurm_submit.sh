@@ -60,6 +60,10 @@ send() {
             printf '%s\n' "$said" >&2
             give_up
         fi
+        if [[ $said == *"temporarily unable to accept"* ]]; then # it has nothing, and says so again and again
+            printf '%s\nthe controller took no more jobs for %s s (MaxJobCount)\n' "$said" "$sbatch_seconds" >&2
+            give_up
+        fi
         troubled=yes
         if look_up; then
             known+=("$id") submitted+=("$id")

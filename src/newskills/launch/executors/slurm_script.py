@@ -27,7 +27,7 @@ WARNING = 120
 early; clients then have the 60 s of job.sh to save their work."""
 TROUBLE = (
     "[Tt]imed out|[Uu]nable to contact slurm controller|[Zz]ero [Bb]ytes were|[Cc]ommunication (connection|shutdown)|"
-    "[Mm]essage (receive|send) failure|temporarily unable to accept|[Rr]esource temporarily unavailable|"
+    "[Mm]essage (receive|send) failure|[Rr]esource temporarily unavailable|"
     "Connection (refused|reset)|Transport endpoint|controller in standby|[Pp]rotocol authentication error"
 )
 """Extended regular expression: what Slurm's commands say when the controller is slow or away."""
