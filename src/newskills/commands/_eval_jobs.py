@@ -101,7 +101,7 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
     if dry_run(options, planned):
         parsed = msgspec.structs.replace(parsed, options=msgspec.structs.replace(options, dry_run=True))
     plan = Plan()
-    part = add_evaluation(parsed, spec, judges, paths, plan)
+    part = add_evaluation(parsed, spec, planned, judges, paths, plan)
     if not plan.jobs:
         notice(f"nothing is left to do: all results are in {spec.output_dir}")
         return None
@@ -117,11 +117,17 @@ def checked(options: Options, spec: EvaluationSpec) -> list[PlannedUnit]:
 
 
 def add_evaluation(
-    parsed: Parsed[Options], spec: EvaluationSpec, judges: Mapping[str, JudgePlan], paths: Paths, plan: Plan
+    parsed: Parsed[Options],
+    spec: EvaluationSpec,
+    pieces: Sequence[PlannedUnit],
+    judges: Mapping[str, JudgePlan],
+    paths: Paths,
+    plan: Plan,
 ) -> Part:
-    """Adds the jobs for what is left of `spec` to `plan`. Raises NewskillsError."""
+    """Adds the jobs for what is left of `spec`, whose units `checked` has given, to `plan`. Raises NewskillsError."""
     options, cluster = parsed.options, paths.cluster
-    planned, judging = plan_evaluation(spec), [piece.unit for piece in plan_judges(spec)]
+    judging = [piece.unit for piece in plan_judges(spec)]
+    planned = pieces[: len(pieces) - len(judging)]
     shell = shell_of(cluster, os.environ)
     units = with_inputs([piece.unit for piece in planned], paths, plan, shell)
     left, unjudged = (

@@ -92,10 +92,10 @@ def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
         wordings = [_as_dry_run(one) for one in wordings]
     plan = Plan()
     parts = []
-    for one in wordings:
+    for one, (_, pieces) in zip(wordings, checked, strict=True):
         plan.prefix = f"{job_name(one.name)}-"
         own = {name: judge for name, judge in judges.items() if name in one.spec.judges}
-        parts.append(_eval_jobs.add_evaluation(one.parsed, one.spec, own, paths, plan))
+        parts.append(_eval_jobs.add_evaluation(one.parsed, one.spec, pieces, own, paths, plan))
     plan.prefix = ""
     folder = output_dir(parsed, paths)
     if not plan.jobs:
