@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from tests.launch.jobs import environment, pipeline
 from tests.launch.slurm_cluster import bash, ended, grouped, require_cluster, slurm, story, submitted, until
 
@@ -161,25 +162,21 @@ def test_status_finds_what_the_record_does_not_know(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     folder = ClusterConfig(executor="slurm", job_dir=str(tmp_path / "jobs"), default_timeout="00:05:00")
     environ = environment(tmp_path)
-    done = submit(
-        pipeline(
-            "lost", *(work(f"j{n}", "exec sleep 600") for n in range(2)), work("k", "exit 3", time_limit="1")
-        ),
-        folder,
-        environ,
-        SubmitOptions(),
-    )
-    forgotten = type(done)(
-        **{name: getattr(done, name) for name in done.__struct_fields__ if name != "jobs"},
-        jobs=tuple(type(job)(name=job.name, folder=job.folder, logs=job.logs) for job in done.jobs),
-    )
+    jobs = [*(work(f"j{n}", "exec sleep 600") for n in range(2)), work("k", "exit 3", time_limit="1")]
+    plan = pipeline("lost", *(structs.replace(job, makes=(f"/out/{job.name}",)) for job in jobs))
+    done = submit(plan, folder, environ, SubmitOptions())
+    forgotten = structs.replace(done, jobs=tuple(structs.replace(job, handle="") for job in done.jobs))
     executor = executor_of(done, environ)
     for job in done.jobs[1:]:
         Path(job.folder, "job.handle").unlink()
+    ended(executor, [done.jobs[2].handle])
     Records(environ).update(forgotten)
-    found = with_handles(Records(environ).find("lost"), environ)
+    again = submit(plan, folder, environ, SubmitOptions())
+    assert [job.name for job in again.jobs] == ["k"]  # the others are at work, whatever the record says
+    Records(environ).update(forgotten)
+    found = with_handles(Records(environ).find(done.id), environ)
     assert found.handles == done.handles
-    assert Records(environ).find("lost").handles == done.handles
+    assert Records(environ).find(done.id).handles == done.handles
     ended(executor, [found.jobs[2].handle])
     seen = states(found, executor, shell_of(folder, environ))
     assert [one.state for one in seen] == ["running", "running", "failed"]

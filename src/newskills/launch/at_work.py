@@ -18,8 +18,8 @@ from newskills.base.plan import Pipeline
 from newskills.base.store import atomic_write, waiting_lock
 from newskills.launch.experiments import Experiment, Records, has_ended
 
-Look = Callable[[Experiment], Mapping[str, str]]
-"""Handle → state, of an experiment's jobs; empty where they cannot be those of this submission's cluster."""
+Look = Callable[[Experiment], tuple[Experiment, Mapping[str, str]]]
+"""The experiment with all handles that can be found, and handle → state; no states for another cluster than ours."""
 
 
 class Busy(Struct, frozen=True):
@@ -60,13 +60,12 @@ class Outputs:
         ended: set[str] = set()
         for name in dict.fromkeys(name for file in self._files for name in _lines(file)):
             try:
-                experiment = self._records.find(name)
+                experiment, states = look(self._records.find(name))
             except UnknownNameError:  # somebody has removed its record
                 ended.add(name)
                 continue
-            states = look(experiment)
             going = [job for job in experiment.jobs if not has_ended(states.get(job.handle, "unknown"))]
-            if states and not going:
+            if not going and (states or not experiment.handles):
                 ended.add(name)
             for job in going:
                 found |= {path: Busy(name, job.handle) for path in self._wanted.intersection(job.makes)}

@@ -95,11 +95,11 @@ def submit(
 def _not_at_work(pipeline: Pipeline, outputs: Outputs, desk: _Desk) -> Remaining:
     """What no job that waits or runs does already. Says what is left out."""
 
-    def look(experiment: Experiment) -> Mapping[str, str]:
+    def look(experiment: Experiment) -> tuple[Experiment, Mapping[str, str]]:
         if _machine(experiment.cluster) != _machine(desk.cluster):
-            return {}
+            return experiment, {}
         known = with_handles(experiment, desk.environ)
-        return executor_of(known, desk.environ).state(list(known.handles))
+        return known, executor_of(known, desk.environ).state(list(known.handles))
 
     busy = outputs.busy(look)
     left = remaining(pipeline, busy)
