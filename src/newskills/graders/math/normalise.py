@@ -7,6 +7,7 @@ import re
 import unicodedata
 
 from newskills.graders.math.tables import SCRIPTS, UNICODE
+from newskills.graders.replies import stripped
 
 _SCRIPT_RUN = re.compile("[" + re.escape("".join(SCRIPTS)) + "]+")
 _BARE_ROOT = re.compile(r"\\sqrt (\d+|[a-zA-Z])(?![\d{])")
@@ -77,7 +78,7 @@ def tidy(text: str) -> str:
     text = _usual(latinise(text).strip())
     for _ in range(8):
         before = text
-        text = text.strip(_STRIP)
+        text = stripped(text, _STRIP)
         if text.endswith("\\"):
             text = _TRAILING_SLASHES.sub("", text)
         if text.startswith(("\\(", "\\[")) and text.endswith(("\\)", "\\]")):

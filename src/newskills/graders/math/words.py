@@ -10,7 +10,8 @@ from newskills.graders.math.tables import NUMBER_WORDS, SYNONYMS
 _COMMAND = re.compile(
     r"\\(?:text|mbox|textbf|textit|textrm|mathrm|mathbf|mathit|operatorname)\s*(?=\{)|\\[,;:! ]|[{}$]|\\(?=[a-zA-Z])"
 )
-_BLANK = re.compile(r"[^\w.:/+\-]+|(?<!\d)[.:/]|[.:/](?!\d)|(?<=\w)-(?=[^\W\d])")
+_BLANK = re.compile(r"[^\w.:/+\-]+|(?<!\d)[:/]|[.:/](?!\d)|(?<=\w)-(?=[^\W\d])")
+_BARE_POINT = re.compile(r"(?<!\d)\.(?=\d)")
 _ARTICLES = frozenset({"a", "an", "the"})
 _OPTION = re.compile(
     r"(?:\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{\s*)?\(?\s*(?:\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{\s*)?\(?([A-Ja-j])\)?\s*\}?\s*\)?\s*\}?[.:]?"
@@ -34,7 +35,8 @@ _LETTERS = re.compile(r"[^\W\d_]{2,}")
 
 def words(text: str) -> str:
     """Lower-case words and numbers without punctuation, articles or LaTeX wrappers, synonyms made one."""
-    plain = _BLANK.sub(" ", _COMMAND.sub(" ", text).casefold().replace("'", ""))
+    plain = _BARE_POINT.sub("0.", _COMMAND.sub(" ", text).casefold().replace("'", ""))
+    plain = _BLANK.sub(" ", plain)
     kept = [str(NUMBER_WORDS.get(w, w)) for w in plain.split() if w not in _ARTICLES]
     joined = " ".join(kept)
     return SYNONYMS.get(joined, joined)
