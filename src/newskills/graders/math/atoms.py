@@ -347,7 +347,7 @@ class Atoms(Cursor):
             self._bars = 1
             inside = self._sum()
             self._expect("|")
-        return Node("fn", (inside,), name="abs")
+        return Node("fn", (inside,), name="det" if inside.kind == "matrix" else "abs")
 
 
 def primed(node: Node) -> Node:

@@ -21,6 +21,7 @@ _MAX_BITS = 60_000
 _MAX_TERMS = 2_000
 _MAX_STEPS = 30_000
 _INFINITE_TERMS = 14
+_MOST_ROWS = 24
 
 Exact = Mapping[str, Fraction]
 
@@ -118,6 +119,8 @@ _OPERATIONS: dict[str, Callable[[list[Fraction]], Fraction]] = {
 
 
 def _exact_function(node: Node, point: Exact) -> Fraction:
+    if node.name == "det":
+        return determinant([[exact(cell, point) for cell in row] for row in square(node)], Fraction(1), _bounded)
     if node.name not in _EXACT:
         raise NotExact(node.name)
     return _bounded(_EXACT[node.name]([exact(a, point) for a in node.args]))
@@ -165,6 +168,34 @@ _EXACT: dict[str, Callable[[list[Fraction]], Fraction]] = {
     "min": min,
     "sgn": lambda a: Fraction((a[0] > 0) - (a[0] < 0)),
 }
+
+
+def square(node: Node) -> list[tuple[Node, ...]]:
+    """The rows of the square matrix that a determinant is of. Raises Undefined where it is none, TooBig."""
+    matrix = node.args[0]
+    rows = [row.args for row in matrix.args] if matrix.kind == "matrix" else []
+    if not rows or any(len(row) != len(rows) for row in rows):
+        raise Undefined("no square matrix")
+    if len(rows) > _MOST_ROWS:
+        raise TooBig("a determinant")
+    return rows
+
+
+def determinant(rows: list[list[Any]], one: Any, bounded: Callable[[Any], Any]) -> Any:
+    """By Gaussian elimination with the largest pivot; `rows` are used up."""
+    result = one
+    for k in range(len(rows)):
+        best = max(range(k, len(rows)), key=lambda r: abs(rows[r][k]))
+        if not rows[best][k]:
+            return 0 * one
+        if best != k:
+            rows[k], rows[best] = rows[best], rows[k]
+            result = -result
+        result = bounded(result * rows[k][k])
+        for row in rows[k + 1 :]:
+            factor = row[k] / rows[k][k]
+            row[k + 1 :] = [bounded(x - factor * y) for x, y in zip(row[k + 1 :], rows[k][k + 1 :], strict=True)]
+    return result
 
 
 def _exact_big(node: Node, point: Exact) -> Fraction:
@@ -323,6 +354,9 @@ class Numeric:
     def _fn(self, node: Node) -> Any:
         mp = self._mp
         name = node.name
+        if name == "det":
+            rows = [[self.value(cell) for cell in row] for row in square(node)]
+            return determinant(rows, mp.mpf(1), lambda x: x)
         args = [self.value(a) for a in node.args]
         if name in _PLAIN:
             self._small(args[0], 2000)

@@ -24,6 +24,7 @@ from newskills.graders.math.nodes import Node, TooBig, Unreadable, has, replace,
 _INDICES = frozenset("nkmNKMijlpqrstabcd")
 _AGREE = -30
 _MANY_DIGITS = 700
+_MOST_VARIABLES = 100
 _WHOLE_FUNCTIONS = frozenset({"factorial", "binom", "gcd", "lcm"})
 
 
@@ -38,7 +39,7 @@ def same_value(gold: Node, pred: Node, options: Options) -> bool | None:
     names = symbols(gold) | symbols(pred)
     if not names and not has(gold, "app") and not has(pred, "app"):
         return _same_constant(gold, pred, options)
-    if len(names) > 12:
+    if len(names) > _MOST_VARIABLES:
         return None
     if _whole_number_talk(gold) or _whole_number_talk(pred):
         return _same_at(gold, pred, _whole_points(names))

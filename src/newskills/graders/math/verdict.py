@@ -11,7 +11,7 @@ from newskills.graders.math.compare import same
 from newskills.graders.math.exact import Plain, close, plain
 from newskills.graders.math.measures import is_value, measure
 from newskills.graders.math.modular import beyond
-from newskills.graders.math.nodes import Node, TooBig, Unreadable, has, number
+from newskills.graders.math.nodes import Node, TooBig, Unreadable, has, number, walk
 from newskills.graders.math.normalise import key, latinise, tidy
 from newskills.graders.math.parser import parse
 from newskills.graders.math.tables import HEDGES
@@ -26,6 +26,7 @@ DEFAULT = Options()
 _MATH_PART = re.compile(r"\$([^$]+)\$|\\\((.+?)\\\)")
 _DENIAL = re.compile(r"\b(?:not?|never|isn't|or|either|neither|except|between)\b|≠|\\neq?\b", re.IGNORECASE)
 _VARIABLE = re.compile(r"[a-zA-Z](?:_\{?\w{1,8}\}?)?\s*=\s*")
+_VALUES = frozenset({"num", "sym", "const", "add", "mul", "neg", "div", "pow", "fn", "tuple", "list", "set"})
 _GROUPS = re.compile(r"\d,\d{3}(?!\d)")
 
 
@@ -133,12 +134,17 @@ def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
     if verdict is None and (beyond(gold) or beyond(pred)):
         return None if beyond(gold) else False, "too big to compare symbolically"
     if verdict is None:
-        return symbolic.decide(p, g, options.digits)
+        return symbolic.decide(p, g, options.digits, readable_gold=_has_value(gold))
     if not verdict and has(gold, "text") and same_words(g, p):
         return True, "words"
     if not verdict and (letter := option_letter(g)) and letter == option_letter(p):
         return True, "option"
     return verdict, "words" if "text" in (gold.kind, pred.kind) else "value"
+
+
+def _has_value(tree: Node | str) -> bool:
+    """Whether our own reader knows the value of everything in it."""
+    return isinstance(tree, Node) and all(n.kind in _VALUES for n in walk(tree))
 
 
 def _compared(gold: Node, pred: Node, options: Options) -> bool | None:
@@ -180,7 +186,7 @@ def _unread_pred(p: str, g: str, raw: str, why: str, options: Options) -> Verdic
         return verdict, f"{step}, in prose"
     if is_prose(p) or HEDGES & set(words(p).split()):
         return False, "prose"
-    return symbolic.decide(p, g, options.digits)
+    return symbolic.decide(p, g, options.digits, readable_gold=_has_value(_tree(g, True)))
 
 
 def _formula_in_prose(text: str) -> str:
