@@ -16,6 +16,7 @@ from newskills.graders.math.words import option_letter, same_words, words
 MAX_ITEMS = 300
 MAX_UNORDERED = 60
 _SET_OPERATIONS = frozenset({"union", "inter", "minus", "builder"})
+_HALF_OPEN = ("(]", "[)")
 _COLLECTIONS = frozenset({"list", "set", "tuple"})
 
 
@@ -67,7 +68,12 @@ def _settle(node: Node) -> Node:
             return Node("set", tuple(a for p in parts for a in p.args))
     if node.kind in ("set", "list") and len(node.args) == 1:
         return _settle(node.args[0])
-    if node.kind == "tuple" and len(node.args) == 1 and node.args[0].kind != "tuple":
+    if (
+        node.kind == "tuple"
+        and len(node.args) == 1
+        and node.args[0].kind != "tuple"
+        and node.name not in _HALF_OPEN
+    ):
         return _settle(node.args[0])
     if node.kind == "tuple" and node.args and node.name == "[]" and all(a.kind == "tuple" for a in node.args):
         widths = {len(a.args) for a in node.args}
@@ -191,7 +197,7 @@ def _same_collection(gold: Node, pred: Node, options: Options) -> bool | None:
     if "tuple" in (gold.kind, pred.kind):
         other = pred if gold.kind == "tuple" else gold
         brackets = gold.name if gold.kind == "tuple" else pred.name
-        if brackets in ("(]", "[)") or any(a.kind in _COLLECTIONS for a in other.args):
+        if brackets in _HALF_OPEN or any(a.kind in _COLLECTIONS for a in other.args):
             return False
         if _in_order(gold.args, pred.args, options):
             return True
@@ -204,9 +210,12 @@ def _same_collection(gold: Node, pred: Node, options: Options) -> bool | None:
 
 
 def _same_brackets(gold: str, pred: str, size: int) -> bool:
-    if gold == pred or size != 2 or "<>" in (gold, pred):
+    """Of a pair they say whether its ends belong to it; elsewhere only `(1,2,3]` is odd, and nothing but itself."""
+    if gold == pred:
         return True
-    return gold not in ("(]", "[)", "[]", "()") or pred not in ("(]", "[)", "[]", "()")
+    if size != 2:
+        return gold not in _HALF_OPEN and pred not in _HALF_OPEN
+    return "<>" in (gold, pred)
 
 
 def _same_matrix(gold: Node, pred: Node, options: Options) -> bool | None:

@@ -22,6 +22,7 @@ _MAX_TERMS = 2_000
 _MAX_STEPS = 30_000
 _INFINITE_TERMS = 14
 _MOST_ROWS = 24
+_SMALL_POWER = 100
 
 Exact = Mapping[str, Fraction]
 
@@ -209,7 +210,7 @@ def _exact_big(node: Node, point: Exact) -> Fraction:
     return sum(values, Fraction(0)) if node.name == "sum" else math.prod(values, start=Fraction(1))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def context(digits: int = DIGITS) -> Any:
     """Our own mpmath context: nobody else's precision matters here, nor ours to them."""
     from mpmath.ctx_mp import MPContext
@@ -223,7 +224,9 @@ class Numeric:
     """Evaluates with 50 digits at one point.
 
     `natural_log`: what a bare `\\log` means. After use, `truncated` tells that an infinite sum was cut short, so
-    that only equality, not difference, may be concluded.
+    that only equality, not difference, may be concluded; `branched` that a root or logarithm of a negative number was
+    taken; `widest` how many decimal digits the largest or smallest number on the way has before or
+    behind the point (with more than the usual digits only).
     """
 
     def __init__(self, point: Mapping[str, Any], *, natural_log: bool = True, digits: int = DIGITS) -> None:
@@ -231,6 +234,9 @@ class Numeric:
         self._point = dict(point)
         self._natural_log = natural_log
         self.truncated = False
+        self.branched = False
+        self.widest = 0
+        self._measures = digits > DIGITS
         self._steps = 0
 
     def value(self, node: Node) -> Any:
@@ -242,9 +248,19 @@ class Numeric:
         if method is None:
             raise Unreadable(f"no value: {node.kind}")
         try:
-            return method(node)
+            result = method(node)
         except (ZeroDivisionError, ValueError, OverflowError, self._mp.NoConvergence) as error:
             raise Undefined(str(error)) from error
+        if self._measures and result and self._is_wide(node) and self._mp.isfinite(result):
+            self.widest = max(self.widest, abs(int(self._mp.mag(result))) * 3 // 10)
+        return result
+
+    @staticmethod
+    def _is_wide(node: Node) -> bool:
+        """Whether it may be huge or tiny by itself. What is left of a difference is tiny only by rounding."""
+        if node.kind == "pow":
+            return any(n.value > _SMALL_POWER for n in walk(node.args[1]))
+        return node.kind in ("num", "big") or (node.kind == "fn" and node.name in ("factorial", "binom", "exp"))
 
     def _num(self, node: Node) -> Any:
         return self._mp.mpf(node.value.numerator) / node.value.denominator
@@ -311,6 +327,7 @@ class Numeric:
             if odd is not None:
                 size = (-mp.re(base)) ** (mp.mpf(odd.numerator) / odd.denominator)
                 return -size if odd.numerator % 2 else size
+            self.branched = self.branched or not mp.isint(exponent)
         self._small(exponent, 160)
         if abs(mp.mag(base)) > 0 and mp.mag(exponent) + abs(mp.mag(mp.log(abs(base)) or 1)) > 160:
             raise TooBig("power")
@@ -364,6 +381,7 @@ class Numeric:
         if name in ("ln", "log", "lg", "logb"):
             if args[0] == 0:
                 raise Undefined("log of zero")
+            self.branched = self.branched or any(mp.im(a) != 0 or mp.re(a) < 0 for a in args)
             if name == "logb":
                 return mp.log(args[0]) / mp.log(args[1])
             ten = name == "lg" or (name == "log" and not self._natural_log)
@@ -379,6 +397,7 @@ class Numeric:
 
     def _nth_root(self, args: list[Any]) -> Any:
         mp = self._mp
+        self.branched = self.branched or mp.im(args[0]) != 0 or mp.re(args[0]) < 0
         if len(args) == 1 or args[1] == 2:
             return mp.sqrt(args[0])
         self._small(args[1], 40)
