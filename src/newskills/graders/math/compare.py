@@ -68,6 +68,8 @@ def _settle(node: Node) -> Node:
             return Node("set", tuple(a for p in parts for a in p.args))
     if node.kind in ("set", "list") and len(node.args) == 1:
         return _settle(node.args[0])
+    if node.kind == "list":
+        return quantities.compound(node) or _by_solution(node)
     if (
         node.kind == "tuple"
         and len(node.args) == 1
@@ -82,6 +84,18 @@ def _settle(node: Node) -> Node:
     if node.kind in ("mul", "neg", "div") and has(node, "matrix"):
         return _scaled(node)
     return node
+
+
+def _by_solution(node: Node) -> Node:
+    """`p=5, q=2; p=7, q=2` as a list of two solutions: the same names come round again and again."""
+    labels = _labels_of(node)
+    size = len(set(labels))
+    if size < 2 or len(labels) < 2 * size or len(labels) % size or not all(labels):
+        return node
+    starts = range(0, len(labels), size)
+    if any(len(set(labels[at : at + size])) < size for at in starts):
+        return node
+    return Node("list", tuple(Node("list", node.args[at : at + size], name=",") for at in starts), name=",")
 
 
 def _scaled(node: Node) -> Node:
@@ -121,6 +135,8 @@ def _spread(node: Node) -> Node:
         return Node(node.kind, tuple(items), name=node.name)
     if not has(node, "pm"):
         return node
+    if node.kind == "rel" and len(node.args) == 2 and node.args[1].kind in ("list", "set"):
+        return Node("rel", (node.args[0], _spread(node.args[1])), name=node.name)
     plus, minus = _signed(node, upper=True), _signed(node, upper=False)
     return Node("list", (plus, minus), name=",")
 
@@ -193,6 +209,8 @@ def _same_collection(gold: Node, pred: Node, options: Options) -> bool | None:
         verdict = _same_by_label(gold, pred, g, p, options)
         if verdict is not None:
             return verdict
+    if set(g) != set(p) and "" not in (*g, *p):
+        return False
     gold, pred = _strip_labels(gold, g), _strip_labels(pred, p)
     if "tuple" in (gold.kind, pred.kind):
         other = pred if gold.kind == "tuple" else gold

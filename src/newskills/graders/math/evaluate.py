@@ -386,6 +386,9 @@ class Numeric:
                 return mp.log(args[0]) / mp.log(args[1])
             ten = name == "lg" or (name == "log" and not self._natural_log)
             return mp.log(args[0]) / mp.log(10) if ten else mp.log(args[0])
+        if name == "cis":
+            self._small(args[0], 2000)
+            return mp.expj(args[0])
         if name == "exp":
             self._small(args[0], 160)
             return mp.exp(args[0])

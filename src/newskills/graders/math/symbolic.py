@@ -91,7 +91,7 @@ def _compared(lib: Any, gold: str, pred: str, digits: int) -> bool:
 
 
 def _wrapped(text: str) -> str:
-    text = text.replace("$", "")
+    text = text.replace("$", "").replace(r"\limits", "")
     return text if _ENVIRONMENT.match(text) else f"${text}$"
 
 

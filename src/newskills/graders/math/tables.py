@@ -205,6 +205,7 @@ FUNCTIONS: dict[str, str] = {
             "min",
             "arg",
             "det",
+            "cis",
         ]
     },
     **{f"arc{n}": f"a{n}" for n in ("sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh")},
