@@ -155,7 +155,7 @@ def _without_labels(gold: Node, pred: Node, options: Options) -> bool | None:
     """`x = 5` is 5, where only one side says what it is a value of; both saying it must name the same thing."""
     g, p = labelled(gold), labelled(pred)
     if g is None and p is None:
-        return None
+        return _same_as_identity(gold, pred, options)
     if g is not None and p is not None:
         if g.label != p.label:
             return None
@@ -166,6 +166,16 @@ def _without_labels(gold: Node, pred: Node, options: Options) -> bool | None:
         return None if gold.kind == "rel" else _any_pair([(gold, v) for v in (p.value, *p.others)], options)
     assert g is not None
     return None if pred.kind == "rel" else _any_pair([(v, pred) for v in (g.value, *g.others)], options)
+
+
+def _same_as_identity(gold: Node, pred: Node, options: Options) -> bool | None:
+    """`(x+1)(x-1) = x^2-1` beside `x^2-1`: an equation that always holds says what both of its sides are."""
+    for equation, other in ((pred, gold), (gold, pred)):
+        if equation.kind == "rel" and equation.name == "=" and other.kind not in ("rel", *_COLLECTIONS):
+            left, right = equation.args
+            if symbols(left) and symbols(right) and same_value(left, right, options):
+                return same(other, right, options) if equation is pred else same(right, other, options)
+    return None
 
 
 def _any_pair(pairs: Sequence[tuple[Node, Node]], options: Options) -> bool | None:

@@ -121,7 +121,8 @@ _OPERATIONS: dict[str, Callable[[list[Fraction]], Fraction]] = {
 
 def _exact_function(node: Node, point: Exact) -> Fraction:
     if node.name == "det":
-        return determinant([[exact(cell, point) for cell in row] for row in square(node)], Fraction(1), _bounded)
+        rows = [[exact(cell, point) for cell in row] for row in square(node)]
+        return Fraction(determinant(rows, Fraction(1), _bounded))
     if node.name not in _EXACT:
         raise NotExact(node.name)
     return _bounded(_EXACT[node.name]([exact(a, point) for a in node.args]))

@@ -36,7 +36,7 @@ _SCANNER = re.compile(
   | (?P<escape>\\.)
   | (?P<speed>(?:k?m|mi|ft)/(?:s|h|hr)(?![a-zA-Z^]))
   | (?P<dots>\.\.\.+)
-  | (?P<word>[A-Za-z]+)
+  | (?P<word>[A-Za-zÀ-ÖØ-öø-ɏ]{2,}|[A-Za-z])
   | (?P<other>\*\*|!=|<=|>=|==|.)
 """,
     re.VERBOSE | re.DOTALL,
@@ -294,6 +294,8 @@ def _escape(raw: str, spaced: bool) -> list[Token]:
 
 
 def _word(raw: str, spaced: bool) -> list[Token]:
+    if not raw.isascii():
+        return [Token("text", raw, spaced)]
     lower = raw.lower()
     if raw in _ASCII_COMMANDS or (len(raw) > 2 and lower in _ASCII_COMMANDS):
         return _command(_ASCII_COMMANDS[lower], spaced)
