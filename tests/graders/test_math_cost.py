@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
@@ -142,6 +143,7 @@ def test_a_call_is_ended_by_its_own_cpu_time_even_where_exceptions_are_swallowed
     with pytest.raises(OutOfTime):
         limited(stubborn, 0.05)
     assert limited(lambda: 7, 5.0) == 7
+    assert gc.isenabled()
 
 
 def test_what_is_too_long_is_told() -> None:

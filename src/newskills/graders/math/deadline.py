@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from types import FrameType
+from typing import TypeVar
 
 T = TypeVar("T")
 _AGAIN = 0.05
@@ -24,14 +26,18 @@ def limited(work: Callable[[], T], seconds: float) -> T:
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
-    before = signal.signal(signal.SIGVTALRM, _stop)
+    before, collects = signal.signal(signal.SIGVTALRM, _stop), gc.isenabled()
+    gc.disable()  # what is raised in a callback of the collector is lost, and printed
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds, _AGAIN)
     try:
         return work()
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+        if collects:
+            gc.enable()
 
 
-def _stop(_number: int, _frame: Any) -> None:
-    raise OutOfTime
+def _stop(_number: int, frame: FrameType | None) -> None:
+    if frame is None or frame.f_code.co_name != "__del__":  # there, too; the next signal comes soon
+        raise OutOfTime
