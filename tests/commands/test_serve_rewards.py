@@ -49,7 +49,7 @@ def gone(pids):
 
 def test_our_own_batches(served):
     status, answer, _ = served.call("/v1/rewards", {"items": ITEMS})
-    assert (status, answer["rewards"], answer["grader"]) == (200, WORTH, "math@3")
+    assert (status, answer["rewards"], answer["grader"]) == (200, WORTH, "math@4")
     first, *_, last = answer["items"]
     assert first == {
         "reward": 1.1,
@@ -134,7 +134,7 @@ def test_bad_requests_get_one_sentence(served, path, body, said):
 
 
 def test_other_ways_of_the_server(served):
-    assert served.call("/health")[:2] == (200, {"status": "ok", "grader": "math@3"})
+    assert served.call("/health")[:2] == (200, {"status": "ok", "grader": "math@4"})
     assert served.call("/v1/rewards")[0] == 405
     assert served.call("/nothing", {})[0] == 404
     assert served.call("/v1/rewards", {"items": []}, Origin="http://evil.example")[0] == 403

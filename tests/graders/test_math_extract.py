@@ -65,7 +65,8 @@ def test_no_final_answer(text: str, how: str) -> None:
 def test_relaxed_takes_the_expression_first_and_a_number_last() -> None:
     assert extract(r"The final answer is 7" + "\n" + r"\boxed{8}", RELAXED) == ("7", "regex")
     assert extract(r"\boxed{8}", RELAXED) == ("8", "box")
-    assert extract("there are 12 cats, or rather 13", RELAXED) == ("13", "number")
+    assert extract("there are 12 cats, or rather 13", RELAXED) == ("13", "closing")
+    assert extract("I hope that 13 is fine.", RELAXED) == ("13", "number")
 
 
 def test_the_expression_alone() -> None:

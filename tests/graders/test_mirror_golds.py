@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from newskills.graders.math import equal
 from newskills.graders.math.extract import Policy, extract
+from newskills.graders.math.grader import MathGrader
 from newskills.graders.math.normalise import key, tidy
 from newskills.graders.math.spellings import spellings
 
@@ -32,7 +34,10 @@ FIELDS = {
     "aime25": "expected_answer",
     "comp-math-24-25": "expected_answer",
     "gaokao2023en": "answer",
+    "gaokao_math_cloze": "answer",
+    "college_math": "answer",
 }
+_BARE_POINT = re.compile(r"(?<!\d)\.(?=\d)")
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +59,23 @@ def gold_of(value: object, field: str) -> str | None:
     text = str(value[0] if isinstance(value, list) else value)
     text = text.removeprefix("['").removesuffix("']").replace("\\\\", "\\")
     return text.split("####")[-1].strip() or None
+
+
+def test_a_gold_answer_in_a_box_is_correct(golds: dict[str, list[str]]) -> None:
+    grader = MathGrader()
+    distinct = {g for listed in golds.values() for g in listed}
+    assert {"hendrycks_math", "math-500", "gaokao2023en", "college_math"} <= golds.keys()
+    assert len(distinct) > 6_000
+    boxed = ({"generation": rf"\boxed{{{gold}}}", "expected_answer": gold} for gold in distinct)
+    assert not [row for row in boxed if grader.grade(row).outcome != "correct"]
+
+
+def test_the_point_of_a_gold_answer_counts(golds: dict[str, list[str]]) -> None:
+    """Golds such as `.35625`: a zero before the point changes nothing, without the point it is another number."""
+    bare = {g for listed in golds.values() for g in listed if _BARE_POINT.search(g)}
+    assert len(bare) >= 15
+    assert [g for g in bare if equal(_BARE_POINT.sub("0.", g), g)[0] is not True] == []
+    assert [g for g in bare if equal(_BARE_POINT.sub("", g), g)[0] is not False] == []
 
 
 def test_a_gold_answer_is_itself_in_any_dress(golds: dict[str, list[str]]) -> None:

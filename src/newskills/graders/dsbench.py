@@ -17,7 +17,7 @@ from newskills.graders.math.exact import plain
 from newskills.graders.math.extract import Policy, extract
 from newskills.graders.math.grader import MathGrader
 from newskills.graders.math.normalise import tidy
-from newskills.graders.replies import decided, unanswered, unscored
+from newskills.graders.replies import decided, stripped, unanswered, unscored
 
 _LETTER = re.compile(r"[A-N]", re.IGNORECASE)
 _AMOUNT = re.compile(
@@ -46,7 +46,7 @@ class DSBenchGrader:
     """
 
     name = "dsbench"
-    version = "1"
+    version = "2"
     Config = MathConfig
 
     def __init__(self, config: MathConfig | None = None) -> None:
@@ -152,7 +152,8 @@ def _fields(answer: str | None, correct: bool | None) -> Row:
 
 
 def _bare(text: str) -> str:
-    return _DRESS.sub(r"\1", text).replace("\\$", "$").replace("\\%", "%").replace("\\,", "").strip(" .$\n")
+    bare = _DRESS.sub(r"\1", text).replace("\\$", "$").replace("\\%", "%").replace("\\,", "")
+    return stripped(bare, " .$\n")
 
 
 def _folded(text: str) -> str:

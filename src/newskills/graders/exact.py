@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
 from newskills.graders.math.extract import Policy, extract
-from newskills.graders.replies import decided, unanswered, unscored, visible
+from newskills.graders.replies import decided, stripped, unanswered, unscored, visible
 
 _WRAPPED = re.compile(r"\A\\(?:boxed|text|textbf|texttt|mathrm|mathbf|mathsf)\s?\{(.*)\}\Z", re.DOTALL)
 _BRACKETED = re.compile(r"\A(?:\((\w+)\)|\[(\w+)\])\Z")
@@ -60,7 +60,7 @@ class ExactGrader:
     """
 
     name = "exact"
-    version = "2"
+    version = "3"
     Config = ExactConfig
 
     def __init__(self, config: ExactConfig = ExactConfig()) -> None:  # noqa: B008 - frozen
@@ -171,7 +171,7 @@ def _loose(text: str, ignore_case: bool) -> str:
     text = _plain(text.translate(_QUOTES), ignore_case)
     for _ in range(_LAYERS):
         before = text
-        text = text.strip(" .;,!?:") if re.search(r"\w", text) else text.strip()
+        text = stripped(text, " .;,!?:") if re.search(r"\w", text) else text.strip()
         if wrapped := _WRAPPED.match(text):
             text = wrapped[1]
         for left, right in _WRAPPERS:

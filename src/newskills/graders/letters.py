@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from string import ascii_uppercase
 
+from newskills.graders.replies import stripped
+
 SEVERAL = ""
 """In place of a letter: the text offers a choice between letters, which is no answer."""
 
@@ -172,7 +174,7 @@ def letter_of_a_line(text: str, count: int, meant: Mapping[str, str]) -> str | N
         match = _LINE.match(line)
         if match is None or not (match[2] or not match[3].strip(_DRESS)):
             continue
-        letter, rest = match[1].upper(), " ".join(match[3].casefold().strip(_DRESS).split())
+        letter, rest = match[1].upper(), " ".join(stripped(match[3].casefold(), _DRESS).split())
         seen.add(letter)
         if letter in ascii_uppercase[:count] and (not rest or meant.get(rest) == letter or len(lines) == 1):
             chosen = letter

@@ -22,7 +22,7 @@ from newskills.graders.letters import (
     what_follows,
 )
 from newskills.graders.math.extract import Policy, extract
-from newskills.graders.replies import after_thinking
+from newskills.graders.replies import after_thinking, stripped
 
 _DRESS = " .,;:!?()[]{}*_`'\"$"
 _WRAPPED = re.compile(r"\\(?:boxed|text|textbf|mathrm)\s?\{([^{}]*)\}")
@@ -53,7 +53,7 @@ class MultichoiceGrader:
     """
 
     name = "multichoice"
-    version = "4"
+    version = "5"
     Config = MultichoiceConfig
 
     def __init__(self, config: MultichoiceConfig = MultichoiceConfig()) -> None:  # noqa: B008 - frozen
@@ -175,7 +175,7 @@ def _folded(text: str) -> str:
     """Without case, mark-up and punctuation around it."""
     if len(text) > _LONGEST_NAME:
         return ""
-    return " ".join(_WRAPPED.sub(r"\1", text).casefold().strip(_DRESS).split())
+    return " ".join(stripped(_WRAPPED.sub(r"\1", text).casefold(), _DRESS).split())
 
 
 def _meant(candidate: str, count: int, names: Mapping[str, str]) -> str | None:

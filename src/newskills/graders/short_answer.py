@@ -42,7 +42,7 @@ class ShortAnswerGrader:
     """
 
     name = "short_answer"
-    version = "1"
+    version = "2"
     Config = ShortAnswerConfig
 
     def __init__(self, config: ShortAnswerConfig = ShortAnswerConfig()) -> None:  # noqa: B008 - frozen

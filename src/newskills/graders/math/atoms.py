@@ -324,6 +324,8 @@ class Atoms(Cursor):
                 return Node("set", inside.args) if inside.kind == "list" else inside
             if closing not in (")", "]"):
                 raise Unreadable("a bracket without end")
+            if opening + closing in ("(]", "[)") and inside.kind != "list":
+                return Node("tuple", (inside,), name=opening + closing)
             if inside.kind == "list" and inside.name in (",", ";"):
                 return Node("tuple", inside.args, name=opening + closing)
             if inside.kind in ("matrix", "tuple") or inside.kind == "list":
@@ -347,7 +349,7 @@ class Atoms(Cursor):
             self._bars = 1
             inside = self._sum()
             self._expect("|")
-        return Node("fn", (inside,), name="abs")
+        return Node("fn", (inside,), name="det" if inside.kind == "matrix" else "abs")
 
 
 def primed(node: Node) -> Node:

@@ -16,6 +16,7 @@ from newskills.graders.math.words import option_letter, same_words, words
 MAX_ITEMS = 300
 MAX_UNORDERED = 60
 _SET_OPERATIONS = frozenset({"union", "inter", "minus", "builder"})
+_HALF_OPEN = ("(]", "[)")
 _COLLECTIONS = frozenset({"list", "set", "tuple"})
 
 
@@ -67,7 +68,14 @@ def _settle(node: Node) -> Node:
             return Node("set", tuple(a for p in parts for a in p.args))
     if node.kind in ("set", "list") and len(node.args) == 1:
         return _settle(node.args[0])
-    if node.kind == "tuple" and len(node.args) == 1 and node.args[0].kind != "tuple":
+    if node.kind == "list":
+        return quantities.compound(node) or _by_solution(node)
+    if (
+        node.kind == "tuple"
+        and len(node.args) == 1
+        and node.args[0].kind != "tuple"
+        and node.name not in _HALF_OPEN
+    ):
         return _settle(node.args[0])
     if node.kind == "tuple" and node.args and node.name == "[]" and all(a.kind == "tuple" for a in node.args):
         widths = {len(a.args) for a in node.args}
@@ -76,6 +84,18 @@ def _settle(node: Node) -> Node:
     if node.kind in ("mul", "neg", "div") and has(node, "matrix"):
         return _scaled(node)
     return node
+
+
+def _by_solution(node: Node) -> Node:
+    """`p=5, q=2; p=7, q=2` as a list of two solutions: the same names come round again and again."""
+    labels = _labels_of(node)
+    size = len(set(labels))
+    if size < 2 or len(labels) < 2 * size or len(labels) % size or not all(labels):
+        return node
+    starts = range(0, len(labels), size)
+    if any(len(set(labels[at : at + size])) < size for at in starts):
+        return node
+    return Node("list", tuple(Node("list", node.args[at : at + size], name=",") for at in starts), name=",")
 
 
 def _scaled(node: Node) -> Node:
@@ -115,6 +135,8 @@ def _spread(node: Node) -> Node:
         return Node(node.kind, tuple(items), name=node.name)
     if not has(node, "pm"):
         return node
+    if node.kind == "rel" and len(node.args) == 2 and node.args[1].kind in ("list", "set"):
+        return Node("rel", (node.args[0], _spread(node.args[1])), name=node.name)
     plus, minus = _signed(node, upper=True), _signed(node, upper=False)
     return Node("list", (plus, minus), name=",")
 
@@ -133,7 +155,7 @@ def _without_labels(gold: Node, pred: Node, options: Options) -> bool | None:
     """`x = 5` is 5, where only one side says what it is a value of; both saying it must name the same thing."""
     g, p = labelled(gold), labelled(pred)
     if g is None and p is None:
-        return None
+        return _same_as_identity(gold, pred, options)
     if g is not None and p is not None:
         if g.label != p.label:
             return None
@@ -144,6 +166,16 @@ def _without_labels(gold: Node, pred: Node, options: Options) -> bool | None:
         return None if gold.kind == "rel" else _any_pair([(gold, v) for v in (p.value, *p.others)], options)
     assert g is not None
     return None if pred.kind == "rel" else _any_pair([(v, pred) for v in (g.value, *g.others)], options)
+
+
+def _same_as_identity(gold: Node, pred: Node, options: Options) -> bool | None:
+    """`(x+1)(x-1) = x^2-1` beside `x^2-1`: an equation that always holds says what both of its sides are."""
+    for equation, other in ((pred, gold), (gold, pred)):
+        if equation.kind == "rel" and equation.name == "=" and other.kind not in ("rel", *_COLLECTIONS):
+            left, right = equation.args
+            if symbols(left) and symbols(right) and same_value(left, right, options):
+                return same(other, right, options) if equation is pred else same(right, other, options)
+    return None
 
 
 def _any_pair(pairs: Sequence[tuple[Node, Node]], options: Options) -> bool | None:
@@ -187,11 +219,13 @@ def _same_collection(gold: Node, pred: Node, options: Options) -> bool | None:
         verdict = _same_by_label(gold, pred, g, p, options)
         if verdict is not None:
             return verdict
+    if set(g) != set(p) and "" not in (*g, *p):
+        return False
     gold, pred = _strip_labels(gold, g), _strip_labels(pred, p)
     if "tuple" in (gold.kind, pred.kind):
         other = pred if gold.kind == "tuple" else gold
         brackets = gold.name if gold.kind == "tuple" else pred.name
-        if brackets in ("(]", "[)") or any(a.kind in _COLLECTIONS for a in other.args):
+        if brackets in _HALF_OPEN or any(a.kind in _COLLECTIONS for a in other.args):
             return False
         if _in_order(gold.args, pred.args, options):
             return True
@@ -204,9 +238,12 @@ def _same_collection(gold: Node, pred: Node, options: Options) -> bool | None:
 
 
 def _same_brackets(gold: str, pred: str, size: int) -> bool:
-    if gold == pred or size != 2 or "<>" in (gold, pred):
+    """Of a pair they say whether its ends belong to it; elsewhere only `(1,2,3]` is odd, and nothing but itself."""
+    if gold == pred:
         return True
-    return gold not in ("(]", "[)", "[]", "()") or pred not in ("(]", "[)", "[]", "()")
+    if size != 2:
+        return gold not in _HALF_OPEN and pred not in _HALF_OPEN
+    return "<>" in (gold, pred)
 
 
 def _same_matrix(gold: Node, pred: Node, options: Options) -> bool | None:

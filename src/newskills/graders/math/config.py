@@ -31,7 +31,7 @@ class MathConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
     relaxed_extraction: Annotated[
         bool,
-        Meta(description="try extract_regex, then the box, then every other known form, last number included"),
+        Meta(description="try extract_regex, then the box, then every other form, closing statement included"),
     ] = False
     take_modulo: Annotated[
         Annotated[int, Meta(ge=1)] | None, Meta(description="compare integers by their remainder by this number")

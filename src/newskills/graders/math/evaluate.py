@@ -21,6 +21,8 @@ _MAX_BITS = 60_000
 _MAX_TERMS = 2_000
 _MAX_STEPS = 30_000
 _INFINITE_TERMS = 14
+_MOST_ROWS = 24
+_SMALL_POWER = 100
 
 Exact = Mapping[str, Fraction]
 
@@ -118,6 +120,9 @@ _OPERATIONS: dict[str, Callable[[list[Fraction]], Fraction]] = {
 
 
 def _exact_function(node: Node, point: Exact) -> Fraction:
+    if node.name == "det":
+        rows = [[exact(cell, point) for cell in row] for row in square(node)]
+        return Fraction(determinant(rows, Fraction(1), _bounded))
     if node.name not in _EXACT:
         raise NotExact(node.name)
     return _bounded(_EXACT[node.name]([exact(a, point) for a in node.args]))
@@ -167,6 +172,34 @@ _EXACT: dict[str, Callable[[list[Fraction]], Fraction]] = {
 }
 
 
+def square(node: Node) -> list[tuple[Node, ...]]:
+    """The rows of the square matrix that a determinant is of. Raises Undefined where it is none, TooBig."""
+    matrix = node.args[0]
+    rows = [row.args for row in matrix.args] if matrix.kind == "matrix" else []
+    if not rows or any(len(row) != len(rows) for row in rows):
+        raise Undefined("no square matrix")
+    if len(rows) > _MOST_ROWS:
+        raise TooBig("a determinant")
+    return rows
+
+
+def determinant(rows: list[list[Any]], one: Any, bounded: Callable[[Any], Any]) -> Any:
+    """By Gaussian elimination with the largest pivot; `rows` are used up."""
+    result = one
+    for k in range(len(rows)):
+        best = max(range(k, len(rows)), key=lambda r: abs(rows[r][k]))
+        if not rows[best][k]:
+            return 0 * one
+        if best != k:
+            rows[k], rows[best] = rows[best], rows[k]
+            result = -result
+        result = bounded(result * rows[k][k])
+        for row in rows[k + 1 :]:
+            factor = row[k] / rows[k][k]
+            row[k + 1 :] = [bounded(x - factor * y) for x, y in zip(row[k + 1 :], rows[k][k + 1 :], strict=True)]
+    return result
+
+
 def _exact_big(node: Node, point: Exact) -> Fraction:
     variable, low_node, high_node, body = node.args
     low, high = exact(low_node, point), exact(high_node, point)
@@ -178,7 +211,7 @@ def _exact_big(node: Node, point: Exact) -> Fraction:
     return sum(values, Fraction(0)) if node.name == "sum" else math.prod(values, start=Fraction(1))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def context(digits: int = DIGITS) -> Any:
     """Our own mpmath context: nobody else's precision matters here, nor ours to them."""
     from mpmath.ctx_mp import MPContext
@@ -192,7 +225,9 @@ class Numeric:
     """Evaluates with 50 digits at one point.
 
     `natural_log`: what a bare `\\log` means. After use, `truncated` tells that an infinite sum was cut short, so
-    that only equality, not difference, may be concluded.
+    that only equality, not difference, may be concluded; `branched` that a root or logarithm of a negative number was
+    taken; `widest` how many decimal digits the largest or smallest number on the way has before or
+    behind the point (with more than the usual digits only).
     """
 
     def __init__(self, point: Mapping[str, Any], *, natural_log: bool = True, digits: int = DIGITS) -> None:
@@ -200,6 +235,9 @@ class Numeric:
         self._point = dict(point)
         self._natural_log = natural_log
         self.truncated = False
+        self.branched = False
+        self.widest = 0
+        self._measures = digits > DIGITS
         self._steps = 0
 
     def value(self, node: Node) -> Any:
@@ -211,9 +249,19 @@ class Numeric:
         if method is None:
             raise Unreadable(f"no value: {node.kind}")
         try:
-            return method(node)
+            result = method(node)
         except (ZeroDivisionError, ValueError, OverflowError, self._mp.NoConvergence) as error:
             raise Undefined(str(error)) from error
+        if self._measures and result and self._is_wide(node) and self._mp.isfinite(result):
+            self.widest = max(self.widest, abs(int(self._mp.mag(result))) * 3 // 10)
+        return result
+
+    @staticmethod
+    def _is_wide(node: Node) -> bool:
+        """Whether it may be huge or tiny by itself. What is left of a difference is tiny only by rounding."""
+        if node.kind == "pow":
+            return any(n.value > _SMALL_POWER for n in walk(node.args[1]))
+        return node.kind in ("num", "big") or (node.kind == "fn" and node.name in ("factorial", "binom", "exp"))
 
     def _num(self, node: Node) -> Any:
         return self._mp.mpf(node.value.numerator) / node.value.denominator
@@ -280,6 +328,7 @@ class Numeric:
             if odd is not None:
                 size = (-mp.re(base)) ** (mp.mpf(odd.numerator) / odd.denominator)
                 return -size if odd.numerator % 2 else size
+            self.branched = self.branched or not mp.isint(exponent)
         self._small(exponent, 160)
         if abs(mp.mag(base)) > 0 and mp.mag(exponent) + abs(mp.mag(mp.log(abs(base)) or 1)) > 160:
             raise TooBig("power")
@@ -323,6 +372,9 @@ class Numeric:
     def _fn(self, node: Node) -> Any:
         mp = self._mp
         name = node.name
+        if name == "det":
+            rows = [[self.value(cell) for cell in row] for row in square(node)]
+            return determinant(rows, mp.mpf(1), lambda x: x)
         args = [self.value(a) for a in node.args]
         if name in _PLAIN:
             self._small(args[0], 2000)
@@ -330,10 +382,14 @@ class Numeric:
         if name in ("ln", "log", "lg", "logb"):
             if args[0] == 0:
                 raise Undefined("log of zero")
+            self.branched = self.branched or any(mp.im(a) != 0 or mp.re(a) < 0 for a in args)
             if name == "logb":
                 return mp.log(args[0]) / mp.log(args[1])
             ten = name == "lg" or (name == "log" and not self._natural_log)
             return mp.log(args[0]) / mp.log(10) if ten else mp.log(args[0])
+        if name == "cis":
+            self._small(args[0], 2000)
+            return mp.expj(args[0])
         if name == "exp":
             self._small(args[0], 160)
             return mp.exp(args[0])
@@ -345,6 +401,7 @@ class Numeric:
 
     def _nth_root(self, args: list[Any]) -> Any:
         mp = self._mp
+        self.branched = self.branched or mp.im(args[0]) != 0 or mp.re(args[0]) < 0
         if len(args) == 1 or args[1] == 2:
             return mp.sqrt(args[0])
         self._small(args[1], 40)

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import islice
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
+from newskills.graders.math.closing import closing_answer, stated_answer
+from newskills.graders.math.masks import mask
+from newskills.graders.math.statements import value_of
 from newskills.graders.replies import after_thinking
 
 
@@ -25,7 +29,7 @@ class Policy(Struct, frozen=True):
 
 
 class Extracted(NamedTuple):
-    """`how`: box, boxes, regex, hashes, tag, phrase, number, or why there is none: thinking, unclosed, none."""
+    """`how`: box, boxes, regex, hashes, tag, phrase, closing, number; without an answer thinking, unclosed, none."""
 
     answer: str | None
     how: str
@@ -38,16 +42,36 @@ _BETWEEN = re.compile(
     re.IGNORECASE,
 )
 _PHRASE = re.compile(
-    r"(?:answer\s*(?:is|are|=|:|would be)|antwort\s*(?:ist|lautet|:)|réponse\s*(?:finale\s*)?(?:est|:)"
-    r"|respuesta\s*(?:final\s*)?(?:es|:)"
-    r"|risposta\s*(?:finale\s*)?(?:è|:)|resposta\s*(?:final\s*)?(?:é|:)|ответ\s*[:—-]?|答案\s*(?:是|为|：|:)|答え\s*(?:は|：|:)|정답은|답은)"
-    r"[ \t*_:：]*\n?[ \t*_]*",
+    r"(?:answer(?:\s+to\s[^.:\n]{1,60}?)?\s*(?:is|are|=|:|'s(?=\s)|would be)|antwort\s*(?:ist|lautet|:)"
+    r"|réponse\s*(?:finale\s*)?(?:est|:)|respuesta\s*(?:final\s*)?(?:es|:)"
+    r"|risposta\s*(?:finale\s*)?(?:è|:)|resposta\s*(?:final\s*)?(?:é|:)|ответ\s*[:—-]?"
+    r"|答案\s*(?:是|为|：|:)|答え\s*(?:は|：|:)|정답은|답은)"
+    r"[ \t*_:：}]*\n?[ \t*_]*",
     re.IGNORECASE,
 )
 _TAG = re.compile(r"<answer>", re.IGNORECASE)
 _NUMBER = re.compile(r"[-−+]?\$?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:/\d+)?(?:\s?\\?%)?")
+_EXCLAMATION = re.compile(r"[!?]\**\s+(?=[A-Z])")
 _SENTENCE_END = re.compile(r"(?<=[^\s.])[.。](?=\s|$)|[;；](?=\s)|(?<=[.。])\s|\n")
 _DISPLAY = re.compile(r"^\s*(?:\$\$(.+?)\$\$|\$(.+?)\$|\\\((.+?)\\\)|\\\[(.+?)\\\])", re.DOTALL)
+_GOES_ON = re.compile(r"\s*(?:\\?%|°|,|and\b|or\b)")
+_REASON = re.compile(
+    r"[,;:]?\s+(?:because|since|so that|as (?:we|it|the)|and not|but not|not(?=\s+[\d$\\])|rather than|instead of)\b"
+    r"|[,;]\s+(?:which|where|the other)\b|\s+\((?=[^()]*(?:[a-zA-Z]{3,}|=))[^()]*\)\W*$",
+    re.IGNORECASE,
+)
+_REMARK = re.compile(
+    r"[,;]\s+(?:(?!and\b|or\b)[a-z]{2,}\b|or (?:about|approximately|roughly|equivalently|simply)\b|i\.\s?e\b|e\.\s?g\b)"
+)
+_FORMULA = re.compile(r"\d|\\[a-zA-Z]")
+_FACE = re.compile(r"\s[:;]-?[)(DP]\W*$")
+_ENVIRONMENT = re.compile(r"\s*\\begin\{")
+_PROSE_FIRST = re.compile(r"(?!(?:yes|no|not|option|choice|all|none|any)\b)[A-Za-z]{2,}\s(?=.*\d)", re.IGNORECASE)
+_NEXT_PROBLEM = re.compile(
+    r"\n\s*(?:#+\s*|\*\*)?(?:Q|Question|Problem|Exercise|Human|User|Instruction)\s*\d*\s*(?:\*\*)?[:.]"
+)
+_MOST_PROBLEMS = 8
+_MOST_WORDS = 4
 _TAIL = 4_000
 
 
@@ -61,7 +85,17 @@ def extract(text: str, policy: Policy) -> Extracted:
         return Extracted(None, "thinking")
     steps: list[Callable[[str], Extracted | None]]
     if policy.relaxed_extraction:
-        steps = [_regex(policy.extract_regex), _boxed, _hashes, _tagged, _phrase, _last_number]
+        visible = _first_reply(visible)
+        steps = [
+            _regex(policy.extract_regex),
+            _boxed,
+            _hashes,
+            _tagged,
+            _stated_phrase,
+            _closing,
+            _phrase,
+            _last_number,
+        ]
     elif policy.extract_from_boxed:
         steps = [_boxed, _hashes, _tagged, _phrase]
     else:
@@ -90,8 +124,9 @@ def _regex(pattern: str) -> Callable[[str], Extracted | None]:
         if last is None:
             return None
         groups = [g for g in last.groups() if g is not None]
-        answer = (groups[0] if groups else last.group()).strip().rstrip(".").strip()
+        answer = (groups[0] if groups else last.group()).strip()
         inner = _boxed(answer)
+        answer = answer if "\n" in answer else stated(answer)
         return Extracted(inner.answer if inner is not None and inner.answer else answer or None, "regex")
 
     return step
@@ -170,18 +205,66 @@ def _tagged(text: str) -> Extracted | None:
 
 
 def _phrase(text: str) -> Extracted | None:
-    tail = text[-_TAIL:]
-    last = _last(_PHRASE, tail)
-    if last is None:
+    rest = _behind_phrase(text)
+    if rest is None:
         return None
-    rest = tail[last.end() :]
-    if (display := _DISPLAY.match(rest)) is not None:
-        following = rest[display.end() :].split("\n", 1)[0]
-        inside = next(g for g in display.groups() if g is not None)
-        if re.match(r"\s*(?:\\?%|°|,|and\b|or\b)", following) is None:
-            return Extracted(inside.strip(), "phrase")
+    if (inside := _display(rest)) is not None:
+        return Extracted(inside.strip(), "phrase")
     line = _SENTENCE_END.split(rest, maxsplit=1)[0].strip(" \t*_`")
     return Extracted(line, "phrase") if line else None
+
+
+def _stated_phrase(text: str) -> Extracted | None:
+    """As `_phrase`, reduced to its statement; none of prose without a number, as in "the answer is easy to check"."""
+    rest = _behind_phrase(text)
+    answer = stated(rest) if rest is not None else ""
+    if not answer or (_FORMULA.search(answer) is None and len(answer.split()) > _MOST_WORDS):
+        return None
+    return Extracted(answer, "phrase")
+
+
+def _behind_phrase(text: str) -> str | None:
+    tail = text[-_TAIL:]
+    last = _last(_PHRASE, tail)
+    return None if last is None else tail[last.end() :]
+
+
+def _display(rest: str) -> str | None:
+    """What stands between dollars where the answer is just that."""
+    display = _DISPLAY.match(rest)
+    if display is None or _GOES_ON.match(rest[display.end() :].split("\n", 1)[0]):
+        return None
+    return next(g for g in display.groups() if g is not None)
+
+
+def stated(rest: str) -> str:
+    """The answer that text begins with: up to the end of its statement, without reasons and remarks."""
+    if (inside := _display(rest)) is not None:
+        return value_of(inside) or inside.strip()
+    if _ENVIRONMENT.match(rest) and (formulas := mask(rest).formulas):
+        return value_of(formulas[0]) or ""
+    line = _EXCLAMATION.split(_SENTENCE_END.split(rest, maxsplit=1)[0], maxsplit=1)[0].strip(" \t*_`")
+    line = _REASON.split(_FACE.sub("", line), maxsplit=1)[0].strip(" \t*_`")
+    if (remark := _REMARK.search(line)) is not None and _FORMULA.search(line, 0, remark.start()):
+        line = line[: remark.start()]
+    if _PROSE_FIRST.match(line):
+        masked = mask(line)
+        return stated_answer(masked.text, masked) or line
+    return line
+
+
+def _closing(text: str) -> Extracted | None:
+    answer = closing_answer(text[-_TAIL:])
+    return Extracted(answer, "closing") if answer else None
+
+
+def _first_reply(text: str) -> str:
+    """Without the next problem that a base model goes on with after it has answered."""
+    for match in islice(_NEXT_PROBLEM.finditer(text), _MOST_PROBLEMS):
+        before = text[: match.start()]
+        if any(step(before) is not None for step in (_boxed, _hashes, _tagged, _phrase)):
+            return before
+    return text
 
 
 def _last_number(text: str) -> Extracted | None:

@@ -16,7 +16,7 @@ from newskills.graders.math.tolerance import near
 from newskills.graders.math.values import Options
 from newskills.graders.math.verdict import equal
 
-VERSION = "3"
+VERSION = "4"
 
 
 class MathGrader:

@@ -26,8 +26,8 @@ _SCANNER = re.compile(
         |left|right|middle|[bB]igg?[lrm]?|noindent|hfill|strut|mathstrut|nonumber|notag|rm|bf|it)(?![a-zA-Z])
         |\\(?:hspace|vspace|phantom|hphantom|label|tag)\*?\{[^{}]*\})+)
   | (?P<based>(?:\d[0-9A-F]*(?:\.\d+)?|[A-F][0-9A-F]+)_(?:\{\s*\d{1,2}\s*\}|\d{1,2}|\{?\\text\{\s*\w+\s*\}\}?))
-  | (?P<grouped>\d{1,3}(?:(?:\\!,\\!|\{,\}|\{\\,\}|,\s?\\!\s?|\\,|\\!|\\\s|\{,\}\\!)\d{3})+(?!\d)(?:\.\d+)?
-        |\d{1,3}(?:\ \d{3})+(?![\d.,/]))
+  | (?P<grouped>\d{1,3}(?:(?:\\!,\\!|\{,\}|\{\\,\}|,\s?\\!\s?|\\[,;:!]|\\\s|\{,\}\\!)\d{3})+(?!\d)(?:\.\d+)?
+        |\d{1,3}(?:[\ ~]\d{3})+(?![\d.,/]))
   | (?P<comma>\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?)
   | (?P<num>(?:\d+(?:\.\d+|\.(?=[/*+\-^)]|\\(?:overline|dot|bar)))?|\.\d+)(?:[eE][+-]?\d{1,6}(?![\d.a-zA-Z]))?)
   | (?P<text>\\(?:text|mbox|textbf|textit|textrm|textnormal|texttt|textsf|mathrm|mathit|mathsf|mathtt|operatorname\*?
@@ -36,7 +36,7 @@ _SCANNER = re.compile(
   | (?P<escape>\\.)
   | (?P<speed>(?:k?m|mi|ft)/(?:s|h|hr)(?![a-zA-Z^]))
   | (?P<dots>\.\.\.+)
-  | (?P<word>[A-Za-z]+)
+  | (?P<word>[A-Za-zÀ-ÖØ-öø-ɏ]{2,}|[A-Za-z])
   | (?P<other>\*\*|!=|<=|>=|==|.)
 """,
     re.VERBOSE | re.DOTALL,
@@ -253,7 +253,10 @@ def _text(match: re.Match[str], spaced: bool) -> list[Token]:
         return [Token("sym", body, spaced)]
     if command.startswith("math") and (body.isdigit() or "\\" in body):
         return tokenise(body, comma_groups=True)[:-1]
-    return [Token("text", " ".join(body.replace("\\", " ").split()), spaced)]
+    words = body.replace("\\", " ").split()
+    if len(words) > 1 and words[-1] in ("and", "or"):
+        return [Token("text", " ".join(words[:-1]), spaced), Token("text", words[-1], True)]
+    return [Token("text", " ".join(words), spaced)]
 
 
 def _command(raw: str, spaced: bool) -> list[Token]:
@@ -291,6 +294,8 @@ def _escape(raw: str, spaced: bool) -> list[Token]:
 
 
 def _word(raw: str, spaced: bool) -> list[Token]:
+    if not raw.isascii():
+        return [Token("text", raw, spaced)]
     lower = raw.lower()
     if raw in _ASCII_COMMANDS or (len(raw) > 2 and lower in _ASCII_COMMANDS):
         return _command(_ASCII_COMMANDS[lower], spaced)

@@ -7,6 +7,7 @@ import re
 import unicodedata
 
 from newskills.graders.math.tables import SCRIPTS, UNICODE
+from newskills.graders.replies import stripped
 
 _SCRIPT_RUN = re.compile("[" + re.escape("".join(SCRIPTS)) + "]+")
 _BARE_ROOT = re.compile(r"\\sqrt (\d+|[a-zA-Z])(?![\d{])")
@@ -30,6 +31,11 @@ _WRAPPERS = tuple(
         "boldsymbol",
         "underline",
         "ensuremath",
+        "mathcal",
+        "mathsf",
+        "texttt",
+        "textnormal",
+        "emph",
     ]
 )
 _BLANKS = re.compile(
@@ -37,8 +43,9 @@ _BLANKS = re.compile(
 )
 _GAP = r"(?:\s|\\[,;:!> ]|~|\\q?quad(?![a-zA-Z]))+"
 _SPLIT = re.compile(rf"(?<=\d){_GAP}(?=[\d.])|(?<=\d\.){_GAP}(?=\d)")
-_THOUSANDS = re.compile(r"(?<![\d.])\d{1,3}(?:(?: |~|\\[,! ])\d{3})+(?![\d.,/]|\s?\d)")
+_THOUSANDS = re.compile(r"(?<![\d.])\d{1,3}(?:(?: |~|\\[,;:! ])\d{3})+(?![\d.,/]|\s?\d)")
 _MODULES = re.compile(r"\b(?:np|numpy|math|sympy)\.(?=[a-z])")
+_ONE_SIGN = re.compile(r"([_^])\{(\w)\}(?!\d)")
 _FRACTIONS = re.compile(r"\\[dtc]frac(?![a-zA-Z])")
 _REPEATING = re.compile(r"^([+-]?\d*\.\d*)\((\d{1,60})\)$")
 _LEADING = re.compile(
@@ -51,6 +58,7 @@ _ENDLESS = re.compile(r"([+-]?\d{0,20}\.\d{0,8}?)(\d{1,6}?)\2{2,20}(?:\.\.\.+|\\
 _FRENCH = re.compile(r"([\[\]])([^\[\](){}]{1,60})([\[\]])")
 _NOTATIONS = (
     ("times", re.compile(r"^([\d.,/]{1,20})\s*(?:\\text\s*\{\s*)?times\s*\}?$"), r"\1"),
+    ("\\math", re.compile(r"^\\math(?:cal|rm|sf|it)\s+([A-Za-z])$"), r"\1"),
     ("cup", re.compile(r"^([\d.,/]{1,20})\s*(?:\\text\s*\{\s*)?cups?\s*\}?$"), r"\1"),
     ("\\choose", re.compile(r"\{([^{}]{1,40})\\choose([^{}]{1,40})\}"), r"\\binom{\1}{\2}"),
     ("\\\\[", re.compile(r"\\\\\[-?[\d.]{1,5}(?:pt|em|ex|mm|cm)\]"), r"\\\\"),
@@ -62,6 +70,13 @@ _NOTATIONS = (
         ),
         r"\1",
     ),
+)
+_COUNTS = re.compile(r"[CAP](?:\}|_)")
+_CHOOSE_AFTER = re.compile(
+    r"(?<![A-Za-z}])(?:\\mathrm\s*\{([CA])\}|([CA]))_(?:\{(\d{1,4}|[a-z])\}|(\d|[a-z]))\^(?:\{(\d{1,4}|[a-z])\}|(\d|[a-z]))"
+)
+_CHOOSE_BEFORE = re.compile(
+    r"(?<![A-Za-z}\d])(?:\{\s*\})?[_^](?:\{(\d{1,4}|[a-z])\}|(\d|[a-z]))\s?(?:\\mathrm\s*\{([CP])\}|([CP]))_(?:\{(\d{1,4}|[a-z])\}|(\d|[a-z]))"
 )
 _TEXT_CURRENCY = re.compile(r"\\text\{\s*(\\(?:euro|pounds|yen|rupee|\$))\s*\}")
 _COLOR = re.compile(r"\\(?:text)?color\s*\{\w{1,20}\}\s*(?=\{)|\\color\s*\{\w{1,20}\}")
@@ -77,7 +92,7 @@ def tidy(text: str) -> str:
     text = _usual(latinise(text).strip())
     for _ in range(8):
         before = text
-        text = text.strip(_STRIP)
+        text = stripped(text, _STRIP)
         if text.endswith("\\"):
             text = _TRAILING_SLASHES.sub("", text)
         if text.startswith(("\\(", "\\[")) and text.endswith(("\\)", "\\]")):
@@ -101,10 +116,23 @@ def _usual(text: str) -> str:
         return f"{match[1]}\\overline{{{match[2]}}}"
     if text[:1] in ("[", "]") and (match := _FRENCH.fullmatch(text)) is not None:
         return ("(" if match[1] == "]" else "[") + match[2] + (")" if match[3] == "[" else "]")
+    if "_" in text and _COUNTS.search(text) is not None:
+        text = _CHOOSE_AFTER.sub(lambda m: _chosen(m[1] or m[2], m[3] or m[4], m[5] or m[6], m.group()), text)
+        text = _CHOOSE_BEFORE.sub(lambda m: _chosen(m[3] or m[4], m[1] or m[2], m[5] or m[6], m.group()), text)
     for mark, pattern, usual in _NOTATIONS:
         if mark in text:
             text = pattern.sub(usual, text)
     return text
+
+
+def _chosen(sign: str, total: str, taken: str, written: str) -> str:
+    """`C_{10}^3` and `{}_{10}C_3` as a binomial, `A_{10}^3` and `{}_{10}P_3` as a quotient of factorials."""
+    if total.isdigit() and taken.isdigit():
+        if int(total) <= int(taken):
+            return written
+    elif sign != "C":
+        return written
+    return rf"\binom{{{total}}}{{{taken}}}" if sign == "C" else rf"\frac{{{total}!}}{{{int(total) - int(taken)}!}}"
 
 
 def _undecorated(text: str) -> str:
@@ -139,7 +167,7 @@ def key(text: str) -> str:
     """
     if _SPLIT.search(text) is not None:
         text = _SPLIT.sub("\0", _THOUSANDS.sub(lambda m: _BLANKS.sub("", m.group()), text))
-    return _FRACTIONS.sub(r"\\frac", _BLANKS.sub("", text))
+    return _ONE_SIGN.sub(r"\1\2", _FRACTIONS.sub(r"\\frac", _BLANKS.sub("", text)))
 
 
 def _script(match: re.Match[str]) -> str:
@@ -156,7 +184,7 @@ def _script(match: re.Match[str]) -> str:
 
 def _unwrap(text: str) -> str:
     """Takes off one wrapper that spans the whole text."""
-    for opening in _WRAPPERS:
+    for opening in _WRAPPERS if text.startswith("\\") else ():
         if text.startswith(opening) and text.endswith("}"):
             inner = text[len(opening) : -1]
             if _closed_alone(inner):

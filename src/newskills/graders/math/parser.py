@@ -247,7 +247,7 @@ class _Parser(Atoms):
             return Node("mul", (node, number(tables.MULTIPLIERS[word])))
         while self._now.kind == "text" and self._now.text.lower().strip(" ,;") not in tables.SEPARATORS:
             word += " " + self._take().text.lower()
-        if tables.HEDGES & set(word.replace(",", " ").split()):
+        if tables.HEDGES & set(_without_comparison(word.replace(",", " ").split())):
             raise Unreadable("a value that is hedged")
         if self._accept("^"):
             exponent = self._script()
@@ -326,6 +326,11 @@ class _Parser(Atoms):
                 node = self._subscript(node)
             else:
                 return node
+
+
+def _without_comparison(words: list[str]) -> list[str]:
+    """`more apples` without its first word, which only `than` makes another statement."""
+    return words[1:] if words[0] in ("more", "fewer", "less") and "than" not in words else words
 
 
 def _ends_in_unit(node: Node) -> bool:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import reduce
+from itertools import pairwise
 from typing import NamedTuple
 
 from newskills.graders.math.nodes import Node, number
@@ -43,6 +45,17 @@ def quantity(node: Node) -> Quantity:
                 scaled = [Node("mul", (number(p.factor), p.value)) for p in parts]
                 return Quantity(Node("add", tuple(scaled)), parts[0].dimension)
     return Quantity(node)
+
+
+def compound(node: Node) -> Node | None:
+    """`2 hours and 30 minutes` as one quantity: units of one kind, each smaller than the one before; else None."""
+    if any(a.kind != "unit" for a in node.args) or node.name == "or":
+        return None
+    units = [unit(a.name) for a in node.args]
+    falling = all(a[1] > b[1] for a, b in pairwise(units))
+    if len({dimension for dimension, _ in units}) > 1 or units[0][0].startswith("?") or not falling:
+        return None
+    return reduce(lambda a, b: Node("add", (a, b)), node.args)
 
 
 def is_sum(node: Node) -> bool:

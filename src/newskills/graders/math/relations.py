@@ -55,7 +55,7 @@ def labelled(node: Node) -> Labelled | None:
 
 def _constant_chain(node: Node) -> Labelled | None:
     if not _consistent(node.args):
-        return None
+        return Labelled("", node.args[0]) if node.name == "≈" and _rounded(*node.args) else None
     if "≈" in node.name:
         return Labelled("", node.args[0], node.args[1:])
     return Labelled("", node.args[-1], node.args[:-1])
@@ -70,6 +70,14 @@ def _consistent(sides: tuple[Node, ...]) -> bool:
         return False
     slack = context().mpf("0.05")
     return all(abs(v - values[0]) <= abs(values[0]) * slack for v in values)
+
+
+def _rounded(exact: Node, shown: Node) -> bool:
+    """Whether a decimal stands for a value to the digits that it shows: `0.35 ≈ 0.4`."""
+    value, near = real_value(exact), real_value(shown)
+    if value is None or near is None or shown.kind != "num" or shown.places < 1:
+        return False
+    return bool(abs(value - near) <= context().mpf("0.5000001") * context().mpf(10) ** -shown.places)
 
 
 def _label(node: Node) -> str:

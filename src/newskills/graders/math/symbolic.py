@@ -13,6 +13,7 @@ from typing import Any
 
 from newskills.base.errors import guard
 from newskills.base.records import Failure
+from newskills.graders.math.deadline import OutOfTime, limited
 from newskills.graders.math.tables import VALUE_WORDS
 
 HINT = "pip install 'newskills[math]'"
@@ -25,12 +26,20 @@ _COMMAND = re.compile(r"\\[a-zA-Z]+")
 _ROW = re.compile(r"-?[\d.]+(?:\s+-?[\d.]+)+")
 _SIDE_BY_SIDE = re.compile(r"(?<![\^_\d.])\d+\s+\d")
 _ENVIRONMENT = re.compile(r"\\begin\{")
+CPU_SECONDS = 0.8
+"""For one pair; what a benchmark asks for takes a fiftieth of it."""
+_LONGEST = 600
+_MATRIX_WORK = re.compile(
+    r"\\det|vmatrix|\\(?:operatorname|text|mathrm)\{\w+\}|\\end\{\w*matrix\}[\s)]*(?:\\right\s*\))?\s*(?:\^|\\cdot|\\begin)"
+)
+_MOST_CELLS = 16
+_TOO_BIG = "too big to compare symbolically"
 _TOWER = re.compile(r"\^[^^]{0,20}\^[^^]{0,20}\^|\d{4,}!|!{3,}|\^\{?\d{5,}")
 
 
 @lru_cache(maxsize=1)
 def library() -> Any:
-    """The module math_verify, or None where it is not installed."""
+    """The module math_verify, warm, or None where it is not installed."""
     try:
         import math_verify
     except ImportError:
@@ -38,26 +47,33 @@ def library() -> Any:
     # It warns at every call without its own alarm clock; our deadline is the worker's.
     for name in ("math_verify", "latex2sympy2_extended"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    guard(lambda: _compared(math_verify, r"\frac{1}{2}", r"\sqrt{2}+x", 15))
     return math_verify
 
 
 def preload() -> None:
     """Imports the library and builds its grammar's tables, so that forked workers have them."""
-    if library() is not None:
-        guard(lambda: _verify(r"\frac{1}{2}", r"\sqrt{2}+x", 15))
+    library()
 
 
-def decide(pred: str, gold: str, digits: int) -> tuple[bool | None, str]:
-    """(verdict, step). Undecided where the library is missing or fails."""
+def decide(pred: str, gold: str, digits: int, *, readable_gold: bool = False) -> tuple[bool | None, str]:
+    """(verdict, step). Undecided where the library is missing or fails.
+
+    An answer that is too big, or that takes longer than CPU_SECONDS to work out beside a gold whose value our own
+    reader knows (`readable_gold`), is wrong; where gold may be the one that is too much, it is undecided.
+    """
     if not balanced(pred):
         return False, "unbalanced"
     if (_row(pred) is None) != (_row(gold) is None):
         return False, "numbers side by side"
-    if _TOWER.search(pred) is not None or _TOWER.search(gold) is not None:
-        return None if _TOWER.search(gold) is not None else False, "too big to compare symbolically"
+    if _too_big(pred) or _too_big(gold):
+        return None if _too_big(gold) else False, _TOO_BIG
     if library() is None:
         return None, f"undecided; {HINT}"
-    outcome = guard(lambda: _verify(gold, pred, digits))
+    try:
+        outcome = guard(lambda: limited(lambda: _compared(library(), gold, pred, digits), CPU_SECONDS))
+    except OutOfTime:
+        return False if readable_gold else None, "too long to work out"
     if isinstance(outcome, Failure):
         return None, f"undecided: math-verify failed ({outcome.kind})"
     if outcome and (doubt := _doubt(pred, gold)):
@@ -65,8 +81,7 @@ def decide(pred: str, gold: str, digits: int) -> tuple[bool | None, str]:
     return outcome, "math-verify"
 
 
-def _verify(gold: str, pred: str, digits: int) -> bool:
-    lib = library()
+def _compared(lib: Any, gold: str, pred: str, digits: int) -> bool:
     configs = [lib.LatexExtractionConfig()]
     parsed = [
         lib.parse(_wrapped(text), extraction_config=configs, fallback_mode="no_fallback", parsing_timeout=None)
@@ -76,8 +91,15 @@ def _verify(gold: str, pred: str, digits: int) -> bool:
 
 
 def _wrapped(text: str) -> str:
-    text = text.replace("$", "")
+    text = text.replace("$", "").replace(r"\limits", "")
     return text if _ENVIRONMENT.match(text) else f"${text}$"
+
+
+def _too_big(text: str) -> bool:
+    """Whether the work would grow beyond bounds: powers of powers, symbolic determinants, endless formulas."""
+    if len(text) > _LONGEST or _TOWER.search(text) is not None:
+        return True
+    return text.count("&") + text.count("\\\\") >= _MOST_CELLS and _MATRIX_WORK.search(text) is not None
 
 
 def _row(text: str) -> re.Match[str] | None:

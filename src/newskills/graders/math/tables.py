@@ -212,11 +212,7 @@ FUNCTIONS: dict[str, str] = {
     "arctg": "atan",
     "tg": "tan",
     "ctg": "cot",
-    "abs": "abs",
-    "floor": "floor",
-    "ceil": "ceil",
-    "sgn": "sgn",
-    "factorial": "factorial",
+    **{name: name for name in ("abs", "floor", "ceil", "sgn", "factorial", "cis")},
 }
 """Names of functions, as commands or as plain words → canonical name."""
 

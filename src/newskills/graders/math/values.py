@@ -8,11 +8,11 @@ several such points are equal for every purpose of grading; one point where they
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from fractions import Fraction
+from itertools import chain
 from typing import Any
-from zlib import crc32
 
 from msgspec import Struct
 
@@ -20,10 +20,14 @@ from newskills.graders.math import exact as fast
 from newskills.graders.math import modular
 from newskills.graders.math.evaluate import DIGITS, NotExact, Numeric, Undefined, context, exact
 from newskills.graders.math.nodes import Node, TooBig, Unreadable, has, replace, symbols, walk
+from newskills.graders.math.sampling import Point, break_points, points, whole_break_points, whole_points
 
 _INDICES = frozenset("nkmNKMijlpqrstabcd")
 _AGREE = -30
 _MANY_DIGITS = 700
+_MOST_DIGITS = 40_000
+_DIGITS_PER_SIZE = 4
+_MOST_VARIABLES = 100
 _WHOLE_FUNCTIONS = frozenset({"factorial", "binom", "gcd", "lcm"})
 
 
@@ -38,11 +42,11 @@ def same_value(gold: Node, pred: Node, options: Options) -> bool | None:
     names = symbols(gold) | symbols(pred)
     if not names and not has(gold, "app") and not has(pred, "app"):
         return _same_constant(gold, pred, options)
-    if len(names) > 12:
+    if len(names) > _MOST_VARIABLES:
         return None
     if _whole_number_talk(gold) or _whole_number_talk(pred):
-        return _same_at(gold, pred, _whole_points(names))
-    return _same_at(gold, pred, _points(names))
+        return _same_at(gold, pred, whole_points(names), whole_break_points(gold, pred))
+    return _same_at(gold, pred, points(names), break_points(gold, pred))
 
 
 def _same_constant(gold: Node, pred: Node, options: Options) -> bool | None:
@@ -72,7 +76,7 @@ def _numerically(gold: Node, pred: Node, options: Options, *, natural: bool) -> 
     if a is None or b is None:
         return None
     if agree(a, b):
-        return max(_places(gold), _places(pred)) >= 0 or _stays_equal(gold, pred, a, b, natural)
+        return True if max(_places(gold), _places(pred)) >= 0 else _stays_equal(gold, pred, a, b, natural)
     places = [p for p in (_places(gold), _places(pred)) if p >= 0]
     return bool(places) and _rounds_to(a, b, min(places), options.digits)
 
@@ -110,22 +114,31 @@ def agree(a: Any, b: Any) -> bool:
     return bool(difference < size * mp.mpf(10) ** _AGREE)
 
 
-def _stays_equal(gold: Node, pred: Node, a: Any, b: Any, natural: bool) -> bool:
+def _stays_equal(gold: Node, pred: Node, a: Any, b: Any, natural: bool) -> bool | None:
     """Whether values that agree to 30 digits still do with hundreds: `1+e^{-1000}` is not 1, nor `e^{-1000}` 0.
 
-    What stands beside zero is a rounding remainder if it shrinks with more digits.
+    The digits grow with the numbers that occur on the way: `\\sqrt{9^{1010}-1}` needs thousands; None where they would
+    be too many. What stands beside zero is a rounding remainder if it shrinks with more digits.
     """
-    mp = context(_MANY_DIGITS)
-    first, second = (Numeric({}, natural_log=natural, digits=_MANY_DIGITS) for _ in range(2))
-    with suppress(TooBig, Undefined, Unreadable):
-        more_a, more_b = first.value(gold), second.value(pred)
+    digits = _MANY_DIGITS
+    while True:
+        first, second = (Numeric({}, natural_log=natural, digits=digits) for _ in range(2))
+        try:
+            more_a, more_b = first.value(gold), second.value(pred)
+        except (TooBig, Undefined, Unreadable):
+            return True
         if first.truncated or second.truncated:
             return True
-        size = max(abs(more_a), abs(more_b))
-        if a != b and abs(a - b) == max(abs(a), abs(b)):
-            return bool(size * 2 <= abs(a - b))
-        return bool(abs(more_a - more_b) <= size * mp.mpf(10) ** (DIGITS - _MANY_DIGITS))
-    return True
+        wanted = _DIGITS_PER_SIZE * max(first.widest, second.widest)
+        if wanted <= digits:
+            break
+        if wanted > _MOST_DIGITS:
+            return None
+        digits = wanted
+    size = max(abs(more_a), abs(more_b))
+    if a != b and abs(a - b) == max(abs(a), abs(b)):
+        return bool(size * 2 <= abs(a - b))
+    return bool(abs(more_a - more_b) <= size * context(digits).mpf(10) ** (DIGITS - digits))
 
 
 def _rounds_to(a: Any, b: Any, places: int, digits: int) -> bool:
@@ -191,33 +204,12 @@ def _is_whole(node: Node) -> bool:
     return node.kind == "sym" or (node.kind == "num" and node.value.denominator == 1)
 
 
-def _seed(name: str) -> int:
-    return crc32(name.encode())
-
-
-def _points(names: frozenset[str]) -> Iterator[dict[str, Fraction]]:
-    """Three positive points, then one negative point per variable and one all negative."""
-    base = {n: Fraction(1009 + _seed(n) % 4001, 1000 + _seed(n + "'") % 1601) for n in names}
-    yield base
-    yield {n: v * Fraction(7, 4) + Fraction(1, 9) for n, v in base.items()}
-    ordered = sorted(names)
-    for name in ordered[:3]:
-        yield {n: -v if n == name else v for n, v in base.items()}
-    yield {n: -v * Fraction(5, 3) for n, v in base.items()}
-    yield {n: v / 5 + Fraction(1, 37) for n, v in base.items()}
-
-
-def _whole_points(names: frozenset[str]) -> Iterator[dict[str, Fraction]]:
-    ordered = sorted(names)
-    for step in range(8):
-        yield {n: Fraction(2 + step + (_seed(n) % 3 + 2 * i if i else 0) % 7) for i, n in enumerate(ordered)}
-
-
-def _same_at(gold: Node, pred: Node, points: Iterator[dict[str, Fraction]]) -> bool | None:
+def _same_at(gold: Node, pred: Node, usual: Iterable[Point], far: Iterable[Point]) -> bool | None:
+    """At `far` points only two values that are real all through prove a difference."""
     agreed = 0
     natural = True
     bare_log = _bare_log(gold) or _bare_log(pred)
-    for point in points:
+    for point in usual:
         verdict = _agree_at(gold, pred, point, natural)
         if verdict is False and agreed == 0 and bare_log and natural:
             natural = False
@@ -225,10 +217,25 @@ def _same_at(gold: Node, pred: Node, points: Iterator[dict[str, Fraction]]) -> b
         if verdict is False:
             return False
         agreed += verdict is True
-    return True if agreed >= 2 else None
+    if agreed < 2:
+        return None
+    return not any(_differ_at(gold, pred, point, natural) for point in far)
 
 
-def _agree_at(gold: Node, pred: Node, point: dict[str, Fraction], natural: bool) -> bool | None:
+def _differ_at(gold: Node, pred: Node, point: Point, natural: bool) -> bool:
+    with suppress(NotExact, Undefined, TooBig):
+        return exact(gold, point) != exact(pred, point)
+    mp = context()
+    real = {n: mp.mpf(v.numerator) / v.denominator for n, v in point.items()}
+    left, right = Numeric(real, natural_log=natural), Numeric(real, natural_log=natural)
+    with suppress(Undefined, TooBig, Unreadable):
+        a, b = left.value(gold), right.value(pred)
+        unsure = left.truncated or right.truncated or left.branched or right.branched
+        return not unsure and not agree(a, b)
+    return False
+
+
+def _agree_at(gold: Node, pred: Node, point: Point, natural: bool) -> bool | None:
     """None: one of the two is not defined, or gold is not real, at this point; beyond computing is not computable."""
     with suppress(NotExact, Undefined, TooBig):
         return exact(gold, point) == exact(pred, point)
@@ -253,11 +260,14 @@ def ratio(first: Node, second: Node) -> Any:
     names = symbols(first) | symbols(second)
     mp = context()
     found: list[Any] = []
-    for point in _points(names):
+    for point in chain(points(names), break_points(first, second)):
         real = {n: mp.mpf(v.numerator) / v.denominator for n, v in point.items()}
+        left, right = Numeric(real), Numeric(real)
         try:
-            a, b = Numeric(real).value(first), Numeric(real).value(second)
+            a, b = left.value(first), right.value(second)
         except (Undefined, Unreadable, TooBig):
+            continue
+        if len(found) > 2 and (left.branched or right.branched):
             continue
         if a == 0 or b == 0:
             return None

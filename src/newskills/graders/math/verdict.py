@@ -7,25 +7,26 @@ import re
 from functools import lru_cache
 
 from newskills.graders.math import symbolic
+from newskills.graders.math.clock import same_time
 from newskills.graders.math.compare import same
 from newskills.graders.math.exact import Plain, close, plain
 from newskills.graders.math.measures import is_value, measure
 from newskills.graders.math.modular import beyond
-from newskills.graders.math.nodes import Node, TooBig, Unreadable, has, number
+from newskills.graders.math.nodes import Node, TooBig, Unreadable, has, number, walk
 from newskills.graders.math.normalise import key, latinise, tidy
 from newskills.graders.math.parser import parse
+from newskills.graders.math.prose import formula_in_prose
 from newskills.graders.math.tables import HEDGES
 from newskills.graders.math.units import SAME_NAME
 from newskills.graders.math.values import Options
-from newskills.graders.math.words import is_prose, option, option_letter, same_words, words
+from newskills.graders.math.words import is_prose, option, option_letter, same_letters, same_words, words
 
 Verdict = tuple[bool | None, str]
 MAX_LENGTH = 20_000
 _CACHED_LENGTH = 2_000
 DEFAULT = Options()
-_MATH_PART = re.compile(r"\$([^$]+)\$|\\\((.+?)\\\)")
-_DENIAL = re.compile(r"\b(?:not?|never|isn't|or|either|neither|except|between)\b|≠|\\neq?\b", re.IGNORECASE)
 _VARIABLE = re.compile(r"[a-zA-Z](?:_\{?\w{1,8}\}?)?\s*=\s*")
+_VALUES = frozenset({"num", "sym", "const", "add", "mul", "neg", "div", "pow", "fn", "tuple", "list", "set"})
 _GROUPS = re.compile(r"\d,\d{3}(?!\d)")
 
 
@@ -65,6 +66,8 @@ def _decide(pred: str, gold: str, options: Options) -> Verdict:
                 return False, "option"
         elif len(g) > 1 or len(p) > 1:
             return False, "option"
+    if (timely := same_time(p, g)) is not None:
+        return timely, "time of day"
     if (measured := _measured(p, g, options)) is not None:
         return measured
     return _read(p, g, pred, options)
@@ -133,12 +136,22 @@ def _read(p: str, g: str, raw: str, options: Options) -> Verdict:
     if verdict is None and (beyond(gold) or beyond(pred)):
         return None if beyond(gold) else False, "too big to compare symbolically"
     if verdict is None:
-        return symbolic.decide(p, g, options.digits)
+        return symbolic.decide(p, g, options.digits, readable_gold=_has_value(gold))
     if not verdict and has(gold, "text") and same_words(g, p):
         return True, "words"
+    if verdict is False and is_prose(p) and not is_prose(g) and (formula := formula_in_prose(latinise(raw))):
+        verdict, step = equal(formula, g, options)
+        return verdict, f"{step}, in prose"
+    if not verdict and same_letters(g, p):
+        return True, "option"
     if not verdict and (letter := option_letter(g)) and letter == option_letter(p):
         return True, "option"
     return verdict, "words" if "text" in (gold.kind, pred.kind) else "value"
+
+
+def _has_value(tree: Node | str) -> bool:
+    """Whether our own reader knows the value of everything in it."""
+    return isinstance(tree, Node) and all(n.kind in _VALUES for n in walk(tree))
 
 
 def _compared(gold: Node, pred: Node, options: Options) -> bool | None:
@@ -175,22 +188,9 @@ def _unread_pred(p: str, g: str, raw: str, why: str, options: Options) -> Verdic
         return True, "words"
     if (letter := option_letter(g)) and letter == option_letter(p):
         return True, "option"
-    if formula := _formula_in_prose(latinise(raw)):
+    if formula := formula_in_prose(latinise(raw)):
         verdict, step = equal(formula, g, options)
         return verdict, f"{step}, in prose"
     if is_prose(p) or HEDGES & set(words(p).split()):
         return False, "prose"
-    return symbolic.decide(p, g, options.digits)
-
-
-def _formula_in_prose(text: str) -> str:
-    """From the first formula to the last, where the words around them neither deny nor count anything; else ''."""
-    parts = list(_MATH_PART.finditer(text))
-    if not parts:
-        return ""
-    around = text[: parts[0].start()] + " " + text[parts[-1].end() :]
-    if not around.strip(" .,*") or _DENIAL.search(around) or any(c.isdigit() for c in around):
-        return ""
-    if len({part.group() for part in parts}) == 1:
-        return parts[0][1] or parts[0][2]
-    return text[parts[0].start() : parts[-1].end()]
+    return symbolic.decide(p, g, options.digits, readable_gold=_has_value(_tree(g, True)))

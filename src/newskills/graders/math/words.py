@@ -10,7 +10,8 @@ from newskills.graders.math.tables import NUMBER_WORDS, SYNONYMS
 _COMMAND = re.compile(
     r"\\(?:text|mbox|textbf|textit|textrm|mathrm|mathbf|mathit|operatorname)\s*(?=\{)|\\[,;:! ]|[{}$]|\\(?=[a-zA-Z])"
 )
-_BLANK = re.compile(r"[^\w.:/+\-]+|(?<!\d)[.:/]|[.:/](?!\d)|(?<=\w)-(?=[^\W\d])")
+_BLANK = re.compile(r"[^\w.:/+\-]+|(?<!\d)[:/]|[.:/](?!\d)|(?<=\w)-(?=[^\W\d])")
+_BARE_POINT = re.compile(r"(?<!\d)\.(?=\d)")
 _ARTICLES = frozenset({"a", "an", "the"})
 _OPTION = re.compile(
     r"(?:\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{\s*)?\(?\s*(?:\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{\s*)?\(?([A-Ja-j])\)?\s*\}?\s*\)?\s*\}?[.:]?"
@@ -28,13 +29,16 @@ _SECOND_OPTION = re.compile(
     r"|^[,/]?\s*(?:or|and|&|but)\b"
 )
 _NAMED_OPTION = re.compile(r"(?:option|choice)\s*\(?([A-J])\)?", re.IGNORECASE)
+_JOINED_LETTERS = re.compile(r"[A-J]{2,10}")
+_LISTED_LETTERS = re.compile(r"\s*\(?[A-J]\)?(?:\s*(?:[,;、&]|and)+\s*(?:and\s*)?\(?[A-J]\)?){1,9}\s*")
 _JOINT = re.compile(r"(?<!\d) | (?!\d)")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 
 
 def words(text: str) -> str:
     """Lower-case words and numbers without punctuation, articles or LaTeX wrappers, synonyms made one."""
-    plain = _BLANK.sub(" ", _COMMAND.sub(" ", text).casefold().replace("'", ""))
+    plain = _BARE_POINT.sub("0.", _COMMAND.sub(" ", text).casefold().replace("'", ""))
+    plain = _BLANK.sub(" ", plain)
     kept = [str(NUMBER_WORDS.get(w, w)) for w in plain.split() if w not in _ARTICLES]
     joined = " ".join(kept)
     return SYNONYMS.get(joined, joined)
@@ -62,6 +66,17 @@ def option(text: str) -> str:
         return ""
     match = _OPTION.fullmatch(text)
     return match[1] if match is not None else ""
+
+
+def same_letters(gold: str, pred: str) -> bool:
+    """Several option letters, run together on one side and listed on the other: `AC` and `A, C`."""
+    for joined, listed in ((gold, pred), (pred, gold)):
+        if _JOINED_LETTERS.fullmatch(joined) and (
+            parts := _LISTED_LETTERS.fullmatch(_OPTION_DRESS.sub(" ", listed))
+        ):
+            letters = [c for c in re.sub(r"\band\b", "", parts[0]) if c.isalpha()]
+            return len(set(joined)) == len(joined) == len(letters) and set(joined) == set(letters)
+    return False
 
 
 def option_letter(text: str) -> str:

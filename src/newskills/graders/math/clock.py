@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times of day: `3:00 PM`, `3 p.m.`, `15:00`."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_HALF = re.compile(r"[aApP]\.?\s?[mM]\.?[\s})$]{0,4}$")
+_DRESS = re.compile(
+    r"\\(?:text|textbf|textrm|mathrm|mathbf|mbox)\s*(?=\{)|\\[,;:! ]|\\colon(?![a-zA-Z])|\\left|\\right|[{}$~\s.]"
+)
+_TIME = re.compile(r"(\d{1,2})(?::([0-5]\d))?(?:([ap])m)?")
+_LONGEST = 60
+
+
+class Clock(NamedTuple):
+    """`minutes` since midnight; `half` whether a.m. or p.m. was said."""
+
+    minutes: int
+    half: bool
+
+
+def same_time(pred: str, gold: str) -> bool | None:
+    """None unless both are times and at least one says which half of the day it means.
+
+    Where only one says it, the other may be of 24 hours, or leave it open.
+    """
+    if _HALF.search(pred) is None and _HALF.search(gold) is None:
+        return None
+    a, b = _clock(pred), _clock(gold)
+    if a is None or b is None:
+        return None
+    if a.half and b.half:
+        return a.minutes == b.minutes
+    said, bare = (a, b) if a.half else (b, a)
+    return bare.minutes == said.minutes or (
+        60 <= bare.minutes < 13 * 60 and (bare.minutes - said.minutes) % 720 == 0
+    )
+
+
+def _clock(text: str) -> Clock | None:
+    if len(text) > _LONGEST:
+        return None
+    match = _TIME.fullmatch(_DRESS.sub("", text.replace(r"\colon", ":")).lower())
+    if match is None or not (match[2] or match[3]):
+        return None
+    hour, minute, half = int(match[1]), int(match[2] or 0), match[3]
+    if hour > (12 if half else 24) or (half and not hour):
+        return None
+    if half:
+        hour = hour % 12 + (12 if half == "p" else 0)
+    return Clock(hour * 60 + minute, bool(half))

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a hostile answer may cost: CPU time as the worker's own clock counts it, not wall time."""
+
+from __future__ import annotations
+
+import gc
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from newskills.base.pool import PoolOptions, WorkerPool
+from newskills.base.records import Score
+from newskills.graders.math import equal, symbolic
+from newskills.graders.math.deadline import OutOfTime, limited
+
+MOST = 2.0
+"""CPU seconds for one answer. A worker that needs more is killed, and its answer a Failure."""
+
+
+def matrix(size: int, cell: Callable[[int, int], str], name: str = "pmatrix") -> str:
+    rows = r"\\".join("&".join(cell(i, j) for j in range(size)) for i in range(size))
+    return rf"\begin{{{name}}}{rows}\end{{{name}}}"
+
+
+def symbol(i: int, j: int) -> str:
+    return f"a_{{{i}{j}}}"
+
+
+def power(i: int, j: int) -> str:
+    return f"x^{{{i}}}y^{{{j}}}+{i * j + 1}"
+
+
+def radical(i: int, j: int) -> str:
+    return rf"\sqrt{{{6 * i + j + 2}}}"
+
+
+HOSTILE = {
+    "determinant": r"\det" + matrix(6, symbol),
+    "determinant in brackets": r"\det\left(" + matrix(7, power) + r"\right)",
+    "determinant of radicals": r"\det" + matrix(6, radical),
+    "determinant in bars": matrix(12, symbol, "vmatrix"),
+    "determinant beyond reading": r"\det" + matrix(40, symbol),
+    "permanent": r"\operatorname{per}" + matrix(9, symbol),
+    "adjugate": r"\operatorname{adj}" + matrix(6, symbol),
+    "inverse": matrix(6, power) + "^{-1}",
+    "power of a matrix": matrix(5, symbol) + "^{40}",
+    "product of matrices": r"\cdot".join([matrix(6, power)] * 8),
+    "norm": r"\|" + matrix(8, symbol) + r"\|",
+    "expansion": r"\int (x+y+z)^{40} dx",
+    "rational integral": r"\int \frac{1}{x^{15}+1} dx",
+    "definite integral": r"\int_0^1 \frac{1}{x^{15}+1} dx",
+    "integral without a formula": r"\int \sqrt{\sin x + \cos(x^2)} e^{\tan x} dx",
+    "threefold integral": r"\int\int\int e^{-x^2 y z} \sin(xyz) dx dy dz",
+    "many integrals": ",".join(rf"\int_0^{{{i}}} x^2 dx" for i in range(30)),
+    "limit": r"\lim_{x\to\infty} \left(\frac{x^{x}}{\Gamma(x)}\right)^{\frac1x}",
+    "limit of a sum": r"\lim_{n\to\infty}\frac{1}{n}\sum_{k=1}^{n}\sqrt{\frac{k}{n}\sin\frac{k}{n}}",
+    "derivatives": r"\frac{d}{dx}" * 12 + r"\sin(\tan(e^{x^x}))",
+    "large sum": r"\sum_{k=1}^{10^{9}} \lfloor \sqrt{k} \rfloor",
+    "sum without a formula": r"\sum_{k=1}^{\infty} \frac{\sin k}{k^3 \binom{2k}{k}}",
+    "sums of sums": r"\sum_{i=1}^{n}\sum_{j=1}^{i}\sum_{k=1}^{j} \frac{ijk}{i+j+k}",
+    "large product": r"\prod_{k=1}^{100000} \frac{k+1}{k^2} + \int_0^1 x dx",
+    "nested radicals": r"\int_0^1 " + r"\sqrt{1+" * 12 + "x" + "}" * 12 + "dx",
+    "deep radicals": r"\sqrt{2+" * 30 + "2" + "}" * 30,
+    "many factors": r"\int_0^1 x dx + " + "*".join(f"(x+{i} y+{i * i} z)" for i in range(1, 30)),
+    "a number to factor": r"\lim_{x \to 0} x + \sqrt[3]{" + str((10**40 + 121) * (10**41 + 109)) + "}",
+    "many terms": r"\int_0^1 x dx" + r"+\sin(x)" * 400,
+    "absolute values": r"\int_0^1 x dx + " + "+".join(f"|x-{i}|" for i in range(30)),
+    "powers of sines": r"\int_0^1 t dt + (\sin x + \cos y)^{200}",
+    "intervals": r" \cup ".join(rf"(\int_0^{{{i}}} x dx,{i + 99})" for i in range(12)),
+}
+
+
+def test_no_answer_costs_more_than_two_seconds_and_beside_a_plain_gold_none_is_lost() -> None:
+    rows = [
+        {"predicted_answer": answer, "expected_answer": gold}
+        for index, answer in enumerate(HOSTILE.values())
+        for gold in (["5"] if index % 3 else ["5", f"{answer}+1"])
+    ]
+    config = {"name": "math", "config": {}}
+    options = PoolOptions(processes=1, cpu_seconds=MOST)
+    with WorkerPool("newskills.graders.worker:make", config, result_type=Score, options=options) as pool:
+        scores = [pool.submit(row) for row in rows]
+        results = [score.result(timeout=600) for score in scores]
+    for row, result in zip(rows, results, strict=True):
+        assert isinstance(result, Score), (row, result)
+        assert result.outcome != "correct", (row, result)
+        if row["expected_answer"] == "5":
+            assert result.outcome == "wrong", (row, result)
+
+
+def test_one_hostile_answer_does_not_fail_the_command(tmp_path: Path) -> None:
+    rows = [{"predicted_answer": HOSTILE[name], "expected_answer": "5"} for name in ("determinant", "expansion")]
+    file = tmp_path / "answers.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    argv = [sys.executable, "-m", "newskills", "grade", "--grader=math", f"--input_files={file}"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("pred", "gold", "correct"),
+    [
+        (r"\begin{vmatrix}1&2\\3&4\end{vmatrix}", "-2", True),
+        (r"\begin{vmatrix}1&2\\3&4\end{vmatrix}", "2", False),
+        (r"\begin{vmatrix}1&2\\3&4\end{vmatrix}", r"\begin{pmatrix}1&2\\3&4\end{pmatrix}", False),
+        (r"\det\begin{pmatrix}a&b\\c&d\end{pmatrix}", "ad-bc", True),
+        (r"\det\left(\begin{bmatrix}a&b\\c&d\end{bmatrix}\right)", "ad+bc", False),
+        (r"\left|\begin{matrix}x&1\\1&x\end{matrix}\right|", "x^2-1", True),
+        (r"\begin{vmatrix}x&1\\1&x\end{vmatrix}=0", "x^2-1=0", True),
+        (r"\det" + matrix(6, symbol), r"\det" + matrix(6, lambda i, j: symbol(j, i)), True),
+        (r"\det" + matrix(6, symbol), r"\det" + matrix(6, lambda i, j: symbol(5 - i, j)), False),
+        (r"\det" + matrix(3, radical), r"0", False),
+        (r"\begin{vmatrix}1&2\\2&4\end{vmatrix}", "0", True),
+        (r"\begin{vmatrix}1&2&3\\2&4&5\end{vmatrix}", "0", False),
+    ],
+)
+def test_determinants_are_compared_by_value(pred: str, gold: str, correct: bool) -> None:
+    assert equal(pred, gold)[0] is correct
+    assert equal(gold, pred)[0] is correct
+
+
+def test_an_integral_that_is_quick_is_still_worked_out() -> None:
+    assert equal(r"\int_0^1 x^2\,dx", r"\frac{1}{3}") == (True, "math-verify")
+
+
+def test_a_gold_that_takes_too_long_is_undecided_not_wrong() -> None:
+    verdict, why = equal("x+1", HOSTILE["rational integral"])
+    assert (verdict, why) == (None, "too long to work out")
+
+
+def test_a_call_is_ended_by_its_own_cpu_time_even_where_exceptions_are_swallowed() -> None:
+    def stubborn() -> None:
+        while True:
+            try:
+                sum(range(10_000))
+            except Exception:
+                continue
+
+    with pytest.raises(OutOfTime):
+        limited(stubborn, 0.05)
+    assert limited(lambda: 7, 5.0) == 7
+    assert gc.isenabled()
+
+
+def test_what_is_too_long_is_told() -> None:
+    assert symbolic.decide("x" * 5_000, "5", 15) == (False, "too big to compare symbolically")
+    assert symbolic.decide("5", "x" * 5_000, 15) == (None, "too big to compare symbolically")

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notations that are one answer, each beside twins that look alike and are another."""
+
+from __future__ import annotations
+
+import pytest
+
+from newskills.graders.math import equal
+
+NOTATIONS = r"""
+[blanks between groups of three]
+1\;234\;567 = 1234567
+1\:234\:567 = 1,234,567
+1~234~567 = 1234567
+1\;234.5 = 1234.5
+1\;23\;4567 ≠ 1234567
+1\;2 ≠ 12
+1\;234\;56 ≠ 123456
+[determinants]
+\begin{vmatrix} 2 & 3 \\ 1 & 4 \end{vmatrix} = 5
+\begin{vmatrix} 2 & 3 \\ 1 & 4 \end{vmatrix} ≠ 11
+\begin{vmatrix} 2 & 3 \\ 1 & 4 \end{vmatrix} ≠ \begin{pmatrix} 2 & 3 \\ 1 & 4 \end{pmatrix}
+[cis]
+2\operatorname{cis}\frac{\pi}{3} = 1+\sqrt{3}i
+2\operatorname{cis} 60^\circ = 2\left(\cos 60^\circ + i \sin 60^\circ\right)
+2\,\text{cis}(60^\circ) = 2e^{i\pi/3}
+2 cis 60° = 2\operatorname{cis} 60^\circ
+4\operatorname{cis}\frac{\pi}{3} ≠ 1+\sqrt{3}i
+2\operatorname{cis}\frac{\pi}{3} ≠ 1-\sqrt{3}i
+2\operatorname{cis}\frac{\pi}{3} ≠ 2\cos\frac{\pi}{3}
+[several solutions of several unknowns]
+p=5,q=2;p=7,q=2 = p=7,q=2;p=5,q=2
+p=5, q=2; p=7, q=2 = (5,2),(7,2)
+p=5, q=2 \text{ or } p=7, q=2 = q=2, p=5; q=2, p=7
+x=1,y=2,x=3,y=4 = x=3,y=4,x=1,y=2
+p=5,q=2;p=7,q=2 ≠ p=5,q=2
+p=5,q=2;p=7,q=2 ≠ p=2,q=5;p=2,q=7
+p=5,q=2;p=7,q=3 ≠ p=5,q=3;p=7,q=2
+p=5,q=2;p=7,q=2 ≠ p=5,q=2;p=7,q=2;p=9,q=2
+x=1,x=2 ≠ y=1,y=2
+[times of day]
+3:00 PM = 3 p.m.
+3:00 PM = 3:00\text{ p.m.}
+3:00PM = \text{3:00 PM}
+3:00 PM = 3:00
+15:00 = 3:00 PM
+12:30 AM = 0:30
+3:00 PM ≠ 3:00 AM
+3:00 PM ≠ 3:30 PM
+3:00 PM ≠ 4 PM
+15:00 ≠ 3:00 AM
+3:00 PM ≠ 300
+3:00 PM ≠ 3
+12:30 PM ≠ 0:30
+[letters in calligraphy]
+\mathcal{B} = B
+\mathcal B = \text{B}
+\mathcal{B} = (B)
+\mathcal{B} ≠ A
+\mathcal{B} ≠ \mathcal{A}
+[limits]
+\int\limits_{a}^{b} f(x)\,dx = \int_a^b f(x) dx
+\lim\limits_{x \to 0} f(x) = \lim_{x\to 0} f(x)
+\int\limits_a^b f(x)\,dx ≠ \int_b^a f(x) dx
+\int\limits_a^b f(x)\,dx ≠ \int_a^b g(x) dx
+x^{2}3 ≠ x^{23}
+[sets behind a name]
+k=\{1\pm\sqrt5,-2\} = 1+\sqrt5,1-\sqrt5,-2
+k=\{1\pm\sqrt5,-2\} = k=1\pm\sqrt5,-2
+k=\{1\pm\sqrt5,-2\} = \{-2, 1-\sqrt5, 1+\sqrt5\}
+k=\{1\pm\sqrt5,-2\} ≠ 1\pm\sqrt5
+k=\{1\pm\sqrt5,-2\} ≠ \{1+\sqrt5,-2\}
+k=\{1\pm\sqrt5,-2\} ≠ m=\{1\pm\sqrt5,-2\}
+[several options]
+AC = A, C
+A, B and D = ABD
+(A), (C) = AC
+AC ≠ A, B
+AC ≠ A
+AC ≠ A, B, C
+AC ≠ A or C
+[numbers of choices]
+C_{10}^3 = 120
+C_{10}^{3} = \binom{10}{3}
+\mathrm{C}_{10}^{3} = 120
+{}_{10}C_3 = 120
+^{10}C_3 = \binom{10}{7}
+C_n^2 = \frac{n(n-1)}{2}
+A_{5}^{2} = 20
+{}_5P_2 = 20
+2C_{5}^{2} = 20
+C_{10}^3 ≠ \binom{10}{4}
+C_{10}^3 ≠ 1000
+C_3^{10} ≠ 120
+x_{10}^3 ≠ 120
+A_{5}^{2} ≠ 10
+[formulas between words]
+we get \dfrac{1}{2} meters = \frac12
+the probability is \dfrac{1}{2}. = 0.5
+so the perimeter equals 4\pi units = 4\pi
+the probability is not \dfrac{1}{2} ≠ \frac12
+the value cannot be \dfrac{1}{2} ≠ \frac12
+it is either \dfrac{1}{2} or \dfrac13 ≠ \frac12
+the area is more than \dfrac{1}{2} ≠ \frac12
+half of \dfrac{1}{2} is the answer ≠ \frac12
+from \dfrac{1}{2} follows \dfrac13 ≠ \frac12
+[hours and minutes]
+2 hours and 30 minutes = 2.5 hours
+2 \text{ hours and } 30 \text{ minutes} = 150 minutes
+1 hour, 15 minutes = 75 minutes
+1 hour, 15 minutes and 30 seconds = 4530 seconds
+5 feet and 3 inches = 63 inches
+2 hours and 30 minutes ≠ 2.3 hours
+2 hours and 30 minutes ≠ 2 hours
+2 hours or 30 minutes ≠ 2.5 hours
+30 minutes and 2 hours ≠ 30 minutes
+2 hours and 30 kilometers ≠ 2.5 hours
+[comparisons]
+5 more apples = 5
+5 more = 5
+5 fewer apples = 5
+5 \text{ more apples} = 5 apples
+5 more apples ≠ 6
+5 more apples ≠ 5 fewer apples
+5 or more apples ≠ 5
+5 more than 3 ≠ 5
+more than 5 apples ≠ 5
+no more than 5 apples ≠ 5
+"""
+
+
+def twins() -> list[tuple[str, str, bool]]:
+    cases = []
+    for line in filter(None, NOTATIONS.splitlines()):
+        if line.startswith("["):
+            both_ways = line != "[formulas between words]"
+            continue
+        left, mark, right = line.rpartition(" ≠ ") if " ≠ " in line else line.partition(" = ")
+        cases.append((left, right, mark == " = "))
+        if both_ways:
+            cases.append((right, left, mark == " = "))
+    return cases
+
+
+@pytest.mark.parametrize(("pred", "gold", "same"), twins())
+def test_notations_and_their_twins(pred: str, gold: str, same: bool) -> None:
+    assert equal(pred, gold)[0] is same
