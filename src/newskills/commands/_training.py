@@ -35,6 +35,7 @@ from newskills.config.layers import Layer, explain, resolve
 from newskills.recipes.reporting import reported
 from newskills.recipes.skill import RewardConfig, Skill
 from newskills.recipes.training import TooLong, context_of, fitting_problems, trained
+from newskills.run.asking import asking_of
 from newskills.run.rewarding import Verdicts
 from newskills.train.loops.evaluation import EvalSettings, HeldOut
 from newskills.train.loops.folder import TrainingFolder
@@ -85,6 +86,9 @@ class StepKeys(Struct, frozen=True, kw_only=True):
         TooLong, Meta(description="what does not fit into the model's context: refuse, leave out, cut off (sft)")
     ] = "error"
     max_length: Annotated[AtLeastOne | None, Meta(description="tokens that fit, if fewer than the model's")] = None
+    chat_template_kwargs: Annotated[
+        dict[str, Any] | None, Meta(description="variables of the chat template, as an evaluation sets them")
+    ] = None
     eval: EvalSettings = EvalSettings()
     report_to: Annotated[
         tuple[Literal["tensorboard", "wandb"], ...], Meta(description="where else metrics go, step by step")
@@ -185,8 +189,12 @@ def held_out_of(options: LocalOptions, keys: StepKeys, base: Path) -> Iterator[H
         yield None
         return
     benchmark = get_benchmark(options.eval_benchmark)
-    rows = list(read_rows(load_rows(benchmark, options.eval_split, options.data_dir)))
-    skill = Skill(base, benchmark.prompt)
+    data = load_rows(benchmark, options.eval_split, options.data_dir)
+    rows = list(read_rows(data))
+    changes = {"chat_template_kwargs": keys.chat_template_kwargs} if keys.chat_template_kwargs else {}
+    asking = asking_of(benchmark, data, str(base), [Layer("command line", changes)])
+    asking.check_one_reply(f"--eval_benchmark={options.eval_benchmark}")
+    skill = Skill(base, asking)
     problems = [skill.problem(row) for row in rows[: keys.eval.max_problems]]
     room = fitting_problems(problems, context_of(base), keys.eval.max_tokens, "drop", say=print)
     if not room:

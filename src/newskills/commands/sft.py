@@ -66,7 +66,7 @@ def run(parsed: Parsed[Options]) -> int:
         return 0
     require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
-    examples = examples_of(rows, Skill(base), data)
+    examples = examples_of(rows, Skill(base, template=keys.chat_template_kwargs), data)
     examples = fitting(examples, keys.limit(base), keys.too_long, say=print)
     config = config_of(SftConfig, keys, steps)
     settings = {**identity(keys), "steps": steps, "data": str(data)}

@@ -123,6 +123,8 @@ class ServerTokenizer:
 
     def render(self, messages: Sequence[Message], **template_kwargs: Any) -> str:
         body: Row = {"messages": list(messages)}
+        if tools := template_kwargs.pop("tools", None):
+            body["tools"] = tools
         if template_kwargs:
             body["chat_template_kwargs"] = template_kwargs
         if self._llamacpp:

@@ -25,6 +25,7 @@ from newskills.models.serving import ServeSpec
 from newskills.models.serving.weights import resolve_weights
 from newskills.recipes.skill import RewardConfig, Skill, accepted
 from newskills.recipes.training import model_folder, trained
+from newskills.run.asking import asking_of
 from newskills.run.evaluate import EvaluationSpec, evaluate
 from newskills.run.hosting import Hosting
 from newskills.run.plan import RESULTS, BenchmarkRun
@@ -77,16 +78,16 @@ class Stage(Struct, frozen=True):
 def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
     """base → after SFT → after GRPO. Raises NewskillsError; what is done stays done."""
     benchmark = get_benchmark(LESSON)
-    train, _ = _data(benchmark, spec, say)
+    train, _, data = _data(benchmark, spec, say)
     weights = resolve_weights(spec.model, say=say)
     say(f"2/5 base: measuring {spec.model} on this machine's CPU; Ctrl-C stops, the same command goes on")
     stages = [_measured("base", weights, benchmark, spec, say)]
     folder = model_folder(str(weights), spec.output_dir / "models/base", say=say)
-    skill = Skill(folder, benchmark.prompt)
+    skill = Skill(folder, asking_of(benchmark, data, str(folder)))
     half = spec.sft.steps * spec.sft.batch_size
     with Verdicts(benchmark.grader, benchmark.grader_config) as verdict:
         pairs = accepted(train[:half], (str(row["expected_answer"]) for row in train[:half]), verdict)
-        _keep_examples(pairs, spec.output_dir / "data/sft.jsonl")
+        _keep_examples(skill, pairs, spec.output_dir / "data/sft.jsonl")
         say(f"3/5 SFT: {len(pairs)} of {half} answers of the solver passed the grader that also measures")
         tuned = _fine_tuned(skill, folder, pairs, spec)
         stages.append(_measured("sft", _served(tuned), benchmark, spec, say))
@@ -97,8 +98,8 @@ def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
     return stages
 
 
-def _data(benchmark: Benchmark, spec: LessonSpec, say: Say) -> tuple[list[Row], list[Row]]:
-    """Rows to learn from and held-out rows. Raises DataError where they share a question."""
+def _data(benchmark: Benchmark, spec: LessonSpec, say: Say) -> tuple[list[Row], list[Row], Path]:
+    """Rows to learn from and held-out rows, and the file of the former. Raises DataError for a question in both."""
     prepared = prepare(benchmark, data_dir=spec.data_dir, splits=["train", "test"])
     train, test = (list(read_rows(split.path)) for split in prepared.splits)
     shared = {row["question"] for row in train} & {row["question"] for row in test}
@@ -107,7 +108,7 @@ def _data(benchmark: Benchmark, spec: LessonSpec, say: Say) -> tuple[list[Row], 
     say(
         f"1/5 data: {len(train)} problems to learn from, {len(test)} held out; {len(shared)} questions are in both"
     )
-    return train, test
+    return train, test, prepared.splits[0].path
 
 
 def _measured(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, say: Say) -> Stage:
@@ -152,9 +153,9 @@ def _served(folder: Path) -> Path:
     return target
 
 
-def _keep_examples(pairs: Sequence[tuple[Row, str]], path: Path) -> None:
+def _keep_examples(skill: Skill, pairs: Sequence[tuple[Row, str]], path: Path) -> None:
     if not path.is_file():
-        write_rows(path, ({"input": row["question"], "output": answer, "id": row["id"]} for row, answer in pairs))
+        write_rows(path, ({**skill.pair(row, answer), "id": row["id"]} for row, answer in pairs))
 
 
 def _fine_tuned(skill: Skill, base: Path, pairs: Sequence[tuple[Row, str]], spec: LessonSpec) -> Path:
