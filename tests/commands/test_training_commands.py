@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.store import read_rows, write_rows
-from newskills.commands._training import show_end, steps_shown
+from newskills.recipes.steps_shown import steps_shown
 from newskills.train.loops.stepping import Progress
 
 FAST = ["++trainer.threads=1", "++trainer.dtype=float32", "++trainer.lora.rank=4"]
@@ -324,9 +324,7 @@ def test_models_change_their_form(place):
 
 def test_what_is_said_at_the_end_has_a_line_of_its_own(monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    told = steps_shown("SFT")
-    told(Progress(done=3, steps=9, metrics={}))
-    show_end(None, 3)
-    said = capsys.readouterr()
-    assert said.err.endswith(" left\n")
-    assert said.out == "stopped after step 3; the same command goes on from there\n"
+    with steps_shown("SFT") as watch:
+        watch.began(0, 9)
+        watch.told(Progress(done=3, steps=9, metrics={}))
+    assert capsys.readouterr().err.endswith(" left\n")

@@ -144,6 +144,7 @@ def test_evaluation_sft_data_and_reinforcement_read_the_same(tmp_path, fake_serv
         "--benchmark=./mine.py",
         "--eval_benchmark=./mine.py",
         "--output_dir=trained",
+        "--allow_overlap",
     ]
     small = ["++steps=1", "++group_size=2", "++max_tokens=1", "++eval.max_tokens=1", "++trainer.lora.rank=2"]
     code, said, errors = ns(tmp_path, *words, *small, "--dry_run")

@@ -25,6 +25,7 @@ from newskills.commands._work import notice, user_layer
 from newskills.commands.prepare_training_data import Options
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, Resolved, explain, resolve
+from newskills.recipes.leakage import FIELDS, question_of
 from newskills.run.plan import task_layer
 from newskills.train.data.build import BuildRequest, Compared, Given, build, preview
 from newskills.train.data.card import Card, card_files
@@ -55,8 +56,6 @@ ASKING = (
     "chat_template_kwargs",
 )
 """Settings of an evaluation that decide what a model reads; training data has them under the same names."""
-QUESTIONS = ("problem", "question", "prompt", "text", "instruction")
-"""Fields of benchmarks' rows with what is asked, the first that is there."""
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -201,10 +200,10 @@ def _of_benchmark(benchmark: Benchmark, options: Options) -> Iterator[str]:
 def _questions(path: Path) -> Iterator[str]:
     """Raises DataError for a row without any of the fields."""
     for row in read_rows(path):
-        text = next((row[key] for key in QUESTIONS if isinstance(row.get(key), str) and row[key]), None)
+        text = question_of(row)
         if text is None:
             raise DataError(
-                f"{path}: a row has none of the fields {', '.join(QUESTIONS)}, so that nothing can be compared with it."
+                f"{path}: a row has none of the fields {', '.join(FIELDS)}, so that nothing can be compared with it."
             )
         yield text
 

@@ -31,11 +31,14 @@ from newskills.commands._training import (
     identity,
     keys_of,
     learnt,
+    measured_by,
+    questions_in,
     require_train,
 )
 from newskills.commands._work import prompt_text
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer
+from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.skill import RewardConfig, Skill
 from newskills.recipes.training import fitting_problems, model_folder
 from newskills.run.asking import asking_of
@@ -107,6 +110,12 @@ def run(parsed: Parsed[Options]) -> int:
     steps = keys.steps or steps_of(keys.epochs, max(1, len(rows)), keys.batch_size)
     asking = asking_of(benchmark, data, options.model, [_changes(keys)])
     asking.check_one_reply(options.benchmark or str(data))
+    check_overlap(
+        lambda: (text for row in rows for text in texts_of(row)),
+        {**_held_out_questions(options, benchmark), **measured_by(options)},
+        allowed=options.allow_overlap,
+        say=print,
+    )
     if options.dry_run:
         if rows:
             sys.stdout.write(f"first prompt of {data}:\n{prompt_text(asking.request(rows[0]))}\n\n")
@@ -148,6 +157,20 @@ def run(parsed: Parsed[Options]) -> int:
             Run(title="GRPO", base=base, settings=settings, held_out=held_out),
             lambda trainer, folder, hooks: trainer.grpo(problems, config, folder, scorer, hooks),
         )
+
+
+def _held_out_questions(options: Options, benchmark: Benchmark) -> dict[str, list[str]]:
+    """What --eval_data asks, and the split of the benchmark that is measured, where it is here."""
+    found = {}
+    if options.eval_data is not None:
+        found[options.eval_data] = questions_in(Path(options.eval_data))
+    if options.benchmark is not None:
+        try:
+            own = load_rows(benchmark, benchmark.split, options.data_dir)
+        except DataError:  # not prepared: nobody can have measured by it here
+            return found
+        found[f"{benchmark.name} ({benchmark.split})"] = questions_in(own)
+    return found
 
 
 def _changes(keys: GrpoKeys) -> Layer:

@@ -23,9 +23,11 @@ from newskills.commands._training import (
     identity,
     keys_of,
     learnt,
+    measured_by,
     require_train,
 )
 from newskills.config.command_line import Parsed
+from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.skill import Skill
 from newskills.recipes.training import check_rows, examples_of, fitting, model_folder
 from newskills.train.loops.schedule import Schedule, steps_of
@@ -53,6 +55,12 @@ def run(parsed: Parsed[Options]) -> int:
     out, data = Path(options.output_dir), Path(options.training_data)
     rows = list(read_rows(data))
     check_rows(rows, data)
+    check_overlap(
+        lambda: (text for row in rows for text in texts_of(row)),
+        measured_by(options),
+        allowed=options.allow_overlap,
+        say=print,
+    )
     steps = keys.steps or steps_of(keys.epochs, len(rows), keys.batch_size)
     if options.dry_run:
         show_dry_run(

@@ -7,6 +7,7 @@ Every stage leaves a folder that counts only when it is whole, so the same comma
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,20 +25,23 @@ from newskills.config.layers import Layer
 from newskills.models.serving import ServeSpec
 from newskills.models.serving.weights import resolve_weights
 from newskills.recipes.skill import RewardConfig, Skill, accepted
+from newskills.recipes.steps_shown import Watch
 from newskills.recipes.training import model_folder, trained
 from newskills.run.asking import asking_of
 from newskills.run.evaluate import EvaluationSpec, evaluate
+from newskills.run.execute import SIGNALLED
 from newskills.run.hosting import Hosting
 from newskills.run.plan import RESULTS, BenchmarkRun
 from newskills.run.rewarding import Verdicts
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.sft import SftConfig
-from newskills.train.loops.stepping import Hooks, Told
+from newskills.train.loops.stepping import Hooks
+from newskills.train.loops.stopping import StoppedError, stop_on_signals
 from newskills.train.trainers import Trainer, TrainerSettings, make_trainer
 
 Say = Callable[[str], None]
-Loop = Callable[[Trainer, TrainingFolder], bool]
+Loop = Callable[[Trainer, TrainingFolder, Hooks], bool]
 LESSON = "sorting-lesson"
 PROBLEMS = 300
 """Held out; enough that a lift of some points is told from chance."""
@@ -48,13 +52,13 @@ TOKENS = 16
 class LessonSpec(Struct, frozen=True, kw_only=True):
     """Where it all goes, which model, and how long to train.
 
-    tell     title → what shows the steps of a training
+    watch    title → what shows a training
     threads  of the trainer; 0 = one a core
     """
 
     output_dir: Path
     model: str
-    tell: Callable[[str], Told]
+    watch: Callable[[str], AbstractContextManager[Watch]]
     data_dir: Path | None = None
     sft: SftConfig = SftConfig(steps=44, learning_rate=2e-3)
     grpo: GrpoConfig = GrpoConfig(steps=30, learning_rate=2e-4, max_tokens=TOKENS)
@@ -134,6 +138,8 @@ def _measured(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, 
         ),
         say=lambda _: None,
     )
+    if evaluation.exit_code > SIGNALLED:
+        raise StoppedError(evaluation.message)
     if evaluation.exit_code:
         raise NewskillsError(f"Measuring {name} did not end well: {evaluation.message}")
     records = read_rows(out / RESULTS / LESSON / "output.jsonl")
@@ -160,32 +166,39 @@ def _keep_examples(skill: Skill, pairs: Sequence[tuple[Row, str]], path: Path) -
 
 def _fine_tuned(skill: Skill, base: Path, pairs: Sequence[tuple[Row, str]], spec: LessonSpec) -> Path:
     examples = [skill.example(row, answer) for row, answer in pairs]
-    hooks = Hooks(told=spec.tell("SFT"))
     return _trained(
-        "sft", base, spec.sft, spec, lambda trainer, folder: trainer.sft(examples, spec.sft, folder, hooks)
+        "sft", base, spec.sft, spec, lambda trainer, folder, hooks: trainer.sft(examples, spec.sft, folder, hooks)
     )
 
 
 def _reinforced(skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec, verdict: Verdicts) -> Path:
     problems = [skill.problem(row) for row in rows]
-    scorer, hooks = skill.scorer(verdict, RewardConfig()), Hooks(told=spec.tell("GRPO"))
+    scorer = skill.scorer(verdict, RewardConfig())
     return _trained(
         "grpo",
         base,
         spec.grpo,
         spec,
-        lambda trainer, folder: trainer.grpo(problems, spec.grpo, folder, scorer, hooks),
+        lambda trainer, folder, hooks: trainer.grpo(problems, spec.grpo, folder, scorer, hooks),
     )
 
 
 def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, learn: Loop) -> Path:
-    """Trains LoRA pairs on `base` and merges them: a folder like `base`."""
+    """Trains LoRA pairs on `base` and merges them: a folder like `base`. Raises StoppedError where a signal came."""
     target = spec.output_dir / "models" / name
     settings = {**msgspec.to_builtins(config), "model": str(base)}
     folder = TrainingFolder(spec.output_dir / "training" / name, settings)
+    if target.is_dir():
+        folder.close()
+        return target
     trainer = make_trainer("cpu", base, TrainerSettings(threads=spec.threads))
-    trained(trainer, folder, target, lambda one: learn(one, folder))
-    return target
+    with stop_on_signals() as stop, spec.watch(name.upper()) as watch:
+        hooks = Hooks(began=watch.began, told=watch.told, stop=stop)
+        trained(trainer, folder, target, lambda one: learn(one, folder, hooks))
+        if not stop():
+            return target
+    at = folder.last.step if folder.last else 0
+    raise StoppedError(f"{name.upper()}: stopped after step {at}; the same command goes on from there.")
 
 
 def report(stages: Sequence[Stage], spec: LessonSpec) -> str:

@@ -246,9 +246,13 @@ def _data(stage: Stage, start: str, training: Training, ns: Ns, say: Say) -> Siz
     rows = _fitting(rows, stage, start, say)
     held = _held_out(stage, len(rows))
     problems = [problem for row in rows[:held] if (problem := _problem_of(row))["expected_answer"]]
+    asked = {problem["problem"] for problem in problems}
+    learnt = [row for row in rows[held:] if _problem_of(row)["problem"] not in asked]
+    if not learnt:
+        raise DataError(f"All {len(rows)} rows ask what is held out: there is nothing to learn from.")
     write_rows(held_out_file(Path(stage.output)), problems)
-    write_rows(folder / TRAIN, rows[held:])
-    sizes = Sizes(len(rows) - held, len(problems))
+    write_rows(folder / TRAIN, learnt)
+    sizes = Sizes(len(learnt), len(problems))
     write_json(folder / MADE, _Made(made_with=wanted, rows=sizes.rows, held_out=sizes.held_out))
     say(f"data: {sizes.rows} rows to learn from, {sizes.held_out} problems held out")
     return sizes
@@ -393,7 +397,7 @@ def begin_at(checkpoint: Path, output: Path) -> None:
     if match is None:
         raise ConfigError(f"{source} is no checkpoint: its name should be checkpoint-STEP.")
     log, marker = output / CHECKPOINTS, output / RESUMED
-    if log.is_file():
+    if log.is_file() and log.stat().st_size:
         last = list(read_rows(log))[-1]
         mine = source.parent.resolve() == output.resolve()
         if mine and last["name"] == source.name:
