@@ -31,7 +31,7 @@ def lines(path):
 
 
 @contextmanager
-def begun(place, *words, until, seconds=300):
+def begun(place, *words, until, seconds=900):
     """A process with a session of its own, as a terminal gives it; `until` there is so much."""
     argv = [sys.executable, "-m", "newskills", *words]
     with subprocess.Popen(
@@ -138,6 +138,7 @@ def test_a_recipe_stops_with_its_training(tmp_path, number):
 
 @pytest.mark.slow
 @pytest.mark.local_model
+@pytest.mark.timeout(1800)
 def test_the_quickstart_stops_with_a_checkpoint_and_goes_on(local_model, tmp_path):
     words = ["quickstart", "--output_dir=out", "--share=0.01", f"--model={local_model}", "--data_dir=data"]
     folder, done = tmp_path / "out/training/sft", 0

@@ -107,11 +107,25 @@ class StepKeys(Struct, frozen=True, kw_only=True):
 
 UNNAMED = ("report_to", "checkpoint_must_save_by", "keep")
 """Keys that do not change what is learnt, so a run goes on with others."""
+COMPUTING = ("threads",)
+COMPUTING_TRL = (
+    "micro_batch_size",
+    "gradient_checkpointing",
+    "attention",
+    "vllm_memory",
+    "vllm_tensor_parallel",
+    "vllm_url",
+)
+"""Keys below `trainer` and `trainer.trl` of how a machine computes: they change no more than last digits, and one that
+runs out of memory must be able to go on with others."""
 
 
 def identity(keys: StepKeys) -> dict[str, Any]:
     """The keys that name a run."""
-    return {name: value for name, value in msgspec.to_builtins(keys).items() if name not in UNNAMED}
+    named = {name: value for name, value in msgspec.to_builtins(keys).items() if name not in UNNAMED}
+    trainer = {name: value for name, value in named["trainer"].items() if name not in COMPUTING}
+    trainer["trl"] = {name: value for name, value in trainer["trl"].items() if name not in COMPUTING_TRL}
+    return {**named, "trainer": trainer}
 
 
 def check_trainer(options: LocalOptions, keys: StepKeys) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,31 @@ class Task(Struct, frozen=True):
     hooks: Hooks
 
 
+SPLIT_WEIGHTS = {
+    "ACCELERATE_USE_FSDP": ("true", "FSDP"),
+    "ACCELERATE_USE_MEGATRON_LM": ("true", "Megatron-LM"),
+    "ACCELERATE_DEEPSPEED_ZERO_STAGE": ("3", "DeepSpeed ZeRO-3"),
+}
+"""Variables by which accelerate launch says how weights are held: value, name. None of them leaves a process with all
+weights, which measuring and checkpoints here need."""
+
+
 def check(settings: TrainerSettings) -> None:
-    """Raises ConfigError for an option that needs a GPU where there is none, or a package that is missing."""
+    """Raises ConfigError for an option that needs a GPU where there is none, a package that is missing, or weights
+    that are split over processes.
+    """
     from importlib.util import find_spec
 
     import torch
 
+    for name, (value, split) in SPLIT_WEIGHTS.items():
+        if os.environ.get(name, "").lower() == value:
+            raise ConfigError(
+                f"accelerate is told to split the weights over the processes ({split}, {name}={value}): the trl "
+                "trainer measures and saves where one process has them all.",
+                hint="Launch it without (accelerate launch --multi_gpu), with LoRA pairs instead of all weights if "
+                "memory is short; for larger models: ns nemo_rl sft or grpo on a cluster.",
+            )
     sampler = settings.trl.sampler
     if sampler in NEEDS_GPU and not torch.cuda.is_available():
         raise ConfigError(
