@@ -202,7 +202,7 @@ def _train_stage(stage: Stage, training: Training, ns: Ns, say: Say) -> int:
     if code := ns(training_line(stage, start, training, sizes)):
         return code
     if isinstance(stage, RlStage) and training.reporting.save_samples is not None:
-        keep_samples(Path(stage.output), training.reporting)
+        say(keep_samples(Path(stage.output), training.reporting))
     return 0
 
 
@@ -219,12 +219,17 @@ def _awaited(look: Callable[[], T | None]) -> T:
     return found
 
 
-def keep_samples(output: Path, reporting: Reporting) -> None:
-    """Leaves the wanted share of the samples, chosen by their text, in the wanted file."""
+def keep_samples(output: Path, reporting: Reporting) -> str:
+    """Leaves the wanted share of the samples, chosen by their text, in the wanted file; says how many."""
     share, source = reporting.save_samples or 0.0, output / SAMPLES
     rows = list(read_rows(source))
     kept = [row for row in rows if crc32(encode_line(row)) < share * 2**32]
-    write_rows(output / reporting.samples_filename, kept)
+    target = output / reporting.samples_filename
+    write_rows(target, kept)
+    return (
+        f"samples: {len(kept)} of {len(rows)} problems with their answers stay in {target} "
+        f"(--sample-save-rate={share:g}; 1, or no --save-samples, keeps all)"
+    )
 
 
 def _data(stage: Stage, start: str, training: Training, ns: Ns, say: Say) -> Sizes:

@@ -13,8 +13,8 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.stepping import Hooks, Steps
 from newskills.train.trainers import LoraSettings, TrainerSettings
-from newskills.train.trl.processes import processes
-from newskills.train.trl.settings import NEEDS_GPU
+from newskills.train.trl.processes import on_cpu, processes
+from newskills.train.trl.settings import NEEDS_GPU, cannot_quantise
 
 
 class Task(Struct, frozen=True):
@@ -50,6 +50,16 @@ def check(settings: TrainerSettings) -> None:
                 "trainer measures and saves where one process has them all.",
                 hint="Launch it without (accelerate launch --multi_gpu), with LoRA pairs instead of all weights if "
                 "memory is short; for larger models: ns nemo_rl sft or grpo on a cluster.",
+            )
+    if settings.trl.quantization != "none":
+        if settings.weights == "full":
+            raise ConfigError(
+                "Quantised weights cannot be trained.", hint="Leave ++trainer.weights=full out: LoRA pairs are."
+            )
+        if (why := cannot_quantise()) is not None:
+            raise ConfigError(
+                f"++trainer.trl.quantization={settings.trl.quantization} cannot be followed here: {why}.",
+                hint="Leave it out: the frozen weights stay as they are.",
             )
     sampler = settings.trl.sampler
     if sampler in NEEDS_GPU and not torch.cuda.is_available():
@@ -92,6 +102,7 @@ def load_model(base: Path, settings: TrainerSettings) -> Any:
             local_files_only=True,
             ignore_mismatched_sizes=True,
             output_loading_info=True,
+            **quantised(settings),
         )
     except ImportError as error:
         raise ConfigError(
@@ -107,7 +118,27 @@ def load_model(base: Path, settings: TrainerSettings) -> Any:
             "is missing or has another size.",
             hint="Copy config.json and *.safetensors from the same checkpoint.",
         )
+    if settings.trl.quantization != "none":
+        from peft import prepare_model_for_kbit_training
+
+        model = prepare_model_for_kbit_training(
+            model, use_gradient_checkpointing=settings.trl.gradient_checkpointing
+        )
     return model
+
+
+def quantised(settings: TrainerSettings) -> dict[str, Any]:
+    """Arguments of `from_pretrained` for weights in 4 bits: normal floats, products in bfloat16."""
+    if settings.trl.quantization == "none":
+        return {}
+    from transformers import BitsAndBytesConfig
+
+    how = BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type=settings.trl.quantization,
+        bnb_4bit_compute_dtype=precision_of(settings),
+    )
+    return {"quantization_config": how}
 
 
 def load_tokenizer(base: Path, stops: list[int] | None = None) -> Any:
@@ -182,7 +213,7 @@ def arguments(
         "seed": config.seed,
         "bf16": half,
         "gradient_checkpointing": settings.trl.gradient_checkpointing,
-        "use_cpu": not torch.cuda.is_available(),
+        "use_cpu": on_cpu(),
         "dataloader_pin_memory": torch.cuda.is_available(),
         "logging_nan_inf_filter": False,
         "logging_strategy": "no",
