@@ -133,7 +133,8 @@ def quantised(settings: TrainerSettings) -> dict[str, Any]:
         return {}
     from transformers import BitsAndBytesConfig
 
-    how = BitsAndBytesConfig(
+    make: Any = BitsAndBytesConfig
+    how = make(
         load_in_4bit=True,
         bnb_4bit_quant_type=settings.trl.quantization,
         bnb_4bit_compute_dtype=precision_of(settings),
