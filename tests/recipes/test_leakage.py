@@ -76,16 +76,16 @@ def ns(place, *words):
 def test_what_is_measured_is_not_learnt_from(place, words, said, dry):
     done = ns(place, *words, *(["--dry_run"] if dry else []))
     assert done.returncode == 2
-    assert f"overlap: {said}" in done.stdout
+    assert f"overlap: {said}" in done.stderr
     assert "are learnt from and measured by" in done.stderr
     assert "--allow_overlap" in done.stderr
     assert not (place / "out/metrics.jsonl").exists()
     told = ns(place, *words, "--dry_run", "--allow_overlap")
     assert told.returncode == 0, told.stderr
-    assert f"overlap: {said}" in told.stdout
+    assert f"overlap: {said}" in told.stderr
 
 
 def test_other_questions_are_learnt_from(place):
     done = ns(place, "grpo", "--benchmark=./mine.py", "--split=other", "--dry_run")
     assert done.returncode == 0, done.stderr
-    assert "overlap: 0 of 2 questions of mine (test) are in what is learnt from" in done.stdout
+    assert "overlap: 0 of 2 questions of mine (test) are in what is learnt from" in done.stderr

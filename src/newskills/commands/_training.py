@@ -215,6 +215,12 @@ def held_out_of(options: LocalOptions, keys: StepKeys, base: Path) -> Iterator[H
         yield HeldOut(problems=room, scorer=skill.scorer(verdicts, RewardConfig()), settings=keys.eval)
 
 
+def remark(text: str) -> None:
+    """Says it beside the results, once however many processes train together."""
+    if first_process():
+        sys.stderr.write(f"{text}\n")
+
+
 def measured_by(options: LocalOptions) -> dict[str, list[str]]:
     """The questions of --eval_benchmark, by its name. Raises UnknownNameError, DataError."""
     if options.eval_benchmark is None:

@@ -33,6 +33,7 @@ from newskills.commands._training import (
     learnt,
     measured_by,
     questions_in,
+    remark,
     require_train,
 )
 from newskills.commands._work import prompt_text
@@ -114,7 +115,7 @@ def run(parsed: Parsed[Options]) -> int:
         lambda: (text for row in rows for text in texts_of(row)),
         {**_held_out_questions(options, benchmark), **measured_by(options)},
         allowed=options.allow_overlap,
-        say=print,
+        say=remark,
     )
     if options.dry_run:
         if rows:

@@ -24,6 +24,7 @@ from newskills.commands._training import (
     keys_of,
     learnt,
     measured_by,
+    remark,
     require_train,
 )
 from newskills.config.command_line import Parsed
@@ -59,7 +60,7 @@ def run(parsed: Parsed[Options]) -> int:
         lambda: (text for row in rows for text in texts_of(row)),
         measured_by(options),
         allowed=options.allow_overlap,
-        say=print,
+        say=remark,
     )
     steps = keys.steps or steps_of(keys.epochs, len(rows), keys.batch_size)
     if options.dry_run:
