@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -36,6 +36,7 @@ from newskills.recipes.skill import RewardConfig, Skill
 from newskills.recipes.steps_shown import Watch, steps_shown
 from newskills.recipes.training import TooLong, context_of, fitting_problems, trained
 from newskills.run.asking import asking_of
+from newskills.run.measuring import Measuring, with_programs
 from newskills.run.rewarding import Verdicts
 from newskills.train.loops.evaluation import EvalSettings, HeldOut
 from newskills.train.loops.folder import TrainingFolder
@@ -203,16 +204,28 @@ def held_out_of(options: LocalOptions, keys: StepKeys, base: Path) -> Iterator[H
     benchmark = get_benchmark(options.eval_benchmark)
     data = load_rows(benchmark, options.eval_split, options.data_dir)
     rows = list(read_rows(data))
-    changes = {"chat_template_kwargs": keys.chat_template_kwargs} if keys.chat_template_kwargs else {}
+    settings = keys.eval
+    changes: dict[str, Any] = {}
+    if keys.chat_template_kwargs:
+        changes["chat_template_kwargs"] = keys.chat_template_kwargs
+    if settings.code_tags is not None:
+        changes |= with_programs(settings.code_tags, settings.code_executions, settings.max_tokens)
     asking = asking_of(benchmark, data, str(base), [Layer("command line", changes)])
-    asking.check_one_reply(f"--eval_benchmark={options.eval_benchmark}")
+    if settings.code_tags is None:
+        asking.check_one_reply(f"--eval_benchmark={options.eval_benchmark}")
     skill = Skill(base, asking)
     problems = [skill.problem(row) for row in rows[: keys.eval.max_problems]]
     room = fitting_problems(problems, context_of(base), keys.eval.max_tokens, "drop", say=print)
     if not room:
         raise DataError(f"No problem of {benchmark.name} ({options.eval_split}) fits into the model's context.")
-    with Verdicts(benchmark.grader, benchmark.grader_config) as verdicts:
-        yield HeldOut(problems=room, scorer=skill.scorer(verdicts, RewardConfig()), settings=keys.eval)
+    with ExitStack() as stack:
+        verdicts = stack.enter_context(Verdicts(benchmark.grader, benchmark.grader_config))
+        scorer = skill.scorer(verdicts, RewardConfig())
+        answers = None
+        if settings.code_tags is not None:
+            measuring = Measuring(asking, skill.tokenizer, skill.tokenizer.decode, skill.stops)
+            answers = stack.enter_context(measuring).answers
+        yield HeldOut(problems=room, scorer=scorer, settings=settings, answers=answers)
 
 
 def remark(text: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
+from newskills.base.protocols import Kit
 from newskills.base.records import Reply, Request, Row, Sample
 from newskills.config.layers import Layer
 from newskills.run.build import Recipe, chat_options
@@ -35,6 +36,12 @@ class Asking:
     def request(self, row: Row) -> Request:
         """The first request about `row`. Raises DataError for a row that the prompt does not fit."""
         return self._solver.request(Sample(id=str(row.get("id", "")), row=row))
+
+    async def solved(self, row: Row, kit: Kit) -> Row:
+        """The fields of an evaluation's record, by its solver. Raises what that raises."""
+        sample = Sample(id=str(row.get("id", "")), row=row)
+        attempt = await self._solver.solve(sample, self._solver.request(sample), kit)
+        return attempt.fields
 
     def record(self, row: Row, text: str, finish_reason: str) -> Row:
         """What the grader gets of a reply: the fields of an evaluation's record that it can decide by."""
