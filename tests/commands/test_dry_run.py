@@ -53,7 +53,10 @@ LINES = {
         "rl.jsonl",
     ),
     "sft": ("ns sft --model=a --training_data=pairs.jsonl --output_dir=out", "final_hf_model"),
-    "grpo": ("ns grpo --model=a --training_data=in.jsonl --output_dir=out", "final_hf_model"),
+    "grpo": (
+        "ns grpo --model=a --training_data=in.jsonl --output_dir=out ++prompt_config=generic/math",
+        "final_hf_model",
+    ),
     "sft_nemo_rl": (
         "ns nemo_rl sft --hf_model=/models/m --training_data=pairs.jsonl --output_dir=out --num_gpus=1",
         "examples/run_sft.py",

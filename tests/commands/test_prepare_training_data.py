@@ -197,3 +197,26 @@ def test_from_python(here, monkeypatch) -> None:
     card = prepare_training_data(ctx=ctx, workers=1)
     assert len(rows_of(here / "py.jsonl")) == card.rows_written == 16
     assert prepare_training_data(ctx=ctx, dry_run=True) is None
+
+
+def test_a_template_whose_rows_are_all_taken_for_the_benchmarks(here):
+    """Word problems of one pattern differ in their numbers only: the message says what to change, and that works."""
+    text = (
+        "A farmer who lives near a small town grows {} apple trees in the garden behind the old house, and every "
+        "year at the end of summer the children of the village come to pick the fruit together, so that each basket "
+        "holds {} apples. How many apples are there in all the baskets?"
+    )
+    rows = [{"problem": text.format(n, n + 1), "generation": "1", "expected_answer": "1"} for n in range(20)]
+    (here / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (here / "held.jsonl").write_text(json.dumps({"problem": text.format(3, 4)}) + "\n")
+    words = (
+        "prepare_training_data ++preprocessed_dataset_files=rows.jsonl ++output_path=o.jsonl "
+        "++filters.remove_len_outlier_problems=false --decontaminate=held.jsonl"
+    )
+    done = typed(words, here)
+    assert done.returncode != 0
+    assert "Removed by: remove_contaminated 20." in done.stderr
+    assert "--decontaminate_share=0.9 or 1 (now 0.5)" in done.stderr
+    done = typed(f"{words} --decontaminate_share=1", here)
+    assert done.returncode == 0, done.stderr
+    assert len((here / "o.jsonl").read_text().splitlines()) == 19

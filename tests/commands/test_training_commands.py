@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.store import read_rows, write_rows
-from newskills.commands._training import show_end, steps_shown
+from newskills.recipes.steps_shown import steps_shown
 from newskills.train.loops.stepping import Progress
 
 FAST = ["++trainer.threads=1", "++trainer.dtype=float32", "++trainer.lora.rank=4"]
@@ -125,6 +125,67 @@ def test_processes_that_train_together_write_one_record(place):
     assert [row["step"] for row in read_rows(place / "out/metrics.jsonl")] == [1, 2]
     samples = list(read_rows(place / "out/samples.jsonl"))
     assert [len(row["responses"]) for row in samples] == [4] * 4
+
+
+TWO = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone", "-m", "newskills"]
+
+
+def test_two_processes_measure_and_save_whole_weights_or_refuse_at_once(place):
+    """Under FSDP one process alone would wait for the other for ever, and no file would hold the model."""
+    pytest.importorskip("trl")
+    write_rows(place / "held.jsonl", [{"question": "AB", "expected_answer": "A"}])
+    words = [
+        "grpo",
+        "--backend=trl",
+        "--model=model",
+        "--training_data=problems.jsonl",
+        "++eval_type=exact",
+        *FAST,
+    ]
+    words += ["--eval_data=held.jsonl", "++eval.every=1", "++eval.max_tokens=2", "++trainer.weights=full"]
+    words += ["++steps=1", "++batch_size=2", "++group_size=2", "++max_tokens=2"]
+
+    def launched(out, **variables):
+        environ = {**os.environ, **variables}
+        argv = [*TWO, *words, f"--output_dir={out}"]
+        return subprocess.run(
+            argv, cwd=place, env=environ, capture_output=True, text=True, check=False, timeout=250
+        )
+
+    done = launched("out")
+    assert done.returncode == 0, done.stderr
+    assert "eval_reward" in next(iter(read_rows(place / "out/metrics.jsonl")))
+    before, after = (load_file(place / name / "model.safetensors") for name in ("model", "out/final_hf_model"))
+    assert before.keys() == after.keys()
+    split = launched("split", ACCELERATE_USE_FSDP="true", FSDP_VERSION="2")
+    assert split.returncode != 0
+    assert "told to split the weights over the processes (FSDP, ACCELERATE_USE_FSDP=true)" in split.stderr
+    assert not list((place / "split").glob("checkpoint-*"))
+
+
+@pytest.mark.parametrize(
+    ("backend", "others"),
+    [
+        ("cpu", ["++trainer.threads=2"]),
+        ("trl", ["++trainer.threads=2", "++trainer.trl.micro_batch_size=1", "++trainer.trl.attention=eager"]),
+    ],
+)
+def test_how_a_machine_computes_is_no_other_setting(place, backend, others):
+    if backend == "trl":
+        pytest.importorskip("trl")
+    words = ["sft", "--model=model", "--training_data=texts.jsonl", "--output_dir=out", f"--backend={backend}"]
+    words += ["++batch_size=2", "++steps=4", "++save_every=1", "++trainer.dtype=float32", "++trainer.lora.rank=4"]
+    first = ns(place, *words, "++trainer.threads=1", "++checkpoint_must_save_by=00:00:00:01")
+    assert first.returncode == 130, first.stderr
+    done = list(read_rows(place / "out/metrics.jsonl"))
+    again = ns(place, *words, *others)
+    assert again.returncode == 0, again.stderr
+    rows = list(read_rows(place / "out/metrics.jsonl"))
+    assert [row["step"] for row in rows] == [1, 2, 3, 4]
+    assert rows[: len(done)] == done
+    other = ns(place, *words, "++trainer.lora.rank=2")
+    assert other.returncode == 2
+    assert "other settings: trainer" in other.stderr
 
 
 def test_sequences_that_do_not_fit(place):
@@ -324,9 +385,7 @@ def test_models_change_their_form(place):
 
 def test_what_is_said_at_the_end_has_a_line_of_its_own(monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    told = steps_shown("SFT")
-    told(Progress(done=3, steps=9, metrics={}))
-    show_end(None, 3)
-    said = capsys.readouterr()
-    assert said.err.endswith(" left\n")
-    assert said.out == "stopped after step 3; the same command goes on from there\n"
+    with steps_shown("SFT") as watch:
+        watch.began(0, 9)
+        watch.told(Progress(done=3, steps=9, metrics={}))
+    assert capsys.readouterr().err.endswith(" left\n")

@@ -15,6 +15,7 @@ from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.base.plan import Job, Pipeline, Ref
 from newskills.commands._submitting import Prepared
 from newskills.commands._table import load, one_name
+from newskills.commands._work import notice
 from newskills.launch.cluster import from_keys
 from newskills.launch.executors import make_executor
 from newskills.launch.job_script import render
@@ -129,6 +130,51 @@ def test_problems_get_the_prompt_that_evaluations_use(disk):
     assert "++data.default.prompt_file=<folder>/prompt.txt" in words_of(training)
     assert training.files["prompt.txt"].format("P{}").endswith("P{}")
     assert "\\boxed{}" in training.files["prompt.txt"].format("P")
+
+
+def test_lengths_follow_the_user_and_the_model(disk, capfd):
+    def seen(line: str, *more: str) -> int:
+        return config_of(plan_of(disk, line, *more))["policy"]["max_total_sequence_length"]
+
+    notice.cache_clear()
+    assert (seen(SFT), seen(GRPO)) == (4096, 4096)
+    assert "no --max_length: 4096 tokens" in capfd.readouterr().err
+    (disk / "base/config.json").write_text('{"max_position_embeddings": 2048}')
+    assert (seen(SFT), seen(GRPO), seen(GRPO, "--max_length=1000")) == (2048, 2048, 1000)
+    assert seen(GRPO, "++policy.max_total_sequence_length=1500") == 1500
+    with pytest.raises(ConfigError, match="can see 2048 tokens"):
+        seen(GRPO, "--max_length=4000")
+    words = words_of(plan_of(disk, PPO).jobs[0])
+    assert {"data.max_prompt_length=512", "data.max_response_length=1536"} <= set(words)
+    words = words_of(
+        plan_of(disk, PPO, "++data.max_prompt_length=1000", "++data.max_response_length=31000").jobs[0]
+    )
+    assert {"data.max_response_length=31000", "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=32000"} <= set(
+        words
+    )
+    assert "critic.ppo_max_token_len_per_gpu=64000" in words
+
+
+def test_the_learning_rate_falls_over_the_steps_that_are_known(disk, capfd):
+    def schedule(*more: str) -> dict | None:
+        parts = config_of(plan_of(disk, SFT, *more))["policy"].get("scheduler")
+        return parts[0]["kwargs"] if parts else None
+
+    notice.cache_clear()
+    assert schedule() is None
+    assert "the learning rate stays as it is" in capfd.readouterr().err
+    assert schedule("++sft.max_num_steps=70") == {"T_max": 70, "eta_min": 1e-6}
+    write(disk / "pairs.jsonl", PAIRS[:1] * 100)
+    assert schedule("++sft.max_num_epochs=2", "++policy.train_global_batch_size=8")["T_max"] == 24
+    assert schedule("++sft.max_num_epochs=2", "++sft.max_num_steps=5")["T_max"] == 5
+    assert schedule("++sft.max_num_steps=5", "++policy.optimizer.kwargs.lr=1e-7")["eta_min"] == 1e-7
+
+
+def test_our_grader_is_asked_for_before_anything_starts(disk):
+    words = words_of(plan_of(disk, GRPO).jobs[0])
+    assert "--needs=newskills.graders.worker" in words
+    assert "newskills.train.pipelines.nemo_rl_program" in words
+    assert not any("--needs" in word for word in words_of(plan_of(disk, SFT).jobs[0]))
 
 
 def test_a_mean_of_steps_and_what_it_removes(disk):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+from contextlib import nullcontext
 
 import pytest
 
@@ -8,6 +9,7 @@ from newskills.base.store import read_rows
 from newskills.benchmarks.reasoning.lessons import sorting
 from newskills.recipes.lesson import LessonSpec, Stage, lesson, report
 from newskills.recipes.skill import accepted
+from newskills.recipes.steps_shown import Watch
 from newskills.run.grade import grade_rows
 from newskills.run.rewarding import Verdicts
 from newskills.train.loops.grpo import GrpoConfig
@@ -50,7 +52,7 @@ def test_the_filter_keeps_what_the_grader_accepts():
 
 
 def test_the_report_compares_the_same_problems(tmp_path):
-    spec = LessonSpec(output_dir=tmp_path, model="m", tell=lambda _: lambda _: None, problems=40)
+    spec = LessonSpec(output_dir=tmp_path, model="m", watch=lambda _: nullcontext(Watch()), problems=40)
     base = {str(index): 0.0 for index in range(40)}
     tuned = {name: float(int(name) < 30) for name in base if name != "39"}
     text = report([Stage("base", tmp_path, base), Stage("sft", tmp_path, tuned)], spec)
@@ -68,7 +70,7 @@ def test_the_loop_runs_and_runs_again_for_nothing(local_model, tmp_path):
         output_dir=tmp_path,
         model=str(local_model),
         data_dir=tmp_path / "data-of-benchmarks",
-        tell=lambda title: lambda progress: steps.append((title, progress.done)),
+        watch=lambda title: nullcontext(Watch(told=lambda progress: steps.append((title, progress.done)))),
         sft=SftConfig(steps=2, batch_size=4, learning_rate=1e-3),
         grpo=GrpoConfig(steps=1, batch_size=2, group_size=4, max_tokens=16),
         problems=4,

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from newskills.base.errors import ConfigError
-from newskills.base.records import Message, Row
+from newskills.base.records import Message, Request, Row
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+    from newskills.base.protocols import Tokenizer
 
 
 def render_chat_template(
@@ -55,6 +57,30 @@ def render_chat_template(
             f"The model's chat template cannot render this conversation: {error}.",
             hint="Check the messages, or use ++inference.endpoint_type=chat.",
         ) from error
+
+
+def prompt_text(request: Request, tokenizer: Tokenizer) -> str | None:
+    """What the model reads of a request before it answers; None where the request holds token ids.
+
+    Messages go through the chat template with the request's tools and template variables; an answer that is begun
+    stands at the end, still open. Raises as `render`.
+    """
+    if request.messages is None:
+        return request.prompt if isinstance(request.prompt, str) else None
+    messages, begun = list(request.messages), ""
+    if len(messages) > 1 and messages[-1].role == "assistant" and isinstance(messages[-1].content, str):
+        begun = str(messages.pop().content)
+    variables = dict(request.extra_body.get("chat_template_kwargs", {}))
+    if request.tools:
+        variables["tools"] = request.tools
+    return tokenizer.render(messages, **variables) + begun
+
+
+def prompt_ids(request: Request, tokenizer: Tokenizer) -> list[int]:
+    """The same as token ids. Raises as `prompt_text`."""
+    if isinstance(request.prompt, list):
+        return request.prompt
+    return tokenizer.encode(prompt_text(request, tokenizer) or "")
 
 
 @lru_cache(maxsize=8)

@@ -9,6 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from newskills.base.errors import ConfigError
 from newskills.commands._aimo import run_line, show, tell
 from newskills.commands._columns import print_table
@@ -16,11 +18,12 @@ from newskills.commands._work import notice, user_layer
 from newskills.commands.aimo_train import LAST, Options
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
-from newskills.config.layers import explain
+from newskills.config.layers import Resolved, explain
 from newskills.models.serving.gpus import VISIBLE, visible_gpus
 from newskills.recipes.aimo.lines import Backend, Reporting
-from newskills.recipes.aimo.settings import STAGES, AimoConfig, StageName, settings
+from newskills.recipes.aimo.settings import STAGES, AimoConfig, Stage, StageName, settings
 from newskills.recipes.aimo.training import Training, for_cpu_trainer, plan, train
+from newskills.train.trl.settings import cannot_quantise
 
 KEYS = {
     "max_samples": "max_samples",
@@ -46,7 +49,7 @@ def run(parsed: Parsed[Options]) -> int:
     if parsed.explain:
         print_table([("key", "value", "from"), *((f"++{key}", value, of) for key, value, of in explain(resolved))])
         return 0
-    training = _training(options, stages, resolved.value)
+    training = _training(options, stages, _quantised(options, resolved.value, stages, resolved))
     if options.dry_run:
         return show(plan(training))
     return train(training, ns=run_line, say=tell)
@@ -118,11 +121,14 @@ def _report_to(options: Options) -> tuple[str, ...]:
     """Where metrics go; to TensorBoard also where nobody asked, if it is here."""
     if options.report_to is None:
         return ("tensorboard",) if find_spec("tensorboard") else ()
-    off = options.report_to == "none"
     if options.report_to == "wandb" and os.environ.get("WANDB_DISABLED", "").lower() in ("1", "true"):
-        notice("WANDB_DISABLED is set: nothing goes to Weights & Biases")
-        off = True
-    return () if off else (options.report_to,)
+        here = find_spec("tensorboard") is not None
+        instead = (
+            "metrics go to TensorBoard" if here else "nothing is shown elsewhere (tensorboard is not installed)"
+        )
+        notice(f"WANDB_DISABLED is set: {instead}")
+        return ("tensorboard",) if here else ()
+    return () if options.report_to == "none" else (options.report_to,)
 
 
 def _backend(options: Options, fits: bool) -> Backend:
@@ -130,6 +136,35 @@ def _backend(options: Options, fits: bool) -> Backend:
     if options.backend != "auto":
         return options.backend
     return "cpu" if fits and (options.force_cpu or not visible_gpus()) else "trl"
+
+
+def backend_for(stage: Stage, *, force_cpu: bool = False) -> Backend:
+    """The trainer for a stage on this machine."""
+    if force_cpu:
+        os.environ[VISIBLE] = ""
+    return "cpu" if for_cpu_trainer(stage.start, stage.output) and not visible_gpus() else "trl"
+
+
+def _quantised(
+    options: Options, config: AimoConfig, stages: tuple[StageName, ...], asked: Resolved[AimoConfig]
+) -> AimoConfig:
+    """Without a GPU and bitsandbytes the frozen weights stay whole, which is said.
+
+    Raises ConfigError where the user has asked for 4 bits.
+    """
+    sft = [name for name in stages if name != "rl" and getattr(config, name).quantisation != "none"]
+    why = "this trainer is the cpu trainer" if options.backend == "cpu" else cannot_quantise()
+    if not sft or why is None:
+        return config
+    for name in sft:
+        if f"{name}.quantisation" in asked.origin:
+            raise ConfigError(
+                f"++{name}.quantisation=nf4 cannot be followed here: {why}.",
+                hint=f"Leave it out, or set ++{name}.quantisation=none: the weights stay as they are.",
+            )
+    notice(f"the frozen weights are not quantised to nf4 here: {why}")
+    whole = {name: replace(getattr(config, name), quantisation="none") for name in sft}
+    return replace(config, **whole)
 
 
 def several() -> bool:

@@ -41,6 +41,10 @@ class RayOptions(TrainingOptions, frozen=True, kw_only=True):
         Literal["fsdp", "megatron"] | None,
         doc("how the model is split (default: fsdp; megatron above 20 billion parameters)", TRAINING),
     ] = None
+    max_length: Annotated[
+        AtLeastOne | None,
+        doc("tokens of a sequence, prompt and answer (default: what the model can see, at most 4096)", TRAINING),
+    ] = None
     ray_template: Annotated[
         str | None,
         doc("program that starts Ray around a command, called as newskills.launch.ray_node is", TRAINING),

@@ -24,6 +24,7 @@ from newskills.commands._training_jobs import (
     backend_of,
     beside_of,
     judges_of,
+    number,
     one_blank,
     sandbox_of,
     with_others,
@@ -37,7 +38,7 @@ from newskills.launch.declarative import Command, CommandGroup, JobDict
 from newskills.launch.experiments import Experiment
 from newskills.train.pipelines import nemo_rl
 from newskills.train.pipelines.common import FINAL, STEPS, Run, step_range, steps_of
-from newskills.train.pipelines.formats import GRPO, SFT
+from newskills.train.pipelines.formats import GRPO, SFT, Found
 from newskills.train.pipelines.inside import check_option
 
 CONTAINER = "nemo-rl"
@@ -102,9 +103,12 @@ def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> Prepared:
     needs: list[JobDict] = []
     shown: dict[str, object] = {"writes": trained.output_dir, "model": harvest.target, "backend": backend}
     if not options.run_conversion_only:
-        training = _training(options, trained, backend, ground)
-        shown |= {"program": training.words()[1], "training data": training.training_data, "form": training.form}
+        training = _training(parsed, trained, backend, ground)
+        shown |= {"program": training.program, "training data": training.training_data, "form": training.form}
         needs.append(_add_training(plan, training, parsed, ground))
+        shown["tokens of a sequence"] = training.length
+        if training.graded:
+            shown["reward"] = "the math grader"
     _add_harvest(plan, harvest, needs, ground)
     return prepared(name, plan, cluster, options, shown)
 
@@ -139,7 +143,8 @@ def _harvest(options: NemoRlOptions, trained: Run, backend: nemo_rl.Backend, gro
     )
 
 
-def _training(options: NemoRlOptions, trained: Run, backend: nemo_rl.Backend, ground: Ground) -> nemo_rl.NemoRl:
+def _training(parsed: Parsed[Any], trained: Run, backend: nemo_rl.Backend, ground: Ground) -> nemo_rl.NemoRl:
+    options: NemoRlOptions = parsed.options
     data = ground.data(options.training_data, "--training_data")
     if data is None:
         raise ConfigError("What to learn from? Give --training_data (JSONL).")
@@ -152,8 +157,12 @@ def _training(options: NemoRlOptions, trained: Run, backend: nemo_rl.Backend, gr
     if validation is not None:
         ground.found(validation, (form,), form)
     algorithm: nemo_rl.Algorithm = "sft" if forms is SFT else "gym" if form == "gym" else "grpo"
+    length = number(parsed.overrides, "policy.max_total_sequence_length")
     return nemo_rl.NemoRl(
         run=trained,
+        length=length or ground.length(options.max_length, trained.model, nemo_rl.LENGTH),
+        steps=_steps(parsed, found) if algorithm == "sft" else None,
+        rate=_rate(parsed, backend),
         algorithm=algorithm,
         backend=backend,
         training_data=data,
@@ -163,6 +172,32 @@ def _training(options: NemoRlOptions, trained: Run, backend: nemo_rl.Backend, gr
         root=options.nemo_rl_path,
         parent=ground.data(options.config, "--config"),
     )
+
+
+def _steps(parsed: Parsed[Any], found: Found | None) -> int | None:
+    """Updates of a fine-tuning, as far as they are known: of so many steps, or of so many epochs of known data."""
+    steps = number(parsed.overrides, "sft.max_num_steps")
+    epochs = number(parsed.overrides, "sft.max_num_epochs")
+    batch = number(
+        parsed.overrides, "policy.train_global_batch_size", None if parsed.options.config else nemo_rl.SFT_BATCH
+    )
+    if epochs and batch and found is not None and found.rows >= 0:
+        steps = min(steps or nemo_rl.FOREVER, max(1, epochs * (found.rows // batch)))
+    if steps is None:
+        notice(
+            "nobody knows how many steps this will be, so the learning rate stays as it is; "
+            "++sft.max_num_steps=N or ++sft.max_num_epochs=N let it fall to its end"
+        )
+    return steps
+
+
+def _rate(parsed: Parsed[Any], backend: nemo_rl.Backend) -> float:
+    key = "policy.megatron_cfg.optimizer.lr" if backend == "megatron" else "policy.optimizer.kwargs.lr"
+    given = parsed.overrides.get(key)
+    try:
+        return nemo_rl.RATE if given is None else float(given)
+    except ValueError as error:
+        raise ConfigError(f"++{key}={given} is no number.") from error
 
 
 def _add_training(plan: Plan, training: nemo_rl.NemoRl, parsed: Parsed[Any], ground: Ground) -> JobDict:
@@ -183,6 +218,7 @@ def _add_training(plan: Plan, training: nemo_rl.NemoRl, parsed: Parsed[Any], gro
             f"--project={training.root}",
             f"--folder={trained.checkpoints}",
             f"--stopped={nemo_rl.STOPPED}",
+            *((f"--needs={nemo_rl.NEEDS}",) if training.graded else ()),
         ],
         nodes=trained.nodes,
         ray=nemo_rl.RAY_RESOURCES,

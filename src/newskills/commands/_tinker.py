@@ -17,11 +17,12 @@ from newskills.base.store import read_rows
 from newskills.base.terminal import printable
 from newskills.commands._dry_run import show_dry_run
 from newskills.commands._options import DryRun, doc
-from newskills.commands._training import STOPPED, keys_of, stop_on_signals
+from newskills.commands._training import STOPPED, keys_of
 from newskills.config.command_line import Parsed
 from newskills.recipes.tinker_rl import TinkerRlConfig
 from newskills.recipes.tinker_sft import TinkerSftConfig
 from newskills.train.data.published import SCHEMAS, Schema, is_published, schema_of
+from newskills.train.loops.stopping import stop_on_signals
 
 SHOWN = ("reward/batch_mean", "train/accuracy", "loss/mean", "optim/lr", "time/total")
 S = TypeVar("S", TinkerRlConfig, TinkerSftConfig)

@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -32,21 +30,22 @@ from newskills.commands._options import (
 )
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, explain, resolve
+from newskills.recipes.leakage import question_of
 from newskills.recipes.reporting import reported
 from newskills.recipes.skill import RewardConfig, Skill
+from newskills.recipes.steps_shown import Watch, steps_shown
 from newskills.recipes.training import TooLong, context_of, fitting_problems, trained
+from newskills.run.asking import asking_of
+from newskills.run.measuring import Measuring, with_programs
 from newskills.run.rewarding import Verdicts
 from newskills.train.loops.evaluation import EvalSettings, HeldOut
 from newskills.train.loops.folder import TrainingFolder
-from newskills.train.loops.stepping import Hooks, Progress, TimeLimit, Told
+from newskills.train.loops.stepping import Hooks, TimeLimit
+from newskills.train.loops.stopping import ASKED_TO_END, WARNED, StoppedError, stop_on_signals
 from newskills.train.trainers import Trainer, TrainerSettings, make_trainer
 
 S = TypeVar("S", bound=Struct)
-PLAIN_EVERY = 10.0
-WIDTH = 24
-SHOWN = ("loss", "reward")
-STOPPED = 130
-"""Exit code of a training that was asked to stop."""
+STOPPED = StoppedError.exit_code
 FINAL = "final_hf_model"
 """Where the trained model lies below the output folder."""
 
@@ -66,6 +65,7 @@ class LocalOptions(Struct, frozen=True, kw_only=True):
         str | None, doc("benchmark whose problems are asked on the way (++eval.*), with its prompt and grader")
     ] = None
     eval_split: Annotated[str, doc("of that benchmark")] = "test"
+    allow_overlap: Annotated[bool, doc("learn also from questions that are measured by")] = False
     wandb_name: WandbName = None
     wandb_group: WandbGroup = None
     wandb_project: WandbProject = DEFAULT_PROJECT
@@ -85,6 +85,9 @@ class StepKeys(Struct, frozen=True, kw_only=True):
         TooLong, Meta(description="what does not fit into the model's context: refuse, leave out, cut off (sft)")
     ] = "error"
     max_length: Annotated[AtLeastOne | None, Meta(description="tokens that fit, if fewer than the model's")] = None
+    chat_template_kwargs: Annotated[
+        dict[str, Any] | None, Meta(description="variables of the chat template, as an evaluation sets them")
+    ] = None
     eval: EvalSettings = EvalSettings()
     report_to: Annotated[
         tuple[Literal["tensorboard", "wandb"], ...], Meta(description="where else metrics go, step by step")
@@ -105,11 +108,25 @@ class StepKeys(Struct, frozen=True, kw_only=True):
 
 UNNAMED = ("report_to", "checkpoint_must_save_by", "keep")
 """Keys that do not change what is learnt, so a run goes on with others."""
+COMPUTING = ("threads",)
+COMPUTING_TRL = (
+    "micro_batch_size",
+    "gradient_checkpointing",
+    "attention",
+    "vllm_memory",
+    "vllm_tensor_parallel",
+    "vllm_url",
+)
+"""Keys below `trainer` and `trainer.trl` of how a machine computes: they change no more than last digits, and one that
+runs out of memory must be able to go on with others."""
 
 
 def identity(keys: StepKeys) -> dict[str, Any]:
     """The keys that name a run."""
-    return {name: value for name, value in msgspec.to_builtins(keys).items() if name not in UNNAMED}
+    named = {name: value for name, value in msgspec.to_builtins(keys).items() if name not in UNNAMED}
+    trainer = {name: value for name, value in named["trainer"].items() if name not in COMPUTING}
+    trainer["trl"] = {name: value for name, value in trainer["trl"].items() if name not in COMPUTING_TRL}
+    return {**named, "trainer": trainer}
 
 
 def check_trainer(options: LocalOptions, keys: StepKeys) -> None:
@@ -151,26 +168,26 @@ def learnt(
     settings = run.settings | {"model": options.model, "backend": options.backend}
     folder = TrainingFolder(out, settings, writes=first, keep=keys.keep)
     limit = TimeLimit(seconds_of(keys.checkpoint_must_save_by)) if keys.checkpoint_must_save_by else None
-    told = steps_shown(run.title) if first else (lambda _: None)
     tensorboard = first and "tensorboard" in keys.report_to
     with (
-        stop_on_signals() as asked,
-        reported(told, out, tensorboard=tensorboard, tracking=tracking) as tell,
+        stop_on_signals(ASKED_TO_END) as ended,
+        stop_on_signals((WARNED,)) as warned,
+        steps_shown(run.title) if first else nullcontext(Watch()) as watch,
+        reported(watch.told, out, tensorboard=tensorboard, tracking=tracking) as tell,
     ):
-        hooks = Hooks(told=tell, stop=lambda: asked() or bool(limit and limit()), held_out=run.held_out)
+        hooks = Hooks(
+            began=watch.began,
+            told=tell,
+            stop=lambda: ended() or warned() or bool(limit and limit()),
+            held_out=run.held_out,
+        )
         whole = trained(trainer, folder, out / FINAL, lambda one: learn(one, folder, hooks))
+        stopped = ended()
     at = folder.last.step if folder.last else 0
     if first:
-        show_end(out / FINAL if whole else None, at)
-    return 0 if whole else STOPPED
-
-
-def show_end(model: Path | None, step: int) -> None:
-    """Where the model is, or (None) at which step the run has stopped."""
-    if model is None and sys.stderr.isatty():
-        sys.stderr.write("\n")  # the bar has not ended its line
-    said = f"stopped after step {step}; the same command goes on from there" if model is None else str(model)
-    sys.stdout.write(f"{said}\n")
+        said = f"{out / FINAL}" if whole else f"stopped after step {at}; the same command goes on from there"
+        sys.stdout.write(f"{said}\n")
+    return STOPPED if stopped or not whole else 0
 
 
 def first_process() -> bool:
@@ -185,14 +202,50 @@ def held_out_of(options: LocalOptions, keys: StepKeys, base: Path) -> Iterator[H
         yield None
         return
     benchmark = get_benchmark(options.eval_benchmark)
-    rows = list(read_rows(load_rows(benchmark, options.eval_split, options.data_dir)))
-    skill = Skill(base, benchmark.prompt)
+    data = load_rows(benchmark, options.eval_split, options.data_dir)
+    rows = list(read_rows(data))
+    settings = keys.eval
+    changes: dict[str, Any] = {}
+    if keys.chat_template_kwargs:
+        changes["chat_template_kwargs"] = keys.chat_template_kwargs
+    if settings.code_tags is not None:
+        changes |= with_programs(settings.code_tags, settings.code_executions, settings.max_tokens)
+    asking = asking_of(benchmark, data, str(base), [Layer("command line", changes)])
+    if settings.code_tags is None:
+        asking.check_one_reply(f"--eval_benchmark={options.eval_benchmark}")
+    skill = Skill(base, asking)
     problems = [skill.problem(row) for row in rows[: keys.eval.max_problems]]
     room = fitting_problems(problems, context_of(base), keys.eval.max_tokens, "drop", say=print)
     if not room:
         raise DataError(f"No problem of {benchmark.name} ({options.eval_split}) fits into the model's context.")
-    with Verdicts(benchmark.grader, benchmark.grader_config) as verdicts:
-        yield HeldOut(problems=room, scorer=skill.scorer(verdicts, RewardConfig()), settings=keys.eval)
+    with ExitStack() as stack:
+        verdicts = stack.enter_context(Verdicts(benchmark.grader, benchmark.grader_config))
+        scorer = skill.scorer(verdicts, RewardConfig())
+        answers = None
+        if settings.code_tags is not None:
+            measuring = Measuring(asking, skill.tokenizer, skill.tokenizer.decode, skill.stops)
+            answers = stack.enter_context(measuring).answers
+        yield HeldOut(problems=room, scorer=scorer, settings=settings, answers=answers)
+
+
+def remark(text: str) -> None:
+    """Says it beside the results, once however many processes train together."""
+    if first_process():
+        sys.stderr.write(f"{text}\n")
+
+
+def measured_by(options: LocalOptions) -> dict[str, list[str]]:
+    """The questions of --eval_benchmark, by its name. Raises UnknownNameError, DataError."""
+    if options.eval_benchmark is None:
+        return {}
+    benchmark = get_benchmark(options.eval_benchmark)
+    data = load_rows(benchmark, options.eval_split, options.data_dir)
+    return {f"{benchmark.name} ({options.eval_split})": questions_in(data)}
+
+
+def questions_in(data: Path) -> list[str]:
+    """What the rows ask, as far as they say it in a field that is known. Raises DataError."""
+    return [text for row in read_rows(data) if (text := question_of(row)) is not None]
 
 
 def seconds_of(limit: str) -> float:
@@ -214,60 +267,6 @@ def require_train(*modules: str, instead: str = "") -> None:
             hint="Run: pip install 'newskills[train,local]' (without a GPU, install torch from its CPU index first). "
             f"{instead}".strip(),
         )
-
-
-def steps_shown(title: str) -> Told:
-    """A bar with what is left on a terminal, a line now and then elsewhere."""
-    began = last = time.monotonic()
-    first: int | None = None
-    terminal = sys.stderr.isatty()
-
-    def told(progress: Progress) -> None:
-        nonlocal last, first
-        now = time.monotonic()
-        first = progress.done - 1 if first is None else first
-        ended = progress.done == progress.steps
-        if terminal:
-            sys.stderr.write(f"\r\x1b[2K{title} {_bar(progress)} {_words(progress, now - began, first)}")
-            sys.stderr.write("\n" if ended else "")
-        elif ended or now - last >= PLAIN_EVERY:
-            last = now
-            sys.stderr.write(f"{title} {progress.done}/{progress.steps} {_words(progress, now - began, first)}\n")
-        sys.stderr.flush()
-
-    return told
-
-
-def _bar(progress: Progress) -> str:
-    full = WIDTH * progress.done // progress.steps
-    return f"{'━' * full}{' ' * (WIDTH - full)} {progress.done}/{progress.steps}"
-
-
-def _words(progress: Progress, seconds: float, first: int) -> str:
-    pace = seconds / (progress.done - first)
-    left = pace * (progress.steps - progress.done)
-    values = [f"{name} {progress.metrics[name]:.3g}" for name in SHOWN if name in progress.metrics]
-    return " · ".join([*values, f"{pace:.1f} s a step", f"{left // 60:.0f} min {left % 60:.0f} s left"])
-
-
-@contextmanager
-def stop_on_signals() -> Iterator[Callable[[], bool]]:
-    """Whether the run should write a checkpoint and end: Slurm's warning before the limit, or the first Ctrl-C."""
-    asked: list[int] = []
-
-    def ask(number: int, _: object) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
-        sys.stderr.write("\nstopping after this step; once more stops at once\n")
-
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
-    before = [signal.signal(number, ask) for number in signals]
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, handler in zip(signals, before, strict=True):
-            signal.signal(number, handler)
 
 
 def keys_of(kind: type[S], parsed: Parsed[Any]) -> S | None:

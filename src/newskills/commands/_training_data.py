@@ -14,7 +14,7 @@ from typing import Any
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.store import read_rows
-from newskills.benchmarks import Places, expand
+from newskills.benchmarks import Places, expand, get_benchmark
 from newskills.benchmarks.data import data_dir, load_rows, prepare
 from newskills.benchmarks.fetch import FetchOptions
 from newskills.commands._columns import print_table
@@ -25,6 +25,8 @@ from newskills.commands._work import notice, user_layer
 from newskills.commands.prepare_training_data import Options
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, Resolved, explain, resolve
+from newskills.recipes.leakage import FIELDS, question_of
+from newskills.run.plan import task_layer
 from newskills.train.data.build import BuildRequest, Compared, Given, build, preview
 from newskills.train.data.card import Card, card_files
 from newskills.train.data.filters.contamination import read_contaminated
@@ -41,8 +43,19 @@ from newskills.train.data.settings import (
 
 ALIASES = {"hf_model_name": "tokenizer"}
 REMOVED = {"chat_format": "older formats of conversations are gone; use --config-name=stem_sft for messages"}
-QUESTIONS = ("problem", "question", "prompt", "text", "instruction")
-"""Fields of benchmarks' rows with what is asked, the first that is there."""
+ASKING = (
+    "prompt_config",
+    "prompt_format",
+    "system_message",
+    "user_message",
+    "examples_type",
+    "few_shot_examples",
+    "prompt_suffix",
+    "start_assistant_response_key",
+    "code_tags",
+    "chat_template_kwargs",
+)
+"""Settings of an evaluation that decide what a model reads; training data has them under the same names."""
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -55,7 +68,7 @@ def result(parsed: Parsed[Options]) -> Card | None:
     options = parsed.options
     recipe = RECIPES[options.config_name]
     schema = schema_of(options.dataset) if options.dataset else None
-    resolved = settings(recipe, parsed.overrides, schema)
+    resolved = settings(recipe, parsed.overrides, schema, options.benchmark)
     if parsed.explain:
         print_table([("key", "value", "from"), *((f"++{key}", value, of) for key, value, of in explain(resolved))])
         return None
@@ -73,15 +86,28 @@ def result(parsed: Parsed[Options]) -> Card | None:
     return card
 
 
-def settings(recipe: Recipe, overrides: Mapping[str, Any], schema: Schema | None) -> Resolved[TrainingDataConfig]:
-    """Defaults of the recipe, then the published set's fields, then the user. Raises ConfigError, UnknownNameError."""
+def settings(
+    recipe: Recipe, overrides: Mapping[str, Any], schema: Schema | None, benchmark: str | None = None
+) -> Resolved[TrainingDataConfig]:
+    """Defaults of the recipe, then the published set's fields, then the benchmark's prompt, then the user.
+
+    Raises ConfigError, UnknownNameError.
+    """
     user = user_layer(overrides)
     layers = [Layer(f"--config-name={recipe.name}", recipe.defaults)]
     if schema is not None and recipe.output != "rl":
         layers.append(Layer(f"--dataset={schema.name}", {"input_key": "problem", "output_key": "generation"}))
+    if benchmark is not None:
+        layers.append(_asked_by(benchmark))
     resolved = resolve(TrainingDataConfig, [*layers, user], aliases=ALIASES, removed=REMOVED)
     check_keys(recipe, [key for key, of in resolved.origin.items() if of == user.source])
     return resolved
+
+
+def _asked_by(name: str) -> Layer:
+    """The settings of a benchmark that decide what a model reads."""
+    found = task_layer(get_benchmark(name), Path()).values
+    return Layer(f"--benchmark={name}", {key: value for key, value in found.items() if key in ASKING})
 
 
 def _request(
@@ -174,10 +200,10 @@ def _of_benchmark(benchmark: Benchmark, options: Options) -> Iterator[str]:
 def _questions(path: Path) -> Iterator[str]:
     """Raises DataError for a row without any of the fields."""
     for row in read_rows(path):
-        text = next((row[key] for key in QUESTIONS if isinstance(row.get(key), str) and row[key]), None)
+        text = question_of(row)
         if text is None:
             raise DataError(
-                f"{path}: a row has none of the fields {', '.join(QUESTIONS)}, so that nothing can be compared with it."
+                f"{path}: a row has none of the fields {', '.join(FIELDS)}, so that nothing can be compared with it."
             )
         yield text
 

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -34,6 +35,7 @@ from newskills.launch.ssh import shell_of
 from newskills.launch.times import seconds_of
 from newskills.models.serving.gpus import visible_gpus
 from newskills.prompts.renderer import load_prompt
+from newskills.recipes.training import context_of
 from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
 from newskills.train.pipelines.common import LOGS, Run, Wandb
 from newskills.train.pipelines.formats import FormatError, Found, examine, glance
@@ -159,6 +161,21 @@ class Ground(Struct, frozen=True, kw_only=True):
             raise ConfigError(f"--model={name}: there is no such folder here.")
         return name
 
+    def length(self, wanted: int | None, model: str, usual: int) -> int:
+        """Tokens of a sequence: what is `wanted`, else `usual` or what `model` can see, which is told.
+
+        Raises ConfigError for more than the model can see.
+        """
+        folder = self.paths.here(model) if model.startswith("/") else None
+        seen = context_of(Path(folder)) if folder is not None and os.path.isfile(f"{folder}/config.json") else None
+        if wanted is None:
+            chosen = min(usual, seen or usual)
+            notice(f"no --max_length: {chosen} tokens for prompt and answer")
+            return chosen
+        if seen is not None and wanted > seen:
+            raise ConfigError(f"--max_length={wanted}: {model} can see {seen} tokens.")
+        return wanted
+
     def data(self, path: str | None, option: str) -> str | None:
         return None if path is None else self.paths.seen(path, option)
 
@@ -251,6 +268,17 @@ def _partition_of(cluster: ClusterConfig, partition: str | None) -> tuple[int, i
             match = _GPUS.search(generic)
             return int(match[1]) if match else 0, seconds_of(limit) if limit[:1].isdigit() else None
     return 0, None
+
+
+def number(overrides: Mapping[str, str], key: str, usual: int | None = None) -> int | None:
+    """The number that a trainer's own key is set to. Raises ConfigError."""
+    given = overrides.get(key)
+    if given is None:
+        return usual
+    try:
+        return int(float(given))
+    except ValueError as error:
+        raise ConfigError(f"++{key}={given} is no number.") from error
 
 
 def backend_of(options: RayOptions, model: str, paths: Paths) -> Literal["fsdp", "megatron"]:

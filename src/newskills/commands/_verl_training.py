@@ -15,6 +15,7 @@ from newskills.commands._training_jobs import (
     backend_of,
     beside_of,
     judges_of,
+    number,
     one_blank,
     sandbox_of,
     with_others,
@@ -84,8 +85,11 @@ def _training(
             steps += ["--to-verl", source, made]
         steps.append(Ref(MAIN, "folder", "--prompt=", f"/{PROMPT}"))
     named = files if form == "plain" else {path: path for path in files}
+    prompt, answer = _lengths(parsed, trained.model, ground)
     training = verl.Verl(
         run=trained,
+        prompt=prompt,
+        answer=answer,
         prompt_data=named[data],
         eval_data=None if evaluated is None else named[evaluated],
         backend=backend,
@@ -111,6 +115,17 @@ def _training(
         installation_command=options.installation_command,
     )
     return training, script
+
+
+def _lengths(parsed: Parsed[Options], model: str, ground: Ground) -> tuple[int, int]:
+    """Tokens of prompt and answer: verl's own keys where they are set, else a quarter and the rest of a sequence."""
+    prompt = number(parsed.overrides, "data.max_prompt_length")
+    answer = number(parsed.overrides, "data.max_response_length")
+    if prompt is None or answer is None:
+        length = ground.length(parsed.options.max_length, model, verl.LENGTH)
+        prompt = prompt or length // 4
+        answer = answer or max(1, length - prompt)
+    return prompt, answer
 
 
 def _add(plan: Plan, training: verl.Verl, script: InsideScript, options: Options, ground: Ground) -> JobDict:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -30,11 +31,18 @@ from newskills.commands._training import (
     identity,
     keys_of,
     learnt,
+    measured_by,
+    questions_in,
+    remark,
     require_train,
 )
+from newskills.commands._work import prompt_text
 from newskills.config.command_line import Parsed
+from newskills.config.layers import Layer
+from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.skill import RewardConfig, Skill
 from newskills.recipes.training import fitting_problems, model_folder
+from newskills.run.asking import asking_of
 from newskills.run.rewarding import Verdicts
 from newskills.train.loops.evaluation import HeldOut
 from newskills.train.loops.grpo import GrpoConfig
@@ -54,6 +62,12 @@ class GrpoKeys(StepKeys, frozen=True, kw_only=True):
     """`++` keys of `ns grpo`."""
 
     prompt_config: Annotated[str | None, Meta(description="other prompt than the benchmark's")] = None
+    prompt_format: Annotated[
+        Literal["ns", "openai"] | None, Meta(description="openai: the problems hold `messages`")
+    ] = None
+    system_message: Annotated[str | None, Meta(description="in place of the prompt's own")] = None
+    user_message: Annotated[str | None, Meta(description="in place of the prompt's own")] = None
+    examples_type: Annotated[str | None, Meta(description="few-shot set, in place of the prompt's own")] = None
     eval_type: Annotated[str | None, Meta(description="other grader than the benchmark's")] = None
     eval_config: Annotated[dict[str, Any], Meta(description="settings of the grader")] = msgspec.field(
         default_factory=dict
@@ -95,11 +109,21 @@ def run(parsed: Parsed[Options]) -> int:
     benchmark, data = _skill(options, keys)
     out, rows = Path(options.output_dir), _unmasked(read_rows(data), keys.masked)
     steps = keys.steps or steps_of(keys.epochs, max(1, len(rows)), keys.batch_size)
+    asking = asking_of(benchmark, data, options.model, [_changes(keys)])
+    asking.check_one_reply(options.benchmark or str(data))
+    check_overlap(
+        lambda: (text for row in rows for text in texts_of(row)),
+        {**_held_out_questions(options, benchmark), **measured_by(options)},
+        allowed=options.allow_overlap,
+        say=remark,
+    )
     if options.dry_run:
+        if rows:
+            sys.stdout.write(f"first prompt of {data}:\n{prompt_text(asking.request(rows[0]))}\n\n")
         show_dry_run(
             [
                 ("reads", options.model, "the model"),
-                ("reads", data, f"{len(rows)} problems, prompt {benchmark.prompt}"),
+                ("reads", data, f"{len(rows)} problems, prompt {benchmark.prompt or 'of the rows'}"),
                 (
                     "writes",
                     out,
@@ -111,7 +135,7 @@ def run(parsed: Parsed[Options]) -> int:
         return 0
     require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
-    skill = Skill(base, benchmark.prompt)
+    skill = Skill(base, asking_of(benchmark, data, str(base), [_changes(keys)]))
     room = keys.limit(base), keys.max_tokens, keys.too_long
     config = config_of(GrpoConfig, keys, steps)
     settings = {**identity(keys), "steps": steps, "data": str(data)}
@@ -134,6 +158,27 @@ def run(parsed: Parsed[Options]) -> int:
             Run(title="GRPO", base=base, settings=settings, held_out=held_out),
             lambda trainer, folder, hooks: trainer.grpo(problems, config, folder, scorer, hooks),
         )
+
+
+def _held_out_questions(options: Options, benchmark: Benchmark) -> dict[str, list[str]]:
+    """What --eval_data asks, and the split of the benchmark that is measured, where it is here."""
+    found = {}
+    if options.eval_data is not None:
+        found[options.eval_data] = questions_in(Path(options.eval_data))
+    if options.benchmark is not None:
+        try:
+            own = load_rows(benchmark, benchmark.split, options.data_dir)
+        except DataError:  # not prepared: nobody can have measured by it here
+            return found
+        found[f"{benchmark.name} ({benchmark.split})"] = questions_in(own)
+    return found
+
+
+def _changes(keys: GrpoKeys) -> Layer:
+    """What the user changes of the prompt; the rest is as in an evaluation of the benchmark."""
+    names = ("prompt_config", "prompt_format", "system_message", "user_message", "examples_type")
+    given = {name: getattr(keys, name) for name in (*names, "chat_template_kwargs")}
+    return Layer("command line", {name: value for name, value in given.items() if value is not None})
 
 
 def _unmasked(rows: Iterable[Row], masked: str | None) -> list[Row]:
@@ -163,7 +208,7 @@ def _skill(options: Options, keys: GrpoKeys) -> tuple[Benchmark, Path]:
             Benchmark(name="grpo", category="reasoning", title="problems of the user's own"),
             Path(str(options.training_data)),
         )
-    changed: dict[str, Any] = {"prompt": keys.prompt_config, "grader": keys.eval_type}
+    changed: dict[str, Any] = {"grader": keys.eval_type}
     if keys.eval_type is not None or keys.eval_config:
         kept = benchmark.grader_config if keys.eval_type is None else {}
         changed["grader_config"] = {**kept, **keys.eval_config}

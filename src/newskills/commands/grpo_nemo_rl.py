@@ -67,7 +67,7 @@ def result(parsed: Parsed[Options]) -> Experiment | None:
 COMMAND = Command(
     name="grpo_nemo_rl",
     summary="Reinforce a model with NVIDIA's NeMo-RL on a cluster. Rows of {problem, expected_answer} are rewarded by "
-    "its mathematical environment; rows of NeMo Gym by what its YAML names. ++key=value are NeMo-RL's own keys.",
+    "the math grader of evaluations; rows of NeMo Gym by what its YAML names. ++key=value are NeMo-RL's own keys.",
     options=Options,
     run=run,
     prepare=prepare,

@@ -28,6 +28,10 @@ class Options(Struct, frozen=True, kw_only=True):
         str | None,
         doc("published set: fetched, or with ++input_files its own files (JSONL, JSON, parquet, also gzipped)"),
     ] = None
+    benchmark: Annotated[
+        str | None,
+        doc("whose prompt asks the problems, as in an evaluation (needs ++tokenizer; more ++ keys change it)"),
+    ] = None
     split: Annotated[str | None, doc("split of the published set (default: its first)")] = None
     data_dir: Annotated[
         str | None, doc("where prepared data lies (default: NEMO_SKILLS_DATA_DIR, or the user's cache)")

@@ -17,12 +17,14 @@ from newskills.benchmarks.data import split_folder
 from newskills.commands._command import Command
 from newskills.commands._dry_run import Step, show_dry_run
 from newskills.commands._options import DryRun, doc
-from newskills.commands._training import require_train, steps_shown
+from newskills.commands._training import STOPPED, require_train
 from newskills.config.command_line import Parsed
 from newskills.models.serving.weights import known_weights
 from newskills.recipes.lesson import PROBLEMS, LessonSpec, lesson
 from newskills.recipes.quickstart import MODEL, PARTS, QuickstartSpec, activation, quickstart
+from newskills.recipes.steps_shown import steps_shown
 from newskills.run.plan import RESULTS
+from newskills.train.loops.stopping import StoppedError, ended_by_term
 
 NEXT = """
 Next:
@@ -76,7 +78,7 @@ def _lesson(options: Options) -> int:
     spec = LessonSpec(
         output_dir=Path(options.output_dir),
         model=options.model,
-        tell=steps_shown,
+        watch=steps_shown,
         data_dir=Path(options.data_dir) if options.data_dir else None,
         problems=max(2, round(PROBLEMS * min(options.share, 1))),
     )
@@ -84,7 +86,15 @@ def _lesson(options: Options) -> int:
         show_dry_run(_lesson_steps(spec))
         return 0
     require_train("torch", "safetensors", "tokenizers", instead="ns quickstart --no_train evaluates without them.")
-    lesson(spec, say=lambda text: print(text, flush=True))
+    try:
+        with ended_by_term():
+            lesson(spec, say=lambda text: print(text, flush=True))
+    except StoppedError as stopped:
+        print(stopped, flush=True)
+        return STOPPED
+    except KeyboardInterrupt:
+        print("stopped; what is finished is kept, and the same command goes on from there", flush=True)
+        return STOPPED
     print(NEXT.format(activate=activation(), out=spec.output_dir))
     return 0
 

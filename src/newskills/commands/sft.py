@@ -23,9 +23,12 @@ from newskills.commands._training import (
     identity,
     keys_of,
     learnt,
+    measured_by,
+    remark,
     require_train,
 )
 from newskills.config.command_line import Parsed
+from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.skill import Skill
 from newskills.recipes.training import check_rows, examples_of, fitting, model_folder
 from newskills.train.loops.schedule import Schedule, steps_of
@@ -53,6 +56,12 @@ def run(parsed: Parsed[Options]) -> int:
     out, data = Path(options.output_dir), Path(options.training_data)
     rows = list(read_rows(data))
     check_rows(rows, data)
+    check_overlap(
+        lambda: (text for row in rows for text in texts_of(row)),
+        measured_by(options),
+        allowed=options.allow_overlap,
+        say=remark,
+    )
     steps = keys.steps or steps_of(keys.epochs, len(rows), keys.batch_size)
     if options.dry_run:
         show_dry_run(
@@ -66,7 +75,7 @@ def run(parsed: Parsed[Options]) -> int:
         return 0
     require_train("torch", "safetensors", "tokenizers")
     base = model_folder(options.model, out / "base_hf_model", say=print)
-    examples = examples_of(rows, Skill(base), data)
+    examples = examples_of(rows, Skill(base, template=keys.chat_template_kwargs), data)
     examples = fitting(examples, keys.limit(base), keys.too_long, say=print)
     config = config_of(SftConfig, keys, steps)
     settings = {**identity(keys), "steps": steps, "data": str(data)}

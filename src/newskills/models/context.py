@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 
+from newskills.base.chat_template import prompt_ids
 from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Tokenizer
 from newskills.base.records import Message, Request, Row
@@ -93,11 +94,9 @@ def _excess(request: Request, error: ContextLimitError, tokenizer: Tokenizer, bu
 
 
 def _prompt_tokens(request: Request, tokenizer: Tokenizer) -> int | None:
-    if request.messages is not None:
-        return len(tokenizer.encode(tokenizer.render(request.messages)))
-    if isinstance(request.prompt, str):
-        return len(tokenizer.encode(request.prompt))
-    return None if request.prompt is None else len(request.prompt)
+    if request.messages is None and request.prompt is None:
+        return None
+    return len(prompt_ids(request, tokenizer))
 
 
 def _trim_messages(messages: list[Message], excess: int, tokenizer: Tokenizer, side: Side) -> list[Message] | None:

@@ -28,6 +28,16 @@ from newskills.models.parameters import DIALECTS
 from newskills.models.wire import base_url_of, encode, require_model
 
 TIMEOUT = 60.0
+MISTRAL = ("mistral", "mistral3", "voxtral", "ministral", "pixtral")
+"""Types of models with tekken's vocabulary."""
+OTHERS_WORDS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|"
+"""Beginning of the pattern that stands there by mistake."""
+MISTRAL_WORDS = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|"
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|"
+    r"\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+"""How tekken splits text into words (mistral-common)."""
 FILES = ("tokenizer.json", "tokenizer_config.json", "chat_template.jinja")
 
 
@@ -67,8 +77,8 @@ class HFTokenizer:
             ) from error
         files = _files(name)
         self.name = name
-        self._tokenizer: Any = tokenizers.Tokenizer.from_file(str(files[FILES[0]]))
         settings = _settings(files.get(FILES[1]))
+        self._tokenizer: Any = _loaded(files[FILES[0]], settings, tokenizers.Tokenizer)
         self._template = _template(settings, files.get(FILES[2]))
         self._bos, self._eos = _special(settings, "bos_token"), _special(settings, "eos_token")
 
@@ -123,6 +133,8 @@ class ServerTokenizer:
 
     def render(self, messages: Sequence[Message], **template_kwargs: Any) -> str:
         body: Row = {"messages": list(messages)}
+        if tools := template_kwargs.pop("tools", None):
+            body["tools"] = tools
         if template_kwargs:
             body["chat_template_kwargs"] = template_kwargs
         if self._llamacpp:
@@ -237,6 +249,25 @@ def _from_hub(name: str) -> dict[str, Path]:
                     hint="Set ++tokenizer to a folder with tokenizer.json.",
                 ) from error
     return found
+
+
+def _loaded(path: Path, settings: Row, kind: Any) -> Any:
+    """The tokenizer of the file; one of Mistral's with its right splitting of words.
+
+    Folders made before transformers 5 carry the pattern of another family, which splits otherwise than the models were
+    taught (the flag `fix_mistral_regex`, https://github.com/huggingface/transformers/pull/42299); False keeps it.
+    """
+    config = _settings(path.with_name("config.json")) if path.with_name("config.json").is_file() else {}
+    version = str(config.get("transformers_version") or "0").partition(".")[0]
+    old = not version.isdecimal() or int(version) < 5
+    flag = settings.get("fix_mistral_regex", config.get("model_type") in MISTRAL and old)
+    if not flag:
+        return kind.from_file(str(path))
+    held = _settings(path)
+    for step in (held.get("pre_tokenizer") or {}).get("pretokenizers") or ():
+        if step.get("type") == "Split" and step.get("pattern", {}).get("Regex", "").startswith(OTHERS_WORDS):
+            step["pattern"] = {"Regex": MISTRAL_WORDS}
+    return kind.from_str(msgspec.json.encode(held).decode())
 
 
 def _settings(path: Path | None) -> Row:

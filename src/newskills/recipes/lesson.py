@@ -7,6 +7,7 @@ Every stage leaves a folder that counts only when it is whole, so the same comma
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,19 +25,23 @@ from newskills.config.layers import Layer
 from newskills.models.serving import ServeSpec
 from newskills.models.serving.weights import resolve_weights
 from newskills.recipes.skill import RewardConfig, Skill, accepted
+from newskills.recipes.steps_shown import Watch
 from newskills.recipes.training import model_folder, trained
+from newskills.run.asking import asking_of
 from newskills.run.evaluate import EvaluationSpec, evaluate
+from newskills.run.execute import SIGNALLED
 from newskills.run.hosting import Hosting
 from newskills.run.plan import RESULTS, BenchmarkRun
 from newskills.run.rewarding import Verdicts
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.sft import SftConfig
-from newskills.train.loops.stepping import Hooks, Told
+from newskills.train.loops.stepping import Hooks
+from newskills.train.loops.stopping import StoppedError, stop_on_signals
 from newskills.train.trainers import Trainer, TrainerSettings, make_trainer
 
 Say = Callable[[str], None]
-Loop = Callable[[Trainer, TrainingFolder], bool]
+Loop = Callable[[Trainer, TrainingFolder, Hooks], bool]
 LESSON = "sorting-lesson"
 PROBLEMS = 300
 """Held out; enough that a lift of some points is told from chance."""
@@ -47,13 +52,13 @@ TOKENS = 16
 class LessonSpec(Struct, frozen=True, kw_only=True):
     """Where it all goes, which model, and how long to train.
 
-    tell     title → what shows the steps of a training
+    watch    title → what shows a training
     threads  of the trainer; 0 = one a core
     """
 
     output_dir: Path
     model: str
-    tell: Callable[[str], Told]
+    watch: Callable[[str], AbstractContextManager[Watch]]
     data_dir: Path | None = None
     sft: SftConfig = SftConfig(steps=44, learning_rate=2e-3)
     grpo: GrpoConfig = GrpoConfig(steps=30, learning_rate=2e-4, max_tokens=TOKENS)
@@ -77,16 +82,16 @@ class Stage(Struct, frozen=True):
 def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
     """base → after SFT → after GRPO. Raises NewskillsError; what is done stays done."""
     benchmark = get_benchmark(LESSON)
-    train, _ = _data(benchmark, spec, say)
+    train, _, data = _data(benchmark, spec, say)
     weights = resolve_weights(spec.model, say=say)
     say(f"2/5 base: measuring {spec.model} on this machine's CPU; Ctrl-C stops, the same command goes on")
     stages = [_measured("base", weights, benchmark, spec, say)]
     folder = model_folder(str(weights), spec.output_dir / "models/base", say=say)
-    skill = Skill(folder, benchmark.prompt)
+    skill = Skill(folder, asking_of(benchmark, data, str(folder)))
     half = spec.sft.steps * spec.sft.batch_size
     with Verdicts(benchmark.grader, benchmark.grader_config) as verdict:
         pairs = accepted(train[:half], (str(row["expected_answer"]) for row in train[:half]), verdict)
-        _keep_examples(pairs, spec.output_dir / "data/sft.jsonl")
+        _keep_examples(skill, pairs, spec.output_dir / "data/sft.jsonl")
         say(f"3/5 SFT: {len(pairs)} of {half} answers of the solver passed the grader that also measures")
         tuned = _fine_tuned(skill, folder, pairs, spec)
         stages.append(_measured("sft", _served(tuned), benchmark, spec, say))
@@ -97,8 +102,8 @@ def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
     return stages
 
 
-def _data(benchmark: Benchmark, spec: LessonSpec, say: Say) -> tuple[list[Row], list[Row]]:
-    """Rows to learn from and held-out rows. Raises DataError where they share a question."""
+def _data(benchmark: Benchmark, spec: LessonSpec, say: Say) -> tuple[list[Row], list[Row], Path]:
+    """Rows to learn from and held-out rows, and the file of the former. Raises DataError for a question in both."""
     prepared = prepare(benchmark, data_dir=spec.data_dir, splits=["train", "test"])
     train, test = (list(read_rows(split.path)) for split in prepared.splits)
     shared = {row["question"] for row in train} & {row["question"] for row in test}
@@ -107,7 +112,7 @@ def _data(benchmark: Benchmark, spec: LessonSpec, say: Say) -> tuple[list[Row], 
     say(
         f"1/5 data: {len(train)} problems to learn from, {len(test)} held out; {len(shared)} questions are in both"
     )
-    return train, test
+    return train, test, prepared.splits[0].path
 
 
 def _measured(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, say: Say) -> Stage:
@@ -133,6 +138,8 @@ def _measured(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, 
         ),
         say=lambda _: None,
     )
+    if evaluation.exit_code > SIGNALLED:
+        raise StoppedError(evaluation.message)
     if evaluation.exit_code:
         raise NewskillsError(f"Measuring {name} did not end well: {evaluation.message}")
     records = read_rows(out / RESULTS / LESSON / "output.jsonl")
@@ -152,39 +159,46 @@ def _served(folder: Path) -> Path:
     return target
 
 
-def _keep_examples(pairs: Sequence[tuple[Row, str]], path: Path) -> None:
+def _keep_examples(skill: Skill, pairs: Sequence[tuple[Row, str]], path: Path) -> None:
     if not path.is_file():
-        write_rows(path, ({"input": row["question"], "output": answer, "id": row["id"]} for row, answer in pairs))
+        write_rows(path, ({**skill.pair(row, answer), "id": row["id"]} for row, answer in pairs))
 
 
 def _fine_tuned(skill: Skill, base: Path, pairs: Sequence[tuple[Row, str]], spec: LessonSpec) -> Path:
     examples = [skill.example(row, answer) for row, answer in pairs]
-    hooks = Hooks(told=spec.tell("SFT"))
     return _trained(
-        "sft", base, spec.sft, spec, lambda trainer, folder: trainer.sft(examples, spec.sft, folder, hooks)
+        "sft", base, spec.sft, spec, lambda trainer, folder, hooks: trainer.sft(examples, spec.sft, folder, hooks)
     )
 
 
 def _reinforced(skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec, verdict: Verdicts) -> Path:
     problems = [skill.problem(row) for row in rows]
-    scorer, hooks = skill.scorer(verdict, RewardConfig()), Hooks(told=spec.tell("GRPO"))
+    scorer = skill.scorer(verdict, RewardConfig())
     return _trained(
         "grpo",
         base,
         spec.grpo,
         spec,
-        lambda trainer, folder: trainer.grpo(problems, spec.grpo, folder, scorer, hooks),
+        lambda trainer, folder, hooks: trainer.grpo(problems, spec.grpo, folder, scorer, hooks),
     )
 
 
 def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, learn: Loop) -> Path:
-    """Trains LoRA pairs on `base` and merges them: a folder like `base`."""
+    """Trains LoRA pairs on `base` and merges them: a folder like `base`. Raises StoppedError where a signal came."""
     target = spec.output_dir / "models" / name
     settings = {**msgspec.to_builtins(config), "model": str(base)}
     folder = TrainingFolder(spec.output_dir / "training" / name, settings)
+    if target.is_dir():
+        folder.close()
+        return target
     trainer = make_trainer("cpu", base, TrainerSettings(threads=spec.threads))
-    trained(trainer, folder, target, lambda one: learn(one, folder))
-    return target
+    with stop_on_signals() as stop, spec.watch(name.upper()) as watch:
+        hooks = Hooks(began=watch.began, told=watch.told, stop=stop)
+        trained(trainer, folder, target, lambda one: learn(one, folder, hooks))
+        if not stop():
+            return target
+    at = folder.last.step if folder.last else 0
+    raise StoppedError(f"{name.upper()}: stopped after step {at}; the same command goes on from there.")
 
 
 def report(stages: Sequence[Stage], spec: LessonSpec) -> str:

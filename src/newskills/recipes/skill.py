@@ -9,10 +9,12 @@ from typing import Any
 
 import msgspec
 
+from newskills.base.benchmark import Benchmark
+from newskills.base.chat_template import prompt_ids, prompt_text
 from newskills.base.errors import ConfigError, DataError
-from newskills.base.records import Message, Row, Score
+from newskills.base.records import Message, Request, Row, Score
 from newskills.models.tokenizer import HFTokenizer
-from newskills.prompts.renderer import load_prompt
+from newskills.run.asking import Asking, asking_of
 from newskills.run.rewarding import Verdicts
 from newskills.run.rewards import RewardConfig as RewardConfig
 from newskills.run.rewards import answered
@@ -26,29 +28,47 @@ Verdict = Callable[[Sequence[Row]], list[Score]]
 class Skill:
     """How the model in `folder` (a Hugging Face folder) is asked and answers: prompts and rewards as token ids.
 
-    `prompt` is that of a benchmark; without one only conversations and texts can be made examples.
+    `asking` is how an evaluation asks; without it only conversations and texts can be made examples.
+    `template` holds further variables of the chat template, for conversations.
     """
 
-    def __init__(self, folder: Path, prompt: str | None = None) -> None:
-        """Raises ConfigError for a model without tokenizer or end token, and for an unknown prompt."""
+    def __init__(self, folder: Path, asking: Asking | None = None, template: Row | None = None) -> None:
+        """Raises ConfigError for a model without tokenizer or end token."""
         self.tokenizer = HFTokenizer(str(folder))
         self.stops = _stops(folder, self.tokenizer)
-        self._prompt = load_prompt(prompt) if prompt else None
+        self._asking, self._template = asking, template or {}
+
+    def prompt_text(self, row: Row) -> str:
+        """What the model reads before it answers, as in an evaluation. Raises ConfigError, DataError."""
+        if self._asking is None:
+            raise ConfigError("No prompt is named.", hint="Set ++prompt_config=generic/math for instance.")
+        request = self._asking.request(row)
+        if _has_media(request):
+            raise ConfigError(
+                "The prompt has images or sound, which these trainers cannot learn from.",
+                hint="Take another benchmark, or data of texts.",
+            )
+        return prompt_text(request, self.tokenizer) or ""
 
     def prompt(self, row: Row) -> list[int]:
         """Token ids up to where the model answers."""
-        if self._prompt is None:
-            raise ConfigError("No prompt is named.", hint="Set ++prompt_config=generic/math for instance.")
-        return self.tokenizer.encode(self.tokenizer.render(self._prompt.messages(row)))
+        return self.tokenizer.encode(self.prompt_text(row))
 
     def example(self, row: Row, answer: str) -> Datum:
         """`answer` as the reply to learn."""
         return example(self.prompt(row), [*self.tokenizer.encode(answer), self.stops[0]])
 
-    def reply(self, messages: Sequence[Row], answer: str) -> Datum:
-        """`answer` as the reply to a conversation."""
-        prompt = self.tokenizer.render([msgspec.convert(message, Message) for message in messages])
-        return example(self.tokenizer.encode(prompt), [*self.tokenizer.encode(answer), self.stops[0]])
+    def pair(self, row: Row, answer: str) -> Row:
+        """The same as texts {input, output}, which `ns sft` takes as they are."""
+        return {"input": self.prompt_text(row), "output": answer + self.tokenizer.decode(self.stops[:1])}
+
+    def reply(self, messages: Sequence[Row], answer: str, tools: Sequence[Row] | None = None) -> Datum:
+        """`answer` as the reply to a conversation, with the `tools` that were offered in it."""
+        turns = [msgspec.convert(message, Message) for message in messages]
+        asked = Request(
+            messages=turns, tools=list(tools or ()) or None, extra_body={"chat_template_kwargs": self._template}
+        )
+        return example(prompt_ids(asked, self.tokenizer), [*self.tokenizer.encode(answer), self.stops[0]])
 
     def continuation(self, before: str, text: str) -> Datum:
         """`text` after `before`, both as they are: without template, and without a token that ends it."""
@@ -66,7 +86,14 @@ class Skill:
 
         Raises ConfigError, UnknownNameError, AuthError (a judge that cannot be asked).
         """
-        return verdict.reward(config, lambda text: len(self.tokenizer.encode(text)))
+        record = self._asking.record if self._asking is not None else answered
+        return verdict.reward(config, lambda text: len(self.tokenizer.encode(text)), record)
+
+
+def asking_by(prompt: str, folder: Path) -> Asking:
+    """How the prompt of that name asks the model in `folder`. Raises ConfigError, UnknownNameError."""
+    benchmark = Benchmark(name="problems", category="", title="problems of the user's own", prompt=prompt)
+    return asking_of(benchmark, Path(), str(folder))
 
 
 def accepted(rows: Iterable[Row], answers: Iterable[str], verdict: Verdict) -> list[tuple[Row, str]]:
@@ -77,6 +104,11 @@ def accepted(rows: Iterable[Row], answers: Iterable[str], verdict: Verdict) -> l
     if not kept:
         raise DataError("The grader accepts none of the answers, so there is nothing to train on.")
     return kept
+
+
+def _has_media(request: Request) -> bool:
+    parts = [part for turn in request.messages or () if isinstance(turn.content, list) for part in turn.content]
+    return any(part.get("type") != "text" for part in parts)
 
 
 def _stops(folder: Path, tokenizer: HFTokenizer) -> list[int]:

@@ -17,7 +17,7 @@ from msgspec import Meta, Struct, field
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.recipes.skill import Skill
+from newskills.recipes.skill import Skill, asking_by
 from newskills.recipes.tinker_run import (
     RunConfig,
     RunFolder,
@@ -96,7 +96,7 @@ def reinforce(
             return True
         first = begin(client, folder, config.resume_from)
         files = model_files(config, client)
-        skill = Skill(files, config.prompt_config)
+        skill = Skill(files, asking_by(config.prompt_config, files))
         problems, held = _problems(config, rows, skill)
         per_epoch = max(1, len(problems) // config.batch_size)
         total = config.num_epochs * per_epoch

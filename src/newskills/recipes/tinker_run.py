@@ -74,6 +74,8 @@ class RunFolder:
         self.path = Path(config.log_dir)
         self.path.mkdir(parents=True, exist_ok=True)
         self._claim(config)
+        for name in (METRICS, SAMPLES, CHECKPOINTS):
+            AppendLog(self.path / name).close()  # takes off a line that a kill has cut
         self.last = _last(self.path)
         done = self.last.batch if self.last else 0
         for name, key in ((METRICS, "progress/batch"), (SAMPLES, "step")):
@@ -90,7 +92,8 @@ class RunFolder:
     def metrics(self, row: Row) -> None:
         self.history.append(row)
         self._logs[METRICS].append(row)
-        self._logs[METRICS].write()
+        for name in (SAMPLES, METRICS):
+            self._logs[name].write()
         if self._wandb is not None:
             self._wandb.log(row, step=row["progress/batch"])
 

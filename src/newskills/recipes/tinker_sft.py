@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.recipes.skill import Skill
+from newskills.recipes.skill import Skill, asking_by
 from newskills.recipes.tinker_run import (
     RunConfig,
     RunFolder,
@@ -109,7 +109,7 @@ def fine_tune(
             return True
         first = begin(client, folder, config.resume_from)
         files = model_files(config, client)
-        examples = _examples(config, rows, Skill(files, config.prompt_config), length)
+        examples = _examples(config, rows, Skill(files, asking_by(config.prompt_config, files)), length)
         peak = config.learning_rate or rate_for(files)
         per_epoch = max(1, len(examples) // size)
         steps = Steps(

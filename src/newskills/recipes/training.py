@@ -142,7 +142,7 @@ def _example(row: Row, skill: Skill, where: str) -> Datum:
     _check_row(row, where)
     if "messages" in row:
         *before, last = row["messages"]
-        return skill.reply(before, last["content"])
+        return skill.reply(before, last["content"], row.get("tools"))
     return skill.continuation(row["input"], row["output"])
 
 

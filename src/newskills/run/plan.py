@@ -143,19 +143,23 @@ def benchmark_units(
     run: BenchmarkRun, *, results: Path, pieces: Pieces, layers: Sequence[Layer]
 ) -> list[PlannedUnit]:
     """All (seed, chunk) units of one benchmark, below the folder `results`; `layers` win over the benchmark's."""
-    benchmark = run.benchmark
-    task = Layer(
-        f"benchmark {run.name}",
+    task = task_layer(run.benchmark, run.input_file.parent, run.name)
+    folder = results / Path(*run.name.split("."))
+    return _units(run.name, run.input_file, folder, pieces, [task, *layers])
+
+
+def task_layer(benchmark: Benchmark, folder: Path, name: str = "") -> Layer:
+    """How a benchmark is asked, solved and graded, where its prepared file is in `folder`."""
+    return Layer(
+        f"benchmark {name or benchmark.name}",
         {
             "prompt_config": benchmark.prompt or None,
             "solver": benchmark.solver,
             "eval_type": benchmark.grader or None,
-            "eval_config": in_folder(benchmark.grader_config, run.input_file.parent),
-            **in_folder(benchmark.defaults, run.input_file.parent),
+            "eval_config": in_folder(benchmark.grader_config, folder),
+            **in_folder(benchmark.defaults, folder),
         },
     )
-    folder = results / Path(*run.name.split("."))
-    return _units(run.name, run.input_file, folder, pieces, [task, *layers])
 
 
 def in_folder(settings: Row, folder: Path) -> Row:

@@ -32,6 +32,8 @@ from newskills.sandbox.config import SandboxConfig
 from newskills.train.loops.samples import Judged, Reward
 
 Count = Callable[[str], int]
+Record = Callable[[Row, str, str], Row]
+"""(problem's row, text, finish_reason) → what the grader gets."""
 """Text → tokens."""
 PATTERN_SECONDS = 1.0
 
@@ -203,12 +205,16 @@ class Verdicts:
         """A score for each record, in order; where the grader failed it is unscored, never wrong."""
         return self._loop.run(self._rewarding.scores(records))
 
-    def reward(self, config: RewardConfig, count: Count | None = None) -> Reward:
-        """Samples → rewards. Raises ConfigError, UnknownNameError, AuthError (a judge that cannot be asked)."""
+    def reward(self, config: RewardConfig, count: Count | None = None, record: Record = answered) -> Reward:
+        """Samples → rewards; `record` makes what the grader gets of a sample.
+
+        Raises ConfigError, UnknownNameError, AuthError (a judge that cannot be asked).
+        """
         rewarder = self._loop.run(self._rewarding.rewarder(config, count))
 
         def judge(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
-            return self._loop.run(rewarder.judged([sampled(*sample) for sample in samples]))
+            made = [Sampled(record=record(*sample), written=sample[1]) for sample in samples]
+            return self._loop.run(rewarder.judged(made))
 
         return judge
 
@@ -226,8 +232,3 @@ class Verdicts:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
-
-
-def sampled(row: Row, text: str, finish_reason: str) -> Sampled:
-    """A sample of a training loop."""
-    return Sampled(record=answered(row, text, finish_reason))

@@ -107,14 +107,17 @@ class RewardConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Sampled(Struct, frozen=True, kw_only=True):
-    """One answer to be rewarded. `record` is what an evaluation would hand to the grader; `tokens` its length."""
+    """One answer to be rewarded. `record` is what an evaluation would hand to the grader; `tokens` its length;
+    `written` the whole text of the model, where the record keeps only a part of it.
+    """
 
     record: Row
     tokens: int | None = None
+    written: str | None = None
 
     @property
     def text(self) -> str:
-        return str(self.record["generation"])
+        return str(self.record["generation"]) if self.written is None else self.written
 
 
 class Measured(Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
+from newskills.base.chat_template import prompt_ids
 from newskills.base.protocols import Kit, Model, Tokenizer
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
 from newskills.solve.reasoning import split_reasoning, trim_at_stop
@@ -144,9 +145,9 @@ class ChatSolver:
 
     async def attempt(self, sample: Sample, request: Request, reply: Reply, text: str) -> Attempt:
         """The record fields of `text`, with what `reply` says about it."""
-        fields = self._fields(reply, text)
+        fields = self.fields(reply, text)
         if self._counter is not None and "num_input_tokens" not in fields:
-            fields["num_input_tokens"] = await asyncio.to_thread(self._count, request, self._counter)
+            fields["num_input_tokens"] = len(await asyncio.to_thread(prompt_ids, request, self._counter))
         if self._options.timing:
             fields |= {
                 "generation_start_time": reply.started,
@@ -155,7 +156,8 @@ class ChatSolver:
             }
         return Attempt(sample_id=sample.id, key=request.key(), fields=fields)
 
-    def _fields(self, reply: Reply, text: str) -> Row:
+    def fields(self, reply: Reply, text: str) -> Row:
+        """What the record of `reply` holds, where `text` is kept of it."""
         options = self._options
         key = options.generation_key
         if options.parse_reasoning:
@@ -181,14 +183,6 @@ class ChatSolver:
             if reply.logprobs.top_logprobs is not None:
                 fields["top_logprobs"] = reply.logprobs.top_logprobs
         return fields
-
-    def _count(self, request: Request, tokenizer: Tokenizer) -> int:
-        if request.messages is not None:
-            kwargs: dict[str, Any] = self._options.extra_body.get("chat_template_kwargs", {})
-            return len(tokenizer.encode(tokenizer.render(request.messages, **kwargs)))
-        if isinstance(request.prompt, list):
-            return len(request.prompt)
-        return len(tokenizer.encode(request.prompt or ""))
 
 
 async def ask(model: Model, request: Request) -> Reply:

@@ -82,7 +82,13 @@ def test_the_plan_for_a_gpu_says_all_that_the_table_says():
         0.1,
     )
     assert "eval_benchmark" in lines["cot sft"].options
-    assert "eval_benchmark" not in lines["tir sft"].options
+    tir = lines["tir sft"]
+    assert str(tir.options["eval_benchmark"]).endswith("::WITH_PROGRAMS")
+    assert (tir.keys["eval.code_tags"], tir.keys["eval.code_executions"], tir.keys["eval.every"]) == (
+        "qwen",
+        5,
+        200,
+    )
 
 
 def test_a_line_is_what_a_person_would_type():

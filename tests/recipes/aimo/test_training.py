@@ -53,7 +53,8 @@ def test_three_stages_one_after_the_other(whole):
     n = int(held["problem"].split()[2])
     assert held == {"problem": f"WHAT IS {n} + {n}?", "expected_answer": str(2 * n)}
     assert not [row for row in learnt if held["problem"] in row or "7 + 7" in row]
-    assert "eval_reward" in read(folder / "out/rl_math/metrics.jsonl")[-1]
+    for stage in ("sft_tir", "rl_math"):
+        assert "eval_reward" in read(folder / "out" / stage / "metrics.jsonl")[-1]
     assert list((folder / "out/rl_math").rglob("events.out.tfevents.*"))
     for row in read(folder / "out/sft_tir/data/train.jsonl"):
         problem, shown = row["messages"][-2]["content"], row["messages"][-1]["content"]

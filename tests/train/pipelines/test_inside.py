@@ -161,3 +161,17 @@ import sys
 sys.path.insert(0, {source!r})
 import newskills.train.pipelines.{module}
 """
+
+
+def test_a_python_that_cannot_grade_is_told_before_the_trainer_starts(capfd):
+    """By its own words, and with what to type."""
+    assert main(["--needs=no_such_module", "--", "python", "-c", "print('trains')"]) == 1
+    said = capfd.readouterr()
+    assert (
+        "the trainer's Python cannot grade answers: ModuleNotFoundError: No module named 'no_such_module'"
+        in said.err
+    )
+    assert "--installation_command='pip install msgspec" in said.err
+    assert "trains" not in said.out
+    assert main(["--needs=newskills.graders.worker", "--", "python", "-c", "print('trains')"]) == 0
+    assert capfd.readouterr().out == "trains\n"

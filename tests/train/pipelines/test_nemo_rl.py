@@ -3,15 +3,22 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections import defaultdict
 from itertools import product
 from pathlib import Path
 
 import pytest
 
+import newskills
 from newskills.base.errors import ConfigError
+from newskills.run.grade import grade_rows
 from newskills.train.pipelines.common import Run, Wandb, clock, step_range, steps_of
 from newskills.train.pipelines.nemo_rl import FOREVER, NemoRl, converter, merged
+from newskills.train.pipelines.rewards import Verdicts, answer_record, extracted, told
 
 KNOWN = Path(__file__).with_name("nemo_rl_keys.txt")
 WANDB = Wandb(project="p", name="tune", group="g")
@@ -40,6 +47,12 @@ def unknown(config: object, known: dict[str, set[str]], at: str = "") -> list[st
         bad += [] if key in known[at] else [path]
         bad += unknown(value, known, path)
     return bad
+
+
+def made_words(algorithm: str, form: str, **more: object) -> list[str]:
+    return NemoRl(
+        run=RUN, algorithm=algorithm, backend="fsdp", form=form, training_data="/d/train.jsonl", **more
+    ).words()
 
 
 def made(algorithm: str, form: str, backend: str = "fsdp", **more: object) -> dict:
@@ -104,8 +117,38 @@ def test_supervised_fine_tuning_has_the_defaults_of_the_contract():
         "weight_decay": 0.01,
         "adam_eps": 1e-8,
     }
-    assert megatron["megatron_cfg"]["scheduler"]["lr_decay_style"] == "cosine"
+    assert megatron["megatron_cfg"]["scheduler"]["lr_decay_style"] == "constant"
     assert megatron["tokenizer"]["chat_template"] == "default"
+
+
+def falling(policy: dict, steps: int) -> list[float]:
+    """The learning rate of each step, as NeMo-RL's worker makes its schedule (its `SequentialLR` of the list)."""
+    torch = pytest.importorskip("torch")
+    optimizer = torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], **policy["optimizer"]["kwargs"])
+    parts = [part for part in policy["scheduler"] if "name" in part]
+    made = [
+        getattr(torch.optim.lr_scheduler, part["name"].rpartition(".")[2])(optimizer, **part["kwargs"])
+        for part in parts
+    ]
+    schedule = torch.optim.lr_scheduler.SequentialLR(optimizer, made, policy["scheduler"][-1]["milestones"])
+    rates = []
+    for _ in range(steps):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    return [*rates, optimizer.param_groups[0]["lr"]]
+
+
+def test_the_learning_rate_falls_to_its_end_over_the_steps_that_there_are():
+    rates = falling(made("sft", "messages", steps=50, rate=5e-6)["policy"], 50)
+    assert rates[0] == pytest.approx(5e-6)
+    assert rates[25] == pytest.approx(3e-6)
+    assert rates[-1] == pytest.approx(1e-6)
+    assert rates == sorted(rates, reverse=True)
+    assert falling(made("sft", "messages", steps=4, rate=1e-7)["policy"], 4)[-1] == pytest.approx(1e-7)
+    assert "scheduler" not in made("sft", "messages")["policy"]
+    schedule = made("sft", "messages", "megatron", steps=50)["policy"]["megatron_cfg"]["scheduler"]
+    assert (schedule["lr_decay_style"], schedule["lr_decay_iters"]) == ("cosine", 50)
 
 
 def test_reinforcement_has_the_recipe_of_the_contract():
@@ -118,7 +161,105 @@ def test_reinforcement_has_the_recipe_of_the_contract():
     assert config["policy"]["train_global_batch_size"] == 512
     assert config["data"]["train"]["input_key"] == "problem"
     assert config["data"]["train"]["output_key"] == "expected_answer"
-    assert config["data"]["default"]["env_name"] == "math"
+    assert config["data"]["default"]["env_name"] == "newskills"
+    assert config["env"] == {"newskills": {"num_workers": 8, "eval_type": "math", "eval_config": {}}}
+    assert config["policy"]["max_total_sequence_length"] == 4096
+    assert made("grpo", "plain", length=2048)["policy"]["max_total_sequence_length"] == 2048
+
+
+CASES = [
+    ("I think 7 or 4", "4"),
+    ("\\boxed{3} no wait \\boxed{4}", "4"),
+    ("\\boxed{4}", "4"),
+    ("\\boxed{5}", "4"),
+    ("It is \\boxed{0.5}.", "\\frac{1}{2}"),
+    ("\\boxed{(1, 2]}", "(1, 2]"),
+    ("", "4"),
+    ("\\boxed{" + "9^" * 500 + "9}", "4"),
+]
+
+
+def test_our_grader_is_the_reward_through_nemo_rls_own_environments():
+    """Where a Python with Ray and NeMo-RL is named: its registry makes the actor, its rollouts ask it."""
+    python = os.environ.get("NEWSKILLS_NEMO_RL_PYTHON")
+    if not python:
+        pytest.skip("NEWSKILLS_NEMO_RL_PYTHON names no Python with ray and nemo_rl")
+    source = Path(newskills.__file__).parents[1]
+    path = os.pathsep.join(filter(None, [str(source), os.environ.get("NEWSKILLS_NEMO_RL_PATH")]))
+    done = subprocess.run(
+        [python, str(Path(__file__).with_name("nemo_rl_env.py"))],
+        input=json.dumps(CASES),
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    graded = grade_rows(
+        [answer_record([{"role": "assistant", "content": a}], {"ground_truth": b}) for a, b in CASES], "math", {}
+    )
+    outcomes = [row["outcome"] for row in graded]
+    assert found["ours"] == [float(outcome == "correct") for outcome in outcomes]
+    assert found["told"] == [f"Environment: {outcome}" for outcome in outcomes]
+    assert all(found["ended"])
+    assert found["metrics"]["unscored"] == outcomes.count("unscored") / len(CASES)
+    assert found["theirs"] != found["ours"]
+
+
+def test_the_reward_is_the_verdict_of_an_evaluation():
+    """Without NeMo-RL: what its environment does with each answer."""
+    records = [
+        answer_record([{"role": "user", "content": "4"}, {"role": "assistant", "content": a}], {"ground_truth": b})
+        for a, b in CASES
+    ]
+    verdicts = Verdicts()
+    try:
+        scores = verdicts.scores(records)
+    finally:
+        verdicts.close()
+    graded = grade_rows([dict(row) for row in records], "math", {})
+    assert [told(score).removeprefix("Environment: ") for score in scores] == [row["outcome"] for row in graded]
+    assert [extracted(score) for score in scores[:3]] == [None, "4", "4"]
+
+
+def test_nemo_rls_program_is_run_with_our_environment(tmp_path):
+    """A stand-in for NeMo-RL with the registry that is asked: the program sees its own words, and our name there."""
+    package = tmp_path / "nemo_rl"
+    for name, text in (
+        ("distributed/ray_actor_environment_registry", "ACTOR_ENVIRONMENT_REGISTRY = {}"),
+        ("distributed/virtual_cluster", "class PY_EXECUTABLES:\n    SYSTEM = 'this python'"),
+        ("environments/utils", "NAMES = {}\nregister_env = NAMES.__setitem__"),
+    ):
+        path = package / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (path.parent / "__init__.py").touch()
+        path.write_text(text)
+    (package / "__init__.py").touch()
+    (tmp_path / "run_grpo.py").write_text(
+        "import sys\nfrom nemo_rl.environments.utils import NAMES\n"
+        "from nemo_rl.distributed.ray_actor_environment_registry import ACTOR_ENVIRONMENT_REGISTRY as PYTHONS\n"
+        "print(__name__, sys.argv[1:], NAMES['newskills'], PYTHONS[NAMES['newskills']])\n"
+    )
+    words = made_words("grpo", "plain", root=str(tmp_path))
+    assert words == [
+        "python",
+        "-m",
+        "newskills.train.pipelines.nemo_rl_program",
+        f"{tmp_path}/examples/run_grpo.py",
+        "--config",
+    ]
+    source = Path(newskills.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, *words[1:3], str(tmp_path / "run_grpo.py"), "--config", "x.yaml", "++a=1"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{source}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    actor = "newskills.train.pipelines.nemo_rl_env.Environment"
+    assert done.stdout.strip() == f"__main__ ['--config', 'x.yaml', '++a=1'] {actor} this python"
 
 
 def test_gym_changes_nothing_of_its_own_recipe():

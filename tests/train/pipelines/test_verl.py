@@ -21,6 +21,7 @@ from newskills.train.pipelines import verl_reward
 from newskills.train.pipelines.common import Run, Wandb
 from newskills.train.pipelines.formats import PPO, examine
 from newskills.train.pipelines.inside import main, to_verl
+from newskills.train.pipelines.rewards import BROKEN, Verdicts
 from newskills.train.pipelines.verl import EXPIRES, REWARD, Verl, converter, quoted
 
 VARIABLE = "NEWSKILLS_VERL_PYTHON"
@@ -179,10 +180,10 @@ def test_a_grader_that_is_broken_stops_the_training_and_one_bad_answer_does_not(
         def result(self):
             return Failure(kind="crash", cause="grader", message="it crashed")
 
-    rewards = verl_reward._Rewards()
-    rewards._pool = Broken()
-    monkeypatch.setattr(verl_reward, "_REWARDS", rewards)
-    for _ in range(verl_reward.BROKEN - 1):
+    verdicts = Verdicts()
+    verdicts._pool = Broken()
+    monkeypatch.setattr(verl_reward, "_VERDICTS", verdicts)
+    for _ in range(BROKEN - 1):
         assert verl_reward.compute_score("newskills", "\\boxed{1}", "1")["unscored"] == 1.0
     with pytest.raises(GraderError, match="it crashed"):
         verl_reward.compute_score("newskills", "\\boxed{1}", "1")

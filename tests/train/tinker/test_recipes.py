@@ -17,7 +17,7 @@ from tests.train.tiny import tiny_folder, with_tokenizer
 
 from newskills.base.store import read_rows
 from newskills.cli import main
-from newskills.recipes.skill import Skill
+from newskills.recipes.skill import Skill, asking_by
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.verbs import SamplingParams
@@ -54,7 +54,7 @@ def environ(model, tmp_path_factory):
 @pytest.fixture(scope="module")
 def problems(model):
     """Whose right answer is what the untrained model says at times: one of its tokens."""
-    skill = Skill(model, PROMPT)
+    skill = Skill(model, asking_by(PROMPT, model))
     asked = [{"problem": f"{at}?", "expected_answer": ""} for at in range(12)]
     trainer = CpuTrainer(model, CpuTrainerConfig(lora=LoraConfig(rank=4), dtype="float32", threads=1))
     found = trainer.sample([skill.prompt(row) for row in asked], 40, SamplingParams(max_tokens=1))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from newskills.base.benchmark import Benchmark
 from newskills.recipes.aimo.lines import HELD_OUT_NAME, VALIDATION
 
@@ -13,3 +15,4 @@ BENCHMARK = Benchmark(
     prompt="qwen/math-cot",
     split=VALIDATION,
 )
+WITH_PROGRAMS = replace(BENCHMARK, prompt="qwen/math-tir")

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from newskills.recipes.aimo.settings import CotStage, RlStage, SftStage, Stage
+from newskills.recipes.aimo.settings import RlStage, SftStage, Stage, TirStage
 from newskills.train.loops.folder import SAMPLES
 from newskills.train.loops.schedule import steps_of
 
@@ -19,6 +19,8 @@ Backend = Literal["cpu", "trl"]
 FINAL = "final_hf_model"
 DATA, TRAIN, BUILT = "data", "train.jsonl", "built.jsonl"
 HELD_OUT, HELD_OUT_NAME, VALIDATION = "newskills.recipes.aimo.held_out::BENCHMARK", "aimo-held-out", "validation"
+HELD_OUT_PROGRAMS, PROGRAMS = "newskills.recipes.aimo.held_out::WITH_PROGRAMS", "qwen"
+"""The same problems for answers with programs, and how these are marked."""
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -106,13 +108,20 @@ class Sizes(Struct, frozen=True):
 def sft_line(stage: SftStage, start: str, backend: Backend, sizes: Sizes | None, reporting: Reporting) -> Line:
     """`sizes`: of the files; None: nobody knows yet."""
     steps = None if sizes is None else steps_of(stage.epochs, sizes.rows, stage.batch)
-    asks = isinstance(stage, CotStage) and _asks(stage, sizes)  # without a sandbox no program would run
-    held_out = {"eval_benchmark": HELD_OUT, "eval_split": VALIDATION, "data_dir": Path(stage.output) / DATA}
+    asks = _asks(stage, sizes)
+    programs = asks and isinstance(stage, TirStage)
+    held_out = {
+        "eval_benchmark": HELD_OUT_PROGRAMS if programs else HELD_OUT,
+        "eval_split": VALIDATION,
+        "data_dir": Path(stage.output) / DATA,
+    }
     keys = {
         **_common(stage, backend, steps, reporting),
         "batch_size": stage.batch,
         "max_length": stage.max_length,
         "eval.every": stage.eval_steps if asks else None,
+        "eval.code_tags": PROGRAMS if programs else None,
+        "eval.code_executions": stage.max_executions if asks and isinstance(stage, TirStage) else None,
         "trainer.trl.quantization": stage.quantisation
         if backend == "trl" and stage.quantisation != "none"
         else None,

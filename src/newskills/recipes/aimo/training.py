@@ -202,7 +202,7 @@ def _train_stage(stage: Stage, training: Training, ns: Ns, say: Say) -> int:
     if code := ns(training_line(stage, start, training, sizes)):
         return code
     if isinstance(stage, RlStage) and training.reporting.save_samples is not None:
-        keep_samples(Path(stage.output), training.reporting)
+        say(keep_samples(Path(stage.output), training.reporting))
     return 0
 
 
@@ -219,12 +219,17 @@ def _awaited(look: Callable[[], T | None]) -> T:
     return found
 
 
-def keep_samples(output: Path, reporting: Reporting) -> None:
-    """Leaves the wanted share of the samples, chosen by their text, in the wanted file."""
+def keep_samples(output: Path, reporting: Reporting) -> str:
+    """Leaves the wanted share of the samples, chosen by their text, in the wanted file; says how many."""
     share, source = reporting.save_samples or 0.0, output / SAMPLES
     rows = list(read_rows(source))
     kept = [row for row in rows if crc32(encode_line(row)) < share * 2**32]
-    write_rows(output / reporting.samples_filename, kept)
+    target = output / reporting.samples_filename
+    write_rows(target, kept)
+    return (
+        f"samples: {len(kept)} of {len(rows)} problems with their answers stay in {target} "
+        f"(--sample-save-rate={share:g}; 1, or no --save-samples, keeps all)"
+    )
 
 
 def _data(stage: Stage, start: str, training: Training, ns: Ns, say: Say) -> Sizes:
@@ -246,9 +251,13 @@ def _data(stage: Stage, start: str, training: Training, ns: Ns, say: Say) -> Siz
     rows = _fitting(rows, stage, start, say)
     held = _held_out(stage, len(rows))
     problems = [problem for row in rows[:held] if (problem := _problem_of(row))["expected_answer"]]
+    asked = {problem["problem"] for problem in problems}
+    learnt = [row for row in rows[held:] if _problem_of(row)["problem"] not in asked]
+    if not learnt:
+        raise DataError(f"All {len(rows)} rows ask what is held out: there is nothing to learn from.")
     write_rows(held_out_file(Path(stage.output)), problems)
-    write_rows(folder / TRAIN, rows[held:])
-    sizes = Sizes(len(rows) - held, len(problems))
+    write_rows(folder / TRAIN, learnt)
+    sizes = Sizes(len(learnt), len(problems))
     write_json(folder / MADE, _Made(made_with=wanted, rows=sizes.rows, held_out=sizes.held_out))
     say(f"data: {sizes.rows} rows to learn from, {sizes.held_out} problems held out")
     return sizes
@@ -393,7 +402,7 @@ def begin_at(checkpoint: Path, output: Path) -> None:
     if match is None:
         raise ConfigError(f"{source} is no checkpoint: its name should be checkpoint-STEP.")
     log, marker = output / CHECKPOINTS, output / RESUMED
-    if log.is_file():
+    if log.is_file() and log.stat().st_size:
         last = list(read_rows(log))[-1]
         mine = source.parent.resolve() == output.resolve()
         if mine and last["name"] == source.name:

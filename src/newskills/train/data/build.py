@@ -179,7 +179,7 @@ def _built(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
     card = Card.of(job, read, counts, names=active(job), compared=[one.name for one in request.compared])
     card.inputs = [_described(given) for given in request.inputs]
     if not counts.kept:
-        raise DataError(_nothing_left(card))
+        raise DataError(_nothing_left(card), hint=_what_to_change(card, request))
     _write(job, card, chosen(job, counts.ranks), progress)
     write_card(Path(job.config.output_path), card)
     return card
@@ -196,6 +196,23 @@ def _nothing_left(card: Card) -> str:
         return "The input files have no rows."
     took = ", ".join(f"{step.name} {step.removed}" for step in steps_of(card) if step.removed)
     return f"Nothing is left of {card.rows_read} rows. Removed by: {took}."
+
+
+CONTAMINATED = "remove_contaminated"
+"""The step that compares with benchmarks."""
+
+
+def _what_to_change(card: Card, request: BuildRequest) -> str:
+    """For rows that were all taken for those of a benchmark."""
+    taken = sum(step.removed for step in steps_of(card) if step.name == CONTAMINATED)
+    if 2 * taken < card.rows_read or not request.compared:
+        return ""
+    names = ", ".join(one.name for one in request.compared)
+    return (
+        f"Problems made from one template share most of their words with those of {names}: ask for more of them, "
+        f"--decontaminate_share=0.9 or 1 (now {request.share:g}), or for longer sequences, "
+        f"--decontaminate_ngram={2 * request.ngram} (now {request.ngram})."
+    )
 
 
 def _write(job: BuildJob, card: Card, batches: Iterable[Batch], progress: Progress) -> None:

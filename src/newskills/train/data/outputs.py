@@ -139,11 +139,17 @@ class Formatter:
 
 
 def _prompt(config: TrainingDataConfig) -> Prompt | None:
-    if config.prompt_config is None:
+    if not config.asks:
         return None
     overrides = PromptOverrides(
+        prompt_format=config.prompt_format,
         system_message=config.system_message,
+        user_message=config.user_message,
+        examples_type=config.examples_type,
+        few_shot_examples=config.few_shot_examples,
+        prompt_suffix=config.prompt_suffix or "",
         code_tags=config.code_tags,
+        start_assistant_response_key=config.start_assistant_response_key,
         chat_template_kwargs=config.chat_template_kwargs or {},
     )
     return load_prompt(config.prompt_config, overrides)

@@ -107,7 +107,13 @@ class TrainingDataConfig(Struct, frozen=True, kw_only=True):
     ] = None
     tokenizer: Annotated[str | None, _doc("folder, tokenizer.json or name on the hub")] = None
     chat_template_kwargs: Annotated[Row | None, _doc("variables of the chat template")] = None
+    prompt_format: Annotated[Literal["ns", "openai"], _doc("openai: the rows hold `messages`")] = "ns"
     system_message: Annotated[str | None, _doc("in place of the prompt's own")] = None
+    user_message: Annotated[str | None, _doc("in place of the prompt's own")] = None
+    examples_type: Annotated[str | None, _doc("few-shot set, in place of the prompt's own")] = None
+    few_shot_examples: Annotated[Row, _doc("single keys of the prompt's few-shot section")] = {}
+    prompt_suffix: Annotated[str | None, _doc("goes to the end of what the user says")] = None
+    start_assistant_response_key: Annotated[str | None, _doc("field that begins the assistant's answer")] = None
     assistant_end: Annotated[
         str | None, _doc("goes to the end of finished outputs, in place of what the chat template has there")
     ] = None
@@ -131,6 +137,11 @@ class TrainingDataConfig(Struct, frozen=True, kw_only=True):
         bool, _doc("add total_code_executions (needs exclude_optional_keys=false to be written)")
     ] = False
     filters: FilterSwitches = FilterSwitches()
+
+    @property
+    def asks(self) -> bool:
+        """Whether rows become what a model reads."""
+        return self.prompt_config is not None or self.user_message is not None or self.prompt_format == "openai"
 
 
 class Recipe(Struct, frozen=True, kw_only=True):
@@ -301,13 +312,13 @@ def _check_filters(config: TrainingDataConfig, *, decontaminated: bool) -> None:
 
 def _check_prompt(config: TrainingDataConfig, recipe: Recipe) -> None:
     """Raises ConfigError for a prompt without its template, and for what has no effect without a prompt."""
-    if config.prompt_config is not None:
+    if config.asks:
         if recipe.output != "conversation" and config.tokenizer is None:
             raise ConfigError(
                 "prompt_config makes texts for a model, which needs its chat template.",
                 hint="Give ++tokenizer=NAME, or leave prompt_config out to write the fields as they are.",
             )
         return
-    for name in ("system_message", "assistant_end", "chat_template_kwargs"):
+    for name in ("system_message", "assistant_end", "chat_template_kwargs", "examples_type", "prompt_suffix"):
         if getattr(config, name) is not None:
             raise ConfigError(f"{name} has no effect without ++prompt_config=NAME.")

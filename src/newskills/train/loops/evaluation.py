@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from newskills.base.records import Row
 from newskills.train.loops.samples import Problem, Scorer
 from newskills.train.verbs import SamplingClient, SamplingParams
 
@@ -25,6 +26,13 @@ class EvalSettings(Struct, frozen=True, kw_only=True):
     temperature: Annotated[float, Meta(ge=0, description="of the answers; 0 = greedy")] = 0.1
     max_tokens: Annotated[int, Meta(ge=1, description="of an answer")] = 256
     batch_size: Annotated[int, Meta(ge=1, description="problems asked at once")] = 8
+    code_tags: Annotated[
+        str | None,
+        Meta(
+            description="marks of programs in answers (qwen: ```python); they run in the sandbox. none: no programs"
+        ),
+    ] = None
+    code_executions: Annotated[int, Meta(ge=1, description="programs of an answer that are run, at most")] = 5
     patience: Annotated[
         int,
         Meta(
@@ -33,10 +41,17 @@ class EvalSettings(Struct, frozen=True, kw_only=True):
     ] = 0
 
 
+Answers = Callable[[SamplingClient, Sequence[Row], EvalSettings, int], list[tuple[Row, str, str]]]
+"""(model, rows, settings, seed) → (row, text, finish_reason) of each sample."""
+
+
 class HeldOut(Struct, frozen=True, kw_only=True):
+    """`answers`: how problems are solved where one sample is not an answer."""
+
     problems: Sequence[Problem]
     scorer: Scorer
     settings: EvalSettings
+    answers: Answers | None = None
 
     def due(self, done: int, steps: int) -> bool:
         """Whether to measure after `done` steps."""
@@ -49,9 +64,25 @@ def measure(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, f
 
     Raises TrainingError where nothing can be graded.
     """
+    problems = held_out.problems[: held_out.settings.max_problems]
+    if held_out.answers is None:
+        samples = _sampled(client, held_out, problems, seed)
+    else:
+        samples = held_out.answers(client, [problem.row for problem in problems], held_out.settings, seed)
+    judged = held_out.scorer.judge(samples)
+    graded = [one for one in judged if one.reward is not None]
+    return {
+        SCORE: fmean(one.reward or 0.0 for one in graded),
+        "eval_correct": fmean(one.correct for one in graded),
+        "eval_unscored": float(len(judged) - len(graded)),
+    }
+
+
+def _sampled(
+    client: SamplingClient, held_out: HeldOut, problems: Sequence[Problem], seed: int
+) -> list[tuple[Row, str, str]]:
     settings, scorer = held_out.settings, held_out.scorer
-    problems = held_out.problems[: settings.max_problems]
-    samples = []
+    samples: list[tuple[Row, str, str]] = []
     for start in range(0, len(problems), settings.batch_size):
         part = problems[start : start + settings.batch_size]
         params = SamplingParams(
@@ -66,13 +97,7 @@ def measure(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, f
             for problem, group in zip(part, found, strict=True)
             for one in group
         ]
-    judged = scorer.judge(samples)
-    graded = [one for one in judged if one.reward is not None]
-    return {
-        SCORE: fmean(one.reward or 0.0 for one in graded),
-        "eval_correct": fmean(one.correct for one in graded),
-        "eval_unscored": float(len(judged) - len(graded)),
-    }
+    return samples
 
 
 def best_of(scores: Sequence[tuple[int, float]]) -> int:

@@ -57,6 +57,8 @@ class TrainingFolder:
         settings = msgspec.json.decode(msgspec.json.encode(settings))
         if writes:
             self._claim(settings)
+            for name in (METRICS, SAMPLES, CHECKPOINTS):
+                AppendLog(path / name).close()  # takes off a line that a kill has cut
         self.checkpoints = [
             msgspec.convert(row, Checkpoint)
             for row in (read_rows(path / CHECKPOINTS) if (path / CHECKPOINTS).is_file() else ())
@@ -99,6 +101,11 @@ class TrainingFolder:
     def samples(self, rows: Iterable[Row]) -> None:
         for row in rows if self.writes else ():
             self._logs[SAMPLES].append(row)
+
+    def write(self) -> None:
+        """What a step has logged survives a kill; whoever goes on cuts it back to the last checkpoint."""
+        for name in (SAMPLES, METRICS) if self.writes else ():
+            self._logs[name].write()
 
     def save(self, client: Saver, step: int, *, final: bool = False, best: int | None = None) -> Checkpoint:
         """A checkpoint counts once its line is on disk. The one saved at this step already is only marked final.

@@ -48,17 +48,20 @@ class Progress(Struct, frozen=True):
 
 
 Told = Callable[[Progress], None]
+Began = Callable[[int, int], None]
 
 
 class Hooks(Struct, frozen=True, kw_only=True):
     """What a training asks and tells on its way.
 
+    began     called with the steps that are done and all there are, once the weights are there
     told      after every step
     stop      asked after every step; where it says so, a checkpoint is written and the rest is left for later
     held_out  problems to measure the model on
     measure   asks them; several processes let one do it
     """
 
+    began: Began = lambda done, steps: None
     told: Told = lambda _: None
     stop: Callable[[], bool] = lambda: False
     held_out: HeldOut | None = None
@@ -102,6 +105,7 @@ class Course:
         config, held_out = self._config, self._hooks.held_out
         metrics = metrics | self._measured(client, done)
         self._folder.metrics({"step": done, **metrics, "seconds": round(time.monotonic() - begun, 3)})
+        self._folder.write()
         self._hooks.told(Progress(done, config.steps, metrics))
         better = SCORE in metrics and all(metrics[SCORE] > earlier for _, earlier in self._scores)
         self._scores += [(done, metrics[SCORE])] if SCORE in metrics else []
@@ -134,7 +138,9 @@ def run_steps(
     if folder.finished:
         return True
     course = Course(config, folder, hooks)
-    for step in range(folder.resume(client), config.steps):
+    first = folder.resume(client)
+    hooks.began(first, config.steps)
+    for step in range(first, config.steps):
         begun = time.monotonic()
         with enough_memory("Lower ++batch_size or ++max_tokens, or leave long sequences out."):
             metrics = do(step)

@@ -41,6 +41,7 @@ def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--project", default="", help="folder of the trainer: its uv environment, and where to start"
     )
+    parser.add_argument("--needs", default="", help="module that the trainer's Python must have")
     parser.add_argument("--stopped", default="", help="what the trainer prints where the time limit stops it")
     parser.add_argument("--deadline", type=int, help="seconds from now: {deadline} in the words, since 1970")
     parser.add_argument("command", nargs="+")
@@ -66,7 +67,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.deadline is not None:
         words = [word.replace(DEADLINE, str(int(time.time()) + options.deadline)) for word in words]
     if words[0] == PYTHON:
-        words = [*interpreter(options.project), *words[1:]]
+        python = interpreter(options.project)
+        words = [*python, *words[1:]]
+        if options.needs and (lacks := missing(python, options.needs, options.project)):
+            _say(lacks)
+            return 1
     return run(words, options.project or None, options.stopped)
 
 
@@ -91,6 +96,29 @@ def interpreter(project: str) -> list[str]:
     if project and shutil.which("uv") and os.path.isfile(os.path.join(project, "pyproject.toml")):
         return ["uv", "run", "--project", project, "python"]
     return [sys.executable]
+
+
+def missing(python: Sequence[str], module: str, project: str) -> str:
+    """What to do where the trainer's Python cannot import `module`; empty: it can."""
+    try:
+        tried = subprocess.run(
+            [*python, "-c", f"import {module}"],
+            cwd=project or None,
+            env=environment(project or None),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError as error:
+        return f"{python[0]} does not start: {error}"
+    if tried.returncode == 0:
+        return ""
+    why = tried.stderr.strip().splitlines()[-1:] or ["it ended without a word"]
+    place = f"uv pip install --project {project}" if python[0] == "uv" else "pip install"
+    return (
+        f"the trainer's Python cannot grade answers: {why[0]}. Give it what newskills needs: "
+        f"--installation_command='{place} msgspec filelock platformdirs pyyaml'"
+    )
 
 
 def environment(project: str | None) -> dict[str, str]:

@@ -26,6 +26,15 @@ WEIGHTS = "policy/weights/model"
 PROFILED = "*policy*,*vllm*"
 """Ray workers that `nsys` watches (docs/nsys-profiling.md)."""
 FOREVER = 100_000_000
+LENGTH = 4096
+"""Tokens of a sequence where nobody chose and the model can see as many."""
+RATE, SFT_BATCH = 1e-6, 32
+"""Learning rate at the end of a fine-tuning, and at its beginning where nobody chose; sequences of its steps."""
+ENVIRONMENT = "newskills"
+"""Name of our grader in `env`; registered by PROGRAM."""
+PROGRAM = "newskills.train.pipelines.nemo_rl_program"
+NEEDS = "newskills.graders.worker"
+"""What its Python must be able to import."""
 
 Backend = Literal["fsdp", "megatron"]
 Algorithm = Literal["sft", "grpo", "gym"]
@@ -45,6 +54,9 @@ class NemoRl(Struct, frozen=True, kw_only=True):
     """A training with NeMo-RL.
 
     form    of the rows: messages, input_output, plain or gym
+    length  tokens of a sequence, prompt and answer
+    steps   updates of a fine-tuning, over which its learning rate falls; None: nobody knows, and it stays
+    rate    learning rate of a fine-tuning
     tools   some rows offer tools, whose arguments differ from row to row
     parent  another YAML to start from
     """
@@ -55,6 +67,9 @@ class NemoRl(Struct, frozen=True, kw_only=True):
     training_data: str
     validation_data: str | None = None
     form: str
+    length: int = LENGTH
+    steps: int | None = None
+    rate: float = RATE
     tools: bool = False
     root: str = ROOT
     parent: str | None = None
@@ -63,9 +78,10 @@ class NemoRl(Struct, frozen=True, kw_only=True):
         """What is written for the trainer."""
         made: Row = {"defaults": self.parent or f"{self.root}/{PARENTS[self.algorithm]}"}
         if self.algorithm == "sft":
-            parts = [_sft(self.backend), _template(self.form), {"data": self._sft_data()}]
+            parts = [self._sft(), _template(self.form), {"data": self._sft_data()}]
         elif self.algorithm == "grpo":
-            parts = [_grpo(self.validation_data is not None), {"data": self._grpo_data(), "env": MATH_ENV}]
+            recipe = _grpo(self.length, validated=self.validation_data is not None)
+            parts = [recipe, {"data": self._grpo_data(), "env": ENV}]
         else:
             parts = [{"data": self._gym_data()}]
         for part in (*parts, self._machines(), self._backend()):
@@ -74,7 +90,18 @@ class NemoRl(Struct, frozen=True, kw_only=True):
 
     def words(self) -> list[str]:
         """The trainer, up to `--config`, whose value follows."""
-        return [PYTHON, f"{self.root}/{PROGRAMS[self.algorithm]}", "--config"]
+        known = ["-m", PROGRAM] if self.graded else []
+        return [PYTHON, *known, self.program, "--config"]
+
+    @property
+    def program(self) -> str:
+        """NeMo-RL's own program."""
+        return f"{self.root}/{PROGRAMS[self.algorithm]}"
+
+    @property
+    def graded(self) -> bool:
+        """Whether our grader rewards."""
+        return self.algorithm == "grpo"
 
     def _machines(self) -> Row:
         run = self.run
@@ -99,6 +126,40 @@ class NemoRl(Struct, frozen=True, kw_only=True):
             policy |= {"optimizer": None, "dynamic_batching": {"enabled": False}}
         return {"policy": policy}
 
+    def _sft(self) -> Row:
+        """Ends with the data or the time limit, unless the user says how long it is."""
+        decay, eps, low = 0.01, 1e-8, min(self.rate, RATE)
+        policy: Row = {
+            "max_total_sequence_length": self.length,
+            "max_grad_norm": 0.0 if self.backend == "megatron" else None,
+            "sequence_packing": {"enabled": True},
+        }
+        if self.backend == "megatron":
+            policy["megatron_cfg"] = {
+                "optimizer": {"lr": self.rate, "min_lr": low, "weight_decay": decay, "adam_eps": eps},
+                "scheduler": {
+                    "lr_decay_style": "constant" if self.steps is None else "cosine",
+                    "lr_decay_iters": self.steps or "${sft.max_num_steps}",
+                    "lr_warmup_iters": 0,
+                    "lr_warmup_init": low,
+                },
+            }
+        else:
+            policy["optimizer"] = {"kwargs": {"lr": self.rate, "weight_decay": decay, "eps": eps}}
+            if self.steps is not None:
+                policy["scheduler"] = [
+                    {
+                        "name": "torch.optim.lr_scheduler.CosineAnnealingLR",
+                        "kwargs": {"T_max": self.steps, "eta_min": low},
+                    },
+                    {"milestones": []},
+                ]
+        return {
+            "sft": {"max_num_epochs": FOREVER, "max_num_steps": FOREVER, "val_period": 0, "val_at_start": False},
+            "checkpointing": {"keep_top_k": 50, "save_period": 100, "metric_name": None},
+            "policy": policy,
+        }
+
     def _sft_data(self) -> Row:
         pairs = self.form == "input_output"
         named: Row = {"dataset_name": "ResponseDataset" if pairs else "openai_format"}
@@ -115,7 +176,7 @@ class NemoRl(Struct, frozen=True, kw_only=True):
     def _grpo_data(self) -> Row:
         named = {"dataset_name": "ResponseDataset", "input_key": "problem", "output_key": "expected_answer"}
         made = self._data_of(named, processor="math_hf_data_processor", workers=1)
-        made["default"]["env_name"] = "math"
+        made["default"]["env_name"] = ENVIRONMENT
         return {**made, "use_multiple_dataloader": False}
 
     def _data_of(self, named: Row, *, processor: str, workers: int) -> Row:
@@ -135,7 +196,7 @@ class NemoRl(Struct, frozen=True, kw_only=True):
         return {"train": {"data_path": self.training_data}, "validation": validation}
 
 
-MATH_ENV: Row = {"math": {"num_workers": 8, "math_verify_impl": "hf_math_verify"}}
+ENV: Row = {ENVIRONMENT: {"num_workers": 8, "eval_type": "math", "eval_config": {}}}
 
 
 def _template(form: str) -> Row:
@@ -143,41 +204,7 @@ def _template(form: str) -> Row:
     return {"policy": {"tokenizer": {"chat_template": None if form == "input_output" else "default"}}}
 
 
-def _sft(backend: Backend) -> Row:
-    """Ends with the data or the time limit: neither epochs nor steps are bounded."""
-    rate, decay, eps = 1e-6, 0.01, 1e-8
-    policy: Row = {
-        "max_total_sequence_length": 4096,
-        "max_grad_norm": 0.0 if backend == "megatron" else None,
-        "sequence_packing": {"enabled": True},
-    }
-    if backend == "megatron":
-        policy["megatron_cfg"] = {
-            "optimizer": {"lr": rate, "min_lr": rate, "weight_decay": decay, "adam_eps": eps},
-            "scheduler": {
-                "lr_decay_style": "cosine",
-                "lr_decay_iters": "${sft.max_num_steps}",
-                "lr_warmup_iters": 0,
-                "lr_warmup_init": rate,
-            },
-        }
-    else:
-        policy["optimizer"] = {"kwargs": {"lr": rate, "weight_decay": decay, "eps": eps}}
-        policy["scheduler"] = [
-            {
-                "name": "torch.optim.lr_scheduler.CosineAnnealingLR",
-                "kwargs": {"T_max": "${sft.max_num_steps}", "eta_min": rate},
-            },
-            {"milestones": []},
-        ]
-    return {
-        "sft": {"max_num_epochs": FOREVER, "max_num_steps": FOREVER, "val_period": 0, "val_at_start": False},
-        "checkpointing": {"keep_top_k": 50, "save_period": 100, "metric_name": None},
-        "policy": policy,
-    }
-
-
-def _grpo(validated: bool) -> Row:
+def _grpo(length: int, *, validated: bool) -> Row:
     """The recipe for mathematics: 32 problems × 16 answers a step, a small KL term, clipping on both sides."""
     rate, decay = 1e-6, 0.01
     return {
@@ -211,7 +238,7 @@ def _grpo(validated: bool) -> Row:
         "policy": {
             "train_global_batch_size": 512,
             "train_micro_batch_size": 4,
-            "max_total_sequence_length": 512,
+            "max_total_sequence_length": length,
             "optimizer": {"kwargs": {"lr": rate, "weight_decay": decay}},
             "megatron_cfg": {"optimizer": {"lr": rate, "min_lr": rate, "weight_decay": decay}},
         },

@@ -18,10 +18,17 @@ EXPIRES = "MLP_CURRENT_CAPACITY_BLOCK_EXPIRATION_TIMESTAMP"
 """Variable with the time, in seconds since 1970, before which verl saves once more (`should_save_ckpt_esi`)."""
 
 
+LENGTH = 4096
+"""Tokens of prompt and answer where nobody chose and the model can see as many."""
+MICRO_TOKENS = 16384
+"""`ppo_max_token_len_per_gpu` of its actor; the critic's is twice that."""
+
+
 class Verl(Struct, frozen=True, kw_only=True):
     """A training with verl's PPO loop.
 
     graded  the rows are ours, and so is the reward
+    prompt, answer  tokens of them at most
     """
 
     run: Run
@@ -29,6 +36,8 @@ class Verl(Struct, frozen=True, kw_only=True):
     eval_data: str | None = None
     backend: str = "fsdp"
     graded: bool = False
+    prompt: int = 1024
+    answer: int = 3072
     module: str = MODULE
     config_dir: str | None = None
     config_name: str | None = None
@@ -48,6 +57,8 @@ class Verl(Struct, frozen=True, kw_only=True):
         values: dict[str, object] = {
             "data.train_files": quoted(self.prompt_data),
             "data.val_files": quoted(self.eval_data or self.prompt_data),
+            "data.max_prompt_length": self.prompt,
+            "data.max_response_length": self.answer,
             "actor_rollout_ref.model.path": quoted(run.model),
             "critic.model.path": quoted(run.model),
             "actor_rollout_ref.rollout.name": "vllm",
@@ -64,6 +75,11 @@ class Verl(Struct, frozen=True, kw_only=True):
             "trainer.experiment_name": quoted(run.name),
             "trainer.logger": f"[{','.join(loggers)}]",
         }
+        if self.prompt + self.answer > MICRO_TOKENS:  # a sequence has to fit into one micro-batch
+            values |= {
+                "actor_rollout_ref.actor.ppo_max_token_len_per_gpu": self.prompt + self.answer,
+                "critic.ppo_max_token_len_per_gpu": 2 * (self.prompt + self.answer),
+            }
         if self.graded:
             values |= {
                 "reward.custom_reward_function.path": quoted(REWARD),

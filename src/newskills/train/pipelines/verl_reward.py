@@ -6,49 +6,15 @@ verl calls it in threads of its reward workers, one answer at a time. Grading ha
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from typing import Any
 
-from newskills.base.errors import GraderError
-from newskills.base.pool import PoolOptions, WorkerPool
-from newskills.base.records import Failure, Row, Score
+from newskills.base.records import Row
+from newskills.train.pipelines.rewards import Verdicts
 
 PROCESSES = 2
 """For each of verl's reward workers, of which there are eight (`reward.num_workers`)."""
-BROKEN = 20
-"""So many failures in a row are not the answers' fault."""
-
-
-class _Rewards:
-    """One pool of grading processes for this process, made when it is first needed."""
-
-    def __init__(self) -> None:
-        self._pool: WorkerPool[Score] | None = None
-        self._lock = threading.Lock()
-        self._failures = 0
-
-    def verdict(self, row: Row) -> Score | None:
-        """None: unscored. Raises GraderError where the grader fails again and again."""
-        with self._lock:
-            if self._pool is None:
-                config = {"name": "math", "config": {}}
-                options = PoolOptions(processes=PROCESSES)
-                self._pool = WorkerPool(
-                    "newskills.graders.worker:make", config, result_type=Score, options=options
-                )
-        result = self._pool.submit(row).result()
-        if isinstance(result, Score) and result.outcome != "unscored":
-            self._failures = 0
-            return result
-        self._failures += 1
-        if self._failures >= BROKEN:
-            why = result.message if isinstance(result, Failure) else result.why
-            raise GraderError(f"The math grader has failed for {BROKEN} answers in a row: {why}")
-        return None
-
-
-_REWARDS = _Rewards()
+_VERDICTS = Verdicts(processes=PROCESSES)
 
 
 def compute_score(
@@ -67,7 +33,7 @@ def compute_score(
     row: Row = {"generation": solution_str, "expected_answer": str(ground_truth), "finish_reason": "stop"}
     if problem is not None:
         row["problem"] = str(problem)
-    score = _REWARDS.verdict(row)
+    (score,) = _VERDICTS.scores([row])
     outcome = "unscored" if score is None else score.outcome
     right = float(outcome == "correct")
     return {

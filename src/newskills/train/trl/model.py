@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.stepping import Hooks, Steps
 from newskills.train.trainers import LoraSettings, TrainerSettings
-from newskills.train.trl.processes import processes
-from newskills.train.trl.settings import NEEDS_GPU
+from newskills.train.trl.processes import on_cpu, processes
+from newskills.train.trl.settings import NEEDS_GPU, cannot_quantise
 
 
 class Task(Struct, frozen=True):
@@ -25,12 +26,41 @@ class Task(Struct, frozen=True):
     hooks: Hooks
 
 
+SPLIT_WEIGHTS = {
+    "ACCELERATE_USE_FSDP": ("true", "FSDP"),
+    "ACCELERATE_USE_MEGATRON_LM": ("true", "Megatron-LM"),
+    "ACCELERATE_DEEPSPEED_ZERO_STAGE": ("3", "DeepSpeed ZeRO-3"),
+}
+"""Variables by which accelerate launch says how weights are held: value, name. None of them leaves a process with all
+weights, which measuring and checkpoints here need."""
+
+
 def check(settings: TrainerSettings) -> None:
-    """Raises ConfigError for an option that needs a GPU where there is none, or a package that is missing."""
+    """Raises ConfigError for an option that needs a GPU where there is none, a package that is missing, or weights
+    that are split over processes.
+    """
     from importlib.util import find_spec
 
     import torch
 
+    for name, (value, split) in SPLIT_WEIGHTS.items():
+        if os.environ.get(name, "").lower() == value:
+            raise ConfigError(
+                f"accelerate is told to split the weights over the processes ({split}, {name}={value}): the trl "
+                "trainer measures and saves where one process has them all.",
+                hint="Launch it without (accelerate launch --multi_gpu), with LoRA pairs instead of all weights if "
+                "memory is short; for larger models: ns nemo_rl sft or grpo on a cluster.",
+            )
+    if settings.trl.quantization != "none":
+        if settings.weights == "full":
+            raise ConfigError(
+                "Quantised weights cannot be trained.", hint="Leave ++trainer.weights=full out: LoRA pairs are."
+            )
+        if (why := cannot_quantise()) is not None:
+            raise ConfigError(
+                f"++trainer.trl.quantization={settings.trl.quantization} cannot be followed here: {why}.",
+                hint="Leave it out: the frozen weights stay as they are.",
+            )
     sampler = settings.trl.sampler
     if sampler in NEEDS_GPU and not torch.cuda.is_available():
         raise ConfigError(
@@ -72,6 +102,7 @@ def load_model(base: Path, settings: TrainerSettings) -> Any:
             local_files_only=True,
             ignore_mismatched_sizes=True,
             output_loading_info=True,
+            **quantised(settings),
         )
     except ImportError as error:
         raise ConfigError(
@@ -87,7 +118,28 @@ def load_model(base: Path, settings: TrainerSettings) -> Any:
             "is missing or has another size.",
             hint="Copy config.json and *.safetensors from the same checkpoint.",
         )
+    if settings.trl.quantization != "none":
+        from peft import prepare_model_for_kbit_training
+
+        model = prepare_model_for_kbit_training(
+            model, use_gradient_checkpointing=settings.trl.gradient_checkpointing
+        )
     return model
+
+
+def quantised(settings: TrainerSettings) -> dict[str, Any]:
+    """Arguments of `from_pretrained` for weights in 4 bits: normal floats, products in bfloat16."""
+    if settings.trl.quantization == "none":
+        return {}
+    from transformers import BitsAndBytesConfig
+
+    make: Any = BitsAndBytesConfig
+    how = make(
+        load_in_4bit=True,
+        bnb_4bit_quant_type=settings.trl.quantization,
+        bnb_4bit_compute_dtype=precision_of(settings),
+    )
+    return {"quantization_config": how}
 
 
 def load_tokenizer(base: Path, stops: list[int] | None = None) -> Any:
@@ -162,7 +214,7 @@ def arguments(
         "seed": config.seed,
         "bf16": half,
         "gradient_checkpointing": settings.trl.gradient_checkpointing,
-        "use_cpu": not torch.cuda.is_available(),
+        "use_cpu": on_cpu(),
         "dataloader_pin_memory": torch.cuda.is_available(),
         "logging_nan_inf_filter": False,
         "logging_strategy": "no",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -10,12 +11,21 @@ T = TypeVar("T")
 
 def processes() -> int:
     """How many train together."""
-    import torch
     from accelerate import PartialState
 
     # The first who asks decides what the state is, for all who ask later.
-    found: int = PartialState(cpu=not torch.cuda.is_available()).num_processes
+    found: int = PartialState(cpu=on_cpu()).num_processes
     return found
+
+
+def on_cpu() -> bool:
+    """Whether nothing here computes but the CPU. Apple's GPU counts where PYTORCH_ENABLE_MPS_FALLBACK=1 says that the
+    CPU does what it lacks.
+    """
+    import torch
+
+    apple = os.environ.get("PYTORCH_ENABLE_MPS_FALLBACK") == "1" and torch.backends.mps.is_available()
+    return not (torch.cuda.is_available() or apple)
 
 
 def agreed(value: T) -> T:

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+
+from newskills.models.serving.gpus import visible_gpus
 
 
 class TrlSettings(Struct, frozen=True, kw_only=True):
@@ -36,6 +39,13 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
         Meta(description="attention of transformers: sdpa, eager, flash_attention_2; none = its choice"),
     ] = None
 
+    quantization: Annotated[
+        Literal["none", "nf4"],
+        Meta(
+            description="frozen weights in 4 bits (https://arxiv.org/abs/2305.14314); needs a GPU and bitsandbytes"
+        ),
+    ] = "none"
+
     def changed(self) -> list[str]:
         """The keys that differ from their defaults."""
         usual = TrlSettings()
@@ -45,3 +55,12 @@ class TrlSettings(Struct, frozen=True, kw_only=True):
 
 
 NEEDS_GPU = ("vllm", "vllm_server")
+
+
+def cannot_quantise() -> str | None:
+    """Why frozen weights cannot be quantised on this machine; None: they can."""
+    if not visible_gpus():
+        return "no GPU is seen"
+    if find_spec("bitsandbytes") is None:
+        return "bitsandbytes is not installed (pip install bitsandbytes)"
+    return None

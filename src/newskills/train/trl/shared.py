@@ -20,7 +20,7 @@ from newskills.base.errors import DataError, TrainingError
 from newskills.train.loops.evaluation import HeldOut, measure
 from newskills.train.loops.folder import CHECKPOINTS, TrainingFolder
 from newskills.train.loops.schedule import rate_at
-from newskills.train.loops.stepping import Course, Hooks, Steps
+from newskills.train.loops.stepping import Began, Course, Hooks, Steps
 from newskills.train.tensors import written
 from newskills.train.trl.processes import agreed
 from newskills.train.verbs import NOT_FINITE, Sampled, SamplingClient, SamplingParams
@@ -79,13 +79,17 @@ class Mended:
 class Records(TrainerCallback):
     """Our record of a run of TRL: after every step what follows in `Course`."""
 
-    def __init__(self, course: Course, learner: Learner, more: Callable[[], dict[str, float]]) -> None:
+    def __init__(
+        self, course: Course, learner: Learner, began: Began, more: Callable[[], dict[str, float]]
+    ) -> None:
         """`more`: metrics of the last step beside TRL's."""
-        self._course, self._learner, self._more = course, learner, more
+        self._course, self._learner, self._began, self._more = course, learner, began, more
         self._begun = time.monotonic()
         self.ended: bool | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        trainer = self._learner.trainer
+        self._began(state.global_step // trainer.updates_a_step, trainer.course_config.steps)
         self._begun = time.monotonic()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -211,7 +215,7 @@ def run(
 ) -> bool:
     """Trains from the last checkpoint on; returns whether the run has ended (False: it was stopped)."""
     course = Course(trainer.course_config, folder, together(hooks))
-    records = Records(course, learner, more)
+    records = Records(course, learner, hooks.began, more)
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(records)
     at = folder.state_of(folder.last) if folder.last else None

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Is a model trained on what it is measured by? Questions are compared, wherever they stand in what is learnt from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+
+FIELDS = ("problem", "question", "prompt", "text", "instruction")
+"""Fields of rows with what is asked, the first that is there."""
+SHOWN = 80
+"""Characters of a question in a message."""
+_MARK = re.compile(r"\n|<[^<>\s]{1,40}>|\[/?[A-Z_]{2,20}\]")
+"""What stands around a question in the text of a conversation: ends of lines, special tokens."""
+
+
+def question_of(row: Row) -> str | None:
+    """What a row asks; None where none of the fields says it."""
+    if isinstance(messages := row.get("messages"), list):
+        said = [turn.get("content") for turn in messages if isinstance(turn, dict) and turn.get("role") == "user"]
+        return next((text for text in reversed(said) if isinstance(text, str) and text), None)
+    return next((row[name] for name in FIELDS if isinstance(row.get(name), str) and row[name]), None)
+
+
+def texts_of(row: Row) -> Iterator[str]:
+    """All that a row of training data shows to the model before an answer."""
+    for turn in row.get("messages") or ():
+        if isinstance(turn, dict) and turn.get("role") != "assistant" and isinstance(turn.get("content"), str):
+            yield turn["content"]
+    for name in ("input", *FIELDS):
+        if isinstance(row.get(name), str):
+            yield row[name]
+
+
+class Questions:
+    """Questions that are looked for in texts, line by line, whatever their case and blanks."""
+
+    def __init__(self, questions: Iterable[str]) -> None:
+        self._by_first: dict[str, list[tuple[str, ...]]] = {}
+        self._texts: dict[tuple[str, ...], str] = {}
+        for text in questions:
+            parts = _parts(text)
+            if parts and parts not in self._texts:
+                self._texts[parts] = text
+                self._by_first.setdefault(parts[0], []).append(parts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def found_in(self, texts: Iterable[str]) -> list[str]:
+        """Those that one of the texts holds."""
+        found: dict[tuple[str, ...], None] = {}
+        for text in texts:
+            parts = _parts(text)
+            for place, part in enumerate(parts):
+                for asked in self._by_first.get(part, ()):
+                    if parts[place : place + len(asked)] == asked:
+                        found[asked] = None
+        return [self._texts[one] for one in found]
+
+
+def check_overlap(
+    learnt: Callable[[], Iterable[str]],
+    measured: Mapping[str, Sequence[str]],
+    *,
+    allowed: bool,
+    say: Callable[[str], Any],
+) -> None:
+    """Says how many of the questions of each name are in what is learnt from.
+
+    Raises DataError where one is, unless it is `allowed`.
+    """
+    for name, texts in measured.items():
+        questions = Questions(texts)
+        found = questions.found_in(learnt())
+        say(f"overlap: {len(found)} of {len(questions)} questions of {name} are in what is learnt from")
+        if found and not allowed:
+            first = " ".join(found[0].split())
+            first = first if len(first) <= SHOWN else f"{first[: SHOWN - 1]}…"
+            raise DataError(
+                f"{len(found)} of {len(questions)} questions of {name} are learnt from and measured by, so that the "
+                f"score would tell what was learnt by heart. The first: {first}",
+                hint="Take another split or other data, leave them out (ns prepare_training_data "
+                "--decontaminate=NAME), or add --allow_overlap.",
+            )
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    parts = (" ".join(part.casefold().split()) for part in _MARK.split(text))
+    return tuple(part for part in parts if part)

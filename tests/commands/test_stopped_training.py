@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C and SIGTERM in trainings, as a terminal and a scheduler send them: to real processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+from tests.recipes.aimo.test_training import FULL, laid_out
+from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
+
+from newskills.base.store import read_rows, write_rows
+
+FAST = ["++trainer.threads=1", "++trainer.dtype=float32", "++trainer.lora.rank=4"]
+
+
+@pytest.fixture
+def place(tmp_path):
+    with_tokenizer(tiny_folder(tmp_path / "model", eos_token_id=VOCAB - 1, max_position_embeddings=256))
+    write_rows(tmp_path / "texts.jsonl", [{"input": f"AB{n}", "output": f"{n}BA<|end|>"} for n in range(10)])
+    write_rows(tmp_path / "problems.jsonl", [{"question": f"AB{n}", "expected_answer": "A"} for n in range(10)])
+    return tmp_path
+
+
+def lines(path):
+    """Whole lines of a file that somebody else writes."""
+    return path.read_bytes().count(b"\n") if path.is_file() else 0
+
+
+@contextmanager
+def begun(place, *words, until, seconds=900):
+    """A process with a session of its own, as a terminal gives it; `until` there is so much."""
+    argv = [sys.executable, "-m", "newskills", *words]
+    with subprocess.Popen(
+        argv, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            deadline = time.monotonic() + seconds
+            while not until():
+                assert time.monotonic() < deadline
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.02)
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def send(process, number):
+    """Ctrl-C reaches all processes of a terminal, SIGTERM the one that it is sent to."""
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+    else:
+        os.kill(process.pid, number)
+    said, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert "stopping after this step, with a checkpoint" in errors
+    assert "Traceback" not in errors
+    return said
+
+
+def whole_up_to_its_checkpoint(folder):
+    """Every step that was done is there, and the last one has a checkpoint; how many."""
+    last = list(read_rows(folder / "checkpoints.jsonl"))[-1]
+    assert (folder / last["state_path"]).is_dir()
+    assert [row["step"] for row in read_rows(folder / "metrics.jsonl")] == list(range(1, last["step"] + 1))
+    return last["step"]
+
+
+KINDS = {
+    "sft": ["sft", "--training_data=texts.jsonl"],
+    "grpo": ["grpo", "--training_data=problems.jsonl", "++eval_type=exact", "++group_size=4", "++max_tokens=2"],
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stop_between_checkpoints_loses_nothing(place, kind, number):
+    words = [*KINDS[kind], "--model=model", "--output_dir=out", *FAST, "++steps=100000", "++save_every=0"]
+    with begun(place, *words, "++batch_size=2", until=lambda: lines(place / "out/metrics.jsonl") >= 3) as process:
+        said = send(process, number)
+    at = whole_up_to_its_checkpoint(place / "out")
+    assert at >= 3
+    assert f"stopped after step {at}; the same command goes on from there" in said
+
+
+def test_each_step_is_on_the_disk_and_cut_back_where_a_run_goes_on(place):
+    """kill -9, and half a line besides: what the next process does again is there once."""
+    words = [*KINDS["grpo"], "--model=model", "--output_dir=out", *FAST, "++batch_size=2", "++save_every=4"]
+    out = place / "out"
+    with begun(place, *words, "++steps=14", until=lambda: lines(out / "metrics.jsonl") == 7) as process:
+        process.kill()
+    done = lines(out / "metrics.jsonl")
+    assert done >= 7
+    assert lines(out / "samples.jsonl") >= 2 * done
+    for name in ("metrics.jsonl", "samples.jsonl", "checkpoints.jsonl"):
+        with (out / name).open("ab") as file:
+            file.write(b'{"step": 99, "rew')
+    again = subprocess.run(
+        [sys.executable, "-m", "newskills", *words, "++steps=14"],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert again.returncode == 0, again.stderr
+    assert [row["step"] for row in read_rows(out / "metrics.jsonl")] == list(range(1, 15))
+    steps = [row["step"] for row in read_rows(out / "samples.jsonl")]
+    assert steps == sorted(2 * list(range(1, 15)))
+
+
+def test_there_is_life_before_the_first_step(place):
+    words = [*KINDS["sft"], "--model=model", "--output_dir=out", *FAST, "++steps=2"]
+    argv = [sys.executable, "-m", "newskills", *words]
+    done = subprocess.run(argv, cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    shown = [line for line in done.stderr.splitlines() if line.startswith("SFT")]
+    assert shown[0] == "SFT: loading the model"
+    assert shown[1] == "SFT 0/2 · step 1 has begun"
+    assert shown[-1].startswith("SFT 2/2 · loss ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["int", "term"])
+def test_a_recipe_stops_with_its_training(tmp_path, number):
+    laid_out(tmp_path)
+    out = tmp_path / "out"
+    words = [*FULL, "--report-to=none", "++cot.epochs=1000", "++cot.save_steps=100000"]
+    with begun(tmp_path, *words, until=lambda: lines(out / "sft_cot/metrics.jsonl") >= 2) as process:
+        said = send(process, number)
+    at = whole_up_to_its_checkpoint(out / "sft_cot")
+    assert f"stopped after step {at}" in said
+    assert not (out / "sft_tir").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.local_model
+@pytest.mark.timeout(1800)
+def test_the_quickstart_stops_with_a_checkpoint_and_goes_on(local_model, tmp_path):
+    words = ["quickstart", "--output_dir=out", "--share=0.01", f"--model={local_model}", "--data_dir=data"]
+    folder, done = tmp_path / "out/training/sft", 0
+    for number in (signal.SIGINT, signal.SIGTERM):
+        wanted = done + 2
+        with begun(
+            tmp_path, *words, until=lambda wanted=wanted: lines(folder / "metrics.jsonl") >= wanted
+        ) as process:
+            said = send(process, number)
+        done = whole_up_to_its_checkpoint(folder)
+        assert done >= wanted
+        assert f"SFT: stopped after step {done}; the same command goes on from there." in said
+    assert not (tmp_path / "out/models/sft").exists()
