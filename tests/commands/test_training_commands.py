@@ -186,6 +186,14 @@ def test_problems_with_wrong_answers_are_left_out(place):
         ),
         (["sft", "--model=nowhere", "--training_data=chats.jsonl"], "Unknown model 'nowhere'"),
         (["sft", "--model=model", "--training_data=chats.jsonl", "++epoch=1"], "epochs"),
+        (
+            ["sft", "--model=model", "--training_data=chats.jsonl", "++learning_rate=inf"],
+            "a finite number, got inf",
+        ),
+        (
+            ["grpo", "--model=model", "--training_data=problems.jsonl", "++reward.correct=nan"],
+            "++reward.correct=nan: expected a finite number, got nan",
+        ),
         (["grpo", "--model=model"], "name one of them"),
         (["grpo", "--model=model", "--training_data=problems.jsonl", "++eval_type=maths"], "math"),
         (["grpo", "--model=model", "--training_data=chats.jsonl"], "question"),

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
 from collections import Counter
+from functools import partial
 
+import msgspec
 import pytest
 import torch
 from hypothesis import given
@@ -43,6 +46,10 @@ def model(tmp_path_factory):
 def sevens(samples):
     """Right if the first token is 7."""
     return [Judged(float(text.startswith("7")), text.startswith("7"), text) for _, text, _ in samples]
+
+
+def one_in_two(samples):
+    return [Judged(float(number % 2), correct=bool(number % 2)) for number in range(len(samples))]
 
 
 def decode(tokens):
@@ -321,3 +328,12 @@ def test_right_answers_are_told_apart_by_difficulty():
 def test_memory_that_runs_out_is_told(model, tmp_path):
     with pytest.raises(TrainingError, match=r"out of memory; the last checkpoint is good. Lower \+\+batch_size"):
         fine_tune(model, tmp_path, told=lambda _: torch.empty(1 << 55))
+
+
+@pytest.mark.parametrize(("train", "usual"), [(fine_tune, SFT), (partial(reinforce, reward=one_in_two), GRPO)])
+def test_weights_that_the_last_step_spoils_are_no_model(model, tmp_path, train, usual):
+    config = msgspec.structs.replace(usual, steps=1, learning_rate=math.inf)
+    with pytest.raises(TrainingError, match=r"Step 1 has spoilt the weights.*: \d+ of 28 tensors .* not finite"):
+        train(model, tmp_path, config)
+    assert not list(read_rows(tmp_path / "checkpoints.jsonl"))
+    assert not list(tmp_path.glob("checkpoint-*"))

@@ -310,6 +310,18 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(model, tmp_path
             assert torch.isfinite(value).all()
 
 
+@pytest.mark.parametrize("weights", ["lora", "full"])
+def test_weights_that_the_last_step_spoils_are_no_checkpoint(model, tmp_path, weights):
+    config = msgspec.structs.replace(
+        SFT, steps=1, learning_rate=float("inf"), max_grad_norm=0.0, schedule="constant"
+    )
+    settings = msgspec.structs.replace(SETTINGS, weights=weights)
+    with pytest.raises(TrainingError, match=r"checkpoint-000001 is not written: \d+ of \d+ tensors"):
+        fine_tune(model, tmp_path, config, settings)
+    assert not list(tmp_path.glob("checkpoint-*"))
+    assert not list(read_rows(tmp_path / "checkpoints.jsonl"))
+
+
 def test_memory_that_runs_out_says_what_to_lower(model, tmp_path):
     with pytest.raises(TrainingError, match=r"out of memory; .* Lower \+\+trainer.trl.micro_batch_size"):
         fine_tune(model, tmp_path, told=lambda _: torch.empty(1 << 55))

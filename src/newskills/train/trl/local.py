@@ -75,6 +75,7 @@ class TrlTrainer:
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
         from newskills.train.convert.merge import merge_lora
+        from newskills.train.tensors import check_files
 
         if folder.last is None:
             raise TrainingError("The training ended without a checkpoint.")
@@ -89,6 +90,7 @@ class TrlTrainer:
             ]
             for path in [*(one for one in others if "index" not in one.name), *kept]:
                 shutil.copyfile(path, new / path.name)
+            check_files(new)
 
     @contextmanager
     def _ready(self) -> Iterator[None]:

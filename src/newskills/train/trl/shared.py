@@ -21,7 +21,7 @@ from newskills.train.loops.evaluation import HeldOut, measure
 from newskills.train.loops.folder import CHECKPOINTS, TrainingFolder
 from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.stepping import Course, Hooks, Steps
-from newskills.train.tensors import written
+from newskills.train.tensors import check_finite, written
 from newskills.train.trl.processes import agreed
 from newskills.train.verbs import NOT_FINITE, Sampled, SamplingClient, SamplingParams
 
@@ -112,8 +112,13 @@ class Learner:
         self.trainer, self._pad = trainer, pad
 
     def save_state(self, folder: Path) -> None:
-        """The checkpoint of transformers.Trainer (weights, optimizer, schedule, random numbers) as `folder`."""
+        """The checkpoint of transformers.Trainer (weights, optimizer, schedule, random numbers) as `folder`.
+
+        Raises TrainingError for weights that are not finite, StorageError.
+        """
         trainer = self.trainer
+        learnt = {name: value.detach() for name, value in trainer.model.named_parameters() if value.requires_grad}
+        check_finite(learnt, f"{folder} is not written")
         partial, usual = folder.parent / PARTIAL, trainer.args.output_dir
         if trainer.is_world_process_zero():
             shutil.rmtree(partial, ignore_errors=True)
