@@ -158,5 +158,5 @@ def test_a_number_below_an_open_key_is_finite():
     with pytest.raises(ConfigError, match="finite number"):
         build(sampling__extra_body="{a: [1, {b: 1e999}]}")
     with pytest.raises(ConfigError, match="finite number"):
-        build(**{"sampling__extra_body__a": "-1e999"})
+        build(sampling__extra_body__a="-1e999")
     assert build(sampling__extra_body="{a: inf}").sampling.extra_body == {"a": "inf"}

@@ -137,7 +137,7 @@ def test_numbers_that_are_none_are_no_model(tmp_path):
     other = tiny_folder(tmp_path / "other", dtype=torch.float16)
     weights = load_file(other / "model.safetensors")
     save_file(weights | {"model.norm.weight": torch.full((32,), float("inf"))}, other / "model.safetensors")
-    with pytest.raises(TrainingError, match="model.norm.weight"):
+    with pytest.raises(TrainingError, match=r"model\.norm\.weight"):
         average_checkpoints([folder, other], tmp_path / "mean")
     assert not (tmp_path / "mean").exists()
 
@@ -156,6 +156,6 @@ def test_numbers_too_large_for_the_other_form_are_no_model(tmp_path):
     reader = gguf.GGUFReader(tmp_path / "model.gguf", "r+")
     next(tensor for tensor in reader.tensors if tensor.name == "output_norm.weight").data[0] = 1e6
     reader.data.flush()
-    with pytest.raises(DataError, match="model.norm.weight holds numbers that are not finite in float16"):
+    with pytest.raises(DataError, match=r"model\.norm\.weight holds numbers that are not finite in float16"):
         gguf_to_hf(tmp_path / "model.gguf", tmp_path / "again")
     assert not (tmp_path / "again").exists()
