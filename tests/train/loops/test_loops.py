@@ -13,13 +13,15 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load_file
 from tests.train.tiny import tiny_folder
 
 from newskills.base.errors import ConfigError, DataError, TrainingError, UnknownNameError
 from newskills.base.store import read_rows
+from newskills.commands._training import outcome
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
-from newskills.train.loops.evaluation import EvalSettings, HeldOut, stalled
+from newskills.train.loops.evaluation import EvalSettings, HeldOut, kept_apart, stalled
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.groups import Group, advantages_of, measured
 from newskills.train.loops.grpo import GrpoConfig, grpo
@@ -223,21 +225,78 @@ def test_held_out_problems_are_asked_on_the_way(model, tmp_path):
 
     assert fine_tune(model, tmp_path, held_out=held_out(reward, every=5, max_problems=5, batch_size=3, samples=2))
     found = {row["step"]: row["eval_reward"] for row in metrics(tmp_path) if "eval_reward" in row}
-    assert list(found) == [5, 10, 12]
-    assert asked == [10] * 3
+    assert list(found) == [0, 5, 10, 12]
+    assert asked == [10] * 4
+    assert [row["step"] for row in metrics(tmp_path)] == list(range(13))
+
+
+def worth(values):
+    """Every measurement finds the next value."""
+    left = iter(values)
+    return lambda samples: [Judged(value, correct=False) for value in [next(left)] for _ in samples]
 
 
 def test_a_run_that_no_longer_gets_better_ends_with_its_best(model, tmp_path):
-    worse = iter([0.2, 0.5, 0.5, 0.1])
-
-    def reward(samples):
-        return [Judged(worth, correct=False) for worth in [next(worse)] for _ in samples]
-
-    assert fine_tune(model, tmp_path, held_out=held_out(reward, every=2, patience=2))
+    held = held_out(worth([0.1, 0.2, 0.5, 0.5, 0.1]), every=2, patience=2)
+    assert fine_tune(model, tmp_path, held_out=held)
     assert metrics(tmp_path)[-1]["step"] == 8
     last = list(read_rows(tmp_path / "checkpoints.jsonl"))[-1]
-    assert (last["final"], last["step"], last["state_path"]) == (True, 8, "checkpoint-000004")
+    assert (last["final"], last["step"], last["state_path"]) == (True, 8, "checkpoint-000006")
     assert fine_tune(model, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "state"),
+    [
+        ([0.1, 0.2, 0.6, 0.3], {}, "checkpoint-000008"),
+        ([0.1, 0.2, 0.3, 0.4], {}, "checkpoint-000012"),
+        ([0.4, 0.2, 0.3, 0.4], {}, "checkpoint-000012"),
+        ([0.4, 0.2, 0.3, 0.1], {}, ""),
+        ([0.4, 0.2, 0.3, 0.1], {"final": "last"}, "checkpoint-000012"),
+    ],
+)
+def test_a_run_that_gets_worse_keeps_the_best_weights(model, tmp_path, values, more, state):
+    """Those that it began with, where no step made them better."""
+    assert reinforce(model, tmp_path / "run", held_out=held_out(worth(values), every=4, **more))
+    folder = TrainingFolder(tmp_path / "run", {"steps": 12})
+    assert (folder.finished, folder.last.state_path) == (True, state)
+    assert folder.unchanged is (state == "")
+    settings = TrainerSettings(lora=LoraSettings(rank=4, alpha=8), threads=1)
+    make_trainer("cpu", model, settings).finish(folder, tmp_path / "model")
+    before, after = (load_file(path / "model.safetensors") for path in (model, tmp_path / "model"))
+    assert all(value.equal(after[name]) for name, value in before.items()) is (state == "")
+    said = outcome(folder)
+    folder.close()
+    assert f"reward {values[0]:.3f} after step 0, {values[-1]:.3f} after step 12" in said
+    assert ("worse than before" in said) is (values[-1] < values[0] and state != "checkpoint-000012")
+    assert ("the one that training began with" in said) is (state == "")
+    assert ("that of step 8 (0.600)" in said) is (state == "checkpoint-000008")
+
+
+def test_what_is_measured_before_the_first_step_is_measured_once(model, tmp_path):
+    asked = []
+
+    def reward(samples):
+        asked.append(len(samples))
+        return sevens(samples)
+
+    stops = iter([True, False, False])
+    more = {"held_out": held_out(reward, every=2, max_problems=3), "stop": lambda: next(stops)}
+    config = msgspec.structs.replace(GRPO, steps=2)
+    assert not reinforce(model, tmp_path, config, **more)
+    assert reinforce(model, tmp_path, config, **more)
+    assert asked == [3, 3]
+
+
+def test_problems_to_measure_on_are_kept_apart():
+    problems = [Problem([index % 250], {}) for index in range(300)]
+    learnt, held = kept_apart(problems, 200)
+    assert len(held) == 30
+    assert not {one.prompt[0] for one in held} & {one.prompt[0] for one in learnt}
+    assert {one.prompt[0] for one in held} | {one.prompt[0] for one in learnt} == set(range(250))
+    assert len(kept_apart(problems, 25)[1]) == 25
+    assert kept_apart(problems[:150], 200) == (problems[:150], [])
+    assert kept_apart(problems, 0) == (problems, [])
 
 
 @given(st.lists(st.integers(0, 3), max_size=8), st.integers(0, 4))

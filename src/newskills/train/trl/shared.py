@@ -86,6 +86,8 @@ class Records(TrainerCallback):
         self.ended: bool | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.global_step == 0:
+            self._course.before(self._learner)
         self._begun = time.monotonic()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -152,6 +154,7 @@ class Learner:
                 "top_p": params.top_p,
                 "top_k": max(params.top_k, 0),
             }
+        different = num_samples if params.temperature > 0 else 1
         training = model.training
         model.eval()
         try:
@@ -161,7 +164,7 @@ class Learner:
                     input_ids=ids,
                     attention_mask=mask,
                     max_new_tokens=params.max_tokens,
-                    num_return_sequences=num_samples,
+                    num_return_sequences=different,
                     eos_token_id=list(params.stop),
                     pad_token_id=self._pad,
                     **how,
@@ -169,7 +172,8 @@ class Learner:
         finally:
             model.train(training)
         rows = [_cut(row, params.stop) for row in found[:, width:].tolist()]
-        return [rows[at : at + num_samples] for at in range(0, len(rows), num_samples)]
+        groups = [rows[at : at + different] for at in range(0, len(rows), different)]
+        return [group * (num_samples // different) for group in groups]
 
 
 def _cut(tokens: list[int], stops: Sequence[int]) -> Sampled:
