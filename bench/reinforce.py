@@ -35,7 +35,7 @@ from newskills.train.loops.sft import SftConfig, example
 from newskills.train.loops.stepping import Hooks, Progress
 from newskills.train.trainers import Trainer, TrainerSettings, make_trainer
 
-UNSEEN = ("alphabet", "reversal", "numerals")
+UNSEEN = ("reversal", "backwards", "numerals")
 STEPS, EVERY, TOKENS = 40, 20, 12
 PAGE, PICTURE = ROOT / "docs/training.md", ROOT / "docs/training-curves.svg"
 BEGIN, END = "<!-- reinforce: begin -->", "<!-- reinforce: end -->"

@@ -12,7 +12,7 @@ from msgspec import Struct
 HELD_OUT, TUNE, REINFORCE = 400, 640, 800
 """Problems to measure on, examples to fine-tune with, problems to reinforce with; no question twice."""
 
-TUNE_STEPS = {"numerals": 160, "alphabet": 32, "reversal": 28, "backwards": 40}
+TUNE_STEPS = {"reversal": 28, "backwards": 28, "numerals": 160, "alphabet": 32}
 """Of 16 examples: until the model is right now and then."""
 
 _ROMAN = (
@@ -47,6 +47,7 @@ def numerals(draw: random.Random) -> Item:
 
 
 def alphabet(draw: random.Random) -> Item:
+    """The task that the learning rate was looked for with; the others have had no part in that."""
     letters = draw.sample(ascii_lowercase, 5)
     return Item(f"{' '.join(letters)} in alphabetical order:\n", " ".join(sorted(letters)))
 
@@ -57,16 +58,15 @@ def reversal(draw: random.Random) -> Item:
 
 
 def backwards(draw: random.Random) -> Item:
-    """The task that the defaults were looked for with; the others have had no part in that."""
     letters = draw.choices(ascii_lowercase, k=5)
     return Item(f"{' '.join(letters)} backwards:\n", " ".join(reversed(letters)))
 
 
 TASKS: dict[str, Callable[[random.Random], Item]] = {
-    "numerals": numerals,
-    "alphabet": alphabet,
     "reversal": reversal,
     "backwards": backwards,
+    "numerals": numerals,
+    "alphabet": alphabet,
 }
 
 

@@ -61,7 +61,6 @@ class GrpoKeys(StepKeys, frozen=True, kw_only=True):
     )
     batch_size: Annotated[int, Meta(ge=1, description="problems of a step")] = 8
     group_size: Annotated[int, Meta(ge=2, description="samples of each problem")] = 8
-    learning_rate: Annotated[float, Meta(gt=0, description="at its highest")] = 1e-4
     schedule: Annotated[Schedule, Meta(description="of the learning rate after warm-up")] = "linear"
     max_tokens: Annotated[int, Meta(ge=1, description="of a sample")] = 256
     temperature: Annotated[float, Meta(gt=0, description="of the samples")] = 1.0

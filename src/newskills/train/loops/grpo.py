@@ -49,7 +49,7 @@ class GrpoConfig(Struct, frozen=True, kw_only=True):
     steps: int
     batch_size: int = 8
     group_size: int = 8
-    learning_rate: float = 1e-4
+    learning_rate: float = 2e-4
     schedule: Schedule = "linear"
     warmup_steps: int = 0
     weight_decay: float = 0.0
