@@ -36,7 +36,7 @@ from newskills.recipes.reporting import reported
 from newskills.recipes.skill import RewardConfig, Skill
 from newskills.recipes.training import TooLong, context_of, fitting_problems, trained
 from newskills.run.rewarding import Verdicts
-from newskills.train.loops.evaluation import SCORE, EvalSettings, HeldOut
+from newskills.train.loops.evaluation import EvalSettings, HeldOut
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.stepping import Hooks, Progress, TimeLimit, Told
 from newskills.train.trainers import Trainer, TrainerSettings, make_trainer
@@ -163,25 +163,9 @@ def learnt(
     if first:
         said = f"{out / FINAL}" if whole else f"stopped after step {at}; the same command goes on from there"
         sys.stdout.write(f"{said}\n")
-        if whole and (judged := outcome(folder)):
+        if whole and (judged := folder.verdict()):
             sys.stderr.write(f"{judged}\n")
     return 0 if whole else STOPPED
-
-
-def outcome(folder: TrainingFolder) -> str:
-    """What a run that has ended did to held-out problems, and which model was kept; empty where none were asked."""
-    scores = folder.scores(SCORE)
-    if not scores or folder.last is None:
-        return ""
-    (first, before), (last, after) = scores[0], scores[-1]
-    text = f"held-out problems: reward {before:.3f} after step {first}, {after:.3f} after step {last}"
-    kept = 0 if folder.unchanged else int(folder.last.name.rpartition("-")[2])
-    if kept == last:
-        return text
-    which = f"that of step {kept}" if kept else "the one that training began with"
-    worse = ", worse than before" if after < before else ""
-    best = f"the model is {which} ({dict(scores)[kept]:.3f}), the best one"
-    return f"{text}{worse}; {best}. ++eval.final=last keeps the last"
 
 
 def first_process() -> bool:

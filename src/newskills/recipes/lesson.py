@@ -58,9 +58,9 @@ class LessonSpec(Struct, frozen=True, kw_only=True):
     tell: Callable[[str], Told]
     data_dir: Path | None = None
     sft: SftConfig = SftConfig(steps=44, learning_rate=2e-3)
-    grpo: GrpoConfig = GrpoConfig(steps=30, learning_rate=2e-4, max_tokens=TOKENS)
+    grpo: GrpoConfig = GrpoConfig(steps=30, learning_rate=3e-4, max_tokens=TOKENS)
     problems: int = PROBLEMS
-    apart: int = 100
+    apart: int = 64
     threads: int = 0
     timeout: float = 300.0
 
@@ -106,10 +106,10 @@ def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
         pairs = accepted(train[:half], (str(row["expected_answer"]) for row in train[:half]), verdict)
         _keep_examples(pairs, spec.output_dir / "data/sft.jsonl")
         say(f"3/5 SFT: {len(pairs)} of {half} answers of the solver passed the grader that also measures")
-        tuned = _fine_tuned(skill, folder, pairs, spec)
+        tuned = _fine_tuned(skill, folder, pairs, spec, say)
         stages.append(_measured("sft", _served(tuned), benchmark, spec, say))
         say(f"4/5 GRPO: the same grader rewards samples on {len(train) - half} other problems")
-        rewarded = _reinforced(skill, tuned, train[half:], spec, verdict)
+        rewarded = _reinforced(skill, tuned, train[half:], spec, verdict, say)
         stages.append(_measured("grpo", _served(rewarded), benchmark, spec, say))
     say(f"5/5 done\n\n{report(stages, spec)}")
     return stages
@@ -184,21 +184,23 @@ def _keep_examples(pairs: Sequence[tuple[Row, str]], path: Path) -> None:
         write_rows(path, ({"input": row["question"], "output": answer, "id": row["id"]} for row, answer in pairs))
 
 
-def _fine_tuned(skill: Skill, base: Path, pairs: Sequence[tuple[Row, str]], spec: LessonSpec) -> Path:
+def _fine_tuned(skill: Skill, base: Path, pairs: Sequence[tuple[Row, str]], spec: LessonSpec, say: Say) -> Path:
     examples = [skill.example(row, answer) for row, answer in pairs]
     hooks = Hooks(told=spec.tell("SFT"))
     return _trained(
-        "sft", base, spec.sft, spec, lambda trainer, folder: trainer.sft(examples, spec.sft, folder, hooks)
+        "sft", base, spec.sft, spec, say, lambda trainer, folder: trainer.sft(examples, spec.sft, folder, hooks)
     )
 
 
-def _reinforced(skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec, verdict: Verdicts) -> Path:
+def _reinforced(
+    skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec, verdict: Verdicts, say: Say
+) -> Path:
     problems = [skill.problem(row) for row in rows]
     scorer = skill.scorer(verdict, RewardConfig())
     held_out = HeldOut(
         problems=problems[-spec.apart :],
         scorer=scorer,
-        settings=EvalSettings(every=10, max_tokens=TOKENS, batch_size=spec.apart),
+        settings=EvalSettings(every=15, max_tokens=TOKENS, batch_size=spec.apart),
     )
     hooks = Hooks(told=spec.tell("GRPO"), held_out=held_out)
     return _trained(
@@ -206,17 +208,20 @@ def _reinforced(skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec,
         base,
         spec.grpo,
         spec,
+        say,
         lambda trainer, folder: trainer.grpo(problems[: -spec.apart], spec.grpo, folder, scorer, hooks),
     )
 
 
-def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, learn: Loop) -> Path:
+def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, say: Say, learn: Loop) -> Path:
     """Trains LoRA pairs on `base` and merges them: a folder like `base`."""
     target = spec.output_dir / "models" / name
     settings = {**msgspec.to_builtins(config), "model": str(base)}
     folder = TrainingFolder(spec.output_dir / "training" / name, settings)
     trainer = make_trainer("cpu", base, TrainerSettings(threads=spec.threads))
     trained(trainer, folder, target, lambda one: learn(one, folder))
+    if text := folder.verdict():
+        say(f"    {text}")
     return target
 
 

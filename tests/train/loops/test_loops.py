@@ -18,7 +18,6 @@ from tests.train.tiny import tiny_folder
 
 from newskills.base.errors import ConfigError, DataError, TrainingError, UnknownNameError
 from newskills.base.store import read_rows
-from newskills.commands._training import outcome
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
 from newskills.train.loops.evaluation import EvalSettings, HeldOut, kept_apart, stalled
@@ -265,7 +264,7 @@ def test_a_run_that_gets_worse_keeps_the_best_weights(model, tmp_path, values, m
     make_trainer("cpu", model, settings).finish(folder, tmp_path / "model")
     before, after = (load_file(path / "model.safetensors") for path in (model, tmp_path / "model"))
     assert all(value.equal(after[name]) for name, value in before.items()) is (state == "")
-    said = outcome(folder)
+    said = folder.verdict()
     folder.close()
     assert f"reward {values[0]:.3f} after step 0, {values[-1]:.3f} after step 12" in said
     assert ("worse than before" in said) is (values[-1] < values[0] and state != "checkpoint-000012")

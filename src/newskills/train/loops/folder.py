@@ -98,6 +98,20 @@ class TrainingFolder:
         path = self.path / METRICS
         return [(row["step"], row[name]) for row in (read_rows(path) if path.is_file() else ()) if name in row]
 
+    def verdict(self) -> str:
+        """What a run that has ended did to held-out problems, and which weights it kept; empty if none were asked."""
+        scores = self.scores(SCORE)
+        if not scores or self.last is None:
+            return ""
+        (first, before), (last, after) = scores[0], scores[-1]
+        text = f"held-out problems: reward {before:.3f} after step {first}, {after:.3f} after step {last}"
+        kept = 0 if self.unchanged else int(self.last.name.rpartition("-")[2])
+        if kept == last:
+            return text
+        which = f"that of step {kept}" if kept else "the one that training began with"
+        worse = ", worse than before" if after < before else ""
+        return f"{text}{worse}; the model is {which} ({dict(scores)[kept]:.3f}), the best one"
+
     def metrics(self, row: Row) -> None:
         if self.writes:
             self._logs[METRICS].append(row)
