@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import subprocess
 import sys
 import time
@@ -15,6 +16,8 @@ from bench import __main__ as front
 from bench import answers, endpoint, judges, rows
 from bench.endpoint import Endpoint, fallback
 from bench.measure import BenchError, Line, run
+from bench.reinforce_plot import drawn, tabled
+from bench.reinforce_tasks import TASKS, split
 
 PATHS = ("/v1/chat/completions", "/completions", "/v1/responses")
 
@@ -127,3 +130,26 @@ def test_judges_wait_to_be_told(tmp_path: Path) -> None:
     ready, said = done.stdout.splitlines()
     assert ready == "ready"
     assert json.loads(said)["agreed"] == 1.0
+
+
+def test_tasks_to_reinforce_hold_no_question_twice() -> None:
+    for name in TASKS:
+        parts = split(name)
+        assert (len(parts.held_out), len(parts.tune), len(parts.reinforce)) == (400, 640, 800)
+        items = [*parts.held_out, *parts.tune, *parts.reinforce]
+        assert len({item.question for item in items}) == len(items)
+        assert split(name) == parts
+    pattern = "M{0,3}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})"
+    assert all(re.fullmatch(pattern, item.answer) for item in split("numerals").tune)
+
+
+def test_curves_become_a_table_and_a_picture(tmp_path: Path) -> None:
+    for backend, end in (("cpu", 0.6), ("trl", 0.5)):
+        for seed in (0, 1):
+            lines = [{"step": 0, "eval_correct": 0.4}, {"step": 1, "reward": 0.2}]
+            lines.append({"step": 2, "reward": 0.3, "eval_correct": end + seed / 10})
+            (tmp_path / f"numerals-{backend}-{seed}.json").write_text(json.dumps(lines))
+    shown = tabled(tmp_path).splitlines()
+    assert shown[2].startswith("| numerals | ns grpo | 2 | 40.0 % | 65.0 % | +20.0, +30.0 |")
+    assert shown[3].startswith("| numerals | TRL | 2 | 40.0 % | 55.0 % | +10.0, +20.0 |")
+    assert drawn(tmp_path).count("<polyline") == 4

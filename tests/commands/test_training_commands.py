@@ -68,6 +68,20 @@ def test_grpo_is_rewarded_by_the_grader(place):
     assert (place / "out/final_hf_model/model.safetensors").is_file()
 
 
+def test_grpo_measures_on_problems_that_it_keeps_apart(place):
+    write_rows(place / "many.jsonl", [{"question": f"AB{n}", "expected_answer": "A"} for n in range(200)])
+    words = ["--model=model", "--training_data=many.jsonl", "--output_dir=out", "++eval_type=exact", *FAST]
+    small = ["++steps=1", "++batch_size=2", "++group_size=2", "++max_tokens=2", "++eval.max_tokens=2"]
+    done = ns(place, "grpo", *words, *small)
+    assert done.returncode == 0, done.stderr
+    assert "held-out problems: reward 0.000 after step 0, 0.000 after step 1" in done.stderr
+    rows = list(read_rows(place / "out/metrics.jsonl"))
+    assert [row["step"] for row in rows if "eval_correct" in row] == [0, 1]
+    none = ns(place, "grpo", *[word.replace("=out", "=other") for word in words], *small, "++held_out=0")
+    assert none.returncode == 0, none.stderr
+    assert "held-out" not in none.stderr
+
+
 def test_a_stopped_training_goes_on(place):
     words = ["sft", "--model=model", "--training_data=chats.jsonl", "--output_dir=out", *FAST, "++steps=4000"]
     argv = [sys.executable, "-m", "newskills", *words]
@@ -249,6 +263,14 @@ def test_problems_with_wrong_answers_are_left_out(place):
         ),
         (["sft", "--model=nowhere", "--training_data=chats.jsonl"], "Unknown model 'nowhere'"),
         (["sft", "--model=model", "--training_data=chats.jsonl", "++epoch=1"], "epochs"),
+        (
+            ["sft", "--model=model", "--training_data=chats.jsonl", "++learning_rate=inf"],
+            "a finite number, got inf",
+        ),
+        (
+            ["grpo", "--model=model", "--training_data=problems.jsonl", "++reward.correct=nan"],
+            "++reward.correct=nan: expected a finite number, got nan",
+        ),
         (["grpo", "--model=model"], "name one of them"),
         (["grpo", "--model=model", "--training_data=problems.jsonl", "++eval_type=maths"], "math"),
         (["grpo", "--model=model", "--training_data=chats.jsonl"], "question"),

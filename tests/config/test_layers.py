@@ -144,3 +144,19 @@ def test_a_choice_may_be_spelled_like_null_or_a_number(word):
 def test_what_is_no_choice_is_still_read_as_null():
     with pytest.raises(ConfigError):
         resolve(Worded, [Layer("command line", {"mode": Text("null")})])
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "1e999", "Infinity"])
+def test_a_number_is_finite(value):
+    with pytest.raises(ConfigError, match=r"\+\+temperature=.*: (expected a finite number, got inf|.* >= 0)"):
+        build(temperature=value)
+    with pytest.raises(ConfigError, match=r"temperature of file.yaml: .*(finite number|>= 0)"):
+        resolve(Config, [Layer("file.yaml", {"sampling": {"temperature": float(value)}})])
+
+
+def test_a_number_below_an_open_key_is_finite():
+    with pytest.raises(ConfigError, match="finite number"):
+        build(sampling__extra_body="{a: [1, {b: 1e999}]}")
+    with pytest.raises(ConfigError, match="finite number"):
+        build(sampling__extra_body__a="-1e999")
+    assert build(sampling__extra_body="{a: inf}").sampling.extra_body == {"a": "inf"}

@@ -26,6 +26,7 @@ def test_train_and_test_are_apart_and_always_the_same():
     for row in test[:50]:
         numbers = [int(part) for part in row["expected_answer"].split(", ")]
         assert numbers == sorted(numbers, reverse="descending" in row["question"])
+        assert row["question"].endswith(". Reply with nothing but the numbers, separated by commas.")
 
 
 def test_rewards_are_the_verdicts_of_an_evaluation():
@@ -55,7 +56,11 @@ def test_the_report_compares_the_same_problems(tmp_path):
     spec = LessonSpec(output_dir=tmp_path, model="m", watch=lambda _: nullcontext(Watch()), problems=40)
     base = {str(index): 0.0 for index in range(40)}
     tuned = {name: float(int(name) < 30) for name in base if name != "39"}
-    text = report([Stage("base", tmp_path, base), Stage("sft", tmp_path, tuned)], spec)
+    stages = [Stage("base", tmp_path, base, within=10, cut=3), Stage("sft", tmp_path, tuned, within=30)]
+    text = report(stages, spec)
+    assert "| model | right | answer anywhere in the reply | cut off at 64 tokens |" in text
+    assert "| base | 0.0 % | 25.0 % | 7.5 % | 40 |" in text
+    assert "| sft | 76.9 % | 76.9 % | 0.0 % | 39 |" in text
     assert "| base → sft | +76.9 (" in text
     assert "mcnemar, n = 39" in text
     assert "1.9e-09" in text
@@ -74,6 +79,7 @@ def test_the_loop_runs_and_runs_again_for_nothing(local_model, tmp_path):
         sft=SftConfig(steps=2, batch_size=4, learning_rate=1e-3),
         grpo=GrpoConfig(steps=1, batch_size=2, group_size=4, max_tokens=16),
         problems=4,
+        apart=4,
         threads=1,
     )
     stages = lesson(spec, say=said.append)
@@ -81,6 +87,7 @@ def test_the_loop_runs_and_runs_again_for_nothing(local_model, tmp_path):
     assert all(len(stage.scores) == 4 for stage in stages)
     assert steps == [("SFT", 1), ("SFT", 2), ("GRPO", 1)]
     assert "0 questions are in both" in said[0]
+    assert sum("of the replies cut off at 64 tokens" in text for text in said) == 3
     assert len(list(read_rows(tmp_path / "data/sft.jsonl"))) == 8
     assert json.loads((tmp_path / "models/grpo/config.json").read_text())["model_type"] == "llama"
     steps.clear()

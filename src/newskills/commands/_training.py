@@ -187,6 +187,8 @@ def learnt(
     if first:
         said = f"{out / FINAL}" if whole else f"stopped after step {at}; the same command goes on from there"
         sys.stdout.write(f"{said}\n")
+        if whole and (judged := folder.verdict()):
+            sys.stderr.write(f"{judged}\n")
     return STOPPED if stopped or not whole else 0
 
 

@@ -44,8 +44,9 @@ from newskills.recipes.skill import RewardConfig, Skill
 from newskills.recipes.training import fitting_problems, model_folder
 from newskills.run.asking import asking_of
 from newskills.run.rewarding import Verdicts
-from newskills.train.loops.evaluation import HeldOut
+from newskills.train.loops.evaluation import EvalSettings, HeldOut, kept_apart
 from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.samples import Problem
 from newskills.train.loops.schedule import Schedule, steps_of
 
 
@@ -74,7 +75,7 @@ class GrpoKeys(StepKeys, frozen=True, kw_only=True):
     )
     batch_size: Annotated[int, Meta(ge=1, description="problems of a step")] = 8
     group_size: Annotated[int, Meta(ge=2, description="samples of each problem")] = 8
-    schedule: Annotated[Schedule, Meta(description="of the learning rate after warm-up")] = "constant"
+    schedule: Annotated[Schedule, Meta(description="of the learning rate after warm-up")] = "linear"
     max_tokens: Annotated[int, Meta(ge=1, description="of a sample")] = 256
     temperature: Annotated[float, Meta(gt=0, description="of the samples")] = 1.0
     top_p: Annotated[float, Meta(gt=0, le=1, description="of the samples")] = 1.0
@@ -97,6 +98,15 @@ class GrpoKeys(StepKeys, frozen=True, kw_only=True):
         str | None, Meta(description="file of ids, one a line, of problems to leave out (a wrong expected answer)")
     ] = None
     save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 10
+    held_out: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="of the problems, so many (at most a tenth) are kept apart to measure on, where no others are "
+            "named; 0 = none",
+        ),
+    ] = 200
+    eval: EvalSettings = EvalSettings(every=20)
     reward: RewardConfig = RewardConfig()
 
 
@@ -145,13 +155,18 @@ def run(parsed: Parsed[Options]) -> int:
     ):
         problems = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
         scorer = skill.scorer(verdict, keys.reward)
-        held_out = other
+        held_out, asked = other, list[Problem]()
         if options.eval_data is not None:
             rows = list(read_rows(Path(options.eval_data)))
             asked = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
             if not asked:
                 raise DataError(f"{options.eval_data} has no problem to measure on.")
-            held_out = HeldOut(problems=asked, scorer=scorer, settings=keys.eval)
+        elif other is None:
+            problems, asked = kept_apart(problems, keys.held_out)
+        if asked:
+            longest = max(keys.eval.max_tokens, keys.max_tokens)
+            eval_settings = msgspec.structs.replace(keys.eval, max_tokens=longest)
+            held_out = HeldOut(problems=asked, scorer=scorer, settings=eval_settings)
         return learnt(
             options,
             keys,

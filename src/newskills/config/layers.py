@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.config.fields import Leaf, branches, leaves
-from newskills.config.values import Text, convert, parse_value
+from newskills.config.values import Text, check_finite, convert, parse_value
 
 S = TypeVar("S", bound=Struct)
 
@@ -53,6 +53,7 @@ def resolve(
             shown = f"++{key}={value}" if isinstance(value, Text) else f"{key} of {layer.source}"
             if rest:
                 value = parse_value(value) if isinstance(value, Text) else value
+                check_finite(value, shown)
                 _put(tree, [*path.split("."), *rest], value, known)
             else:
                 _put(tree, path.split("."), convert(value, leaf, shown), known)

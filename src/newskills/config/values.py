@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
@@ -28,12 +30,23 @@ def convert(value: Any, leaf: Leaf, shown: str) -> Any:
     if isinstance(value, Text):
         value = _interpret(value, leaf)
     try:
-        return msgspec.convert(value, leaf.type, strict=False, str_keys=True)
+        found = msgspec.convert(value, leaf.type, strict=False, str_keys=True)
+        check_finite(found, shown)
+        return found
     except msgspec.ValidationError as error:
         if (choices := _choices(leaf)) and isinstance(value, str):
             raise ConfigError(f"{shown}: this is not one of the choices{suggest(value, choices)}") from error
         reason = _PLACE.sub("", str(error)).replace("`", "'")
         raise ConfigError(f"{shown}: {_lower_first(reason)} (type {leaf.type_name}).") from error
+
+
+def check_finite(value: Any, shown: str) -> None:
+    """Raises ConfigError naming `shown` where a number in `value` is inf or nan: bounds do not catch every one."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{shown}: expected a finite number, got {value}.")
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
+    for one in inner:
+        check_finite(one, shown)
 
 
 def _choices(leaf: Leaf) -> list[str]:

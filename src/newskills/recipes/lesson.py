@@ -33,6 +33,7 @@ from newskills.run.execute import SIGNALLED
 from newskills.run.hosting import Hosting
 from newskills.run.plan import RESULTS, BenchmarkRun
 from newskills.run.rewarding import Verdicts
+from newskills.train.loops.evaluation import EvalSettings, HeldOut
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.sft import SftConfig
@@ -45,14 +46,15 @@ Loop = Callable[[Trainer, TrainingFolder, Hooks], bool]
 LESSON = "sorting-lesson"
 PROBLEMS = 300
 """Held out; enough that a lift of some points is told from chance."""
-TOKENS = 16
-"""Of a reply at most; four numbers in order take 15."""
+TOKENS = 64
+"""Of a reply at most; four numbers in order take 15, so nobody is cut off who answers as told."""
 
 
 class LessonSpec(Struct, frozen=True, kw_only=True):
     """Where it all goes, which model, and how long to train.
 
     watch    title → what shows a training
+    apart    problems of the training data that choose GRPO's checkpoint; the test problems choose nothing
     threads  of the trainer; 0 = one a core
     """
 
@@ -61,22 +63,38 @@ class LessonSpec(Struct, frozen=True, kw_only=True):
     watch: Callable[[str], AbstractContextManager[Watch]]
     data_dir: Path | None = None
     sft: SftConfig = SftConfig(steps=44, learning_rate=2e-3)
-    grpo: GrpoConfig = GrpoConfig(steps=30, learning_rate=2e-4, max_tokens=TOKENS)
+    grpo: GrpoConfig = GrpoConfig(steps=30, learning_rate=3e-4, max_tokens=TOKENS)
     problems: int = PROBLEMS
+    apart: int = 64
     threads: int = 0
     timeout: float = 300.0
 
 
 class Stage(Struct, frozen=True):
-    """A model of the loop and its held-out scores: problem id → 1 (right) or 0; what was not scored is missing."""
+    """A model of the loop and its held-out scores: problem id → 1 (right) or 0; what was not scored is missing.
+
+    `within`: replies that hold the right answer somewhere; `cut`: those that reached the most tokens.
+    """
 
     name: str
     weights: Path
     scores: dict[str, float]
+    within: int = 0
+    cut: int = 0
 
     @property
     def share(self) -> float:
         return sum(self.scores.values()) / len(self.scores)
+
+    @property
+    def shares(self) -> tuple[str, str, str]:
+        """Right, right somewhere in the reply, cut off: in per cent."""
+        count = len(self.scores)
+        return (
+            f"{100 * self.share:.1f} %",
+            f"{100 * self.within / count:.1f} %",
+            f"{100 * self.cut / count:.1f} %",
+        )
 
 
 def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
@@ -93,10 +111,10 @@ def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
         pairs = accepted(train[:half], (str(row["expected_answer"]) for row in train[:half]), verdict)
         _keep_examples(skill, pairs, spec.output_dir / "data/sft.jsonl")
         say(f"3/5 SFT: {len(pairs)} of {half} answers of the solver passed the grader that also measures")
-        tuned = _fine_tuned(skill, folder, pairs, spec)
+        tuned = _fine_tuned(skill, folder, pairs, spec, say)
         stages.append(_measured("sft", _served(tuned), benchmark, spec, say))
         say(f"4/5 GRPO: the same grader rewards samples on {len(train) - half} other problems")
-        rewarded = _reinforced(skill, tuned, train[half:], spec, verdict)
+        rewarded = _reinforced(skill, tuned, train[half:], spec, verdict, say)
         stages.append(_measured("grpo", _served(rewarded), benchmark, spec, say))
     say(f"5/5 done\n\n{report(stages, spec)}")
     return stages
@@ -142,10 +160,19 @@ def _measured(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, 
         raise StoppedError(evaluation.message)
     if evaluation.exit_code:
         raise NewskillsError(f"Measuring {name} did not end well: {evaluation.message}")
-    records = read_rows(out / RESULTS / LESSON / "output.jsonl")
-    scores = {row["id"]: float(row["outcome"] == "correct") for row in records if row["outcome"] != "unscored"}
-    stage = Stage(name, weights, scores)
-    say(f"    {name}: {100 * stage.share:.1f} % of {len(scores)} held-out problems")
+    records = [row for row in read_rows(out / RESULTS / LESSON / "output.jsonl") if row["outcome"] != "unscored"]
+    stage = Stage(
+        name,
+        weights,
+        {row["id"]: float(row["outcome"] == "correct") for row in records},
+        within=sum(row["expected_answer"] in row["generation"] for row in records),
+        cut=sum(row["finish_reason"] == "length" for row in records),
+    )
+    right, within, short = stage.shares
+    say(
+        f"    {name}: {right} of {len(records)} held-out problems right ({within} with the answer anywhere in the "
+        f"reply); {short} of the replies cut off at {TOKENS} tokens"
+    )
     return stage
 
 
@@ -164,26 +191,40 @@ def _keep_examples(skill: Skill, pairs: Sequence[tuple[Row, str]], path: Path) -
         write_rows(path, ({**skill.pair(row, answer), "id": row["id"]} for row, answer in pairs))
 
 
-def _fine_tuned(skill: Skill, base: Path, pairs: Sequence[tuple[Row, str]], spec: LessonSpec) -> Path:
+def _fine_tuned(skill: Skill, base: Path, pairs: Sequence[tuple[Row, str]], spec: LessonSpec, say: Say) -> Path:
     examples = [skill.example(row, answer) for row, answer in pairs]
     return _trained(
-        "sft", base, spec.sft, spec, lambda trainer, folder, hooks: trainer.sft(examples, spec.sft, folder, hooks)
+        "sft", base, spec.sft, spec, say, lambda trainer, folder, hooks: trainer.sft(examples, spec.sft, folder, hooks)
     )
 
 
-def _reinforced(skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec, verdict: Verdicts) -> Path:
+def _reinforced(
+    skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec, verdict: Verdicts, say: Say
+) -> Path:
     problems = [skill.problem(row) for row in rows]
     scorer = skill.scorer(verdict, RewardConfig())
+    held_out = HeldOut(
+        problems=problems[-spec.apart :],
+        scorer=scorer,
+        settings=EvalSettings(every=15, max_tokens=TOKENS, batch_size=spec.apart),
+    )
     return _trained(
         "grpo",
         base,
         spec.grpo,
         spec,
-        lambda trainer, folder, hooks: trainer.grpo(problems, spec.grpo, folder, scorer, hooks),
+        say,
+        lambda trainer, folder, hooks: trainer.grpo(
+            problems[: -spec.apart],
+            spec.grpo,
+            folder,
+            scorer,
+            msgspec.structs.replace(hooks, held_out=held_out),
+        ),
     )
 
 
-def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, learn: Loop) -> Path:
+def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, say: Say, learn: Loop) -> Path:
     """Trains LoRA pairs on `base` and merges them: a folder like `base`. Raises StoppedError where a signal came."""
     target = spec.output_dir / "models" / name
     settings = {**msgspec.to_builtins(config), "model": str(base)}
@@ -196,6 +237,8 @@ def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, learn: Loo
         hooks = Hooks(began=watch.began, told=watch.told, stop=stop)
         trained(trainer, folder, target, lambda one: learn(one, folder, hooks))
         if not stop():
+            if text := folder.verdict():
+                say(f"    {text}")
             return target
     at = folder.last.step if folder.last else 0
     raise StoppedError(f"{name.upper()}: stopped after step {at}; the same command goes on from there.")
@@ -203,8 +246,13 @@ def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, learn: Loo
 
 def report(stages: Sequence[Stage], spec: LessonSpec) -> str:
     """The paired comparison as text; written to report.md as well."""
-    lines = ["| model | right | held-out problems | file |", "|---|---|---|---|"]
-    lines += [f"| {one.name} | {100 * one.share:.1f} % | {len(one.scores)} | {one.weights} |" for one in stages]
+    lines = [
+        f"| model | right | answer anywhere in the reply | cut off at {TOKENS} tokens | held-out problems | file |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in stages:
+        right, within, cut = one.shares
+        lines.append(f"| {one.name} | {right} | {within} | {cut} | {len(one.scores)} | {one.weights} |")
     lines += ["", "| lift on the same problems | points (95 % interval) | p | |", "|---|---|---|---|"]
     for before, after in pairwise(stages):
         found = compared(after.scores, before.scores)

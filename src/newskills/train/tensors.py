@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors into files: a disk that is full is told in a sentence."""
+"""Tensors into files: numbers that are none are refused, a disk that is full is told in a sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from newskills.base.errors import StorageError
+from newskills.base.errors import DataError, StorageError, TrainingError
+from newskills.train.verbs import NOT_FINITE
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
 WRITERS = ("PytorchStreamWriter", "inline_container")
@@ -34,9 +36,46 @@ def written(path: Path) -> Iterator[None]:
         ) from error
 
 
+def check_finite(tensors: Mapping[str, torch.Tensor], what: str) -> None:
+    """Raises TrainingError where a number in `tensors` is inf or nan; `what` begins the sentence."""
+    if wrong := [name for name, value in tensors.items() if not value.isfinite().all()]:
+        raise TrainingError(
+            f"{what}: {len(wrong)} of {len(tensors)} tensors hold numbers that are not finite (first: {wrong[0]}).",
+            hint=NOT_FINITE,
+        )
+
+
+def check_files(folder: Path) -> None:
+    """`check_finite` for the weights of a model folder, one file at a time. Raises TrainingError, DataError."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            tensors = load_file(path)
+        except (SafetensorError, OSError) as error:
+            raise DataError(f"{path} cannot be read: {error}.") from error
+        check_finite(tensors, str(path))
+
+
+def as_stored(array: np.ndarray[Any, Any], kind: np.dtype[Any], name: str) -> np.ndarray[Any, Any]:
+    """`array` in another floating type. Raises DataError where that holds inf or nan; `name` begins the sentence."""
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        found = array.astype(kind, copy=False)
+    if not np.isfinite(found).all():
+        raise DataError(
+            f"{name} holds numbers that are not finite in {kind.name}; no model is made of it.",
+            hint="Convert an earlier checkpoint, or train again with a lower learning rate.",
+        )
+    return found
+
+
 def save_tensors(tensors: Mapping[str, torch.Tensor], path: Path) -> None:
-    """A safetensors file that says that torch made it. Raises StorageError."""
+    """A safetensors file that says that torch made it. Raises TrainingError as `check_finite`, StorageError."""
     from safetensors.torch import save_file
 
+    check_finite(tensors, f"{path} is not written")
     with written(path):
         save_file({name: value.contiguous() for name, value in tensors.items()}, path, metadata={"format": "pt"})

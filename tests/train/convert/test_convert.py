@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tests.train.tiny import CONFIG, VOCAB, tiny_folder, with_tokenizer
 
-from newskills.base.errors import ConfigError, DataError, StorageError
+from newskills.base.errors import ConfigError, DataError, StorageError, TrainingError
 from newskills.models.tokenizer import HFTokenizer
 from newskills.train.convert.from_gguf import gguf_to_hf
 from newskills.train.convert.merge import average_checkpoints, merge_lora
@@ -119,3 +119,43 @@ def test_files_that_cannot_be_converted(tmp_path):
     with pytest.raises(ConfigError, match=re.escape("['GPT2LMHeadModel']")):
         hf_to_gguf(other, tmp_path / "x.gguf")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.gguf", "odd", "other"]
+
+
+def test_numbers_that_are_none_are_no_model(tmp_path):
+    folder = tiny_folder(tmp_path / "base", dtype=torch.float16)
+    adapter_of(folder, tmp_path / "adapter")
+    path = tmp_path / "adapter/adapter_model.safetensors"
+    pairs = load_file(path)
+    first = next(iter(pairs))
+    save_file(pairs | {first: torch.full_like(pairs[first], float("nan"))}, path)
+    with pytest.raises(TrainingError, match=r"1 of 20 tensors hold numbers that are not finite \(first: model"):
+        merge_lora(folder, tmp_path / "adapter", tmp_path / "merged")
+    save_file({name: value + 1e4 for name, value in pairs.items()}, path)  # finite, but not in float16
+    with pytest.raises(TrainingError, match="14 of 20 tensors hold numbers that are not finite"):
+        merge_lora(folder, tmp_path / "adapter", tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
+    other = tiny_folder(tmp_path / "other", dtype=torch.float16)
+    weights = load_file(other / "model.safetensors")
+    save_file(weights | {"model.norm.weight": torch.full((32,), float("inf"))}, other / "model.safetensors")
+    with pytest.raises(TrainingError, match=r"model\.norm\.weight"):
+        average_checkpoints([folder, other], tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()
+
+
+def test_numbers_too_large_for_the_other_form_are_no_model(tmp_path):
+    gguf = pytest.importorskip("gguf")
+    folder = with_tokenizer(tiny_folder(tmp_path / "hf", eos_token_id=VOCAB - 1))
+    weights = load_file(folder / "model.safetensors")
+    large = "model.layers.1.mlp.up_proj.weight"
+    save_file(weights | {large: weights[large] * 1e6}, folder / "model.safetensors")
+    with pytest.raises(DataError, match=f"{large} holds numbers that are not finite in float16"):
+        hf_to_gguf(folder, tmp_path / "model.gguf")
+    assert not (tmp_path / "model.gguf").exists()
+    save_file(weights, folder / "model.safetensors")
+    hf_to_gguf(folder, tmp_path / "model.gguf")
+    reader = gguf.GGUFReader(tmp_path / "model.gguf", "r+")
+    next(tensor for tensor in reader.tensors if tensor.name == "output_norm.weight").data[0] = 1e6
+    reader.data.flush()
+    with pytest.raises(DataError, match=r"model\.norm\.weight holds numbers that are not finite in float16"):
+        gguf_to_hf(tmp_path / "model.gguf", tmp_path / "again")
+    assert not (tmp_path / "again").exists()

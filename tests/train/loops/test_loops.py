@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
 from collections import Counter
+from functools import partial
 
+import msgspec
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load_file
 from tests.train.tiny import tiny_folder
 
 from newskills.base.errors import ConfigError, DataError, TrainingError, UnknownNameError
 from newskills.base.store import read_rows
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainer, CpuTrainerConfig
-from newskills.train.loops.evaluation import EvalSettings, HeldOut, stalled
+from newskills.train.loops.evaluation import EvalSettings, HeldOut, kept_apart, stalled
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.groups import Group, advantages_of, measured
 from newskills.train.loops.grpo import GrpoConfig, grpo
@@ -43,6 +47,10 @@ def model(tmp_path_factory):
 def sevens(samples):
     """Right if the first token is 7."""
     return [Judged(float(text.startswith("7")), text.startswith("7"), text) for _, text, _ in samples]
+
+
+def one_in_two(samples):
+    return [Judged(float(number % 2), correct=bool(number % 2)) for number in range(len(samples))]
 
 
 def decode(tokens):
@@ -216,21 +224,78 @@ def test_held_out_problems_are_asked_on_the_way(model, tmp_path):
 
     assert fine_tune(model, tmp_path, held_out=held_out(reward, every=5, max_problems=5, batch_size=3, samples=2))
     found = {row["step"]: row["eval_reward"] for row in metrics(tmp_path) if "eval_reward" in row}
-    assert list(found) == [5, 10, 12]
-    assert asked == [10] * 3
+    assert list(found) == [0, 5, 10, 12]
+    assert asked == [10] * 4
+    assert [row["step"] for row in metrics(tmp_path)] == list(range(13))
+
+
+def worth(values):
+    """Every measurement finds the next value."""
+    left = iter(values)
+    return lambda samples: [Judged(value, correct=False) for value in [next(left)] for _ in samples]
 
 
 def test_a_run_that_no_longer_gets_better_ends_with_its_best(model, tmp_path):
-    worse = iter([0.2, 0.5, 0.5, 0.1])
-
-    def reward(samples):
-        return [Judged(worth, correct=False) for worth in [next(worse)] for _ in samples]
-
-    assert fine_tune(model, tmp_path, held_out=held_out(reward, every=2, patience=2))
+    held = held_out(worth([0.1, 0.2, 0.5, 0.5, 0.1]), every=2, patience=2)
+    assert fine_tune(model, tmp_path, held_out=held)
     assert metrics(tmp_path)[-1]["step"] == 8
     last = list(read_rows(tmp_path / "checkpoints.jsonl"))[-1]
-    assert (last["final"], last["step"], last["state_path"]) == (True, 8, "checkpoint-000004")
+    assert (last["final"], last["step"], last["state_path"]) == (True, 8, "checkpoint-000006")
     assert fine_tune(model, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("values", "more", "state"),
+    [
+        ([0.1, 0.2, 0.6, 0.3], {}, "checkpoint-000008"),
+        ([0.1, 0.2, 0.3, 0.4], {}, "checkpoint-000012"),
+        ([0.4, 0.2, 0.3, 0.4], {}, "checkpoint-000012"),
+        ([0.4, 0.2, 0.3, 0.1], {}, ""),
+        ([0.4, 0.2, 0.3, 0.1], {"final": "last"}, "checkpoint-000012"),
+    ],
+)
+def test_a_run_that_gets_worse_keeps_the_best_weights(model, tmp_path, values, more, state):
+    """Those that it began with, where no step made them better."""
+    assert reinforce(model, tmp_path / "run", held_out=held_out(worth(values), every=4, **more))
+    folder = TrainingFolder(tmp_path / "run", {"steps": 12})
+    assert (folder.finished, folder.last.state_path) == (True, state)
+    assert folder.unchanged is (state == "")
+    settings = TrainerSettings(lora=LoraSettings(rank=4, alpha=8), threads=1)
+    make_trainer("cpu", model, settings).finish(folder, tmp_path / "model")
+    before, after = (load_file(path / "model.safetensors") for path in (model, tmp_path / "model"))
+    assert all(value.equal(after[name]) for name, value in before.items()) is (state == "")
+    said = folder.verdict()
+    folder.close()
+    assert f"reward {values[0]:.3f} after step 0, {values[-1]:.3f} after step 12" in said
+    assert ("worse than before" in said) is (values[-1] < values[0] and state != "checkpoint-000012")
+    assert ("the one that training began with" in said) is (state == "")
+    assert ("that of step 8 (0.600)" in said) is (state == "checkpoint-000008")
+
+
+def test_what_is_measured_before_the_first_step_is_measured_once(model, tmp_path):
+    asked = []
+
+    def reward(samples):
+        asked.append(len(samples))
+        return sevens(samples)
+
+    stops = iter([True, False, False])
+    more = {"held_out": held_out(reward, every=2, max_problems=3), "stop": lambda: next(stops)}
+    config = msgspec.structs.replace(GRPO, steps=2)
+    assert not reinforce(model, tmp_path, config, **more)
+    assert reinforce(model, tmp_path, config, **more)
+    assert asked == [3, 3]
+
+
+def test_problems_to_measure_on_are_kept_apart():
+    problems = [Problem([index % 250], {}) for index in range(300)]
+    learnt, held = kept_apart(problems, 200)
+    assert len(held) == 30
+    assert not {one.prompt[0] for one in held} & {one.prompt[0] for one in learnt}
+    assert {one.prompt[0] for one in held} | {one.prompt[0] for one in learnt} == set(range(250))
+    assert len(kept_apart(problems, 25)[1]) == 25
+    assert kept_apart(problems[:150], 200) == (problems[:150], [])
+    assert kept_apart(problems, 0) == (problems, [])
 
 
 @given(st.lists(st.integers(0, 3), max_size=8), st.integers(0, 4))
@@ -321,3 +386,12 @@ def test_right_answers_are_told_apart_by_difficulty():
 def test_memory_that_runs_out_is_told(model, tmp_path):
     with pytest.raises(TrainingError, match=r"out of memory; the last checkpoint is good. Lower \+\+batch_size"):
         fine_tune(model, tmp_path, told=lambda _: torch.empty(1 << 55))
+
+
+@pytest.mark.parametrize(("train", "usual"), [(fine_tune, SFT), (partial(reinforce, reward=one_in_two), GRPO)])
+def test_weights_that_the_last_step_spoils_are_no_model(model, tmp_path, train, usual):
+    config = msgspec.structs.replace(usual, steps=1, learning_rate=math.inf)
+    with pytest.raises(TrainingError, match=r"Step 1 has spoilt the weights.*: \d+ of 28 tensors .* not finite"):
+        train(model, tmp_path, config)
+    assert not list(read_rows(tmp_path / "checkpoints.jsonl"))
+    assert not list(tmp_path.glob("checkpoint-*"))

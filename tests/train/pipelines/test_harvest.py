@@ -68,6 +68,14 @@ def test_the_last_checkpoint_becomes_a_folder_with_tokenizer_and_safetensors(pla
     assert "is there already, made from" in capsys.readouterr().err
 
 
+def test_weights_that_are_no_numbers_are_no_model(place, capsys):
+    folder = place / "checkpoints/step_10"
+    save_file({"model.norm.weight": torch.tensor([1.0, float("nan")])}, folder / "weights.safetensors")
+    assert harvest(place) == 1
+    assert "model.norm.weight in model.safetensors is not finite" in capsys.readouterr().err
+    assert not (place / "model").exists()
+
+
 def test_several_steps_have_folders_of_their_own(place):
     assert harvest(place, "--step=2", f"--target={place}/hf/step_{{step}}", step="10") == 0
     assert sorted(path.name for path in (place / "hf").iterdir()) == ["step_10", "step_2"]

@@ -208,12 +208,10 @@ def test_what_cannot_be_graded_takes_no_part(model, tmp_path):
 
 
 def test_a_run_that_was_stopped_goes_on_and_keeps_its_best(model, tmp_path):
-    asked = []
+    asked, values = [], iter([0.1, 0.9, 0.5, 0.5])
     held_out = HeldOut(
         problems=PROBLEMS,
-        scorer=scorer(
-            lambda samples: [Judged(1 / len(metrics(tmp_path)[-1:] or [0]), correct=True)] * len(samples)
-        ),
+        scorer=scorer(lambda samples: [Judged(next(values), correct=True)] * len(samples)),
         settings=EvalSettings(every=2, max_tokens=2, batch_size=4, patience=2, samples=2),
     )
     assert not fine_tune(model, tmp_path, stop=lambda: asked.append(1) or len(asked) == 3, held_out=held_out)
@@ -221,6 +219,25 @@ def test_a_run_that_was_stopped_goes_on_and_keeps_its_best(model, tmp_path):
     assert fine_tune(model, tmp_path, held_out=held_out)
     last = list(read_rows(tmp_path / "checkpoints.jsonl"))[-1]
     assert (last["final"], last["step"], last["state_path"]) == (True, 6, "checkpoint-000002")
+
+
+@pytest.mark.parametrize("weights", ["lora", "full"])
+def test_a_run_that_gets_worse_ends_with_the_weights_that_it_began_with(model, tmp_path, weights):
+    values = iter([0.75, 0.5])
+    held_out = HeldOut(
+        problems=PROBLEMS,
+        scorer=scorer(lambda samples: [Judged(next(values), correct=True)] * len(samples)),
+        settings=EvalSettings(every=2, max_tokens=2),
+    )
+    settings = msgspec.structs.replace(SETTINGS, weights=weights)
+    config = msgspec.structs.replace(GRPO, steps=2)
+    assert reinforce(model, tmp_path / "run", config, settings, held_out=held_out)
+    assert [row["eval_reward"] for row in metrics(tmp_path / "run") if "eval_reward" in row] == [0.75, 0.5]
+    folder = TrainingFolder(tmp_path / "run", {"steps": 2})
+    make_trainer("trl", model, settings).finish(folder, tmp_path / "model")
+    folder.close()
+    after, before = (load_file(path / "model.safetensors") for path in (tmp_path / "model", model))
+    assert all(value.equal(after[name]) for name, value in before.items())
 
 
 @pytest.mark.parametrize("name", ["adapter_model.safetensors", "optimizer.pt"])
@@ -308,6 +325,18 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(model, tmp_path
     for row in read_rows(tmp_path / "checkpoints.jsonl"):
         for value in load_file(tmp_path / row["state_path"] / "adapter_model.safetensors").values():
             assert torch.isfinite(value).all()
+
+
+@pytest.mark.parametrize("weights", ["lora", "full"])
+def test_weights_that_the_last_step_spoils_are_no_checkpoint(model, tmp_path, weights):
+    config = msgspec.structs.replace(
+        SFT, steps=1, learning_rate=float("inf"), max_grad_norm=0.0, schedule="constant"
+    )
+    settings = msgspec.structs.replace(SETTINGS, weights=weights)
+    with pytest.raises(TrainingError, match=r"checkpoint-000001 is not written: \d+ of \d+ tensors"):
+        fine_tune(model, tmp_path, config, settings)
+    assert not list(tmp_path.glob("checkpoint-*"))
+    assert not list(read_rows(tmp_path / "checkpoints.jsonl"))
 
 
 def test_memory_that_runs_out_says_what_to_lower(model, tmp_path):

@@ -11,6 +11,7 @@ from newskills.base.records import Row
 
 _ITEMS = {"test": 400, "train": 2000}
 _WAYS = {"ascending": False, "descending": True}
+FORM = "Reply with nothing but the numbers, separated by commas."
 
 
 def sorting(split: str) -> list[Row]:
@@ -21,7 +22,7 @@ def sorting(split: str) -> list[Row]:
         draw, rows = random.Random(f"sorting-{name}"), made.setdefault(name, [])  # noqa: S311 - no secret
         while len(rows) < count:
             numbers, way = draw.sample(range(100), 4), draw.choice(list(_WAYS))
-            question = f"Sort these numbers in {way} order: {_listed(numbers)}"
+            question = f"Sort these numbers in {way} order: {_listed(numbers)}. {FORM}"
             if question not in seen:
                 seen.add(question)
                 answer = _listed(sorted(numbers, reverse=_WAYS[way]))
@@ -44,5 +45,5 @@ BENCHMARK = Benchmark(
     licence="Apache-2.0",
     homepage="https://github.com/newskills/newskills",
     chance=0.0,
-    traps=("The reply must be the numbers and nothing else: a chatty model that sorts rightly gets nothing.",),
+    traps=("The reply must be the numbers and nothing else, as the prompt says: who chats gets nothing.",),
 )

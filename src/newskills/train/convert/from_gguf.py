@@ -11,7 +11,7 @@ import msgspec
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import atomic_folder
 from newskills.train.convert.names import PRE_TOKENIZERS, ROPE_FREQUENCIES, SIZES, hf_name, rotated_heads
-from newskills.train.tensors import written
+from newskills.train.tensors import as_stored, written
 
 CONTROL = 3
 """`tokenizer.ggml.token_type` of tokens that are never text."""
@@ -137,7 +137,7 @@ def _write_tensors(path: Path, tensors: Any, config: dict[str, Any]) -> None:
         if tensor.name == ROPE_FREQUENCIES:
             raise ConfigError("This GGUF file stretches rotary positions; such models are not converted.")
         name = hf_name(tensor.name)
-        array = dequantize(tensor.data, tensor.tensor_type).astype(np.float16)
+        array = as_stored(dequantize(tensor.data, tensor.tensor_type), np.dtype(np.float16), name)
         if (heads := rotated_heads(name, config)) is not None:
             array = array.reshape(heads, -1, 2, array.shape[1]).swapaxes(1, 2).reshape(array.shape)
         arrays[name] = np.ascontiguousarray(array)

@@ -90,6 +90,12 @@ def merge_lora(base: Path, adapter: Path, target: Path) -> int:
     return len(modules)
 
 
+def copy_model(base: Path, target: Path) -> None:
+    """The model folder as it is. Raises DataError for one without weights."""
+    with atomic_folder(target) as folder:
+        _rewrite(base, folder, lambda _, tensor: tensor)
+
+
 def average_checkpoints(folders: Sequence[Path], target: Path) -> None:
     """The mean of the weights, tensor by tensor, in float64. Raises DataError where they are not alike."""
     from safetensors.torch import load_file

@@ -11,6 +11,7 @@ import msgspec
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import atomic_write
 from newskills.train.convert.names import PRE_TOKENIZERS, SIZES, gguf_name, rotated_heads
+from newskills.train.tensors import as_stored
 
 NORMAL, CONTROL = 1, 3
 """`tokenizer.ggml.token_type`"""
@@ -127,7 +128,8 @@ def _write_tensors(writer: Any, source: Path, config: dict[str, Any]) -> None:
             array = file.get_tensor(name).float().numpy()
         if (heads := rotated_heads(name, config)) is not None:
             array = array.reshape(heads, 2, -1, array.shape[1]).swapaxes(1, 2).reshape(array.shape)
-        writer.write_tensor_data(np.ascontiguousarray(array, np.float32 if array.ndim == 1 else np.float16))
+        kind = np.dtype(np.float32 if array.ndim == 1 else np.float16)
+        writer.write_tensor_data(np.ascontiguousarray(as_stored(array, kind, name)))
 
 
 def _json(path: Path) -> dict[str, Any]:

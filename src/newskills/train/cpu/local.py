@@ -31,10 +31,13 @@ class CpuLocal(LoopTrainer):
         self._base, self._settings = base, settings
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
-        from newskills.train.convert.merge import merge_lora
+        from newskills.train.convert.merge import copy_model, merge_lora
 
         if folder.last is None:
             raise TrainingError("The training ended without a checkpoint.")
+        if folder.unchanged:
+            copy_model(self._base, target)
+            return
         merge_lora(self._base, Path(folder.state_of(folder.last)), target)
 
     def _made(self) -> CpuTrainer:

@@ -19,7 +19,7 @@ from newskills.train.cpu.llama import PROJECTIONS, Llama, LoraConfig
 from newskills.train.cpu.losses import loss_of, target_logprobs
 from newskills.train.cpu.sampler import sample
 from newskills.train.cpu.weights import check_tensors, read_shape, read_tensors
-from newskills.train.tensors import save_tensors
+from newskills.train.tensors import check_finite, save_tensors
 from newskills.train.verbs import (
     NOT_FINITE,
     AdamParams,
@@ -113,6 +113,7 @@ class CpuTrainer:
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.steps += 1
+        check_finite(self.named, f"Step {self.steps} has spoilt the weights; training stopped")
         return {"grad_norm": norm.item()}
 
     def sample(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -17,15 +17,19 @@ SCORE = "eval_reward"
 """The metric by which the best checkpoint is chosen."""
 
 
+TELLING = 20
+"""Fewer held-out problems are not worth to be taken from what is learnt from."""
+
+
 class EvalSettings(Struct, frozen=True, kw_only=True):
     """How held-out problems are asked during training."""
 
     every: Annotated[int, Meta(ge=1, description="steps between measurements")] = 100
-    max_problems: Annotated[int, Meta(ge=1, description="of the held-out problems, the first so many")] = 50
+    max_problems: Annotated[int, Meta(ge=1, description="of the held-out problems, the first so many")] = 200
     samples: Annotated[int, Meta(ge=1, description="answers to each problem")] = 1
-    temperature: Annotated[float, Meta(ge=0, description="of the answers; 0 = greedy")] = 0.1
+    temperature: Annotated[float, Meta(ge=0, description="of the answers; 0 = greedy")] = 0.0
     max_tokens: Annotated[int, Meta(ge=1, description="of an answer")] = 256
-    batch_size: Annotated[int, Meta(ge=1, description="problems asked at once")] = 8
+    batch_size: Annotated[int, Meta(ge=1, description="problems asked at once")] = 32
     code_tags: Annotated[
         str | None,
         Meta(
@@ -35,10 +39,12 @@ class EvalSettings(Struct, frozen=True, kw_only=True):
     code_executions: Annotated[int, Meta(ge=1, description="programs of an answer that are run, at most")] = 5
     patience: Annotated[
         int,
-        Meta(
-            ge=0, description="stop after so many measurements without a better reward, keep the best; 0 = never"
-        ),
+        Meta(ge=0, description="stop after so many measurements without a better reward; 0 = never"),
     ] = 0
+    final: Annotated[
+        Literal["best", "last"],
+        Meta(description="the model that a run ends with: by its reward here, or that of the last step"),
+    ] = "best"
 
 
 Answers = Callable[[SamplingClient, Sequence[Row], EvalSettings, int], list[tuple[Row, str, str]]]
@@ -54,9 +60,22 @@ class HeldOut(Struct, frozen=True, kw_only=True):
     answers: Answers | None = None
 
     def due(self, done: int, steps: int) -> bool:
-        """Whether to measure after `done` steps."""
+        """Whether to measure after `done` steps; 0 is before the first."""
         every = self.settings.every
         return done % every == 0 or done == steps
+
+
+def kept_apart(problems: Sequence[Problem], most: int) -> tuple[list[Problem], list[Problem]]:
+    """(problems to learn from, problems to measure on): of the latter at most `most` and a tenth, evenly spread.
+
+    No prompt is in both. So few that they would tell nothing (`TELLING`) are not taken: then all are learnt from.
+    """
+    count = min(most, len(problems) // 10)
+    if count < TELLING:
+        return list(problems), []
+    held = [problems[index * len(problems) // count] for index in range(count)]
+    prompts = {tuple(one.prompt) for one in held}
+    return [one for one in problems if tuple(one.prompt) not in prompts], held
 
 
 def measure(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:
@@ -101,12 +120,13 @@ def _sampled(
 
 
 def best_of(scores: Sequence[tuple[int, float]]) -> int:
-    """The step of the highest of (step, score); the first of equals. Raises ValueError for none."""
-    return max(scores, key=lambda one: (one[1], -one[0]))[0]
+    """The step of the highest of (step, score); the last of equals. Raises ValueError for none."""
+    return max(scores, key=lambda one: (one[1], one[0]))[0]
 
 
 def stalled(scores: Sequence[tuple[int, float]], patience: int) -> bool:
     """Whether the last `patience` measurements are all no better than one before them."""
     if not patience or len(scores) <= patience:
         return False
-    return best_of(scores) <= scores[-patience - 1][0]
+    values = [value for _, value in scores]
+    return max(values[-patience:]) <= max(values[:-patience])

@@ -23,6 +23,7 @@ METRICS, SAMPLES, CHECKPOINTS, SETTINGS = "metrics.jsonl", "samples.jsonl", "che
 class Checkpoint(Struct, frozen=True, kw_only=True):
     """A line of checkpoints.jsonl. `state_path` is a folder beside it, or what the service calls it.
 
+    state_path    empty: the weights that the run began with, which no step has made better
     sampler_path  what a service calls the weights to sample from
     final         the run has ended with this one
     """
@@ -77,6 +78,11 @@ class TrainingFolder:
     def finished(self) -> bool:
         return self.last is not None and self.last.final
 
+    @property
+    def unchanged(self) -> bool:
+        """Whether the run ended with the weights that it began with."""
+        return self.finished and self.last is not None and not self.last.state_path
+
     def resume(self, client: TrainingClient) -> int:
         """Loads the last checkpoint into `client`; returns how many steps are done."""
         if self.last is None:
@@ -94,6 +100,20 @@ class TrainingFolder:
         path = self.path / METRICS
         return [(row["step"], row[name]) for row in (read_rows(path) if path.is_file() else ()) if name in row]
 
+    def verdict(self) -> str:
+        """What a run that has ended did to held-out problems, and which weights it kept; empty if none were asked."""
+        scores = self.scores(SCORE)
+        if not scores or self.last is None:
+            return ""
+        (first, before), (last, after) = scores[0], scores[-1]
+        text = f"held-out problems: reward {before:.3f} after step {first}, {after:.3f} after step {last}"
+        kept = 0 if self.unchanged else int(self.last.name.rpartition("-")[2])
+        if kept == last:
+            return text
+        which = f"that of step {kept}" if kept else "the one that training began with"
+        worse = ", worse than before" if after < before else ""
+        return f"{text}{worse}; the model is {which} ({dict(scores)[kept]:.3f}), the best one"
+
     def metrics(self, row: Row) -> None:
         if self.writes:
             self._logs[METRICS].append(row)
@@ -110,8 +130,10 @@ class TrainingFolder:
     def save(self, client: Saver, step: int, *, final: bool = False, best: int | None = None) -> Checkpoint:
         """A checkpoint counts once its line is on disk. The one saved at this step already is only marked final.
 
-        `best`: the step whose checkpoint the run ends with, where that is not this one.
+        `best`: the step whose checkpoint the run ends with, where that is not this one; 0: none of them.
         """
+        if best == 0:
+            return self._note(Checkpoint(name="", step=step, state_path="", final=final))
         if best is not None and best != step:
             kept = next(one for one in self.checkpoints if one.step == best)
             return self._note(msgspec.structs.replace(kept, step=step, final=final))
@@ -141,7 +163,8 @@ class TrainingFolder:
 
     def _prune(self) -> None:
         """A folder goes under another name first, so that half of one is never taken for a checkpoint."""
-        names = list(dict.fromkeys(one.state_path for one in self.checkpoints if "://" not in one.state_path))
+        paths = (one.state_path for one in self.checkpoints)
+        names = list(dict.fromkeys(path for path in paths if path and "://" not in path))
         scores = self.scores(SCORE)
         best = f"checkpoint-{best_of(scores):06d}" if scores else ""
         for name in names[: -self.keep]:

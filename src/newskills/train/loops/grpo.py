@@ -50,7 +50,7 @@ class GrpoConfig(Struct, frozen=True, kw_only=True):
     batch_size: int = 8
     group_size: int = 8
     learning_rate: float = 2e-4
-    schedule: Schedule = "constant"
+    schedule: Schedule = "linear"
     warmup_steps: int = 0
     weight_decay: float = 0.0
     max_grad_norm: float = 1.0

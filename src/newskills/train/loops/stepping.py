@@ -96,25 +96,33 @@ class Course:
         self._config, self._folder, self._hooks = config, folder, hooks
         self._scores = folder.scores(SCORE)
 
+    def before(self, client: SamplingClient) -> None:
+        """Before the first step: what the held-out problems are worth to the model as it is."""
+        if not self._scores and (found := self._measured(client, 0)):
+            self._folder.metrics({"step": 0, **found})
+            self._scores.append((0, found[SCORE]))
+
     def after(self, client: Learner, done: int, metrics: dict[str, float], begun: float) -> bool | None:
         """After `done` steps, the last of which began at the monotonic time `begun`.
 
         None: go on. True: the run has ended, with all steps or because the held-out score has stalled; then the final
-        checkpoint is the best one. False: `hooks.stop` said so; a checkpoint is written.
+        checkpoint is the best one, unless the settings want the last. False: `hooks.stop` said so; a checkpoint is
+        written.
         """
         config, held_out = self._config, self._hooks.held_out
         metrics = metrics | self._measured(client, done)
         self._folder.metrics({"step": done, **metrics, "seconds": round(time.monotonic() - begun, 3)})
         self._folder.write()
         self._hooks.told(Progress(done, config.steps, metrics))
-        better = SCORE in metrics and all(metrics[SCORE] > earlier for _, earlier in self._scores)
         self._scores += [(done, metrics[SCORE])] if SCORE in metrics else []
         patience = held_out.settings.patience if held_out else 0
+        chosen = held_out is not None and held_out.settings.final == "best" and bool(self._scores)
+        best = best_of(self._scores) if chosen else None
         last = done == config.steps or (SCORE in metrics and stalled(self._scores, patience))
         stopped = not last and self._hooks.stop()
         due = config.save_every and done % config.save_every == 0
-        if last or stopped or due or (patience and better):
-            self._folder.save(client, done, final=last, best=best_of(self._scores) if last and patience else None)
+        if last or stopped or due or best == done:
+            self._folder.save(client, done, final=last, best=best if last else None)
         return last if last or stopped else None
 
     def _measured(self, client: SamplingClient, done: int) -> dict[str, float]:
@@ -143,6 +151,8 @@ def run_steps(
     for step in range(first, config.steps):
         begun = time.monotonic()
         with enough_memory("Lower ++batch_size or ++max_tokens, or leave long sequences out."):
+            if step == 0:
+                course.before(client)
             metrics = do(step)
             ended = course.after(client, step + 1, metrics, begun)
         if ended is not None:

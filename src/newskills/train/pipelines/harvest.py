@@ -213,6 +213,18 @@ def _check(target: Path) -> None:
         raise HarvestError(f"the converter has left no config.json in {target}.")
     if not any(target.glob("*.safetensors")):
         _from_pickle(target)
+    _check_finite(target)
+
+
+def _check_finite(target: Path) -> None:
+    """Raises HarvestError for weights that are no numbers, one tensor at a time."""
+    from safetensors import safe_open
+
+    for path in sorted(target.glob("*.safetensors")):
+        with safe_open(path, "pt") as file:
+            for name in file.keys():  # noqa: SIM118 - not a dict
+                if not file.get_tensor(name).isfinite().all():
+                    raise HarvestError(f"{name} in {path.name} is not finite: the training has diverged.")
 
 
 def _from_pickle(target: Path) -> None:

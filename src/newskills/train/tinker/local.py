@@ -42,10 +42,13 @@ class TinkerTrainer(LoopTrainer):
 
         Raises TrainingError where the service does not give them away: the sentence says where they are.
         """
-        from newskills.train.convert.merge import merge_lora
+        from newskills.train.convert.merge import copy_model, merge_lora
 
         if folder.last is None:
             raise TrainingError("The training ended without a checkpoint.")
+        if folder.unchanged:
+            copy_model(self._base, target)
+            return
         state, adapter = folder.last.state_path, folder.path / ADAPTER
         client = self._made()
         try:

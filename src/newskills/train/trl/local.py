@@ -74,10 +74,14 @@ class TrlTrainer:
             return grpo(Task(self._base, self._settings, folder, hooks), problems, config, scorer)
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
-        from newskills.train.convert.merge import merge_lora
+        from newskills.train.convert.merge import copy_model, merge_lora
+        from newskills.train.tensors import check_files
 
         if folder.last is None:
             raise TrainingError("The training ended without a checkpoint.")
+        if folder.unchanged:
+            copy_model(self._base, target)
+            return
         state = Path(folder.state_of(folder.last))
         if self._settings.weights == "lora":
             merge_lora(self._base, state, target)
@@ -89,6 +93,7 @@ class TrlTrainer:
             ]
             for path in [*(one for one in others if "index" not in one.name), *kept]:
                 shutil.copyfile(path, new / path.name)
+            check_files(new)
 
     @contextmanager
     def _ready(self) -> Iterator[None]:

@@ -21,7 +21,7 @@ from newskills.train.loops.evaluation import HeldOut, measure
 from newskills.train.loops.folder import CHECKPOINTS, TrainingFolder
 from newskills.train.loops.schedule import rate_at
 from newskills.train.loops.stepping import Began, Course, Hooks, Steps
-from newskills.train.tensors import written
+from newskills.train.tensors import check_finite, written
 from newskills.train.trl.processes import agreed
 from newskills.train.verbs import NOT_FINITE, Sampled, SamplingClient, SamplingParams
 
@@ -90,6 +90,8 @@ class Records(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         trainer = self._learner.trainer
         self._began(state.global_step // trainer.updates_a_step, trainer.course_config.steps)
+        if state.global_step == 0:
+            self._course.before(self._learner)
         self._begun = time.monotonic()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -116,8 +118,13 @@ class Learner:
         self.trainer, self._pad = trainer, pad
 
     def save_state(self, folder: Path) -> None:
-        """The checkpoint of transformers.Trainer (weights, optimizer, schedule, random numbers) as `folder`."""
+        """The checkpoint of transformers.Trainer (weights, optimizer, schedule, random numbers) as `folder`.
+
+        Raises TrainingError for weights that are not finite, StorageError.
+        """
         trainer = self.trainer
+        learnt = {name: value.detach() for name, value in trainer.model.named_parameters() if value.requires_grad}
+        check_finite(learnt, f"{folder} is not written")
         partial, usual = folder.parent / PARTIAL, trainer.args.output_dir
         if trainer.is_world_process_zero():
             shutil.rmtree(partial, ignore_errors=True)
@@ -151,6 +158,7 @@ class Learner:
                 "top_p": params.top_p,
                 "top_k": max(params.top_k, 0),
             }
+        different = num_samples if params.temperature > 0 else 1
         training = model.training
         model.eval()
         try:
@@ -160,7 +168,7 @@ class Learner:
                     input_ids=ids,
                     attention_mask=mask,
                     max_new_tokens=params.max_tokens,
-                    num_return_sequences=num_samples,
+                    num_return_sequences=different,
                     eos_token_id=list(params.stop),
                     pad_token_id=self._pad,
                     **how,
@@ -168,7 +176,8 @@ class Learner:
         finally:
             model.train(training)
         rows = [_cut(row, params.stop) for row in found[:, width:].tolist()]
-        return [rows[at : at + num_samples] for at in range(0, len(rows), num_samples)]
+        groups = [rows[at : at + different] for at in range(0, len(rows), different)]
+        return [group * (num_samples // different) for group in groups]
 
 
 def _cut(tokens: list[int], stops: Sequence[int]) -> Sampled:
