@@ -61,6 +61,10 @@ def make_solver(name: str, parts: SolverParts, config: Row) -> Solver:
     from newskills.base.records import Failure
     from newskills.config.settings import read_config
 
+    if "::" in name:
+        from newskills.solve.generation_modules import refuse_task
+
+        refuse_task(name)
     found = SOLVERS.get(name)
     settings = getattr(found, "Config", None)
     if settings is None and config:
