@@ -14,7 +14,7 @@ from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.commands._cluster import Paths, placed
-from newskills.commands._model import choose_models, hosting_of
+from newskills.commands._model import ModelChoice, choose_models, hosting_of
 from newskills.commands._options import tracking_of
 from newskills.commands._packaged_code import at_repository
 from newskills.commands._sandbox import check_sandbox, sandbox_layer
@@ -48,6 +48,7 @@ from newskills.run.spec import RunResult, RunSpec, UnitResult
 from newskills.run.tables import finish_counts
 from newskills.run.tracking import log_reports
 from newskills.solve.generation_modules import solver_of_module
+from newskills.solve.speech import SPEECH_SOLVERS
 
 BENCHMARK_KEYS = ("dataset", "split")
 MATH_JUDGE = "math_judge"
@@ -125,6 +126,7 @@ def plan(
     choice = choose_models(options, parsed.overrides, elsewhere=there is not None)
     user = user_layer(_overrides(parsed), consumed=BENCHMARK_KEYS)
     layers = [
+        *_speech(choice),
         *_layers(options, there),
         choice.layer,
         *([address] if address else []),
@@ -221,6 +223,12 @@ def _overrides(parsed: Parsed[Options]) -> dict[str, Text]:
     """The `++` keys; those of a kind of generation are settings of its solver."""
     own = CONTAMINATION_KEYS if _kind(parsed.options) == CONTAMINATION else ()
     return {f"solver_config.{key}" if key in own else key: text for key, text in parsed.overrides.items()}
+
+
+def _speech(choice: ModelChoice) -> list[Layer]:
+    """What a speech service is asked for, and how, unless told otherwise."""
+    kind = SPEECH_SOLVERS.get(str(choice.layer.values.get("server.server_type")))
+    return [Layer("--server_type", {"solver": kind, "prompt_config": f"speech/{kind}"})] if kind else []
 
 
 def _solver_of(module: str, there: Paths | None) -> Layer:

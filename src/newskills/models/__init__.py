@@ -45,6 +45,8 @@ MODELS = Registry(
         "nvembed": "newskills.models.measures:make_nvembed",
         "step": "newskills.models.measures:make_step",
         **dict.fromkeys(("vllm_classify", "vllm_score", "vllm_pooling"), "newskills.models.reward:make"),
+        "asr_nim": "newskills.models.riva:make_asr",
+        "tts_nim": "newskills.models.riva:make_tts",
         "custom": "newskills.models.custom:make",
     },
     group="newskills.models",

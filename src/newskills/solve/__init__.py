@@ -45,6 +45,8 @@ SOLVERS = Registry(
         "function_calls": "newskills.solve.function_calls:FunctionCallSolver",
         "memory_calls": "newskills.solve.memory_calls:MemoryCallSolver",
         "software_agent": "newskills.solve.outside:software_agent",
+        "transcription": "newskills.solve.speech:TranscriptionSolver",
+        "synthesis": "newskills.solve.speech:SynthesisSolver",
         "conversation_calls": "newskills.solve.function_calls:ConversationCallSolver",
     },
     group="newskills.solvers",
