@@ -31,6 +31,7 @@ from newskills.base.http.proxy import proxy_for
 from newskills.base.records import Inference, Message, Reply, Request, Row
 from newskills.models.config import DEFAULT_PORT, ServerConfig, key_of
 from newskills.models.errors import Endpoint, Refusal, error_for
+from newskills.models.tunnel import SshTunnel
 
 S = TypeVar("S", bound=Struct)
 
@@ -116,6 +117,7 @@ class RivaModel:
     def __init__(self, endpoint: Endpoint, *, kind: str, secure: bool, proxied: bool) -> None:
         self.name = endpoint.model
         self._endpoint, self._kind, self._secure, self._proxied = endpoint, kind, secure, proxied
+        self._tunnel: SshTunnel | None = None
         self._channel: Any = None
         self._service: Any = None
 
@@ -160,9 +162,16 @@ class RivaModel:
     async def _asked(self, messages: Sequence[Message], options: Any, timeout: float) -> Reply:
         raise NotImplementedError
 
+    def route_through(self, server: str, key_path: str | None) -> None:
+        """Reaches the service through an SSH host. Raises ConfigError, TransportError."""
+        host, _, port = self._endpoint.address.rpartition(":")
+        self._tunnel = SshTunnel(server, key_path, host.strip("[]"), int(port))
+
     async def close(self) -> None:
         if self._channel is not None:
             await self._channel.close()
+        if self._tunnel is not None:
+            self._tunnel.close()
 
     async def _call(self, method: str, message: Any, options: Speech, timeout: float) -> Any:
         """The service's answer. `timeout` in seconds. Raises the ModelError family."""
@@ -178,10 +187,16 @@ class RivaModel:
 
     def _open(self) -> None:
         auth: Any = importlib.import_module("riva.client.auth")
-        options = [*_CHANNEL, ("grpc.enable_http_proxy", int(self._proxied))]
-        self._channel = auth.create_channel(
-            use_ssl=self._secure, uri=self._endpoint.address, options=options, use_aio=True
-        )
+        options: list[tuple[str, int | str]] = [
+            *_CHANNEL,
+            ("grpc.enable_http_proxy", int(self._proxied and self._tunnel is None)),
+        ]
+        address = self._endpoint.address
+        if self._tunnel is not None:
+            host = address.rpartition(":")[0].strip("[]")
+            options += [("grpc.ssl_target_name_override", host), ("grpc.default_authority", address)]
+            address = f"127.0.0.1:{self._tunnel.port}"
+        self._channel = auth.create_channel(use_ssl=self._secure, uri=address, options=options, use_aio=True)
         module, name = self.stub
         self._service = getattr(importlib.import_module(f"{_PROTO}.{module}"), name)(self._channel)
 
