@@ -63,6 +63,27 @@ def test_requests_go_through_the_tunnel(tmp_path: Path, monkeypatch: pytest.Monk
     run(work())
 
 
+def test_speech_services_go_through_the_tunnel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("riva.client", reason="no nvidia-riva-client here: pip install 'newskills[speech]'")
+    from tests.server.riva import RivaServer
+
+    install(tmp_path, FORWARD.format(python=sys.executable), monkeypatch)
+
+    async def work(port: int) -> None:
+        config = ServerConfig(
+            server_type="tts_nim", model="m", host="inner.example", port=port, ssh_server="me@gate"
+        )
+        model = make_model(config, concurrency=1, environ={})
+        reply = await model.complete(Request(messages=[Message(role="user", content="hi")]))
+        assert reply.raw_message is not None
+        assert reply.raw_message["audio"]["seconds"] > 0
+        await model.close()
+        assert f":inner.example:{port}" in (tmp_path / "argv").read_text()
+
+    with RivaServer() as server:
+        run(work(server.port))
+
+
 def test_a_refusal_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, "#!/bin/sh\necho 'Permission denied (publickey).' >&2\nexit 255\n", monkeypatch)
     with pytest.raises(TransportError, match=r"status 255: Permission denied \(publickey\)"):

@@ -2,7 +2,7 @@
 import re
 
 import pytest
-from tests.prompts.files import picture
+from tests.prompts.files import picture, sound
 
 from newskills.prompts.names import library, prompt_names
 from newskills.prompts.renderer import PromptOverrides, load_prompt
@@ -14,15 +14,19 @@ def text_of(messages):
     return "\n".join(parts)
 
 
+MEDIA = {"image_path": "picture.png", "audio_path": "sound.wav"}
+
+
 @pytest.fixture
 def folder(tmp_path):
+    (tmp_path / "sound.wav").write_bytes(sound())
     (tmp_path / "picture.png").write_bytes(picture())
     return tmp_path
 
 
 def row_for(prompt):
     row = {name: f"«{name}: {{x}} }}{{ \\frac{{1}}{{2}} é»" for name in prompt.fields}
-    return row | ({"image_path": "picture.png"} if "image_path" in row else {})
+    return row | {name: file for name, file in MEDIA.items() if name in row}
 
 
 @pytest.mark.parametrize("name", prompt_names())
@@ -32,7 +36,7 @@ def test_every_prompt_shows_all_its_fields_and_no_leftover_braces(name, folder):
     text = text_of(prompt.messages(row))
     assert text == text.rstrip()
     for field, value in row.items():
-        assert field == "image_path" or value in text
+        assert field in MEDIA or value in text
         text = text.replace(value, "")
     assert "{{" not in text
     assert "}}" not in text

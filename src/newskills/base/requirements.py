@@ -67,7 +67,7 @@ def bring_requirements(where: str) -> None:
 
 def declared(where: str) -> tuple[str, ...]:
     """What the module declares, read without importing it; empty: nothing, or there is no such module."""
-    path = _source(where)
+    path = source_of(where)
     if path is None:
         return ()
     try:
@@ -84,7 +84,8 @@ def declared(where: str) -> tuple[str, ...]:
     return ()
 
 
-def _source(where: str) -> Path | None:
+def source_of(where: str) -> Path | None:
+    """The file of a dotted module name or a path, found without importing the module itself; None: there is none."""
     if where.endswith(".py"):
         path = Path(where).expanduser()
         return path if path.is_file() else None

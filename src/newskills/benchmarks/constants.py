@@ -15,12 +15,11 @@ from newskills.base.registry import load_module
 from newskills.benchmarks.measures import MEASURES, REPLY, measure_of
 from newskills.config.values import parse_value
 from newskills.solve import SOLVERS
+from newskills.solve.generation_modules import GENERATION_MODULE_MAP, PAGE, PREFIX
 
 Constants = Mapping[str, Any]
 
 _PLAIN = {"EVAL_SPLIT": ("split", str), "NUM_SAMPLES": ("samples", int), "NUM_CHUNKS": ("chunks", int)}
-_DEFAULT_MODULES = ("generate", "nemo_skills.inference.generate")
-_GENERATION_PACKAGES = ("nemo_skills.inference.eval.", "nemo_skills.inference.", "eval.")
 _JUDGE_FIELDS = {
     "generation_type": "kind",
     "model": "model",
@@ -133,17 +132,17 @@ def _compute_score(module: str, folder: Path) -> GroupScore:
 
 def _solver(module: str, file: Path) -> str:
     """The solver that does what a generation module of the reference system does, or the user's own."""
-    if module in _DEFAULT_MODULES:
-        return "chat"
     if "::" in module:
         return module
-    name = module
-    for package in _GENERATION_PACKAGES:
-        name = name.removeprefix(package)
+    name = module.removeprefix(PREFIX)
+    if (known := GENERATION_MODULE_MAP.get(name)) is not None:
+        return known
+    name = name.removeprefix("eval.")
     if name not in SOLVERS:
         raise ConfigError(
             f"{file}: GENERATION_MODULE '{module}' is a program of the reference system, which cannot run here.",
-            hint="Write a solver and name it as module::Class, or use one of: " + ", ".join(SOLVERS.names()),
+            hint=f"Write a solver and name it as module::Class ({PAGE}), or use one of: "
+            + ", ".join(SOLVERS.names()),
         )
     return name
 

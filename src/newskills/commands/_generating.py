@@ -14,7 +14,7 @@ from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.commands._cluster import Paths, placed
-from newskills.commands._model import choose_models, hosting_of
+from newskills.commands._model import ModelChoice, choose_models, hosting_of
 from newskills.commands._options import tracking_of
 from newskills.commands._packaged_code import at_repository
 from newskills.commands._sandbox import check_sandbox, sandbox_layer
@@ -37,7 +37,7 @@ from newskills.config.values import Text
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.experiments import Experiment
 from newskills.run.completeness import is_cut
-from newskills.run.config import AUTOFORMALIZE, BEST_OF_N, PROVER, SELECTING, GenerationConfig
+from newskills.run.config import AUTOFORMALIZE, BEST_OF_N, CHAT, PROVER, SELECTING, GenerationConfig
 from newskills.run.contamination import contamination_line
 from newskills.run.execute import execute
 from newskills.run.hosting import address_of, check_units, hosted
@@ -47,8 +47,11 @@ from newskills.run.plan import Pieces, PlannedUnit, file_units, folder_units
 from newskills.run.spec import RunResult, RunSpec, UnitResult
 from newskills.run.tables import finish_counts
 from newskills.run.tracking import log_reports
+from newskills.solve.generation_modules import solver_of_module
+from newskills.solve.speech import SPEECH_SOLVERS
 
 BENCHMARK_KEYS = ("dataset", "split")
+MATH_JUDGE = "math_judge"
 CONTAMINATION, CONTAMINATION_PROMPT = "check_contamination", "judge/check-contamination"
 LEAN_PROMPTS = {AUTOFORMALIZE: "lean4/autoformalization", PROVER: "lean4/goedel-prover-v2"}
 SEVERAL_MODELS = (AUTOFORMALIZE, BEST_OF_N)
@@ -73,7 +76,7 @@ def run(parsed: Parsed[Options]) -> int:
         counts = f"; {ledger_line(unit.ledger)}" if unit.ledger.total else ""
         if finishes := finish_counts(unit.ledger):
             counts += f"; finish reasons: {finishes}"
-        if options.generation_type == CONTAMINATION and unit.status == "done":
+        if _kind(options) == CONTAMINATION and unit.status == "done":
             counts = f"; {contamination_line(Path(unit.output))}"
         note = f" ({unit.note})" if unit.note and not result.message else ""
         sys.stdout.write(f"{unit.output}: {unit.status}, {_done(unit)}{counts}{note}\n")
@@ -122,10 +125,9 @@ def plan(
     options = parsed.options
     choice = choose_models(options, parsed.overrides, elsewhere=there is not None)
     user = user_layer(_overrides(parsed), consumed=BENCHMARK_KEYS)
-    module = [_solver_of(options.generation_module, there)] if options.generation_module else []
     layers = [
-        *_kind(options),
-        *module,
+        *_speech(choice),
+        *_layers(options, there),
         choice.layer,
         *([address] if address else []),
         sandbox_layer(options),
@@ -185,24 +187,48 @@ def work(parsed: Parsed[Options], planned: Sequence[PlannedUnit]) -> RunResult:
     return done
 
 
-def _kind(options: Options) -> list[Layer]:
-    """The settings that `--generation_type` stands for."""
-    if options.generation_type == "math_judge":
-        return [judge_layer(Judge(kind="math_judge"))]
-    if options.generation_type == CONTAMINATION:
-        return [Layer("--generation_type", {"prompt_config": CONTAMINATION_PROMPT, "solver": CONTAMINATION})]
-    if options.generation_type in LEAN_PROMPTS:
-        prompt = LEAN_PROMPTS[options.generation_type]
-        return [Layer("--generation_type", {"prompt_config": prompt, "solver": options.generation_type})]
-    if options.generation_type in SELECTING:
-        return [Layer("--generation_type", {"solver": options.generation_type})]
-    return []
+def _kind(options: Options) -> str | None:
+    """`--generation_type`, or the kind that a module of the reference system stands for. Raises ConfigError."""
+    solver = solver_of_module(options.generation_module or "")
+    kind = solver if solver in (MATH_JUDGE, CONTAMINATION, *LEAN_PROMPTS) else None
+    if solver is not None and options.generation_type not in (None, kind):
+        raise ConfigError(
+            f"--generation_type={options.generation_type} and --generation_module={options.generation_module} name "
+            "two ways to generate.",
+            hint="Leave one of them out.",
+        )
+    return kind or options.generation_type
+
+
+def _layers(options: Options, there: Paths | None) -> list[Layer]:
+    """The settings that `--generation_type` and `--generation_module` stand for. Raises ConfigError."""
+    kind, module = _kind(options), options.generation_module
+    if kind == MATH_JUDGE:
+        layers = [judge_layer(Judge(kind=MATH_JUDGE))]
+    elif kind == CONTAMINATION:
+        layers = [Layer("--generation_type", {"prompt_config": CONTAMINATION_PROMPT, "solver": CONTAMINATION})]
+    elif kind in LEAN_PROMPTS:
+        layers = [Layer("--generation_type", {"prompt_config": LEAN_PROMPTS[kind], "solver": kind})]
+    else:
+        layers = [Layer("--generation_type", {"solver": kind})] if kind in SELECTING else []
+    if not module:
+        return layers
+    solver = solver_of_module(module)
+    if solver is None:
+        return [*layers, _solver_of(module, there)]
+    return layers if solver in (kind, CHAT) else [Layer("--generation_module", {"solver": solver})]
 
 
 def _overrides(parsed: Parsed[Options]) -> dict[str, Text]:
     """The `++` keys; those of a kind of generation are settings of its solver."""
-    own = CONTAMINATION_KEYS if parsed.options.generation_type == CONTAMINATION else ()
+    own = CONTAMINATION_KEYS if _kind(parsed.options) == CONTAMINATION else ()
     return {f"solver_config.{key}" if key in own else key: text for key, text in parsed.overrides.items()}
+
+
+def _speech(choice: ModelChoice) -> list[Layer]:
+    """What a speech service is asked for, and how, unless told otherwise."""
+    kind = SPEECH_SOLVERS.get(str(choice.layer.values.get("server.server_type")))
+    return [Layer("--server_type", {"solver": kind, "prompt_config": f"speech/{kind}"})] if kind else []
 
 
 def _solver_of(module: str, there: Paths | None) -> Layer:

@@ -28,6 +28,7 @@ from newskills.models.serving import ServeSpec
 from newskills.run.config import JUDGES
 from newskills.run.judging import LOGS, Judging
 from newskills.run.plan import BenchmarkRun
+from newskills.solve.generation_modules import solver_of_module
 
 SERVER = (
     "model",
@@ -148,7 +149,7 @@ def _kind(options: JudgeOptions, kwargs: Mapping[str, Any]) -> str | None:
     if len(named) > 1 or (named and (options.judge_type or options.judge_generation_type)):
         raise ConfigError(f"--{named[0]} says how to judge; leave out the other options that do.")
     if options.judge_generation_module:
-        return OWN
+        return _program(options.judge_generation_module)
     if options.judge_step_fn:
         return _step(options.judge_step_fn, options.judge_model)
     kind = options.judge_type or options.judge_generation_type or kwargs.get(KIND)
@@ -160,6 +161,18 @@ def _kind(options: JudgeOptions, kwargs: Mapping[str, Any]) -> str | None:
     if kind not in (None, "generate", *JUDGES):
         raise ConfigError(f"--judge_pipeline_kwargs: {KIND} is '{kind}'; there are generate and math_judge.")
     return "llm" if kind == "generate" else kind
+
+
+def _program(module: str) -> str:
+    """The kind of judge that a module is: one of the reference system's, or the user's own. Raises ConfigError."""
+    solver = solver_of_module(module)
+    if solver is None:
+        return OWN
+    if (kind := {"chat": "llm", "math_judge": "math_judge"}.get(solver)) is None:
+        raise ConfigError(
+            f"--judge_generation_module={module}: benchmarks that are judged like this say so themselves."
+        )
+    return kind
 
 
 def _step(name: str, model: str | None) -> str:

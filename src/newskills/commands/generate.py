@@ -44,7 +44,10 @@ class Options(WorkOptions, frozen=True, kw_only=True):
     ] = None
     generation_module: Annotated[
         str | None,
-        doc("a task of your own: module::maker or file.py::maker of a solver (without ::, its SOLVER)"),
+        doc(
+            "a task of your own: module::maker or file.py::maker of a solver (without ::, its SOLVER); or a module of "
+            "NeMo-Skills by its name, nemo_skills.inference.NAME"
+        ),
     ] = None
     num_random_seeds: Annotated[
         AtLeastOne | None, doc("samples of each row, at temperature 0.7 unless told", SEEDS)

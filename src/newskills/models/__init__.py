@@ -45,6 +45,8 @@ MODELS = Registry(
         "nvembed": "newskills.models.measures:make_nvembed",
         "step": "newskills.models.measures:make_step",
         **dict.fromkeys(("vllm_classify", "vllm_score", "vllm_pooling"), "newskills.models.reward:make"),
+        "asr_nim": "newskills.models.riva:make_asr",
+        "tts_nim": "newskills.models.riva:make_tts",
         "custom": "newskills.models.custom:make",
     },
     group="newskills.models",
@@ -88,10 +90,11 @@ def check_inference(model: Model, inference: Inference, *, tools: bool = False) 
 
 
 def _route_through(model: Model, server: str, key_path: str | None) -> None:
-    from newskills.models.wire import HttpModel
+    from newskills.models.tunnel import Routable
 
-    if not isinstance(model, HttpModel):
+    if not isinstance(model, Routable):
         raise ConfigError(
-            "server.ssh_server leads to HTTP endpoints only.", hint="Leave it out for this server type."
+            "server.ssh_server leads to endpoints over HTTP and gRPC only.",
+            hint="Leave it out for this server type.",
         )
     model.route_through(server, key_path)

@@ -7,10 +7,20 @@ import shutil
 import socket
 import subprocess
 import time
+from typing import Protocol, runtime_checkable
 
 from newskills.base.errors import ConfigError, TransportError
 
 DEADLINE = 30.0
+
+
+@runtime_checkable
+class Routable(Protocol):
+    """A model whose endpoint may lie behind an SSH host."""
+
+    def route_through(self, server: str, key_path: str | None) -> None:
+        """Raises ConfigError, TransportError."""
+        ...
 
 
 class SshTunnel:

@@ -35,6 +35,7 @@ from newskills.solve.code_execution import CodeOptions
 from newskills.solve.parallel_thinking import parallel_thinking
 from newskills.solve.parts import SolverParts
 from newskills.solve.selection_config import LARGEST
+from newskills.solve.speech import check_speech
 from newskills.solve.structured import RESPONSE_FORMATS
 from newskills.solve.tool_loop import ToolOptions
 
@@ -87,6 +88,7 @@ class Recipe:
                 "prompt": f"{prompt.name} {prompt.hash}",
                 "temperature": config.inference.temperature,
             },
+            folder=Path(config.output_file).parent,
             load=partial(load_prompt, overrides=PromptOverrides(chat_template_kwargs=config.chat_template_kwargs)),
         )
         return self._selecting(config, parts)
@@ -115,6 +117,7 @@ class Recipe:
 
     def check_model(self, config: GenerationConfig) -> None:
         """Raises ConfigError (a setting that the backend cannot honour), UnknownNameError, AuthError (no key)."""
+        check_speech(config.server.server_type, config.solved_by)
         for server in (config.server, *config.models.values()):
             check_inference(self.model(server, 1), config.inference, tools=bool(config.tool_modules))
 

@@ -45,6 +45,8 @@ SOLVERS = Registry(
         "function_calls": "newskills.solve.function_calls:FunctionCallSolver",
         "memory_calls": "newskills.solve.memory_calls:MemoryCallSolver",
         "software_agent": "newskills.solve.outside:software_agent",
+        "transcription": "newskills.solve.speech:TranscriptionSolver",
+        "synthesis": "newskills.solve.speech:SynthesisSolver",
         "conversation_calls": "newskills.solve.function_calls:ConversationCallSolver",
     },
     group="newskills.solvers",
@@ -61,6 +63,10 @@ def make_solver(name: str, parts: SolverParts, config: Row) -> Solver:
     from newskills.base.records import Failure
     from newskills.config.settings import read_config
 
+    if "::" in name:
+        from newskills.solve.generation_modules import refuse_task
+
+        refuse_task(name)
     found = SOLVERS.get(name)
     settings = getattr(found, "Config", None)
     if settings is None and config:

@@ -13,6 +13,7 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.protocols import Kit, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
 from newskills.base.registry import load_attr
+from newskills.solve.generation_modules import refuse_task
 from newskills.solve.judge import JudgeSolver, is_lost
 from newskills.solve.parts import SolverParts
 
@@ -70,6 +71,7 @@ class OwnJudge:
 
     def __init__(self, parts: SolverParts, config: OwnJudgeConfig) -> None:
         """Raises ConfigError, UnknownNameError for a module without such a maker."""
+        refuse_task(config.module)
         made = load_attr(config.module, "judge")(parts)
         if not isinstance(made, Solver):
             raise ConfigError(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -23,6 +24,7 @@ class SolverParts(Struct, frozen=True, kw_only=True):
     tools  what the model may call; None where there is nothing
     stamp  which model answers, to what prompt and how, for solvers that leave this in their records
     base   what draws the answers of a solver that chooses among several; None: `chat`
+    folder where files that belong to answers go: beside the output
     load   a prompt by its name, as this model is shown it
     """
 
@@ -32,6 +34,7 @@ class SolverParts(Struct, frozen=True, kw_only=True):
     counter: Tokenizer | None = None
     stamp: Row = {}
     base: Solver | None = None
+    folder: Path = Path()
     load: Callable[[str], Prompt] = load_prompt
 
     @property

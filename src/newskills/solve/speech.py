@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What speech services are asked for: a row's sound as text, or its text as sound."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from pathlib import Path, PurePosixPath
+
+from msgspec.structs import replace
+
+from newskills.base.errors import ConfigError, DataError, ServerError, storage_error
+from newskills.base.protocols import Kit
+from newskills.base.records import Attempt, Request, Row, Sample
+from newskills.base.store import atomic_write
+from newskills.models.riva import Recognition, Speech, Synthesis, read_options
+from newskills.solve.chat import MAIN, ask
+from newskills.solve.parts import SolverParts
+
+SOUNDS = "audio"
+"""Folder of the sounds, beside the output file."""
+
+
+class SpeechSolver:
+    """Base: fields of a row that are options of the service are sent with it."""
+
+    options: type[Speech] = Speech
+    field, other = "", ""
+
+    def __init__(self, parts: SolverParts) -> None:
+        self._chat = parts.chat
+        self._folder = parts.folder
+
+    def request(self, sample: Sample) -> Request:
+        """Raises DataError: neither field is there, the sound cannot be read, or an option is wrong."""
+        row = sample.row
+        if self.field not in row and self.other in row:
+            row = {**row, self.field: row[self.other]}
+        request = self._chat.request(replace(sample, row=row))
+        told = {name: row[name] for name in self.options.__struct_fields__ if row.get(name) is not None}
+        try:
+            read_options(told, self.options)
+        except ValueError as error:
+            raise DataError(f"Record {sample.id}: {error}.") from error
+        return replace(request, extra_body={**request.extra_body, **told})
+
+
+class TranscriptionSolver(SpeechSolver):
+    """The sound named by `audio_path` (or `audio_file`) → its text, under the generation key.
+
+    Written beside it: `audio_file`, and `words` with times in seconds where they were asked for.
+    """
+
+    options, field, other = Recognition, "audio_path", "audio_file"
+
+    async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
+        reply = await ask(kit.models[MAIN], request)
+        attempt = await self._chat.attempt(sample, request, reply, reply.text)
+        attempt.fields["audio_file"] = sample.row.get(self.field, sample.row.get(self.other))
+        if words := (reply.raw_message or {}).get("words"):
+            attempt.fields["words"] = words
+        return attempt
+
+
+class SynthesisSolver(SpeechSolver):
+    """The `text` (or `prompt`) → a WAV file, whose path from the output's folder is under the generation key.
+
+    Written beside it: the same as `audio_file`, and `duration` in seconds.
+    """
+
+    options, field, other = Synthesis, "text", "prompt"
+
+    def request(self, sample: Sample) -> Request:
+        """Raises also for a file name that leads elsewhere."""
+        request = super().request(sample)
+        self._name(request)
+        return request
+
+    async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
+        reply = await ask(kit.models[MAIN], request)
+        sound: Row | None = (reply.raw_message or {}).get("audio")
+        if sound is None:
+            raise ServerError(f"{kit.models[MAIN].name} sent no sound.")
+        name = self._name(request)
+        await asyncio.to_thread(_write, self._folder / name, base64.b64decode(sound["data"]))
+        attempt = await self._chat.attempt(sample, request, reply, name)
+        attempt.fields |= {"audio_file": name, "duration": sound["seconds"]}
+        return attempt
+
+    def _name(self, request: Request) -> str:
+        """Raises DataError."""
+        chosen = request.extra_body.get("output_filename") or f"{request.key()}.wav"
+        path = PurePosixPath(chosen)
+        if path.is_absolute() or ".." in path.parts or not path.name:
+            raise DataError(f"output_filename is '{chosen}', but sounds are written below {SOUNDS}/ only.")
+        return f"{SOUNDS}/{path}"
+
+
+SPEECH_SOLVERS = {"asr_nim": "transcription", "tts_nim": "synthesis"}
+"""Speech service → the solver of its kind, which has a prompt of its name (`speech/…`)."""
+
+
+def check_speech(server_type: str, solver: str) -> None:
+    """Raises ConfigError where sound would come back and nothing kept it."""
+    if server_type == "tts_nim" and solver != SPEECH_SOLVERS[server_type]:
+        raise ConfigError(
+            f"tts_nim answers with sound, which solver={solver} does not keep.",
+            hint="Use ns generate without ++solver, or set ++solver=synthesis.",
+        )
+
+
+def _write(path: Path, sound: bytes) -> None:
+    """Raises StorageError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(error, path) from error
+    with atomic_write(path) as file:
+        file.write(sound)
