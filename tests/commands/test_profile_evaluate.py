@@ -30,6 +30,7 @@ ENV_TOML = """
 executor = "local"
 [far]
 executor = "slurm"
+tunnel = "ssh"
 host = "login.example.org"
 remote_job_dir = "/shared/me"
 """
