@@ -15,7 +15,7 @@ from newskills.base.errors import ConfigError, UnknownNameError, suggest
 from newskills.base.records import Row
 from newskills.interop.compile import dialects, overrides
 from newskills.interop.compile.defaults import compose
-from newskills.interop.compile.files import BUILT_IN, EXAMPLE, find_config, read_config
+from newskills.interop.compile.files import BUILT_IN, EXAMPLE, File, find_config, read_config
 from newskills.interop.compile.interpolate import MISSING, Resolver
 from newskills.interop.compile.manifests import Manifests
 from newskills.interop.compile.problems import Problem, refuse
@@ -59,30 +59,43 @@ class Compiled(Struct, frozen=True):
 
     dry_run  the command line or the config asks for it
     open     what a run needs and a dry run does without, for people
+    notes    what is done otherwise than the config says, for people
     """
 
     config: CompiledConfig
     hidden: frozenset[str] = frozenset()
     dry_run: bool = False
     open: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def compile_config(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Compiled:
     """Raises UserError: for the profile and for names of tasks at once, for all else with everything that is wrong."""
     try:
-        return _compiled(asked, environ, cwd)
+        env_file = read_env_file(find_env_file(cwd, environ))
+        path = find_config(asked.config or DEFAULT, _folders(env_file, cwd))
+        _check_named(asked, path)
+        return finish(asked, path, _composed(path, asked), environ, env_file)
     except RecursionError as error:
-        raise ConfigError(f"{asked.config or DEFAULT}: the configuration is nested too deeply.") from error
+        raise too_deep(asked) from error
 
 
-def _compiled(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Compiled:
+def too_deep(asked: Asked) -> ConfigError:
+    return ConfigError(f"{asked.config or DEFAULT}: the configuration is nested too deeply.")
+
+
+def named_file(asked: Asked, environ: Mapping[str, str], cwd: Path) -> tuple[File, EnvFile]:
+    """The file that `-c` names, as it stands, and env.toml. Raises UserError."""
     env_file = read_env_file(find_env_file(cwd, environ))
+    return read_config(find_config(asked.config or DEFAULT, _folders(env_file, cwd))), env_file
+
+
+def finish(asked: Asked, path: Path, tree: Row, environ: Mapping[str, str], env_file: EnvFile) -> Compiled:
+    """From the composed `tree` of the file at `path`: profile, overrides, references, types. Raises UserError."""
     settings = merged_profile(env_file, asked.profile) if asked.profile else {}
-    path = find_config(asked.config or DEFAULT, _folders(env_file, cwd))
-    _check_named(asked, path)
-    tree = _composed(path, asked)
     _add_run(tree, asked, settings, env_file)
-    overrides.apply(tree, _plain(asked, path))
+    if asked.overrides:
+        overrides.apply(tree, _plain(asked, path))
     dialects.protect(tree, environ)
     _choose_tasks(tree, asked.tasks or _filters(tree), environ)
     _forget_target(tree, environ)
