@@ -34,8 +34,8 @@ from newskills.interop.launcher import (
 from newskills.interop.masking import masked
 from newskills.interop.oversight import look, record
 from newskills.interop.remote import squash_plan, squashed, submit_invocation, why_not_squash
-from newskills.interop.tasks import EvalCall, eval_call
 from newskills.interop.suites.compiling import compile_all
+from newskills.interop.tasks import EvalCall, eval_call
 from newskills.interop.wandb_login import detect
 from newskills.launch.submit import site_of
 from newskills.launch.validate import check

@@ -27,8 +27,8 @@ class Options(Struct, frozen=True, kw_only=True):
     score: Annotated[
         str | None,
         doc(
-            "which verdict to take: metric of lm-eval, score of EvalScope, scorer of nemo-evaluator, SCORER or SCORER.KEY of Inspect "
-            "(default: the first)"
+            "which verdict to take: metric of lm-eval, score of EvalScope, scorer of nemo-evaluator, SCORER or "
+            "SCORER.KEY of Inspect (default: the first)"
         ),
     ] = None
     benchmark: Annotated[str | None, doc("what to call the benchmark, where there is one (default: as there)")] = (
