@@ -73,6 +73,12 @@ def test_benchmarks_are_read_with_their_service(tmp_path):
     assert "sk-hidden" not in str(one.config)
 
 
+def test_a_benchmark_that_nel_takes_from_newskills_is_the_same_one(tmp_path):
+    given = suite({"name": "/anywhere/nel_environments.py:newskills.gsm8k"}, {"name": "newskills.ifeval"})
+    (one,) = made(tmp_path, given)
+    assert [task.benchmark for task in one.config.tasks] == ["gsm8k", "ifeval"]
+
+
 def test_each_model_is_a_configuration_of_its_own(tmp_path):
     given = suite({"name": "gsm8k"}, {"name": "mmlu", "solver": {"type": "simple", "service": "other"}})
     given["services"]["other"] = {

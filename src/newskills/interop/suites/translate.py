@@ -18,6 +18,7 @@ from newskills.base.errors import suggest
 from newskills.base.records import Row
 from newskills.interop.compile.problems import Problem
 from newskills.interop.deployments.clients import base_of
+from newskills.interop.nel_environments import PREFIX
 from newskills.interop.suites.places import deployment_of, execution_of, row
 from newskills.interop.tasks import map_task, own_names
 
@@ -93,6 +94,8 @@ class _Suite:
         if not colons:
             scheme, rest = "", given
         bare = rest.rsplit("#", 1)[-1] if scheme == "container" else rest
+        if f".py:{PREFIX}" in bare:
+            bare = bare.rpartition(".py:")[2]
         if scheme in ("", "skills", "container") and not bare.endswith(".py") and (found := map_task(bare)):
             return found.benchmark
         close = suggest(bare, own_names())
