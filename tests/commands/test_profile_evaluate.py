@@ -30,6 +30,7 @@ ENV_TOML = """
 executor = "local"
 [far]
 executor = "slurm"
+tunnel = "ssh"
 host = "login.example.org"
 remote_job_dir = "/shared/me"
 """
@@ -438,3 +439,30 @@ def test_ctrl_c_stops_the_tasks_and_they_can_go_on(project, server):
     done = project.ns(f"ns resume {found[1]} -f")
     assert done.returncode == 0, done.stdout + done.stderr
     assert project.states(found[1]) == {f"{found[1]}.0": "success"}
+
+
+def test_a_suite_of_the_newer_format_is_shown_or_refused(project, server):
+    service = {
+        "type": "api",
+        "url": f"{server.url}/v1/chat/completions",
+        "protocol": "chat_completions",
+        "model": "m",
+        "api_key": "${MODEL_KEY}",
+    }
+    benchmark = {
+        "name": str(project.folder / "sums"),
+        "max_problems": 1,
+        "solver": {"type": "simple", "service": "mine"},
+    }
+    content = {"services": {"mine": service}, "benchmarks": [benchmark], "output": {"dir": "suites"}}
+    (project.folder / "suite.yaml").write_text(yaml.safe_dump(content))
+    shown = project.ns("ns evaluate -c ./suite.yaml --dry-run")
+    assert shown.returncode == 1
+    assert "newskills has no benchmark of this name" in shown.stderr
+    benchmark["name"] = "gsm8k"
+    (project.folder / "suite.yaml").write_text(yaml.safe_dump(content))
+    shown = project.ns("ns evaluate -c ./suite.yaml --dry-run")
+    assert shown.returncode == 0, shown.stderr
+    assert "note: read as the format of nemo-evaluator 0.3" in shown.stdout
+    assert "++max_samples=1" in shown.stdout
+    assert "sk-never-shown" not in shown.stdout

@@ -94,7 +94,7 @@ def test_names_per_section_become_values_with_their_origin(tmp_path):
     assert "run" not in made.config
     assert made.profile is not None
     assert made.profile.env_vars == {"A": "1", "B": "2"}
-    assert made.profile.tunnel == "ssh"
+    assert made.profile.tunnel is None
     assert [image.path for image in made.images()] == ["deployment.image", "execution.proxy.image"]
 
 
@@ -184,7 +184,7 @@ def test_references_have_the_meaning_of_omegaconf(tmp_path, text, value):
         ("${run.env.host}", "write host into the profile of env.toml"),
         ("${run.wandb.project}", "write project into the section [wandb] of env.toml"),
         ("${oc.env:NOPE}", "the variable NOPE is not set; export it, or write ${oc.env:NOPE,VALUE}"),
-        ("${art:model,path}", "newskills does not keep"),
+        ("${art:model,path}", "refers to run.model, which names no artifact"),
         ("${now:%Y}", "there is no resolver 'now'"),
         ("${execution.x}", "in a circle"),
         ("x ${deployment}", "is a section, and cannot be part of a text"),

@@ -34,6 +34,10 @@ def show_tasks(compiled: CompiledConfig, calls: Sequence[EvalCall | None]) -> No
     for task, call in zip(compiled.tasks, calls, strict=True):
         what = "NeMo Evaluator" if call is None else f"ns {shlex.join(call.evaluate)}"
         sys.stdout.write(f"task {task.index} {printable(task.name)}: {printable(what)}\n")
+    for task in compiled.tasks:
+        for key in task.unread:
+            said = f"task {task.index} {task.name}: '{key}' is not read; write it below nemo_evaluator_config"
+            sys.stdout.write(f"note: {printable(said)}\n")
     for call in calls:
         for note in call.notes if call else ():
             sys.stdout.write(f"note: {printable(note)}\n")

@@ -18,15 +18,23 @@ from newskills.commands._plan_view import print_scripts, print_tree
 from newskills.commands._work import notice
 from newskills.commands.profile_evaluate import Options
 from newskills.config.command_line import Parsed
-from newskills.interop.compile.compiler import Asked, Compiled, compile_config
+from newskills.interop.compile.compiler import Asked, Compiled
 from newskills.interop.config import CompiledConfig, Dialect, Mode
 from newskills.interop.deployments import Planned, plan_invocation
 from newskills.interop.invocations import Store, new_invocation
 from newskills.interop.job_folder import forget_secrets, write_job_folder
-from newskills.interop.launcher import find_launcher, for_launcher, hand_over, launcher_dialect, needs_launcher
+from newskills.interop.launcher import (
+    check_tasks,
+    find_launcher,
+    for_launcher,
+    hand_over,
+    launcher_dialect,
+    needs_launcher,
+)
 from newskills.interop.masking import masked
 from newskills.interop.oversight import look, record
 from newskills.interop.remote import squash_plan, squashed, submit_invocation, why_not_squash
+from newskills.interop.suites.compiling import compile_all
 from newskills.interop.tasks import EvalCall, eval_call
 from newskills.interop.wandb_login import detect
 from newskills.launch.submit import site_of
@@ -37,18 +45,26 @@ def run(parsed: Parsed[Options]) -> int:
     asked = _asked(parsed)
     environ = dict(os.environ)
     cwd = Path.cwd()
-    made = compile_config(asked, environ, cwd)
+    every = compile_all(asked, environ, cwd)
+    codes = [_one(parsed, made, environ, cwd) for made in every]
+    return next((code for code in codes if code), 0)
+
+
+def _one(parsed: Parsed[Options], made: Compiled, environ: Mapping[str, str], cwd: Path) -> int:
     program = find_launcher(environ)
-    foreign = needs_launcher(made.config, program)
+    foreign = needs_launcher(made.config)
     if parsed.explain:
         show_compiled(made.config, made.hidden)
         return 0
     dialect = launcher_dialect(program) if foreign and program is not None else None
-    if parsed.options.dry_run:
+    if made.dry_run:
         _dry_run(made, environ, foreign=foreign)
+        check_tasks(made.config, program)
         return 0
+    check_tasks(made.config, program)
     _check_place(made.config)
     show_compiled(made.config, made.hidden)
+    _show_notes(made)
     if dialect is not None and program is not None:
         return _handed_over(program, dialect, made.config, environ, cwd)
     return _submitted(made.config, environ, cwd)
@@ -64,6 +80,7 @@ def _asked(parsed: Parsed[Options]) -> Asked:
         tasks=tuple(options.task),
         overrides=dict(parsed.overrides),
         force_squash=options.force_squash,
+        dry_run=options.dry_run,
         argv=tuple(_words(options)),
     )
 
@@ -100,11 +117,16 @@ def _calls(compiled: CompiledConfig) -> list[EvalCall | None]:
 def _dry_run(made: Compiled, environ: Mapping[str, str], *, foreign: bool) -> None:
     """Everything but the doing: panels, tasks, what becomes of images, the text of each job's script."""
     show_compiled(made.config, made.hidden)
+    _show_notes(made)
+    for one in made.open:
+        sys.stdout.write(masked(f"open: {printable(one)}\n", made.hidden))
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
         show_tasks(made.config, _calls(made.config))
         if foreign:
             print("The configuration would be handed to nemo-evaluator-launcher.")
+        elif made.open:
+            print("The jobs are not shown: give first what is open.")
         elif made.config.mode == "local" and made.config.execution.type != "local":
             print(
                 f"execution.type is '{made.config.execution.type}': --run PROFILE or --batch PROFILE submits it."
@@ -112,6 +134,11 @@ def _dry_run(made: Compiled, environ: Mapping[str, str], *, foreign: bool) -> No
         else:
             _show_jobs(made.config, environ)
     sys.stdout.write(masked(shown.getvalue(), made.hidden))
+
+
+def _show_notes(made: Compiled) -> None:
+    for note in made.notes:
+        sys.stdout.write(masked(f"note: {printable(note)}\n", made.hidden))
 
 
 def _show_jobs(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:

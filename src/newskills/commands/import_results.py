@@ -21,14 +21,14 @@ class Options(Struct, frozen=True, kw_only=True):
     path: Annotated[str, doc("file or folder with the results", {"positional": True})]
     output_dir: Annotated[str, doc("where the records go; then: ns summarize_results OUTPUT_DIR")] = "imported"
     format: Annotated[
-        Literal["evalscope", "inspect", "lm-eval", "nemo-skills"] | None,
+        Literal["evalscope", "inspect", "lm-eval", "nemo-evaluator", "nemo-skills"] | None,
         doc("whose results they are (default: what they look like)"),
     ] = None
     score: Annotated[
         str | None,
         doc(
-            "which verdict to take: metric of lm-eval, score of EvalScope, SCORER or SCORER.KEY of Inspect "
-            "(default: the first)"
+            "which verdict to take: metric of lm-eval, score of EvalScope, scorer of nemo-evaluator, SCORER or "
+            "SCORER.KEY of Inspect (default: the first)"
         ),
     ] = None
     benchmark: Annotated[str | None, doc("what to call the benchmark, where there is one (default: as there)")] = (
@@ -62,7 +62,7 @@ COMMAND = Command(
     name="import",
     summary="Read results of other systems into records of newskills, so that ns summarize_results shows them with "
     "intervals and with what was lost: output folders of NeMo-Skills, samples of lm-evaluation-harness, logs of "
-    "Inspect, outputs of EvalScope. What nobody could judge is unscored, not wrong.",
+    "Inspect, outputs of EvalScope, bundles of nemo-evaluator. What nobody could judge is unscored, not wrong.",
     options=Options,
     run=run,
     examples=(

@@ -39,6 +39,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     """One profile of env.toml after `extends`. `settings` holds all its keys, also those of no meaning here.
 
     time, build_time  [D-]HH:MM:SS
+    tunnel            `ssh`: jobs are submitted on `host`; else on this machine
     mounts            `source:target[:ro]`
     env_vars          name → text, of the jobs
     """
@@ -60,7 +61,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     cpus_per_task: int | None = None
     mem: str | None = None
     exclusive: bool | None = None
-    tunnel: str | None = "ssh"
+    tunnel: str | None = None
     host: str | None = None
     user: str | None = None
     identity: str | None = None
@@ -170,6 +171,7 @@ class Task(Struct, frozen=True, kw_only=True):
     benchmark  newskills' own, `name[:samples]`; None: the task belongs to NeMo Evaluator only
     few_shot   shots that the task's name asks for; None: the benchmark's own
     env        all variables of the task, those of its section under its own
+    unread     keys of its section that neither the launcher nor newskills reads
     """
 
     index: int
@@ -186,6 +188,7 @@ class Task(Struct, frozen=True, kw_only=True):
     dataset_dir: str | None = None
     dataset_mount_path: str | None = None
     settings: Row = {}
+    unread: tuple[str, ...] = ()
 
 
 class Image(Struct, frozen=True):

@@ -33,11 +33,13 @@ def find_launcher(environ: Mapping[str, str]) -> str | None:
     return shutil.which(PROGRAM, path=environ.get("PATH")) or (str(beside) if beside.is_file() else None)
 
 
-def needs_launcher(compiled: CompiledConfig, program: str | None) -> bool:
-    """Whether a task is not one of newskills' own.
+def needs_launcher(compiled: CompiledConfig) -> bool:
+    """Whether a task is not one of newskills' own."""
+    return any(task.benchmark is None for task in compiled.tasks)
 
-    Raises UnknownNameError where it is not, and there is no launcher to ask.
-    """
+
+def check_tasks(compiled: CompiledConfig, program: str | None) -> None:
+    """Raises UnknownNameError where a task is not one of newskills' own, and there is no launcher to ask."""
     foreign = [task.name for task in compiled.tasks if task.benchmark is None]
     if foreign and program is None:
         _, dot, rest = foreign[0].partition(".")
@@ -45,7 +47,6 @@ def needs_launcher(compiled: CompiledConfig, program: str | None) -> bool:
         if dot and rest in own_names():
             hint = f"newskills has a benchmark '{rest}' of its own: write '- name: {rest}'. {hint}"
         raise UnknownNameError("task", foreign[0], own_names(), hint=hint)
-    return bool(foreign)
 
 
 def launcher_dialect(program: str) -> Dialect:

@@ -50,6 +50,7 @@ class EnvFile(Struct, frozen=True, kw_only=True):
     profiles: dict[str, Row] = {}
     wandb: Wandb = Wandb()
     cli: Row = {}
+    manifests: Path | None = None
 
 
 def find_env_file(cwd: Path, environ: Mapping[str, str]) -> Path | None:
@@ -91,6 +92,7 @@ def read_env_file(path: Path | None) -> EnvFile:
         profiles=profiles,
         wandb=Wandb(project=_text(wandb, "project", path), entity=_text(wandb, "entity", path)),
         cli=content.get("cli", {}),
+        manifests=_manifests(content.get("artifacts", {}), path),
     )
 
 
@@ -178,8 +180,15 @@ def _unknown(file: EnvFile, wanted: str, chain: list[str]) -> ConfigError | Unkn
     return UnknownNameError("profile", wanted, file.profiles, hint=f"They are the sections of {file.path}.")
 
 
-def _text(section: Row, key: str, path: Path) -> str | None:
+def _manifests(section: Row, path: Path) -> Path | None:
+    """The folder that `[artifacts.manifest]` names, as far as it lies in a file system."""
+    manifest = section.get("manifest")
+    root = _text(manifest, "root", path, "artifacts.manifest") if isinstance(manifest, dict) else None
+    return Path(root).expanduser() if root and "://" not in root else None
+
+
+def _text(section: Row, key: str, path: Path, name: str = "wandb") -> str | None:
     value = section.get(key)
     if value is not None and not isinstance(value, str):
-        raise ConfigError(f"{path}: {key} in [wandb] is a text.")
+        raise ConfigError(f"{path}: {key} in [{name}] is a text.")
     return value

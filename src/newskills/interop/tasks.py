@@ -80,7 +80,8 @@ def map_task(name: str) -> Mapped | None:
     head, colon, samples = bare.partition(":")
     shots = _SHOTS.search(head)
     few_shot = int(shots[1]) if shots else None
-    for known in (head, NAMES.get(head, ""), _ENDINGS.sub("", head), NAMES.get(_ENDINGS.sub("", head), "")):
+    plain = head.removeprefix("ns_")
+    for known in (head, plain, NAMES.get(head, ""), _ENDINGS.sub("", head), NAMES.get(_ENDINGS.sub("", head), "")):
         if known and (found := _own(known)):
             params = {} if head not in ALIASES else _params(ALIASES[head])
             return Mapped(benchmark=f"{found}{colon}{samples}", few_shot=few_shot, params=params)

@@ -194,7 +194,12 @@ def _keep_examples(skill: Skill, pairs: Sequence[tuple[Row, str]], path: Path) -
 def _fine_tuned(skill: Skill, base: Path, pairs: Sequence[tuple[Row, str]], spec: LessonSpec, say: Say) -> Path:
     examples = [skill.example(row, answer) for row, answer in pairs]
     return _trained(
-        "sft", base, spec.sft, spec, say, lambda trainer, folder, hooks: trainer.sft(examples, spec.sft, folder, hooks)
+        "sft",
+        base,
+        spec.sft,
+        spec,
+        say,
+        lambda trainer, folder, hooks: trainer.sft(examples, spec.sft, folder, hooks),
     )
 
 

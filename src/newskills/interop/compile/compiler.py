@@ -11,15 +11,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.base.errors import ConfigError, UnknownNameError, suggest
 from newskills.base.records import Row
 from newskills.interop.compile import dialects, overrides
 from newskills.interop.compile.defaults import compose
-from newskills.interop.compile.files import find_config, read_config
+from newskills.interop.compile.files import BUILT_IN, EXAMPLE, File, find_config, read_config
 from newskills.interop.compile.interpolate import MISSING, Resolver
+from newskills.interop.compile.manifests import Manifests
 from newskills.interop.compile.problems import Problem, refuse
-from newskills.interop.compile.tree import merge, walk
-from newskills.interop.compile.typed import Reader, Sections
+from newskills.interop.compile.tree import merge, shown_path, walk
+from newskills.interop.compile.typed import SECTIONS, Reader, Sections
 from newskills.interop.config import CompiledConfig, EnvMap, EnvValue, Mode, Profile
 from newskills.interop.masking import masked_word
 from newskills.interop.profiles import (
@@ -33,6 +34,8 @@ from newskills.interop.profiles import (
 
 DEFAULT = "default"
 CONFIG_FOLDER = "evaluate_configs"
+STEP_KEYS = ("dry_run", "output_dir", "task_filters")
+"""Keys at the top with which a step of a pipeline wraps a configuration of the launcher."""
 FILE_WINS = ("container_image", "nodes", "gpus_per_node", "ntasks_per_node", "nproc_per_node")
 """Keys of `run.env` for which the config file is asked before the profile."""
 WANDB_KEYS = ("WANDB_API_KEY", "WANDB_PROJECT", "WANDB_ENTITY")
@@ -47,42 +50,112 @@ class Asked(Struct, frozen=True, kw_only=True):
     tasks: tuple[str, ...] = ()
     overrides: Mapping[str, str] = {}
     force_squash: bool = False
+    dry_run: bool = False
     argv: tuple[str, ...] = ()
 
 
 class Compiled(Struct, frozen=True):
-    """`hidden`: texts that must not be shown: values of variables of keys that the config resolves itself."""
+    """`hidden`: texts that must not be shown: values of variables of keys that the config resolves itself.
+
+    dry_run  the command line or the config asks for it
+    open     what a run needs and a dry run does without, for people
+    notes    what is done otherwise than the config says, for people
+    """
 
     config: CompiledConfig
     hidden: frozenset[str] = frozenset()
+    dry_run: bool = False
+    open: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def compile_config(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Compiled:
     """Raises UserError: for the profile and for names of tasks at once, for all else with everything that is wrong."""
     try:
-        return _compiled(asked, environ, cwd)
+        env_file = read_env_file(find_env_file(cwd, environ))
+        path = find_config(asked.config or DEFAULT, _folders(env_file, cwd))
+        _check_named(asked, path)
+        return finish(asked, path, _composed(path, asked), environ, env_file)
     except RecursionError as error:
-        raise ConfigError(f"{asked.config or DEFAULT}: the configuration is nested too deeply.") from error
+        raise too_deep(asked) from error
 
 
-def _compiled(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Compiled:
+def too_deep(asked: Asked) -> ConfigError:
+    return ConfigError(f"{asked.config or DEFAULT}: the configuration is nested too deeply.")
+
+
+def named_file(asked: Asked, environ: Mapping[str, str], cwd: Path) -> tuple[File, EnvFile]:
+    """The file that `-c` names, as it stands, and env.toml. Raises UserError."""
     env_file = read_env_file(find_env_file(cwd, environ))
+    return read_config(find_config(asked.config or DEFAULT, _folders(env_file, cwd))), env_file
+
+
+def finish(asked: Asked, path: Path, tree: Row, environ: Mapping[str, str], env_file: EnvFile) -> Compiled:
+    """From the composed `tree` of the file at `path`: profile, overrides, references, types. Raises UserError."""
     settings = merged_profile(env_file, asked.profile) if asked.profile else {}
-    path = find_config(asked.config or DEFAULT, _folders(env_file, cwd))
-    tree = _composed(path, asked)
     _add_run(tree, asked, settings, env_file)
-    overrides.apply(tree, _plain(asked, path))
+    if asked.overrides:
+        overrides.apply(tree, _plain(asked, path))
     dialects.protect(tree, environ)
-    _choose_tasks(tree, asked.tasks, environ)
+    _choose_tasks(tree, asked.tasks or _filters(tree), environ)
     _forget_target(tree, environ)
-    resolver = Resolver(tree, environ)
+    resolver = Resolver(tree, environ, Manifests(env_file.manifests))
     resolved = resolver.tree()
     resolved["run"] |= _provenance(asked)
     problems = resolver.problems
     problems += _misspelt(settings, tree)
-    compiled = _typed(asked, str(path), resolved, env_file, problems)
-    refuse(problems, str(path))
-    return Compiled(compiled, frozenset(resolver.secrets))
+    _check_sections(resolved, str(path))
+    dry_run = (resolved.pop("dry_run", False) is True) or asked.dry_run
+    _place_output(resolved)
+    compiled = _typed(asked, str(path), resolved, env_file, resolver)
+    refuse([problem for problem in problems if not (dry_run and problem.open)], str(path))
+    left = tuple(f"{shown_path(problem.path)}: {problem.what}" for problem in problems)
+    return Compiled(compiled, frozenset(resolver.secrets), dry_run, left)
+
+
+def _check_named(asked: Asked, path: Path) -> None:
+    """Raises ConfigError where neither a configuration nor a server to evaluate with newskills' own one is named."""
+    if (
+        asked.config is None
+        and path.parent == BUILT_IN
+        and not any(key.startswith("target") for key in asked.overrides)
+    ):
+        raise ConfigError(
+            "A configuration is missing: name one with -c.",
+            hint=f"For example: {EXAMPLE}\nWithout one, three short benchmarks are run against the server that "
+            "target.api_endpoint.url=… and target.api_endpoint.model_id=… name.",
+        )
+
+
+def _check_sections(resolved: Row, source: str) -> None:
+    """Raises ConfigError for a file that is made for another program: it has no section that is read here."""
+    if any(name in resolved for name in SECTIONS if name != "run"):
+        return
+    foreign = [name for name in resolved if name not in ("run", *STEP_KEYS)]
+    known = {name: close for name in foreign if "did you mean" in (close := suggest(name, SECTIONS))}
+    if foreign and not known:
+        raise ConfigError(
+            f"{source} is made for another program: its keys ({', '.join(foreign[:6])}"
+            f"{', …' if len(foreign) > 6 else ''}) are that program's, and none of execution, deployment, target and "
+            "evaluation, which ns evaluate reads, is there.",
+            hint=f"A configuration of your own: {EXAMPLE}",
+        )
+
+
+def _filters(tree: Row) -> tuple[str, ...]:
+    """`task_filters`: what `-t` says, in the file. Raises ConfigError."""
+    listed = tree.pop("task_filters", None) or []
+    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+        raise ConfigError("task_filters is a list of names of tasks.")
+    return tuple(listed)
+
+
+def _place_output(resolved: Row) -> None:
+    """`output_dir` of the file is that of `execution`, unless that has one."""
+    folder = resolved.pop("output_dir", None)
+    execution = resolved.get("execution")
+    if folder and isinstance(execution, dict) and not execution.get("output_dir"):
+        execution["output_dir"] = folder
 
 
 def _folders(env_file: EnvFile, cwd: Path) -> list[Path]:
@@ -200,9 +273,10 @@ def _forget_target(tree: Row, environ: Mapping[str, str]) -> None:
         tree["target"]["api_endpoint"] = {key: value for key, value in endpoint.items() if value != MISSING}
 
 
-def _typed(asked: Asked, source: str, resolved: Row, env_file: EnvFile, problems: list[Problem]) -> CompiledConfig:
+def _typed(asked: Asked, source: str, resolved: Row, env_file: EnvFile, resolver: Resolver) -> CompiledConfig:
+    problems = resolver.problems
     variables = dialects.read(resolved, problems)
-    sections = Reader(resolved, problems).sections(variables)
+    sections = Reader(resolved, problems, resolver.unset).sections(variables)
     run = resolved["run"]
     listed = resolved.get("export")
     export = (

@@ -22,6 +22,7 @@ from newskills.base.errors import ConfigError, suggest
 from newskills.base.records import Row
 from newskills.interop.compile.files import BUILT_IN, SUFFIXES, File, read_config
 from newskills.interop.compile.tree import merge, put
+from newskills.interop.profiles import UNSUPPORTED
 
 SELF = "_self_"
 _ITEM = re.compile(r"(?:(?P<word>override|optional)\s+)?(?P<group>/?[\w./-]*)(?:@(?P<package>[\w.]*))?\Z")
@@ -80,7 +81,7 @@ class _Composer:
         if found is None:
             if item.optional:
                 return {}
-            raise self.missing(where, option, file)
+            raise _elsewhere(where, option, file) or self.missing(where, option, file)
         read = read_config(found)
         place = read.package if item.package is None else item.package
         return self.compose(
@@ -105,6 +106,18 @@ class _Composer:
         }
         what = f"{group}: {option}" if group else option
         return ConfigError(f"{file.path}: the defaults name '{what}', which no folder has{suggest(option, known)}")
+
+
+def _elsewhere(group: str, option: str, file: File) -> ConfigError | None:
+    """For a place that newskills knows and cannot use; None: it is unknown."""
+    kind = option.partition("/")[0]
+    if group != "execution" or kind not in UNSUPPORTED:
+        return None
+    return ConfigError(
+        f"{file.path}: 'execution: {option}' is not supported: {UNSUPPORTED[kind]}.",
+        hint="newskills runs on this machine and on Slurm: add execution=local or execution=slurm/default to the "
+        "command; or run this configuration with nemo-evaluator-launcher.",
+    )
 
 
 def compose(file: File, choices: Mapping[str, str | None]) -> tuple[Row, set[str]]:

@@ -4,6 +4,7 @@
     ${a.b}  ${a.list[0]}  ${.sibling}  ${..aunt}     another value, in its own type where it is the whole text
     ${oc.env:NAME}  ${oc.env:NAME,default}           an environment variable
     ${oc.select:key,default}  ${select_not_null:key,default}
+    ${art:model,path}                                a field of the artifact that `run.model` names
     \\${…}                                            the text `${…}`
 
 Every fault is collected with its place; nothing is raised, so that all of them can be told at once.
@@ -18,12 +19,13 @@ from typing import Any
 
 from newskills.base.errors import ConfigError, suggest
 from newskills.base.records import Row
+from newskills.interop.compile.manifests import Manifests
 from newskills.interop.compile.problems import Problem
 from newskills.interop.compile.tree import Path, lookup, shown_path, split_path
 from newskills.launch.names import looks_secret
 
 MISSING = "???"
-RESOLVERS = ("oc.env", "oc.select", "select_not_null")
+RESOLVERS = ("oc.env", "oc.select", "select_not_null", "art")
 DEEPEST = 100
 """References that lead to each other."""
 MOST, LONGEST = 200_000, 1_000_000
@@ -33,12 +35,17 @@ _FAILED = object()
 
 
 class Resolver:
-    """Resolves the tree `root`. Afterwards: `problems`, and `secrets`, texts that came from variables of keys."""
+    """Resolves the tree `root`.
 
-    def __init__(self, root: Row, environ: Mapping[str, str]) -> None:
-        self.root, self.environ = root, environ
+    Afterwards: `problems`; `secrets`, texts that came from variables of keys; `unset`, where the default of a variable
+    stands because it is not set.
+    """
+
+    def __init__(self, root: Row, environ: Mapping[str, str], manifests: Manifests | None = None) -> None:
+        self.root, self.environ, self.manifests = root, environ, manifests or Manifests()
         self.problems: list[Problem] = []
         self.secrets: set[str] = set()
+        self.unset: dict[Path, str] = {}
         self._open: list[Path] = []
         self._known: dict[Path, Any] = {}
         self._seen = 0
@@ -112,12 +119,8 @@ class Resolver:
             return self._variable(arguments, path)
         if name in ("oc.select", "select_not_null") and 1 <= len(arguments) <= 2:
             return self._select(name, arguments)
-        if name == "art":
-            return self.fault(
-                path,
-                "${art:…} refers to an artifact of a training pipeline, which newskills does not keep: "
-                "write the path itself, here or on the command line",
-            )
+        if name == "art" and 1 <= len(arguments) <= 2:
+            return self._artifact(arguments, path)
         known = suggest(name, RESOLVERS)
         return self.fault(path, f"there is no resolver '{name}' with {len(arguments)} arguments{known}")
 
@@ -129,8 +132,22 @@ class Resolver:
                 self.secrets.add(value)
             return value
         if len(arguments) == 2:
+            self.unset[path] = name
             return None if arguments[1].lower() in ("null", "none") else arguments[1]
         return self.fault(path, f"the variable {name} is not set; export it, or write ${{oc.env:{name},VALUE}}")
+
+    def _artifact(self, arguments: Sequence[str], path: Path) -> Any:
+        """What a dry run shows of one that is not found is the reference itself."""
+        key, field = arguments[0], (arguments[1] if len(arguments) == 2 else "path")
+        try:
+            named = self.value(("run", key))
+        except KeyError:
+            named = None
+        try:
+            return self.manifests.field(key, named, field)
+        except ConfigError as error:
+            self.problems.append(Problem(path, str(error), open=True))
+            return f"${{art:{','.join(arguments)}}}"
 
     def _select(self, name: str, arguments: Sequence[str]) -> Any:
         try:

@@ -13,11 +13,15 @@ from newskills.interop.compile.tree import put, shown_path
 
 
 class Problem(Struct, frozen=True):
-    """`example`: a value that may be written at `path`, where something is missing; None: that is not the trouble."""
+    """`example`: a value that may be written at `path`, where something is missing; None: that is not the trouble.
+
+    open  a run needs it, and a dry run does without
+    """
 
     path: tuple[str, ...]
     what: str
     example: object = None
+    open: bool = False
 
 
 def refuse(problems: Sequence[Problem], source: str) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, get_args
 
 import msgspec
@@ -33,6 +33,8 @@ TASK_KEYS = (
     "pre_cmd",
     "post_cmd",
 )
+UNREAD_TASK_KEYS = ("config", "target")
+"""Sections of `nemo_evaluator_config` that stand beside it by mistake: the launcher takes them and reads nothing."""
 TYPES: tuple[str, ...] = get_args(DeploymentType)
 NEEDED: dict[str, dict[str, object]] = {
     "local": {"output_dir": "./evaluations"},
@@ -59,10 +61,10 @@ class Sections(Struct, frozen=True, kw_only=True):
 
 
 class Reader:
-    """Reads one resolved configuration; `problems` grows."""
+    """Reads one resolved configuration; `problems` grows. `unset`: variables whose defaults stand at a path."""
 
-    def __init__(self, config: Row, problems: list[Problem]) -> None:
-        self.config, self.problems = config, problems
+    def __init__(self, config: Row, problems: list[Problem], unset: Mapping[Path, str]) -> None:
+        self.config, self.problems, self.unset = config, problems, unset
 
     def sections(self, variables: Variables) -> Sections:
         for name in self.config:
@@ -137,7 +139,11 @@ class Reader:
         section = self.section(self.section(self.config, path[:1]), path)
         if needed:
             for key, example in {"url": "http://localhost:8000/v1", "model_id": "my-model"}.items():
-                if not section.get(key):
+                if section.get(key) == "":
+                    name = self.unset.get((*path, key))
+                    what = f"it is empty: the variable {name} is not set" if name else "it is empty"
+                    self.problems.append(Problem((*path, key), what, example, open=True))
+                elif not section.get(key):
                     self.missing((*path, key), example)
         return self.struct(
             Target, {key: value for key, value in section.items() if value is not None}, path, Target()
@@ -161,7 +167,8 @@ class Reader:
         if not isinstance(task, dict) or not isinstance(task.get("name"), str) or not task["name"]:
             self.problems.append(Problem(path, "a task has a name: write '- name: gsm8k'"))
             return Task(index=at, name="", folder="")
-        self.unknown(task, TASK_KEYS, path)
+        unread = tuple(key for key in UNREAD_TASK_KEYS if key in task)
+        self.unknown({key: value for key, value in task.items() if key not in unread}, TASK_KEYS, path)
         settings = merge(common.get("nemo_evaluator_config") or {}, task.get("nemo_evaluator_config") or {})
         mapped = map_task(task["name"])
         given = (*path, "nemo_evaluator_config", "config", "params")
@@ -183,6 +190,7 @@ class Reader:
             "pre_cmd": task.get("pre_cmd") or common.get("pre_cmd") or "",
             "post_cmd": task.get("post_cmd") or common.get("post_cmd") or "",
             "settings": settings,
+            "unread": unread,
         }
         done = self.struct(Task, values, path, Task(index=at, name=task["name"], folder=values["folder"]))
         env: dict[str, EnvValue] = {**variables.evaluation, **variables.tasks[at]}

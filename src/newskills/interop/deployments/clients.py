@@ -144,12 +144,13 @@ def _model(compiled: CompiledConfig, server: str | None) -> str:
 def _address(compiled: CompiledConfig, task: Task, server: str | None) -> Word:
     """What clients append `/chat/completions` to: the launcher's configurations name the whole route."""
     if server is None:
-        return f"--server_address={_base(compiled.target.url)}"
+        return f"--server_address={base_of(compiled.target.url)}"
     route = compiled.deployment.completions if task.endpoint_type == "completions" else compiled.deployment.chat
-    return Ref(server, "address", "--server_address=", _base(route))
+    return Ref(server, "address", "--server_address=", base_of(route))
 
 
-def _base(url: str) -> str:
+def base_of(url: str) -> str:
+    """What routes are appended to: `url` without the one that it ends with."""
     url = url.rstrip("/")
     return next((url.removesuffix(route) for route in ROUTES if url.endswith(route)), url)
 

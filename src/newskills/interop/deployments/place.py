@@ -112,7 +112,7 @@ def mounts_of(mounts: Mapping[str, str], compiled: CompiledConfig) -> list[str]:
 def _tunnel(compiled: CompiledConfig) -> SshTunnel | None:
     """How to reach the machine that submits; None: it is this one."""
     execution, profile = compiled.execution, compiled.profile
-    if profile is not None and profile.tunnel == "local":
+    if profile is not None and profile.tunnel != "ssh":
         return None
     host = (profile.host if profile else None) or execution.hostname
     if not host or host in ("localhost", "127.0.0.1"):

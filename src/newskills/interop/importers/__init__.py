@@ -27,6 +27,7 @@ FORMATS: dict[str, str] = {
     "evalscope": "newskills.interop.importers.evalscope",
     "inspect": "newskills.interop.importers.inspect_logs",
     "lm-eval": "newskills.interop.importers.lm_eval",
+    "nemo-evaluator": "newskills.interop.importers.nemo_evaluator",
     "nemo-skills": "newskills.interop.importers.nemo_skills",
 }
 """Name → module; where none is named, the first that fits is taken."""
@@ -71,7 +72,8 @@ def read(source: Source, format: str = "") -> list[Imported]:
             found: list[Imported] = module.read(source)
             return found
     raise DataError(
-        f"{source.path} is of no known form: neither *.eval logs, nor samples_*.jsonl, reviews/ or output*.jsonl.",
+        f"{source.path} is of no known form: neither *.eval logs, nor samples_*.jsonl, reviews/, eval-*.json or "
+        "output*.jsonl.",
         hint=f"Name its form with --format: {', '.join(FORMATS)}.",
     )
 

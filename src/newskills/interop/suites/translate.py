@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Suites (`services:`, `benchmarks:`) → configurations of the launcher, one for each model that is evaluated.
+
+What newskills has nothing for is told with its key; what it does otherwise is a note.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from newskills.base.errors import suggest
+from newskills.base.records import Row
+from newskills.interop.compile.problems import Problem
+from newskills.interop.deployments.clients import base_of
+from newskills.interop.nel_environments import PREFIX
+from newskills.interop.suites.places import deployment_of, execution_of, row
+from newskills.interop.tasks import map_task, own_names
+
+NEWER = "the format of nemo-evaluator 0.3 and later, with services and benchmarks"
+TOP = ("services", "sandboxes", "benchmarks", "cluster", "output")
+SOLVERS = ("simple", "container")
+HARMLESS = (
+    "turn_counter",
+    "caching",
+    "endpoint",
+    "finish_reason",
+    "http_pairs_dump",
+    "log_tokens",
+    "progress_tracking",
+    "raise_client_errors",
+    "request_logging",
+    "response_stats",
+)
+"""Interceptors without which requests and answers are the same."""
+UNUSED = ("context_window", "skip_failed", "timeout", "max_system_retries", "shuffle_seed")
+"""Keys of a benchmark that change no score."""
+_KEY = re.compile(r"\$\{([A-Za-z_]\w*)(?::-[^}]*)?\}\Z", re.ASCII)
+_ELSEWHERE = {
+    "lm-eval": "a task of lm-evaluation-harness, run by nel itself",
+    "harbor": "tasks for agents in containers, run by nel itself",
+    "gym": "an environment behind HTTP, run by nel itself",
+    "vlmevalkit": "a dataset of VLMEvalKit, run by nel itself",
+}
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """All benchmarks of one service, as a configuration of the launcher. `notes`: what is done otherwise."""
+
+    service: str
+    config: Row
+    notes: tuple[str, ...] = ()
+
+
+class _Suite:
+    def __init__(self, tree: Row, problems: list[Problem]) -> None:
+        self.tree, self.problems = tree, problems
+        self.services = row(tree.get("services"))
+        self.tasks: dict[str, list[Row]] = {}
+        self.notes: dict[str, list[str]] = {}
+
+    def fault(self, path: Sequence[str | int], what: str) -> None:
+        self.problems.append(Problem(tuple(map(str, path)), what))
+
+    def benchmark(self, at: int, given: Any) -> None:
+        path = ("benchmarks", at)
+        if not isinstance(given, dict) or not isinstance(given.get("name"), str):
+            playbook = isinstance(given, dict) and "playbook" in given
+            what = "playbooks are for agents, run by nel itself" if playbook else "a benchmark has a name"
+            self.fault((*path, "playbook") if playbook else path, what)
+            return
+        solver = row(given.get("solver"))
+        kind, service = str(solver.get("type", "")), str(solver.get("service", ""))
+        if kind not in SOLVERS:
+            self.fault((*path, "solver", "type"), f"newskills has no solver '{kind}': {', '.join(SOLVERS)}")
+            return
+        if service not in self.services:
+            self.fault(
+                (*path, "solver", "service"), f"there is no service '{service}'{suggest(service, self.services)}"
+            )
+            return
+        name = self.name(given["name"], path)
+        if name:
+            self.tasks.setdefault(service, []).append(self.task(name, given, solver, service, path))
+
+    def name(self, given: str, path: tuple[str | int, ...]) -> str:
+        """newskills' name of the benchmark; empty where it has none."""
+        scheme, colons, rest = given.partition("://")
+        if not colons:
+            scheme, rest = "", given
+        bare = rest.rsplit("#", 1)[-1] if scheme == "container" else rest
+        if f".py:{PREFIX}" in bare:
+            bare = bare.rpartition(".py:")[2]
+        if scheme in ("", "skills", "container") and not bare.endswith(".py") and (found := map_task(bare)):
+            return found.benchmark
+        close = suggest(bare, own_names())
+        what = _ELSEWHERE.get(scheme, "newskills has no benchmark of this name")
+        if scheme in _ELSEWHERE:
+            close = f"; newskills' own is '{own.benchmark}'" if (own := map_task(bare)) else ""
+        self.fault((*path, "name"), f"'{given}': {what}{close}")
+        return ""
+
+    def task(self, name: str, given: Row, solver: Row, service: str, path: tuple[str | int, ...]) -> Row:
+        model = row(self.services[service])
+        proxy = row(model.get("proxy"))
+        values = {**row(model.get("generation")), **row(solver.get("generation"))}
+        own = row(given.get("params"))
+        extra: Row = {
+            "num_repeats": given.get("repeats"),
+            "system_prompt": solver.get("system_prompt"),
+            **row(own.get("extra")),
+        }
+        words = [
+            f"++inference.{key}={json.dumps(values[key])}"
+            for key in ("frequency_penalty", "presence_penalty", "stop")
+            if values.get(key) is not None
+        ]
+        if body := row(proxy.get("extra_body")):
+            words.append(f"++inference.extra_body={json.dumps(body)}")
+        self.interceptors(proxy, extra, service)
+        if words:
+            extra["args"] = shlex.join(words)
+        if judge := self.judge(given, path):
+            extra["judge"] = judge
+        self.differences(given, service, path)
+        params = {
+            "limit_samples": given.get("max_problems"),
+            "parallelism": given.get("max_concurrent", 32),
+            "temperature": values.get("temperature"),
+            "top_p": values.get("top_p"),
+            "max_new_tokens": values.get("max_tokens"),
+            "request_timeout": proxy.get("request_timeout"),
+            "max_retries": proxy.get("max_retries") or None,
+            **{key: value for key, value in own.items() if key not in ("extra", "split")},
+            "extra": {**extra, "dataset_split": own.get("split")},
+        }
+        return {
+            "name": name,
+            "endpoint_type": "completions" if model.get("protocol") == "completions" else "chat",
+            "nemo_evaluator_config": {"config": {"params": _given(params)}},
+        }
+
+    def interceptors(self, proxy: Row, extra: Row, service: str) -> None:
+        """`system_message` becomes the system prompt; what would change requests otherwise is a fault."""
+        for at, one in enumerate(proxy.get("interceptors") or []):
+            name = str(row(one).get("name"))
+            text = row(row(one).get("config")).get("system_message")
+            if name == "system_message" and isinstance(text, str):
+                extra["system_prompt"] = text
+            elif name not in HARMLESS:
+                where = ("services", service, "proxy", "interceptors", at)
+                self.fault(where, f"newskills has no interceptor '{name}', which changes requests or answers")
+
+    def judge(self, given: Row, path: tuple[str | int, ...]) -> Row | None:
+        found = None
+        for at, one in enumerate(row(given.get("scoring")).get("metrics") or []):
+            metric, place = row(one), (*path, "scoring", "metrics", at)
+            kind = metric.get("type", "scorer")
+            judge = row(self.services.get(str(metric.get("service"))))
+            if kind == "judge" and judge.get("type") == "api":
+                found = {
+                    "url": base_of(str(judge.get("url"))),
+                    "model_id": judge.get("model"),
+                    "api_key": self.key(judge, ("services", metric["service"])),
+                    "temperature": metric.get("temperature"),
+                    "max_new_tokens": row(judge.get("generation")).get("max_tokens"),
+                }
+            elif kind not in ("scorer", "sandbox"):
+                self.fault(
+                    (*place, "type"),
+                    f"newskills has no metric '{kind}' for a model behind '{metric.get('service')}'",
+                )
+        return _given(found) if found else None
+
+    def key(self, service: Row, path: tuple[str | int, ...]) -> str | None:
+        """The variable that holds the key: its value is never written."""
+        given = service.get("api_key")
+        named = _KEY.match(str(given)) if given else None
+        if given and named is None:
+            self.fault((*path, "api_key"), "a key is not written into a file: write ${VARIABLE}, and export that")
+        return named[1] if named else None
+
+    def differences(self, given: Row, service: str, path: tuple[str | int, ...]) -> None:
+        for key in ("instruction_template", "verifier"):
+            if given.get(key):
+                self.fault((*path, key), "newskills' benchmarks have prompts and graders of their own")
+        notes = self.notes.setdefault(service, [])
+        if scorers := [
+            m.get("name")
+            for m in map(row, row(given.get("scoring")).get("metrics") or [])
+            if m.get("type") != "judge"
+        ]:
+            notes.append(
+                f"{given['name']}: graded by newskills' own grader, not by {', '.join(map(str, scorers))}"
+            )
+        if row(given.get("sandbox")).get("type", "none") != "none":
+            notes.append(f"{given['name']}: code runs in newskills' sandbox, not in the one of the config")
+        if given.get("fewshot") is not None:
+            notes.append(
+                f"{given['name']}: asked without the {given['fewshot']} examples; do not compare the two numbers"
+            )
+        if unused := [key for key in UNUSED if key in given]:
+            notes.append(f"{given['name']}: {', '.join(unused)} mean nothing to newskills")
+
+
+def parts_of(tree: Row, wanted: Sequence[str], problems: list[Problem]) -> list[Part]:
+    """A configuration for each model with benchmarks; `problems` grows. `wanted`: names of benchmarks, empty: all."""
+    suite = _Suite(tree, problems)
+    for name in tree:
+        if name not in TOP:
+            suite.fault((name,), f"the format has no such section{suggest(name, TOP)}")
+    listed = tree.get("benchmarks")
+    named = [str(row(one).get("name")) for one in listed] if isinstance(listed, list) else []
+    for name in wanted:
+        if name not in named:
+            suite.fault(("benchmarks",), f"there is no '{name}'{suggest(name, named)}")
+    if not named:
+        suite.fault(("benchmarks",), "a list is expected, of items with name and solver")
+    for at, one in enumerate(listed if isinstance(listed, list) else []):
+        if not wanted or named[at] in wanted:
+            suite.benchmark(at, one)
+    return [_part(suite, name, tasks) for name, tasks in suite.tasks.items()]
+
+
+def _part(suite: _Suite, name: str, tasks: list[Row]) -> Part:
+    service = row(suite.services[name])
+    key = suite.key(service, ("services", name))
+    execution, notes = execution_of(suite.tree, service, suite.fault)
+    deployment, target = deployment_of(name, service, key, suite.fault)
+    config = {
+        "defaults": [{"execution": execution.pop("group")}, {"deployment": deployment.pop("group")}, "_self_"],
+        "execution": execution,
+        "deployment": deployment,
+        "evaluation": {"tasks": tasks},
+        **({"target": target} if target else {}),
+    }
+    return Part(service=name, config=config, notes=tuple(dict.fromkeys([*suite.notes.get(name, []), *notes])))
+
+
+def _given(values: Mapping[str, Any]) -> Row:
+    return {
+        key: _given(value) if isinstance(value, dict) else value
+        for key, value in values.items()
+        if value is not None
+    }
