@@ -32,8 +32,8 @@ def data(tmp_path, monkeypatch):
     """A benchmark whose rows lie ready."""
     (tmp_path / "sums.py").write_text(
         "from newskills.base.benchmark import Benchmark\n"
-        'BENCHMARK = Benchmark(name="sums", category="math", title="Sums", grader="math", metric="math", generate_rows=lambda split: '
-        f"{ROWS!r}, prompt='generic/math')\n"
+        'BENCHMARK = Benchmark(name="sums", category="math", title="Sums", grader="math", metric="math", '
+        f"generate_rows=lambda split: {ROWS!r}, prompt='generic/math')\n"
     )
     monkeypatch.setenv("NEWSKILLS_DATA_DIR", str(tmp_path / "data"))
     return str(tmp_path / "sums.py")
