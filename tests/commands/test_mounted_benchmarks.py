@@ -11,6 +11,7 @@ from tests.commands.running import ns, write
 from newskills.base.errors import UnknownNameError
 from newskills.commands._cluster import Paths
 from newskills.commands._mounted_benchmarks import _copied, mounted_benchmarks
+from newskills.commands._packaged_code import PackagedCode
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.shell import Here
 from newskills.run.plan import parse_benchmarks
@@ -37,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 def paths(folder: Path, *env: str) -> Paths:
     mounts = [f"{folder}:/benchmarks"]
     cluster = ClusterConfig(name="far", executor="slurm", mounts=mounts, env_vars=list(env))
-    return Paths(cluster=cluster, contained=True)
+    return Paths(cluster=cluster, contained=True, packaged=PackagedCode(cluster))
 
 
 def test_the_name_in_containers_leads_to_the_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -359,7 +359,7 @@ def test_a_mean_as_a_job(disk):
         (TO_MEGATRON, ["--model_type=qwen"], "Llama models only"),
         (TO_MEGATRON, ["--model_type=llama"], "--hf_model_name is missing"),
         (TO_MEGATRON, ["--model_type=llama", "--dtype=fp8"], "form of TensorRT-LLM"),
-        (CONVERT.replace("dcp", "nemo"), [], "NeMo 2"),
+        (CONVERT.replace("dcp", "nemo"), [], "export the model"),
         (CONVERT.replace("dcp", "megatron").replace("=hf", "=trtllm"), [], "Nothing converts megatron to trtllm"),
         (CONVERT.replace("step_5", "last"), [], "the folder of one step"),
         (CONVERT, ["--model_type=deepseek_v3"], "DeepSeek v3"),

@@ -19,7 +19,7 @@ def test_the_first_command_of_a_newcomer(tmp_path, local_model):
     assert "note: gsm8k is left out" in done.stdout
     assert "pass@1[avg-of-4]" in done.stdout
     assert "95%" in done.stdout
-    assert "ns prepare_data gsm8k math-500" in done.stdout
+    assert "ns prepare_data reasoning-gym.easy-product" in done.stdout
     folder = tmp_path / "results/quickstart/eval-results/reasoning-gym/easy-sum"
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["reasoning-gym.easy-sum"]["pass@4"]["num_entries"] == 2

@@ -14,7 +14,7 @@ from newskills.benchmarks.external import FOLDERS_VARIABLES, split_folders
 from newskills.commands._cluster import Paths
 from newskills.launch.shell import Shell
 from newskills.launch.ssh import shell_of
-from newskills.launch.variables import job_variables
+from newskills.launch.variables import Variables, job_variables, missing_variables
 
 _MOST, _LARGEST = 2000, 256
 """Files of code below a folder, and kilobytes of each."""
@@ -40,7 +40,9 @@ def mounted_benchmarks(paths: Paths) -> dict[Path, Path | None]:
 
 def _variable(paths: Paths) -> str:
     """As the cluster's jobs get it, else as it is set here."""
-    variables = job_variables(paths.cluster, os.environ)
+    # Variables that jobs require and that are missing are told with everything else that is wrong with the plan.
+    lacking = missing_variables(paths.cluster, os.environ)
+    variables = Variables() if lacking else job_variables(paths.cluster, os.environ)
     for given in (variables.plain, variables.secrets, os.environ):
         for name in FOLDERS_VARIABLES:
             if given.get(name):

@@ -86,7 +86,7 @@ def load_state(path: Path) -> State | None:
     """None where there is none, or what is there cannot be read."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=State)
-    except (FileNotFoundError, msgspec.MsgspecError, UnicodeDecodeError):
+    except (FileNotFoundError, NotADirectoryError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
 

@@ -48,5 +48,6 @@ def test_segments_of_all_files_make_a_bucket(files: list[list[list[bytes]]]) -> 
 
 
 def test_a_place_that_cannot_be_written(tmp_path) -> None:
+    (tmp_path / "no").write_text("a file")
     with pytest.raises(StorageError):
         write_segments(tmp_path / "no" / "file", [[b"x"]])
