@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,14 @@ SAVE = "trap 'touch saving; sleep 7; touch saved; exit 7' TERM; touch here; slee
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> None:
     require_cluster()
+
+
+@pytest.fixture(autouse=True)
+def no_job_stays(tmp_path: Path) -> Iterator[None]:
+    """A test that fails leaves nothing for the next ones to wait behind."""
+    yield
+    if left := [line.split()[0] for line in queued(tmp_path)]:
+        subprocess.run(["scancel", *left], check=True)
 
 
 def open_server(name: str = "server") -> Command:
@@ -319,8 +328,13 @@ submitted(slurm(sys.argv[1]), *(alone(n) for n in range(160)))
 @pytest.mark.parametrize("patience", [0.0, 0.2])
 def test_ctrl_c_while_submitting_leaves_nothing(tmp_path: Path, patience: float) -> None:
     """As a terminal does it: SIGINT for all processes of the foreground."""
+    slow = tmp_path / "bin/sbatch"  # so that some jobs are always left to submit
+    slow.parent.mkdir()
+    slow.write_text(f'#!/bin/sh\nsleep 0.3\nexec {shutil.which("sbatch")} "$@"\n')
+    slow.chmod(0o755)
     asking = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, str(tmp_path)],
+        env={**os.environ, "PATH": f"{slow.parent}:{os.environ['PATH']}"},
         start_new_session=True,
         stderr=subprocess.PIPE,
         text=True,
