@@ -111,7 +111,7 @@ def test_term_saves_and_the_same_command_goes_on(place, fake_server):
     with subprocess.Popen(
         [sys.executable, "-m", "newskills", *words], cwd=place.folder, env={**os.environ, **place.env}
     ) as process:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while len(server.records) < 5:
             assert time.monotonic() < deadline
             time.sleep(0.05)

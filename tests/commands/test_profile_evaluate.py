@@ -217,9 +217,9 @@ def test_a_batch_goes_on_in_the_background_is_cancelled_and_goes_on_again(projec
     line = "ns evaluate -c mine.yaml --batch here evaluation.nemo_evaluator_config.config.params.parallelism=1"
     started = time.monotonic()
     invocation = project.submitted(line)
-    assert time.monotonic() - started < 6
+    assert time.monotonic() - started < 60
     project.until(invocation, "running")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not server.records:
         assert time.monotonic() < deadline
         time.sleep(0.1)
