@@ -450,7 +450,7 @@ def test_a_suite_of_the_newer_format_is_shown_or_refused(project, server):
         "api_key": "${MODEL_KEY}",
     }
     benchmark = {
-        "name": str(project.folder / "sums"),
+        "name": "nobody-has-this",
         "max_problems": 1,
         "solver": {"type": "simple", "service": "mine"},
     }
