@@ -111,7 +111,7 @@ def test_trl_is_another_backend(place):
     assert done.stdout.strip() == "out/final_hf_model"
     assert "Traceback" not in done.stderr
     rows = list(read_rows(place / "out/metrics.jsonl"))
-    assert [row["step"] for row in rows] == [1, 2]
+    assert [row["step"] for row in rows] == [0, 1, 2]
     assert all(row["eval_unscored"] == 0 for row in rows)
     assert len(list(read_rows(place / "out/samples.jsonl"))) == 4
     assert (place / "out/final_hf_model/model.safetensors").is_file()
