@@ -277,7 +277,7 @@ def test_context_numbers_are_told(fake_server: Any) -> None:
 @pytest.mark.parametrize("process", [False, True])
 def test_goes_down_and_comes_back_on_the_same_port(fake_server: Any, process: bool) -> None:
     server = fake_server(process=process)
-    server.down(0.5)
+    server.down(3.0)
     until(lambda: not reachable(server))
     until(lambda: reachable(server))
     assert ask(server)[0] == 200
