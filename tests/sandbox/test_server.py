@@ -228,7 +228,7 @@ def test_code_of_ten_megabytes_is_refused_and_a_little_less_runs() -> None:
     assert run(play()) == [413, 200]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
