@@ -296,7 +296,7 @@ def test_a_step_ends_with_the_code_of_the_task_that_ended_it(
     work = bash("main", f"if [[ $SLURM_PROCID -eq 0 ]]; then {first}; fi; {other}", all_nodes=True)
     group = CommandGroup(name="all", commands=(work,), hardware=HardwareConfig(num_nodes=2))
     handle = executor.submit(grouped("j", group, copies=1))
-    assert ended(executor, [handle], 120) == {handle: state}, story(tmp_path / "j")
+    assert ended(executor, [handle]) == {handle: state}, story(tmp_path / "j")
     assert (tmp_path / "j" / "tries").read_text() == "x\n" * tries
     assert f"client 'main' ended with exit code {code}\n" in story(tmp_path / "j")
 
