@@ -66,12 +66,14 @@ def slurm(folder: Path | str, *, environ: Mapping[str, str] | None = None, **clu
 def ended(executor: Slurm, handles: Sequence[str], patience: float = PATIENCE) -> dict[str, str]:
     """Waits for the end of all; their states."""
     deadline = time.monotonic() + patience
-    while any(state.startswith((*WAITING, "running")) for state in (seen := executor.state(handles)).values()):
+    while True:
+        seen = executor.state(handles)
+        if not any(state.startswith((*WAITING, "running")) for state in seen.values()):
+            return dict(seen)
         if queued(seen):
             deadline = time.monotonic() + patience
         assert time.monotonic() < deadline, f"waited {patience} s in vain for the end of {seen}"
         time.sleep(0.1)
-    return dict(seen)
 
 
 def queued(states: Mapping[str, str]) -> bool:
