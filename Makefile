@@ -7,7 +7,7 @@ DEV := .venv
 FAST := .venv-fast
 FLOORS := $(addprefix tests/,base config prompts solve graders metrics run)
 
-.PHONY: quickstart fast coverage test check format bench docs hooks clean
+.PHONY: quickstart fast coverage test check format bench docs clean
 
 quickstart: $(QUICK)/bin/ns ## teach a real model on this machine's CPU, and measure what it learnt
 	$(QUICK)/bin/ns quickstart
