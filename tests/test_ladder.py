@@ -12,10 +12,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LIGHT = """
-    _hypothesis_globals _pytest _yaml antlr4 attr attrs coverage emoji execnet httptools hypothesis iniconfig jinja2 jsonschema
-    jsonschema_specifications langdetect latex2sympy2_extended markdown_it markupsafe math_verify mdurl mpmath msgspec
-    newskills packaging platformdirs pluggy pygments pytest pytest_cov pytest_timeout referencing rich rpds six
-    sortedcontainers syllapy sympy typing_extensions xdist yaml
+    _hypothesis_globals _pytest _yaml antlr4 attr attrs coverage emoji execnet httptools hypothesis
+    iniconfig jinja2 jsonschema jsonschema_specifications langdetect latex2sympy2_extended markdown_it
+    markupsafe math_verify mdurl mpmath msgspec newskills packaging platformdirs pluggy pygments pytest
+    pytest_cov pytest_timeout referencing rich rpds six sortedcontainers syllapy sympy typing_extensions
+    xdist yaml
 """
 """Modules that `pip install '.[test]'` brings."""
 COLLECT = """

@@ -255,7 +255,7 @@ def test_a_copy_goes_on_at_the_time_limit(tmp_path: Path) -> None:
         work,
         grouped("end", CommandGroup(name="all", commands=(bash("main", "true"),)), depends_on=("j",)),
     )
-    states = ended(executor, list(handles.values()), 200)
+    states = ended(executor, list(handles.values()))
     where = tmp_path / "j"
     assert states == {handles["j"]: "completed", handles["end"]: "completed"}, story(where)
     assert (where / "lines").read_text().split() == [str(number) for number in range(200)]

@@ -339,7 +339,7 @@ async def leave(served: Api, code: str, request_id: str = "") -> None:
 
 
 async def until(served: Api, cancelled: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(40):
         while len(served.toy.cancelled) < cancelled:
             await asyncio.sleep(0.01)
 
