@@ -1,14 +1,22 @@
-# One virtual environment for users' words (quickstart) and one for developers' (test).
+# Virtual environments: for users' words (quickstart), for developers' (check, bench, docs), and a small one (fast).
 PYTHON ?= python3
 QUICK := .venv-quickstart
 TORCH := torch==2.13.0
 CPU_INDEX := https://download.pytorch.org/whl/cpu
 DEV := .venv
+FAST := .venv-fast
+FLOORS := $(addprefix tests/,base config prompts solve graders metrics run)
 
-.PHONY: quickstart test check format bench docs clean
+.PHONY: quickstart fast coverage test check format bench docs clean
 
 quickstart: $(QUICK)/bin/ns ## teach a real model on this machine's CPU, and measure what it learnt
 	$(QUICK)/bin/ns quickstart
+
+fast: $(FAST)/bin/ns ## in minutes: tests of most floors, with few packages
+	$(FAST)/bin/pytest -q -r fE -n auto --dist loadfile -m "not slow" $(FLOORS)
+
+coverage: $(FAST)/bin/ns ## the same, and which lines they never reach
+	$(FAST)/bin/pytest -q -r fE -n auto --dist loadfile -m "not slow" --cov --cov-report term $(FLOORS)
 
 test: ## everything that must hold; installs what it needs
 	./.ci/test
@@ -39,10 +47,15 @@ $(QUICK)/bin/ns: pyproject.toml
 	@du -sh $(QUICK) | awk '{ print "Installed: " $$1 " in " $$2 }'
 	touch $@
 
+$(FAST)/bin/ns: pyproject.toml
+	$(PYTHON) -m venv $(FAST)
+	$(FAST)/bin/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
+
 $(DEV)/bin/ns: pyproject.toml
 	$(PYTHON) -m venv $(DEV)
 	$(DEV)/bin/pip install --quiet --editable '.[dev]'
 	touch $@
 
 clean:
-	rm -rf $(QUICK) $(DEV) build dist site .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(QUICK) $(FAST) $(DEV) .venv-test build dist site .pytest_cache .mypy_cache .ruff_cache

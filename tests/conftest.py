@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from platformdirs import user_cache_path
 
+from tests.optional import OptionalModule
 from tests.server import FakeServer, FakeServerProcess, Script
 
 _INHERITED = ("_API_KEY", "_PROXY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
@@ -20,6 +22,15 @@ CACHE = os.environ.get("NEWSKILLS_CACHE") or str(user_cache_path("newskills", ap
 """Read before the tests get a home of their own: large downloads need not be fetched by each run of the suite."""
 
 FakeServerFactory = Callable[..., FakeServer | FakeServerProcess]
+
+# What a loaded machine does slowly is no fault, neither at home nor in CI, which tries the same examples each time.
+settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "dev")
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
+    return OptionalModule.from_parent(parent, path=module_path)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

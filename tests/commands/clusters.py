@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from tests.commands.running import ns
+from tests.launch.slurm_cluster import queued
 from tests.server import Answer, FakeServerProcess, Latency, Script
 
 from newskills.launch.experiments import Experiment, Records, has_ended
@@ -56,7 +57,7 @@ class Place:
         """The latest first."""
         return Records(self.env).all_of(name)
 
-    def ended(self, name: str, patience: float = 90.0) -> dict[str, str]:
+    def ended(self, name: str, patience: float = 240.0) -> dict[str, str]:
         """Job → state, once all have ended."""
         experiment = self.experiments(name)[0]
         executor = executor_of(experiment, {**os.environ, **self.env})
@@ -65,6 +66,8 @@ class Place:
             states = executor.state(experiment.handles)
             if all(map(has_ended, states.values())):
                 return {job.name: states[job.handle] for job in experiment.jobs}
+            if queued(states):
+                deadline = time.monotonic() + patience
             assert time.monotonic() < deadline, (states, self.logs(name))
             time.sleep(0.2)
 

@@ -67,7 +67,7 @@ class Checkout:
     def ended(self, name: str) -> None:
         experiment = Records(self.env).all_of(name)[0]
         executor = executor_of(experiment, {**os.environ, **self.env})
-        until(lambda: all(map(has_ended, executor.state(experiment.handles).values())), "the end", 90.0)
+        until(lambda: all(map(has_ended, executor.state(experiment.handles).values())), "the end")
         logs = "".join(path.read_text() for job in experiment.jobs for path in Path(job.logs).glob("*.log"))
         assert set(executor.state(experiment.handles).values()) == {"completed"}, logs
 

@@ -33,7 +33,7 @@ def graded(reply: str, name: str = "audio", config: Row | None = None, **row: ob
 
 
 @given(WORDS, WORDS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_counts_are_those_of_jiwer(right: list[str], heard: list[str]) -> None:
     found = edits(align(right, heard))
     assert found.length == len(right)
@@ -52,7 +52,7 @@ def test_english_is_normalised_as_published(text: str) -> None:
 
 
 @given(st.text(alphabet="abc 1'’[]()<>.,$%", max_size=40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_brackets_go_as_published(text: str) -> None:
     text = " ".join(text.split())
     assert texts.normalised(text, "standard") == " ".join(english(text).split())
@@ -203,7 +203,7 @@ def test_drafts() -> None:
         "'" * 60_000,
     ],
 )
-@pytest.mark.timeout(30)
+@pytest.mark.timeout(300)
 def test_hostile_text_is_graded_in_linear_time(text: str) -> None:
     score = graded(text, config={"strip_helpful_prefixes": True}, expected_answer="seven words " * 20)
     assert score.outcome in ("wrong", "no_answer")

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.benchmark import Source
@@ -95,7 +95,6 @@ def test_what_is_no_answer_and_what_cannot_be_graded() -> None:
     assert grader.grade({"expected_answer": "", "generation": "\\boxed{A}"}).outcome == "unscored"
 
 
-@settings(deadline=None)
 @given(st.text(max_size=80), st.sampled_from([gold for gold, _ in RIGHT]))
 def test_any_reply_gets_a_verdict(reply: str, gold: Any) -> None:
     score = make_grader("dsbench", {}).grade({"expected_answer": gold, "generation": f"\\boxed{{{reply}}}"})

@@ -80,7 +80,7 @@ def test_brackets_that_do_not_belong_together(pred: str, gold: str, correct: boo
     assert equal(gold, pred)[0] is correct
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(-10_000, 10_000), st.integers(1, 40))
 def test_a_break_anywhere(place: int, slope: int) -> None:
     inside = f"{slope}x{place:+d}"
@@ -89,7 +89,7 @@ def test_a_break_anywhere(place: int, slope: int) -> None:
     assert equal(f"|{inside}|+{inside}", f"2({inside})")[0] is False
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(2, 30), st.integers(200, 2000), st.integers(1, 9))
 def test_radicals_of_huge_numbers(base: int, power: int, more: int) -> None:
     root = rf"\sqrt{{{base}^{{{power}}}+{more}}}"

@@ -74,6 +74,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 def test_no_answer_costs_more_than_two_seconds_and_beside_a_plain_gold_none_is_lost() -> None:
     rows = [
         {"predicted_answer": answer, "expected_answer": gold}
@@ -92,6 +93,7 @@ def test_no_answer_costs_more_than_two_seconds_and_beside_a_plain_gold_none_is_l
             assert result.outcome == "wrong", (row, result)
 
 
+@pytest.mark.slow
 def test_one_hostile_answer_does_not_fail_the_command(tmp_path: Path) -> None:
     rows = [{"predicted_answer": HOSTILE[name], "expected_answer": "5"} for name in ("determinant", "expansion")]
     file = tmp_path / "answers.jsonl"

@@ -62,7 +62,7 @@ def test_agrees_with_sacrebleu(language: str) -> None:
     assert found["chrf"] == pytest.approx(sacrebleu.CHRF().corpus_score(texts, [references]).score)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(words, words.filter(bool)), min_size=1, max_size=4))
 def test_agrees_on_odd_corpora(pairs: list[tuple[str, str]]) -> None:
     texts, references = [text for text, _ in pairs], [reference for _, reference in pairs]

@@ -50,7 +50,7 @@ trees = st.recursive(
 configs = st.dictionaries(keys, trees, max_size=6)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     config=configs, overrides=st.dictionaries(st.sampled_from(["execution", "a.b", "evaluation.tasks.0"]), texts)
 )
@@ -61,7 +61,7 @@ def test_no_config_makes_it_stumble(tmp_path_factory, config, overrides):
         compile_config(Asked(config=str(folder / "c.yaml"), overrides=overrides), {"A": "a"}, folder)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(texts)
 def test_pieces_of_a_text_are_all_of_it(text):
     try:
@@ -72,7 +72,7 @@ def test_pieces_of_a_text_are_all_of_it(text):
     assert whole == text.replace("\\${", "${")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(configs, configs)
 def test_laying_one_over_another_changes_neither(below, above):
     before = repr((below, above))

@@ -85,7 +85,7 @@ def test_many_may_write_at_once(store):
     assert store.path.stat().st_mode & 0o777 == 0o600
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.text(max_size=20))
 def test_what_looks_like_an_id(text):
     assert looks_like_id(text) == (

@@ -98,7 +98,7 @@ def finished(executor: Processes, work: Job, after: Sequence[str] = ()) -> tuple
     return executor.wait([handle])[handle], Path(handle)
 
 
-def until(true: Callable[[], bool], what: str, patience: float = 30.0) -> None:
+def until(true: Callable[[], bool], what: str, patience: float = 240.0) -> None:
     deadline = time.monotonic() + patience
     while not true():
         assert time.monotonic() < deadline, f"waited {patience} s in vain: {what}"

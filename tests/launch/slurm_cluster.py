@@ -21,6 +21,8 @@ from newskills.launch.place import Site, Waiting
 
 MANY = 4
 """Nodes that the tests need."""
+PATIENCE = 240.0
+"""Seconds until a test gives up; it passes as soon as what it waits for is there. Time in the queue does not count."""
 
 
 def require_cluster() -> None:
@@ -61,19 +63,28 @@ def slurm(folder: Path | str, *, environ: Mapping[str, str] | None = None, **clu
     return Slurm(Site(cluster=ClusterConfig(**keys), folder=str(folder), environ=environ))
 
 
-def ended(executor: Slurm, handles: Sequence[str], patience: float = 30.0) -> dict[str, str]:
+def ended(executor: Slurm, handles: Sequence[str], patience: float = PATIENCE) -> dict[str, str]:
     """Waits for the end of all; their states."""
-    seen: dict[str, str] = {}
+    deadline = time.monotonic() + patience
+    while True:
+        seen = executor.state(handles)
+        if not any(state.startswith((*WAITING, "running")) for state in seen.values()):
+            return dict(seen)
+        if queued(seen):
+            deadline = time.monotonic() + patience
+        assert time.monotonic() < deadline, f"waited {patience} s in vain for the end of {seen}"
+        time.sleep(0.1)
 
-    def all_ended() -> bool:
-        seen.update(executor.state(handles))
-        return not any(state.startswith((*WAITING, "running")) for state in seen.values())
 
-    until(all_ended, lambda: f"the end of {seen}", patience)
-    return seen
+def queued(states: Mapping[str, str]) -> bool:
+    """Whether none runs and some wait for jobs of others, which other tests may have submitted."""
+    waits = ("pending (Priority)", "pending (Resources)")
+    return any(state in waits for state in states.values()) and "running" not in states.values()
 
 
-def finished(executor: Slurm, work: Job, *, after: Sequence[str] = (), patience: float = 30.0) -> tuple[str, Path]:
+def finished(
+    executor: Slurm, work: Job, *, after: Sequence[str] = (), patience: float = PATIENCE
+) -> tuple[str, Path]:
     """Runs a job to its end: its state and folder."""
     handle = executor.submit(work, after=after)
     state = ended(executor, [handle], patience)[handle]
@@ -85,7 +96,7 @@ def submitted(executor: Slurm, *jobs: Job) -> dict[str, str]:
     return executor.submit_all([Waiting(one, (), one.depends_on) for one in jobs])
 
 
-def until(true: Callable[[], object], what: str | Callable[[], str], patience: float = 30.0) -> None:
+def until(true: Callable[[], object], what: str | Callable[[], str], patience: float = PATIENCE) -> None:
     deadline = time.monotonic() + patience
     while not true():
         said = what if isinstance(what, str) else what()

@@ -95,7 +95,7 @@ WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",
 PRINT = "import sys, os, json; print(json.dumps([sys.argv[1:], os.environ['VALUE'], os.environ['OTHER']]))"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(words=st.lists(WORDS, max_size=12), value=WORDS, around=st.tuples(WORDS, WORDS))
 def test_every_word_reaches_the_program_as_it_is(
     tmp_path_factory: pytest.TempPathFactory, words: list[str], value: str, around: tuple[str, str]

@@ -264,7 +264,7 @@ def test_a_copy_goes_on_at_the_time_limit(tmp_path: Path) -> None:
         work,
         grouped("end", CommandGroup(name="all", commands=(bash("main", "true"),)), depends_on=("j",)),
     )
-    states = ended(executor, list(handles.values()), 200)
+    states = ended(executor, list(handles.values()))
     where = tmp_path / "j"
     assert states == {handles["j"]: "completed", handles["end"]: "completed"}, story(where)
     assert (where / "lines").read_text().split() == [str(number) for number in range(200)]
@@ -291,6 +291,23 @@ def test_copies_go_on_after_a_crash(tmp_path: Path) -> None:
     handle = executor.submit(grouped("j", CommandGroup(name="all", commands=(work,)), copies=2))
     assert ended(executor, [handle]) == {handle: "completed"}
     assert (tmp_path / "j" / "tries").read_text() == "x\nx\n"
+
+
+@pytest.mark.parametrize(("code", "state", "tries"), [(75, "completed", 2), (5, "failed", 1)])
+def test_a_step_ends_with_the_code_of_the_task_that_ended_it(
+    tmp_path: Path, code: int, state: str, tries: int
+) -> None:
+    """Not with the code of the other task, which srun ends then: it would hide who saved its work, and who failed."""
+    executor = slurm(tmp_path)
+    once = "echo x >>tries; [[ $(wc -l <tries) -eq 1 ]] || exit 0"
+    first = f"{once}; until [[ -e here ]]; do sleep 0.1; done; exit {code}"
+    other = "[[ ! -e here ]] || exit 0; trap 'exit 143' TERM; touch here; sleep 600 & wait"
+    work = bash("main", f"if [[ $SLURM_PROCID -eq 0 ]]; then {first}; fi; {other}", all_nodes=True)
+    group = CommandGroup(name="all", commands=(work,), hardware=HardwareConfig(num_nodes=2))
+    handle = executor.submit(grouped("j", group, copies=1))
+    assert ended(executor, [handle]) == {handle: state}, story(tmp_path / "j")
+    assert (tmp_path / "j" / "tries").read_text() == "x\n" * tries
+    assert f"client 'main' ended with exit code {code}\n" in story(tmp_path / "j")
 
 
 def test_unknown_jobs_are_not_waited_for(tmp_path: Path) -> None:

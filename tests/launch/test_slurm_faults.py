@@ -101,8 +101,8 @@ def test_a_job_makes_room_and_goes_on(tmp_path: Path) -> None:
     lives = tmp_path / "first" / "lives"
     until(lives.exists, "the first job")
     second = executor.submit(one("second", "true", **there))
-    until(lambda: executor.state([handle])[handle].startswith("requeued"), "preemption", 60)
-    until(lambda: "preempted" in executor.state([handle])[handle], "its reason, from accounting", 30)
+    until(lambda: executor.state([handle])[handle].startswith("requeued"), "preemption")
+    until(lambda: "preempted" in executor.state([handle])[handle], "its reason, from accounting")
     assert ended(executor, [second]) == {second: "completed"}
     assert field(scontrol("show", "job", handle), "Restarts") == "1"
     scontrol("update", f"jobid={handle}", "starttime=now")

@@ -83,7 +83,7 @@ def test_servers_on_the_same_nodes_do_not_meet_at_the_same_port(
     group = CommandGroup([*commands, Command(client, name="main")], hardware=HardwareConfig(num_nodes=2))
     cluster = {"executor": "slurm", "job_dir": str(tmp_path / "jobs"), "default_timeout": "00:10:00"}
     experiment = Pipeline("meet", cluster, [{"name": "meet", "group": group}]).run()
-    states = ended(executor_of(experiment, os.environ), list(experiment.handles), 90)
+    states = ended(executor_of(experiment, os.environ), list(experiment.handles))
     folder = Path(experiment.jobs[0].folder)
     assert set(states.values()) == {"completed"}, story(folder)
     answers = re.findall(

@@ -32,7 +32,7 @@ def shell(request) -> Shell:
     return Here() if request.param == "here" else request.getfixturevalue("remote")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(argv=st.lists(words, max_size=4), stdin=words, secret=words)
 @example(argv=[NASTY, "", "-n", "--"], stdin=NASTY, secret=NASTY)
 def test_every_character_arrives(remote, argv, stdin, secret):

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.base.http._loopback import always, loopback, replies, response, run
 from tests.models._openai_wire import CHAT, QUESTION, ask, chat, choice, model_for
@@ -304,7 +304,7 @@ def test_prompts_with_lone_surrogates_are_sent() -> None:
     assert heard.json["messages"][0]["content"] == "a?b"
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

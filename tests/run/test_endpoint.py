@@ -118,6 +118,7 @@ def test_the_only_request_of_a_run_is_given_up(
     assert "Hello" in {record.prompt for record in server.records}
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_is_down_is_waited_for(fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="echo"), latency=Latency(fixed=0.01)))
 

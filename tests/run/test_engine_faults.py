@@ -76,6 +76,7 @@ def test_a_setting_that_the_backend_can_not_honour_is_refused(
     assert not (tmp_path / "out/output.jsonl.run.json").exists()
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_goes_away_is_waited_for(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(kind="echo"), latency=Latency(fixed=0.02)))
     write_input(tmp_path, 200)

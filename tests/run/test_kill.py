@@ -100,6 +100,7 @@ newskills.run.unit.UnitRun.answered = count
 """
 
 
+@pytest.mark.slow
 def test_a_kill_costs_few_finished_replies(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     """All requests of a full window are answered at the same moment, again and again."""
     server = fake_server(Script(answer=Answer(kind="echo")), process=True)

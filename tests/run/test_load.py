@@ -69,6 +69,7 @@ FAILURES: dict[str, Callable[[], ModelError]] = {
 
 
 @pytest.mark.parametrize("kind", FAILURES)
+@pytest.mark.slow
 def test_single_failures_cost_little(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     undisturbed = measured(monkeypatch, lambda: _nothing, rows=20000)
     found = measured(monkeypatch, lambda: at_random(0.05, FAILURES[kind]), rows=20000)

@@ -192,6 +192,7 @@ def test_a_hostile_text_cannot_hold_up_a_pattern():
 
 
 def test_tokens_are_counted_where_they_count(tmp_path):
+    pytest.importorskip("torch", reason="no torch here: pip install 'newskills[train]'")
     from tests.train.tiny import tiny_folder, with_tokenizer
 
     skill = Skill(with_tokenizer(tiny_folder(tmp_path / "model", eos_token_id=1)))

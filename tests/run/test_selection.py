@@ -70,6 +70,7 @@ def test_a_lost_comparison_is_unscored(tmp_path: Path, fake_server: FakeServerFa
 
 
 @pytest.mark.parametrize("kills", [3])
+@pytest.mark.slow
 def test_kills_lose_no_reply_that_is_kept(tmp_path: Path, fake_server: FakeServerFactory, kills: int) -> None:
     slow = msgspec.structs.replace(RANDOM, latency=Latency(fixed=0.03, jitter=0.05))
     server = fake_server(slow, process=True)

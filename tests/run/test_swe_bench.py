@@ -152,6 +152,7 @@ def harness(folder: Path, *, engine: bool) -> dict[str, str]:
     return {"PYTHONPATH": str(folder)}
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     rows = [
         {"id": name, "instance_id": name, "question": "?"} for name in ("a__b-1", "a__b-2", "a__b-3", "a__b-4")

@@ -8,7 +8,7 @@ import gc
 import gzip
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.base.http._loopback import Heard, Loopback, always, loopback, response, run
 
@@ -44,7 +44,7 @@ def test_one_request_is_one_write_with_all_it_needs() -> None:
     run(work())
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(body=st.binary(max_size=300), cuts=st.lists(st.integers(1, 400), max_size=6), chunked=st.booleans())
 def test_any_split_of_the_packets_gives_the_same_body(body: bytes, cuts: list[int], chunked: bool) -> None:
     whole = response(body)

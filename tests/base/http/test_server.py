@@ -84,7 +84,7 @@ def test_many_connections_at_once() -> None:
     assert run(play()) == {str(n) for n in range(1000)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     bodies=st.lists(st.binary(max_size=40), min_size=1, max_size=5),
     chunked=st.booleans(),
@@ -111,7 +111,7 @@ def test_requests_may_be_cut_anywhere(bodies: list[bytes], chunked: bool, cuts: 
     assert run(play()) == bodies
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(garbage=st.one_of(st.binary(min_size=1, max_size=300), st.just(b"\x16\x03\x01\x02\x00\x01")))
 def test_garbage_harms_nobody(garbage: bytes) -> None:
     async def play() -> tuple[bytes, int]:

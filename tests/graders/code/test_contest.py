@@ -58,6 +58,7 @@ def answer(name: str, code: str, **more: Any) -> Row:
     return {"id": name, "name": name, "generation": fenced(code, "cpp"), **more}
 
 
+@pytest.mark.slow
 def test_points(test_file: str) -> None:
     rows = [
         answer("sum", SUM.format("long long", 0)),
@@ -101,6 +102,7 @@ def test_without_tests_nothing_is_judged(tmp_path: Path) -> None:
 IOI_ROWS = Path(__file__).parents[2] / "benchmarks/raw/ioi.jsonl"
 
 
+@pytest.mark.slow
 def test_tests_of_the_olympiad_come_with_its_problems(tmp_path: Path) -> None:
     """From rows as they are published to points; tests that two subtasks share run once."""
     place = tmp_path / "rows.jsonl"

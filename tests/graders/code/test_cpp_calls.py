@@ -80,6 +80,7 @@ CASES: dict[str, tuple[str, str, list[tuple[str, str]], str, str]] = {
 }
 
 
+@pytest.mark.slow
 def test_functions_are_called() -> None:
     rows: list[Row] = [
         {
@@ -146,6 +147,7 @@ def root(*values: int, **more: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_archives_of_problems(tmp_path: Path) -> None:
     (tmp_path / "lib.h").write_text(HEADER)
     archives: dict[str, dict[str, str]] = {

@@ -188,6 +188,8 @@ def hostile() -> dict[str, Score]:
 
 @pytest.mark.parametrize("name", HONEST)
 def test_verdicts(honest: dict[str, Score], name: str) -> None:
+    if name == "numpy":
+        pytest.importorskip("numpy", reason="no numpy here: pip install 'newskills[sandbox]'")
     _, outcome, why = HONEST[name]
     score = honest[name]
     assert (score.outcome, score.why[: len(why)]) == (outcome, why)
@@ -223,6 +225,7 @@ def test_the_attack_on_memory_sees_what_is_there() -> None:
     assert grade_all([listed(held + PEEKS["own memory"], *TESTS)])[0].outcome == "correct"
 
 
+@pytest.mark.slow
 def test_what_memory_runs_out_of_is_wrong() -> None:
     row = listed(
         "def f(x):\n    a = [b'x' * (1 << 20)]\n    while True:\n        a += [bytes(a[0]) + b'y']", *TESTS

@@ -77,6 +77,7 @@ def test_python() -> None:
             assert score.fields["graded_list"] == [None if outcome == "unscored" else outcome == "correct"]
 
 
+@pytest.mark.slow
 def test_time_is_counted_for_each_test() -> None:
     slow = summing("import time\nend = time.process_time() + 0.7\nwhile time.process_time() < end: pass\nprint(3)")
     endless = summing("while True: pass")
@@ -86,6 +87,7 @@ def test_time_is_counted_for_each_test() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
+@pytest.mark.slow
 def test_cpp() -> None:
     program = "#include <iostream>\nint main() {{ int a, b; std::cin >> a >> b; std::cout << a {} b; }}"
     rows = [{"generation": fenced(program.format(sign), mark), "tests": SUMS} for sign, mark in

@@ -150,7 +150,7 @@ def test_calls_in_tags() -> None:
     assert read_calls([{"name": "f", "arguments": ""}]) == ([Called("f", {})], True)
 
 
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=200, database=None)
 @given(st.text(max_size=60) | st.text(alphabet="f(a=1,'\"[]{}):-* \n<tol_c>", max_size=60))
 def test_any_text_gets_a_verdict(text: str) -> None:
     for check in ("calls", "irrelevance", "relevance", "answer"):
@@ -164,7 +164,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None, database=None)
+@settings(max_examples=200, database=None)
 @given(st.dictionaries(st.sampled_from(list(WANTED)), JSON))
 def test_any_arguments_get_a_verdict(arguments: Row) -> None:
     assert grade(tool_calls=called(**arguments)).outcome in ("correct", "wrong")

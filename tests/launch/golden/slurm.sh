@@ -75,8 +75,9 @@ make_room() {
 
 # run_step NAME SRUN...: runs a step. srun is called again where it could not create the step because the controller was
 # slow or away; after 600 seconds of that the job ends with 75, so that a copy, or a later submission, goes on.
+# When a task fails, srun ends the others and takes the highest code of all, often their 143: the first code counts.
 run_step() {
-    local job_name=$1 job_child="" job_told="" job_code job_size job_until=$((SECONDS + 600))
+    local job_name=$1 job_child="" job_told="" job_code job_size job_first job_until=$((SECONDS + 600))
     shift
     trap 'job_told=yes; [[ -z $job_child ]] || kill -s TERM "$job_child" 2>/dev/null' TERM
     while [[ -z $job_told ]]; do
@@ -85,6 +86,11 @@ run_step() {
         job_child=$!
         [[ -z $job_told ]] || kill -s TERM "$job_child" 2>/dev/null
         until wait "$job_child"; job_code=$?; ! kill -0 "$job_child" 2>/dev/null; do :; done
+        if [[ $job_code -gt 128 && -z $job_told ]]; then
+            job_first=$(tail -c "+$((job_size + 1))" -- "$job_logs/$job_name.log" |
+                grep -Eam 1 '^srun: error: [^ ]+: tasks? [0-9,-]+: ')
+            if [[ $job_first == *": Exited with exit code "* ]]; then job_code=${job_first##* }; fi
+        fi
         if [[ $job_code -eq 0 || -n $job_told || -e $job_folder/$job_name.step ]] ||
             ! tail -c "+$((job_size + 1))" -- "$job_logs/$job_name.log" | grep -Eq '[Tt]imed out|[Uu]nable to contact slurm controller|[Zz]ero [Bb]ytes were|[Cc]ommunication (connection|shutdown)|[Mm]essage (receive|send) failure|[Rr]esource temporarily unavailable|Connection (refused|reset)|Transport endpoint|controller in standby|[Pp]rotocol authentication error'; then
             exit "$job_code"

@@ -7,7 +7,7 @@ import json
 import re
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError
@@ -33,7 +33,7 @@ BODIES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150)
 @given(BODIES.map(lambda body: json.dumps(body).encode()) | st.binary())
 def test_anything_is_understood_or_refused(body: bytes) -> None:
     try:

@@ -38,7 +38,7 @@ def stirred(trainer):
     return trainer
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(start=TOKENS, ends=st.lists(TOKENS, min_size=1, max_size=4), others=st.lists(TOKENS, max_size=3))
 def test_sequences_together_are_what_each_is_alone(model, start, ends, others):
     sequences = [start + end for end in ends] + others

@@ -73,7 +73,7 @@ def told(card) -> Counter:
     return Counter({step.name: step.removed for step in card.steps if step.removed})
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(rows=ROWS, deduplicate=st.booleans(), shuffled=st.booleans())
 def test_as_the_plain_way(small_pieces, rows, deduplicate: bool, shuffled: bool) -> None:
     values = {**SWITCHES, "deduplicate": deduplicate, "do_shuffle": shuffled}
