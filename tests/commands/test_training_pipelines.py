@@ -13,6 +13,7 @@ from tests.commands.running import ns, write
 
 from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.base.plan import Job, Pipeline, Ref
+from newskills.commands._command import resolve
 from newskills.commands._submitting import Prepared
 from newskills.commands._table import load, one_name
 from newskills.commands._work import notice
@@ -73,7 +74,7 @@ def planned(disk: Path, line: str, *more: str, **keys: object) -> Prepared:
     parsed = command.parsed(words[1:])
     command.check(parsed)
     assert command.prepare is not None
-    return command.prepare(parsed, from_keys(config, "config", {}))
+    return resolve(command.prepare)(parsed, from_keys(config, "config", {}))
 
 
 def plan_of(disk: Path, line: str, *more: str, **keys: object) -> Pipeline:

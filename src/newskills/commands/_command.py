@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from msgspec import Struct
 
@@ -19,10 +20,22 @@ if TYPE_CHECKING:
     from newskills.launch.cluster import ClusterConfig
 
 O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def resolve(function: F | str) -> F:
+    """`function`, or the one that `module:function` names."""
+    if not isinstance(function, str):
+        return function
+    module, _, name = function.partition(":")
+    return cast(F, getattr(import_module(module), name))
 
 
 class Command(Struct, Generic[O], frozen=True, kw_only=True):
     """`run` gets the parsed options and returns the exit code.
+
+    Functions are given as such, or as `module:function` where the module is more than help and completion need: it is
+    loaded when the function is called.
 
     `prepare` makes the pipeline for a cluster, without submitting it (None: nothing is left to do).
     `config` names the struct of the `++` keys (None: it takes none, or with `any_keys` some that are checked
@@ -34,23 +47,23 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
     name: str
     summary: str
     options: type[O]
-    run: Callable[[Parsed[O]], int]
-    result: Callable[[Parsed[O]], Any] | None = None
-    prepare: Callable[[Parsed[O], ClusterConfig], Prepared | None] | None = None
+    run: Callable[[Parsed[O]], int] | str
+    result: Callable[[Parsed[O]], Any] | str | None = None
+    prepare: Callable[[Parsed[O], ClusterConfig], Prepared | None] | str | None = None
     config: type[Struct] | None = None
     aliases: Mapping[str, str] = {}
     examples: Sequence[str] = ()
     any_keys: bool = False
-    more_help: Callable[[Mapping[str, list[str]]], str] | None = None
+    more_help: Callable[[Mapping[str, list[str]]], str] | str | None = None
 
     def main(self, argv: Sequence[str]) -> int:
         """Parses `argv`, shows help where asked, runs. Raises NewskillsError."""
         parsed = self.parsed(argv)
         if parsed.help:
-            sys.stdout.write(self.help() + (self.more_help(parsed.more) if self.more_help else ""))
+            sys.stdout.write(self.help() + (resolve(self.more_help)(parsed.more) if self.more_help else ""))
             return 0
         self.check(parsed)
-        return self.run(parsed)
+        return resolve(self.run)(parsed)
 
     def parsed(self, argv: Sequence[str]) -> Parsed[O]:
         """Raises ConfigError, UnknownNameError."""
@@ -62,8 +75,8 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
         """The same from Python. Raises NewskillsError, also where the command would end non-zero."""
         self.check(parsed)
         if self.result is not None:
-            return self.result(parsed)
-        code = self.run(parsed)
+            return resolve(self.result)(parsed)
+        code = resolve(self.run)(parsed)
         if code:
             raise NewskillsError(f"{self.name} ended with exit code {code}.")
         return None

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -139,10 +139,10 @@ def _everything(fetch: FetchOptions) -> list[Benchmark]:
     return kept
 
 
-def more_help(names: list[str]) -> str:
-    """The options that the benchmarks called `names` have for themselves. Raises UnknownNameError."""
+def more_help(words: Mapping[str, list[str]]) -> str:
+    """The options that the benchmarks among `words` have for themselves. Raises UnknownNameError."""
     text = ""
-    for name in names:
+    for name in words["benchmarks"]:
         if is_published(name):
             continue
         lines = dict.fromkeys(line for benchmark in expand(name) for line in shown(benchmark))

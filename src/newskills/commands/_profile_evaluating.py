@@ -42,6 +42,12 @@ from newskills.launch.validate import check
 
 
 def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    if options.run is not None and options.batch is not None:
+        raise ConfigError(
+            "--run and --batch exclude each other: the first waits for the jobs, the second does not.",
+            hint=f"For example: ns evaluate -c {options.config or 'CONFIG'} --batch {options.batch}",
+        )
     asked = _asked(parsed)
     environ = dict(os.environ)
     cwd = Path.cwd()

@@ -19,6 +19,7 @@ from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipe
 from newskills.base.terminal import printable
 from newskills.commands._cluster import Paths, cluster_of, paths_of
 from newskills.commands._columns import print_table
+from newskills.commands._command import resolve
 from newskills.commands._following import follow
 from newskills.commands._options import WorkOptions
 from newskills.commands._packaged_code import below_working_folder, code_paths, renamed
@@ -71,7 +72,7 @@ def rehearse(name: str, words: Sequence[str]) -> int:
     place = _place(cluster)
     checks = [Check("config", "ok", f"cluster {cluster.name}, executor {cluster.executor}")]
     try:
-        ready = command.prepare(parsed, cluster)
+        ready = resolve(command.prepare)(parsed, cluster)
     except NewskillsError as error:
         return _report([*checks, *place, Check("plan", "wrong", str(error))])
     assert ready is not None  # with rerun_done there is always something to do

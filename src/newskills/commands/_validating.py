@@ -20,13 +20,15 @@ from newskills.commands._downloads import Bar
 from newskills.commands._dry_run import show_dry_run
 from newskills.commands._work import notice
 from newskills.commands.validate import Options
+from newskills.config.command_line import Parsed
 from newskills.run.validation import KINDS, Sampling, Validation, validate
 
 ALL = "all"
 
 
-def run(options: Options) -> int:
+def run(parsed: Parsed[Options]) -> int:
     """1 where a benchmark has a problem. Raises NewskillsError."""
+    options = parsed.options
     fetch = FetchOptions(mirror=options.mirror or "", offline=options.offline)
     root = data_dir(options.data_dir)
     benchmarks = _chosen(options, fetch, root)

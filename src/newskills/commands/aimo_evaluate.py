@@ -8,7 +8,6 @@ from typing import Annotated
 from newskills.commands._aimo import BenchmarkOptions, UseVllm
 from newskills.commands._command import Command
 from newskills.commands._options import doc
-from newskills.config.command_line import Parsed
 from newskills.run.config import GenerationConfig
 
 
@@ -19,19 +18,13 @@ class Options(BenchmarkOptions, frozen=True, kw_only=True):
     use_vllm: UseVllm = False
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _aimo_evaluating
-
-    return _aimo_evaluating.run_evaluate(parsed)
-
-
 COMMAND = Command(
     name="aimo_evaluate",
     summary="Evaluate a model of the recipe: served here, asked with the prompts it was trained with, graded by the "
     "grader that rewards. ++ keys are those of ns eval.",
     options=Options,
     config=GenerationConfig,
-    run=run,
+    run="newskills.commands._aimo_evaluating:run_evaluate",
     examples=(
         "ns aimo evaluate --model ./outputs/rl_math --benchmark math --use-vllm",
         "ns aimo evaluate --model ./outputs/sft_tir --benchmark aime --use-tir --num-samples 8",

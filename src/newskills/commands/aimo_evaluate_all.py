@@ -8,7 +8,6 @@ from typing import Annotated
 from newskills.commands._aimo import BenchmarkOptions, UseVllm
 from newskills.commands._command import Command
 from newskills.commands._options import doc
-from newskills.config.command_line import Parsed
 from newskills.run.config import GenerationConfig
 
 
@@ -18,19 +17,13 @@ class Options(BenchmarkOptions, frozen=True, kw_only=True):
     vllm: UseVllm = True
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _aimo_evaluating
-
-    return _aimo_evaluating.run_all(parsed)
-
-
 COMMAND = Command(
     name="aimo_evaluate_all",
     summary="Evaluate a model of the recipe on all its benchmarks with one server. Without a GPU llama.cpp serves, as "
     "with --no-vllm. ++ keys are those of ns eval.",
     options=Options,
     config=GenerationConfig,
-    run=run,
+    run="newskills.commands._aimo_evaluating:run_all",
     aliases={"use_vllm": "vllm"},
     examples=("ns aimo evaluate_all --model ./outputs/rl_math --benchmarks math500 aime --merge-output",),
 )

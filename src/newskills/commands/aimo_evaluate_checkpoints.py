@@ -8,7 +8,6 @@ from typing import Annotated
 from newskills.commands._aimo import BenchmarkOptions, UseVllm
 from newskills.commands._command import Command
 from newskills.commands._options import doc
-from newskills.config.command_line import Parsed
 from newskills.run.config import GenerationConfig
 
 
@@ -18,19 +17,13 @@ class Options(BenchmarkOptions, frozen=True, kw_only=True):
     use_vllm: UseVllm = False
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _aimo_evaluating
-
-    return _aimo_evaluating.run_checkpoints(parsed)
-
-
 COMMAND = Command(
     name="aimo_evaluate_checkpoints",
     summary="Evaluate every checkpoint of a training folder (--model) and show the scores by step, with intervals. "
     "Those measured before are not measured again. ++ keys are those of ns eval.",
     options=Options,
     config=GenerationConfig,
-    run=run,
+    run="newskills.commands._aimo_evaluating:run_checkpoints",
     aliases={"checkpoints_dir": "model", "checkpoint_dir": "model"},
     examples=(
         "ns aimo evaluate_checkpoints --model outputs/rl_math --benchmark math500 --output-dir results/curve",

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 from newskills.commands._aimo import AnswerOptions, UseVllm
 from newskills.commands._command import Command
 from newskills.commands._options import AtLeastOne, doc
-from newskills.config.command_line import Parsed
 from newskills.run.config import GenerationConfig
 
 
@@ -28,18 +27,12 @@ class Options(AnswerOptions, frozen=True, kw_only=True):
     use_vllm: UseVllm = False
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _aimo_generating
-
-    return _aimo_generating.run(parsed)
-
-
 COMMAND = Command(
     name="aimo_generate",
     summary="Answer problems with a model of the recipe. ++ keys are those of ns generate.",
     options=Options,
     config=GenerationConfig,
-    run=run,
+    run="newskills.commands._aimo_generating:run",
     examples=(
         'ns aimo generate --model ./outputs/rl_math --strategy tir --problem "What is 17 squared?"',
         "ns aimo generate --model smollm2 --strategy majority_vote --num-samples 8 --input-file problems.jsonl",

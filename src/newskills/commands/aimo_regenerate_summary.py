@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from newskills.commands._command import Command
 from newskills.commands._options import DryRun, doc
-from newskills.config.command_line import Parsed
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -17,17 +16,11 @@ class Options(Struct, frozen=True, kw_only=True):
     dry_run: DryRun = False
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _aimo_evaluating
-
-    return _aimo_evaluating.run_summary(parsed)
-
-
 COMMAND = Command(
     name="aimo_regenerate_summary",
     summary="Make the tables of ns aimo evaluate, evaluate_all and evaluate_checkpoints anew from the records.",
     options=Options,
-    run=run,
+    run="newskills.commands._aimo_evaluating:run_summary",
     aliases={"results_dir": "output_dir"},
     examples=("ns aimo regenerate_summary results/aimo/rl_math",),
 )

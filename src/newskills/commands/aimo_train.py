@@ -9,7 +9,6 @@ from msgspec import Meta, Struct
 
 from newskills.commands._command import Command
 from newskills.commands._options import NAME, DryRun, doc
-from newskills.config.command_line import Parsed
 from newskills.recipes.aimo.settings import AimoConfig
 
 LAST = "last"
@@ -63,12 +62,6 @@ class Options(Struct, frozen=True, kw_only=True):
     llm_judge_weight: Annotated[float | None, doc("of its rating in the reward", REWARD)] = None
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _aimo_training
-
-    return _aimo_training.run(parsed)
-
-
 COMMAND = Command(
     name="aimo_train",
     summary="Train a model for competition mathematics in three stages: solutions in words, solutions with programs "
@@ -76,7 +69,7 @@ COMMAND = Command(
     "same command.",
     options=Options,
     config=AimoConfig,
-    run=run,
+    run="newskills.commands._aimo_training:run",
     examples=(
         "ns aimo train --stage full --base-model Qwen/Qwen2.5-14B",
         "ns aimo train --stage rl --base-model smollm2 --max-samples 200 --force-cpu --output-dir outputs/small",

@@ -15,8 +15,6 @@ from newskills.config.command_line import Parsed
 from newskills.train.pipelines.conversion import OWN, Dtype, From, ModelType, To
 
 if TYPE_CHECKING:
-    from newskills.commands._submitting import Prepared
-    from newskills.launch.cluster import ClusterConfig
     from newskills.launch.experiments import Experiment
 
 ENGINE = {"group": "TensorRT-LLM"}
@@ -56,6 +54,8 @@ def run(parsed: Parsed[Options]) -> int:
 
     cluster = placed(options, parsed.given)
     if cluster is not None:
+        from newskills.commands._converting import prepare
+
         return run_prepared(prepare(parsed, cluster), show=("main",))
     target = Path(options.output_model)
     if options.dry_run:
@@ -83,12 +83,6 @@ def _here(options: Options, target: Path) -> None:
         hf_to_gguf(Path(options.input_model), target)
 
 
-def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
-    from newskills.commands import _converting
-
-    return _converting.prepare(parsed, cluster)
-
-
 def result(parsed: Parsed[Options]) -> Experiment | None:
     """For Python: the experiment, where it was submitted. Raises NewskillsError."""
     options = parsed.options
@@ -107,7 +101,7 @@ COMMAND = Command(
     "Hugging Face to Megatron-LM, and to an fp8 engine of TensorRT-LLM: by their own programs, in their containers.",
     options=Options,
     run=run,
-    prepare=prepare,
+    prepare="newskills.commands._converting:prepare",
     result=result,
     examples=(
         "ns convert --input_model=smollm2 --output_model=models/base --convert_from=gguf --convert_to=hf",

@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 from newskills.commands._command import Command
 from newskills.commands._judge_options import JudgeOptions
 from newskills.commands._options import JOB, OLD_NAMES, AcceptLost, doc
-from newskills.config.command_line import Parsed
 from newskills.run.config import GenerationConfig
 
 if TYPE_CHECKING:
-    from newskills.commands._submitting import Prepared
-    from newskills.launch.cluster import ClusterConfig
-    from newskills.launch.experiments import Experiment
-    from newskills.run.evaluate import Evaluation
+    pass
 
 
 class Options(JudgeOptions, frozen=True, kw_only=True):
@@ -31,24 +27,6 @@ class Options(JudgeOptions, frozen=True, kw_only=True):
     accept_lost: AcceptLost = 1.0
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _evaluating
-
-    return _evaluating.run(parsed)
-
-
-def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
-    from newskills.commands import _evaluating
-
-    return _evaluating.prepare(parsed, cluster)
-
-
-def result(parsed: Parsed[Options]) -> Evaluation | Experiment | None:
-    from newskills.commands import _evaluating
-
-    return _evaluating.result(parsed)
-
-
 COMMAND = Command(
     name="eval",
     summary="Evaluate a model on benchmarks: generate, grade while generating, and print tables with intervals. "
@@ -56,9 +34,9 @@ COMMAND = Command(
     options=Options,
     config=GenerationConfig,
     aliases=OLD_NAMES,
-    run=run,
-    result=result,
-    prepare=prepare,
+    run="newskills.commands._evaluating:run",
+    result="newskills.commands._evaluating:result",
+    prepare="newskills.commands._evaluating:prepare",
     examples=(
         "ns eval --benchmarks=gsm8k:4,math-500:2 --model=smollm2 --server_type=llamacpp --output_dir=results "
         "++max_samples=50",

@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from newskills.commands._command import Command
 from newskills.commands._options import OLD_NAMES, SEEDS, AtLeastOne, WorkOptions, doc
-from newskills.config.command_line import Parsed
 from newskills.run.config import GenerationConfig
 
 if TYPE_CHECKING:
-    from newskills.commands._submitting import Prepared
-    from newskills.launch.cluster import ClusterConfig
-    from newskills.launch.experiments import Experiment
-    from newskills.run.spec import RunResult
+    pass
 
 
 class Options(WorkOptions, frozen=True, kw_only=True):
@@ -57,24 +53,6 @@ class Options(WorkOptions, frozen=True, kw_only=True):
     postprocess_cmd: Annotated[str | None, doc("your shell command after each finished (and merged) seed")] = None
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _generating
-
-    return _generating.run(parsed)
-
-
-def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
-    from newskills.commands import _generating
-
-    return _generating.prepare(parsed, cluster)
-
-
-def result(parsed: Parsed[Options]) -> RunResult | Experiment | None:
-    from newskills.commands import _generating
-
-    return _generating.result(parsed)
-
-
 COMMAND = Command(
     name="generate",
     summary="Run a model over a JSONL file: render the prompt for each row, ask, and write row + answer, in input "
@@ -82,9 +60,9 @@ COMMAND = Command(
     options=Options,
     config=GenerationConfig,
     aliases=OLD_NAMES,
-    run=run,
-    result=result,
-    prepare=prepare,
+    run="newskills.commands._generating:run",
+    result="newskills.commands._generating:result",
+    prepare="newskills.commands._generating:prepare",
     examples=(
         "ns generate --server_type=openai --model=gpt-4o-mini --output_dir=./output --input_file=./input.jsonl "
         "++prompt_config=generic/math",

@@ -21,12 +21,9 @@ from newskills.commands._cluster_training import (
     WithSandbox,
 )
 from newskills.commands._command import Command
-from newskills.config.command_line import Parsed
 
 if TYPE_CHECKING:
-    from newskills.commands._submitting import Prepared
-    from newskills.launch.cluster import ClusterConfig
-    from newskills.launch.experiments import Experiment
+    pass
 
 
 class Options(NemoRlOptions, frozen=True, kw_only=True):
@@ -46,32 +43,14 @@ class Options(NemoRlOptions, frozen=True, kw_only=True):
     sandbox_env_overrides: SandboxOverrides = []  # noqa: RUF012 - copied
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _nemo_rl_training
-
-    return _nemo_rl_training.run(parsed)
-
-
-def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
-    from newskills.commands import _nemo_rl_training
-
-    return _nemo_rl_training.prepare(parsed, cluster)
-
-
-def result(parsed: Parsed[Options]) -> Experiment | None:
-    from newskills.commands import _nemo_rl_training
-
-    return _nemo_rl_training.result(parsed)
-
-
 COMMAND = Command(
     name="grpo_nemo_rl",
     summary="Reinforce a model with NVIDIA's NeMo-RL on a cluster. Rows of {problem, expected_answer} are rewarded by "
     "the math grader of evaluations; rows of NeMo Gym by what its YAML names. ++key=value are NeMo-RL's own keys.",
     options=Options,
-    run=run,
-    prepare=prepare,
-    result=result,
+    run="newskills.commands._nemo_rl_training:run",
+    prepare="newskills.commands._nemo_rl_training:prepare",
+    result="newskills.commands._nemo_rl_training:result",
     any_keys=True,
     aliases={"hf_model": "model"},
     examples=(

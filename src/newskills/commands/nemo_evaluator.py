@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from newskills.commands._command import Command
 from newskills.commands._options import PlacementOptions, doc
-from newskills.config.command_line import Parsed
 
 if TYPE_CHECKING:
-    from newskills.commands._submitting import Prepared
-    from newskills.launch.cluster import ClusterConfig
-    from newskills.launch.experiments import Experiment
+    pass
 
 MAIN = {"group": "model under test"}
 JUDGE = {"group": "judge"}
@@ -48,32 +45,14 @@ class Options(PlacementOptions, frozen=True, kw_only=True):
     judge_server_health_path: Annotated[str, doc("what answers 200 once it is up", JUDGE)] = HEALTH
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _nemo_evaluating
-
-    return _nemo_evaluating.run(parsed)
-
-
-def result(parsed: Parsed[Options]) -> Experiment | None:
-    from newskills.commands import _nemo_evaluating
-
-    return _nemo_evaluating.result(parsed)
-
-
-def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
-    from newskills.commands import _nemo_evaluating
-
-    return _nemo_evaluating.prepare(parsed, cluster)
-
-
 COMMAND = Command(
     name="nemo_evaluator",
     summary="Run tasks of NVIDIA's NeMo Evaluator, each in its container as a job of its own, the model and the judge "
     "served on nodes of their own where that is asked for. ++key=value changes the configuration.",
     options=Options,
-    run=run,
-    result=result,
-    prepare=prepare,
+    run="newskills.commands._nemo_evaluating:run",
+    result="newskills.commands._nemo_evaluating:result",
+    prepare="newskills.commands._nemo_evaluating:prepare",
     any_keys=True,
     examples=(
         "ns nemo_evaluator --cluster=slurm --nemo_evaluator_config=tasks.yaml --output_dir=/results "

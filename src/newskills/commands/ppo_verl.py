@@ -24,13 +24,10 @@ from newskills.commands._cluster_training import (
 )
 from newskills.commands._command import Command
 from newskills.commands._options import doc
-from newskills.config.command_line import Parsed
 from newskills.train.pipelines.verl import MODULE
 
 if TYPE_CHECKING:
-    from newskills.commands._submitting import Prepared
-    from newskills.launch.cluster import ClusterConfig
-    from newskills.launch.experiments import Experiment
+    pass
 
 
 class Options(RayOptions, frozen=True, kw_only=True):
@@ -65,32 +62,14 @@ class Options(RayOptions, frozen=True, kw_only=True):
     sandbox_env_overrides: SandboxOverrides = []  # noqa: RUF012 - copied
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _verl_training
-
-    return _verl_training.run(parsed)
-
-
-def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
-    from newskills.commands import _verl_training
-
-    return _verl_training.prepare(parsed, cluster)
-
-
-def result(parsed: Parsed[Options]) -> Experiment | None:
-    from newskills.commands import _verl_training
-
-    return _verl_training.result(parsed)
-
-
 COMMAND = Command(
     name="ppo_verl",
     summary="Reinforce a model with verl (PPO, GRPO, …) on a cluster. Rows of {problem, expected_answer} are turned "
     "into verl's and rewarded by the math grader of evaluations. ++key=value are verl's own keys.",
     options=Options,
-    run=run,
-    prepare=prepare,
-    result=result,
+    run="newskills.commands._verl_training:run",
+    prepare="newskills.commands._verl_training:prepare",
+    result="newskills.commands._verl_training:result",
     any_keys=True,
     aliases={"hf_model": "model", "training_data": "prompt_data", "validation_data": "eval_data"},
     examples=(

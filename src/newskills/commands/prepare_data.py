@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
 from newskills.commands._command import Command
 from newskills.commands._options import JOB, AtLeastOne, PlacementOptions, doc
-from newskills.config.command_line import Parsed
 
 if TYPE_CHECKING:
-    from newskills.commands._submitting import Prepared
-    from newskills.launch.cluster import ClusterConfig
-    from newskills.launch.experiments import Experiment
+    pass
 
 
 class Options(PlacementOptions, frozen=True, kw_only=True):
@@ -41,40 +37,16 @@ class Options(PlacementOptions, frozen=True, kw_only=True):
     num_nodes: Annotated[AtLeastOne, doc("nodes of the job; the first one prepares", JOB)] = 1
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _preparing
-
-    return _preparing.run(parsed)
-
-
-def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
-    from newskills.commands import _preparing
-
-    return _preparing.prepare(parsed, cluster)
-
-
-def result(parsed: Parsed[Options]) -> Experiment | None:
-    from newskills.commands import _preparing
-
-    return _preparing.result(parsed)
-
-
-def more_help(words: Mapping[str, list[str]]) -> str:
-    from newskills.commands import _preparing
-
-    return _preparing.more_help(words["benchmarks"])
-
-
 COMMAND = Command(
     name="prepare_data",
     summary="Fetch benchmark data, check it, and lay it out as <data_dir>/<name>/<split>.jsonl with a record of "
     "where it came from. Needs no other set-up. With --cluster a job does it there. Benchmarks may have options of "
     "their own: ns prepare_data NAME --help shows them.",
     options=Options,
-    run=run,
-    result=result,
-    prepare=prepare,
-    more_help=more_help,
+    run="newskills.commands._preparing:run",
+    result="newskills.commands._preparing:result",
+    prepare="newskills.commands._preparing:prepare",
+    more_help="newskills.commands._preparing:more_help",
     examples=(
         "ns prepare_data gsm8k math aime24",
         "ns prepare_data mmlu-prox --languages de fr",

@@ -9,12 +9,11 @@ from msgspec import Meta, Struct
 
 from newskills.commands._command import Command
 from newskills.commands._options import AtLeastOne, DryRun, doc
-from newskills.config.command_line import Parsed
 from newskills.train.data.overlap import NGRAM, SHARE
 from newskills.train.data.settings import TrainingDataConfig
 
 if TYPE_CHECKING:
-    from newskills.train.data.card import Card
+    pass
 
 DECONTAMINATION = {"group": "decontamination"}
 
@@ -61,18 +60,6 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = SHARE
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _training_data
-
-    return _training_data.run(parsed)
-
-
-def result(parsed: Parsed[Options]) -> Card | None:
-    from newskills.commands import _training_data
-
-    return _training_data.result(parsed)
-
-
 COMMAND = Command(
     name="prepare_training_data",
     summary="Build training data: filter generations or a published set, remove duplicates and what benchmarks ask, "
@@ -80,8 +67,8 @@ COMMAND = Command(
     "marked code_sft and math_rl belong to these recipes; shown defaults are those of math_sft.",
     options=Options,
     config=TrainingDataConfig,
-    run=run,
-    result=result,
+    run="newskills.commands._training_data:run",
+    result="newskills.commands._training_data:result",
     examples=(
         "ns prepare_training_data --config-name=math_sft --decontaminate=math-500,aime24 "
         "++input_files='results/output-rs*.jsonl' ++output_path=sft.jsonl ++tokenizer=Qwen/Qwen2.5-7B-Instruct "

@@ -10,10 +10,9 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from newskills.base.errors import ConfigError, UserError
+from newskills.base.errors import UserError
 from newskills.commands._command import Command
 from newskills.commands._options import doc
-from newskills.config.command_line import Parsed
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -58,24 +57,12 @@ def _is_override(word: str) -> bool:
     return "=" in word and not word.startswith("-") and "[" in word.partition("=")[0]
 
 
-def run(parsed: Parsed[Options]) -> int:
-    options = parsed.options
-    if options.run is not None and options.batch is not None:
-        raise ConfigError(
-            "--run and --batch exclude each other: the first waits for the jobs, the second does not.",
-            hint=f"For example: ns evaluate -c {options.config or 'CONFIG'} --batch {options.batch}",
-        )
-    from newskills.commands import _profile_evaluating as work
-
-    return work.run(parsed)
-
-
 COMMAND = _Evaluate(
     name="evaluate",
     summary="Evaluate with a config of NeMo Evaluator's launcher: compose its defaults, resolve it with a profile of "
     "env.toml, show it, and run its tasks here or on that profile's cluster. key.sub=value changes the config.",
     options=Options,
-    run=run,
+    run="newskills.commands._profile_evaluating:run",
     any_keys=True,
     examples=(
         "ns evaluate -c my-evaluation.yaml --dry-run",

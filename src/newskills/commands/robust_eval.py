@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 from newskills.commands import evaluate
 from newskills.commands._command import Command
 from newskills.commands._options import OLD_NAMES, doc
-from newskills.config.command_line import Parsed
 from newskills.run.config import GenerationConfig
 
 if TYPE_CHECKING:
-    from newskills.commands._submitting import Prepared
-    from newskills.launch.cluster import ClusterConfig
-    from newskills.launch.experiments import Experiment
-    from newskills.run.robustness import RobustnessSummary
+    pass
 
 
 class Options(evaluate.Options, frozen=True, kw_only=True):
@@ -25,24 +21,6 @@ class Options(evaluate.Options, frozen=True, kw_only=True):
     ] = "robustness/prompt_set_config"
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _robust
-
-    return _robust.run(parsed)
-
-
-def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared | None:
-    from newskills.commands import _robust
-
-    return _robust.prepare(parsed, cluster)
-
-
-def result(parsed: Parsed[Options]) -> RobustnessSummary | Experiment | None:
-    from newskills.commands import _robust
-
-    return _robust.result(parsed)
-
-
 COMMAND = Command(
     name="robust_eval",
     summary="Evaluate a model on benchmarks with many wordings of the prompt, one `ns eval` for each, and print how "
@@ -50,9 +28,9 @@ COMMAND = Command(
     options=Options,
     config=GenerationConfig,
     aliases=OLD_NAMES,
-    run=run,
-    result=result,
-    prepare=prepare,
+    run="newskills.commands._robust:run",
+    result="newskills.commands._robust:result",
+    prepare="newskills.commands._robust:prepare",
     examples=(
         "ns robust_eval --benchmarks=gpqa:8 --prompt_set_config=robustness/prompt_set_config "
         "--server_type=vllm --model=Qwen/Qwen3-8B --server_address=http://host:8000 --output_dir=robust",

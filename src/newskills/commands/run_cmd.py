@@ -12,9 +12,7 @@ from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
 
 if TYPE_CHECKING:
-    from newskills.commands._submitting import Prepared
-    from newskills.launch.cluster import ClusterConfig
-    from newskills.launch.experiments import Experiment
+    pass
 
 ALIASES = {"cmd": "command"}
 POSITIONAL = {"positional": True}
@@ -52,24 +50,6 @@ def with_marker(argv: Sequence[str]) -> list[str]:
     return [*argv[:at], "--", *argv[at:]] if at < len(argv) and argv[at] != "--" else list(argv)
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _running
-
-    return _running.run(parsed)
-
-
-def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
-    from newskills.commands import _running
-
-    return _running.prepare(parsed, cluster)
-
-
-def result(parsed: Parsed[Options]) -> Experiment | None:
-    from newskills.commands import _running
-
-    return _running.result(parsed)
-
-
 COMMAND = RunCommand(
     name="run_cmd",
     summary="Run a command of your own as a job: here in the foreground, on a cluster in the queue. A model server "
@@ -77,9 +57,9 @@ COMMAND = RunCommand(
     "finds them in NEMO_SKILLS_SERVER_ADDRESS, NEMO_SKILLS_OPENAI_BASE_URL, NEMO_SKILLS_OPENAI_MODEL, "
     "NEMO_SKILLS_SANDBOX_HOST and NEMO_SKILLS_SANDBOX_PORT.",
     options=Options,
-    run=run,
-    result=result,
-    prepare=prepare,
+    run="newskills.commands._running:run",
+    result="newskills.commands._running:result",
+    prepare="newskills.commands._running:prepare",
     aliases=ALIASES,
     examples=(
         "ns run_cmd --cluster=slurm --num_gpus=1 nvidia-smi",

@@ -10,7 +10,6 @@ from msgspec import Meta, Struct
 from newskills.commands._command import Command
 from newskills.commands._options import NAME, DryRun, doc
 from newskills.commands._token import Open, TokenFile
-from newskills.config.command_line import Parsed
 
 JUDGE = {"group": "judge (for benchmarks that need one, such as hle and arena-hard)"}
 Port = Annotated[int, Meta(ge=0, le=65535)]
@@ -52,18 +51,12 @@ class Options(Struct, frozen=True, kw_only=True):
     dry_run: DryRun = False
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _serving_evals
-
-    return _serving_evals.run(parsed)
-
-
 COMMAND = Command(
     name="serve_evals",
     summary="Evaluate models while they are trained: slime and its kin POST /evaluate, the benchmarks of a request run "
     "side by side against the trainer's router, and the metrics come back. A repeated request joins the job that runs.",
     options=Options,
-    run=run,
+    run="newskills.commands._serving_evals:run",
     examples=(
         "ns serve_evals --host=0.0.0.0 --open --port=9050 --output-root=/opt/skills-eval --max-concurrent-requests=512",
         "ns serve_evals --judge-server-address=http://judge:8000/v1 --judge-model=my-judge",

@@ -10,7 +10,6 @@ from msgspec import Meta, Struct
 from newskills.commands._command import Command
 from newskills.commands._options import NAME, AtLeastOne, DryRun, doc
 from newskills.commands._token import Open, TokenFile
-from newskills.config.command_line import Parsed
 from newskills.run.rewards import RewardConfig
 from newskills.sandbox.config import SandboxConfig
 
@@ -49,19 +48,13 @@ class RewardKeys(Struct, frozen=True, kw_only=True):
     sandbox: SandboxConfig = SandboxConfig()
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _serving_rewards
-
-    return _serving_rewards.run(parsed)
-
-
 COMMAND = Command(
     name="serve_rewards",
     summary="Reward the samples of any trainer over HTTP, by the grader that evaluates: our own batches (/v1/rewards), "
     "OpenRLHF's (/get_reward), slime's (/slime). What an instrument lost is never 0.",
     options=Options,
     config=RewardKeys,
-    run=run,
+    run="newskills.commands._serving_rewards:run",
     examples=(
         "ns serve_rewards --grader=math ++reward.wrong=-0.5 ++reward.no_answer=-0.5 ++reward.format.box=0.1",
         "ns serve_rewards --benchmark=human-eval --host=0.0.0.0 --port=9060 --token_file=/run/secrets/rewards",

@@ -7,34 +7,13 @@ from typing import TYPE_CHECKING
 
 from newskills.commands._cluster_training import NemoRlOptions
 from newskills.commands._command import Command
-from newskills.config.command_line import Parsed
 
 if TYPE_CHECKING:
-    from newskills.commands._submitting import Prepared
-    from newskills.launch.cluster import ClusterConfig
-    from newskills.launch.experiments import Experiment
+    pass
 
 
 class Options(NemoRlOptions, frozen=True, kw_only=True):
     """Those of all trainings with NeMo-RL."""
-
-
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _nemo_rl_training
-
-    return _nemo_rl_training.run(parsed)
-
-
-def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
-    from newskills.commands import _nemo_rl_training
-
-    return _nemo_rl_training.prepare(parsed, cluster)
-
-
-def result(parsed: Parsed[Options]) -> Experiment | None:
-    from newskills.commands import _nemo_rl_training
-
-    return _nemo_rl_training.result(parsed)
 
 
 COMMAND = Command(
@@ -42,9 +21,9 @@ COMMAND = Command(
     summary="Fine-tune with NVIDIA's NeMo-RL on a cluster: writes its configuration, starts Ray on the nodes, trains, "
     "and makes a Hugging Face folder of the last checkpoint. ++key=value are NeMo-RL's own keys.",
     options=Options,
-    run=run,
-    prepare=prepare,
-    result=result,
+    run="newskills.commands._nemo_rl_training:run",
+    prepare="newskills.commands._nemo_rl_training:prepare",
+    result="newskills.commands._nemo_rl_training:result",
     any_keys=True,
     aliases={"hf_model": "model"},
     examples=(

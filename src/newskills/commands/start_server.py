@@ -21,8 +21,7 @@ from newskills.models.serving import serve_argv
 from newskills.run.servers import serve_foreground
 
 if TYPE_CHECKING:
-    from newskills.commands._submitting import Prepared
-    from newskills.launch.cluster import ClusterConfig
+    pass
 
 
 class Options(ModelOptions, frozen=True, kw_only=True):
@@ -69,12 +68,6 @@ def run(parsed: Parsed[Options]) -> int:
     return serve_foreground(spec, folder / "server.log", options.server_timeout, say=_say, beside=beside)
 
 
-def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
-    from newskills.commands import _serving
-
-    return _serving.prepare(parsed, cluster)
-
-
 def result(parsed: Parsed[Options]) -> None:
     if code := run(parsed):
         raise NewskillsError(f"The server ended with exit code {code}.")
@@ -92,7 +85,7 @@ COMMAND = Command(
     options=Options,
     run=run,
     result=result,
-    prepare=prepare,
+    prepare="newskills.commands._serving:prepare",
     aliases=OLD_NAMES,
     examples=(
         "ns start_server --server_type=llamacpp --model=smollm2 --port=5000",

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from newskills.commands._cluster_training import TRAINING, TrainingOptions
 from newskills.commands._command import Command
 from newskills.commands._options import doc
-from newskills.config.command_line import Parsed
 
 if TYPE_CHECKING:
-    from newskills.commands._submitting import Prepared
-    from newskills.launch.cluster import ClusterConfig
-    from newskills.launch.experiments import Experiment
+    pass
 
 
 class Options(TrainingOptions, frozen=True, kw_only=True):
@@ -29,32 +26,14 @@ class Options(TrainingOptions, frozen=True, kw_only=True):
     ] = None
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _megatron_training
-
-    return _megatron_training.run(parsed)
-
-
-def prepare(parsed: Parsed[Options], cluster: ClusterConfig) -> Prepared:
-    from newskills.commands import _megatron_training
-
-    return _megatron_training.prepare(parsed, cluster)
-
-
-def result(parsed: Parsed[Options]) -> Experiment | None:
-    from newskills.commands import _megatron_training
-
-    return _megatron_training.result(parsed)
-
-
 COMMAND = Command(
     name="train_megatron_lm",
     summary="Train with Megatron-LM on a cluster, one process for each GPU. Its own arguments follow behind --, or as "
     "++keys: ++lr=1e-5 is --lr=1e-5, ++bf16=true is --bf16.",
     options=Options,
-    run=run,
-    prepare=prepare,
-    result=result,
+    run="newskills.commands._megatron_training:run",
+    prepare="newskills.commands._megatron_training:prepare",
+    result="newskills.commands._megatron_training:result",
     any_keys=True,
     examples=(
         "ns megatron_lm train --cluster=slurm --expname=pretraining --megatron_model=/models/base-megatron "

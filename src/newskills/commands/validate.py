@@ -9,7 +9,6 @@ from msgspec import Meta, Struct
 
 from newskills.commands._command import Command
 from newskills.commands._options import DryRun, doc
-from newskills.config.command_line import Parsed
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -35,19 +34,13 @@ class Options(Struct, frozen=True, kw_only=True):
     dry_run: DryRun = False
 
 
-def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands import _validating
-
-    return _validating.run(parsed.options)
-
-
 COMMAND = Command(
     name="validate",
     summary="Check benchmarks without a model. Rows: as many as they should be, none lost, none twice, a prompt for "
     "each. Replies: a row's own answer is right, in several spellings; silence, the prompt, one reply for all, and the "
     "answers of other rows are right no more often than by chance. Exit code 1 where something is wrong.",
     options=Options,
-    run=run,
+    run="newskills.commands._validating:run",
     examples=(
         "ns validate gsm8k mmlu",
         "ns validate ./sums.py",
