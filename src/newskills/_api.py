@@ -123,7 +123,7 @@ async def evaluate_async(ctx: Arguments | None = None, **options: Any) -> Any:
     from newskills.run.supervision import Supervision
     from newskills.run.threads import ready_for_threads
 
-    importlib.import_module("newskills.commands._evaluating")
+    importlib.import_module("newskills.pipelines.evaluation.work")
     ready_for_threads()
     supervision = Supervision()
 

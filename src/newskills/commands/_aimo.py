@@ -12,10 +12,10 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from newskills.commands._options import AtLeastOne, DryRun, doc
 from newskills.commands._table import load
-from newskills.commands._work import notice
 from newskills.config.fields import leaves
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import AtLeastOne, DryRun, doc
 from newskills.recipes.aimo.lines import Line
 
 MODEL = doc("training folder, Hugging Face folder or name, .gguf file, or smollm2")

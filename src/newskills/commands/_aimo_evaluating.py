@@ -16,9 +16,9 @@ from newskills.commands import (
     aimo_regenerate_summary,
 )
 from newskills.commands._aimo import BenchmarkOptions, gpus, place, run_line, show, tell
-from newskills.commands._work import notice
 from newskills.config.command_line import Parsed
 from newskills.models.serving.gpus import visible_gpus
+from newskills.pipelines.notices import notice
 from newskills.recipes.aimo.evaluating import (
     ALL,
     EVERYTHING,

@@ -13,13 +13,14 @@ from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError
 from newskills.commands._aimo import run_line, show, tell
-from newskills.commands._columns import print_table
-from newskills.commands._work import notice, user_layer
 from newskills.commands.aimo_train import LAST, Options
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
 from newskills.config.layers import Resolved, explain
 from newskills.models.serving.gpus import VISIBLE, visible_gpus
+from newskills.pipelines.arguments import user_layer
+from newskills.pipelines.notices import notice
+from newskills.pipelines.tables import print_table
 from newskills.recipes.aimo.lines import Backend, Reporting
 from newskills.recipes.aimo.settings import STAGES, AimoConfig, Stage, StageName, settings
 from newskills.recipes.aimo.training import Training, for_cpu_trainer, plan, train

@@ -7,7 +7,7 @@ import os
 import sys
 
 from newskills.benchmarks import ENTRY_POINTS, UNVERIFIED, list_all
-from newskills.commands._columns import print_table
+from newskills.pipelines.tables import print_table
 
 
 def show_benchmarks(category: str | None = None) -> None:

@@ -16,8 +16,8 @@ from newskills.config.fields import leaves
 from newskills.config.help import command_help
 
 if TYPE_CHECKING:
-    from newskills.commands._submitting import Prepared
     from newskills.launch.cluster import ClusterConfig
+    from newskills.pipelines.submission.prepared import Prepared
 
 O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
 F = TypeVar("F", bound=Callable[..., Any])

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from newskills.base.errors import UnknownNameError
 from newskills.base.terminal import printable
-from newskills.commands._columns import print_table
-from newskills.commands._dry_run import show_dry_run
-from newskills.commands._following import stopped_by_ctrl_c
-from newskills.commands._submitted import ask_about, exit_code
 from newskills.launch.experiments import Experiment, Records
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.submission.following import stopped_by_ctrl_c
+from newskills.pipelines.submission.submitted import ask_about, exit_code
+from newskills.pipelines.tables import print_table
 
 if TYPE_CHECKING:
     from newskills.interop.invocations import Entry

@@ -14,8 +14,6 @@ from newskills.base.errors import ConfigError, RemoteError
 from newskills.base.terminal import printable
 from newskills.commands._compiled_view import show_compiled, show_tasks
 from newskills.commands._invocations import follow_foreign, follow_jobs, print_jobs
-from newskills.commands._plan_view import print_scripts, print_tree
-from newskills.commands._work import notice
 from newskills.commands.profile_evaluate import Options
 from newskills.config.command_line import Parsed
 from newskills.interop.compile.compiler import Asked, Compiled
@@ -39,6 +37,8 @@ from newskills.interop.tasks import EvalCall, eval_call
 from newskills.interop.wandb_login import detect
 from newskills.launch.submit import site_of
 from newskills.launch.validate import check
+from newskills.pipelines.notices import notice
+from newskills.pipelines.submission.plan_view import print_scripts, print_tree
 
 
 def run(parsed: Parsed[Options]) -> int:

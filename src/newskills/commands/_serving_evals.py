@@ -19,21 +19,23 @@ from newskills.base.store import atomic_write
 from newskills.base.terminal import printable
 from newskills.benchmarks import Places, expand
 from newskills.benchmarks.data import data_dir as root
-from newskills.commands import _evaluating
-from newskills.commands._cluster import placed
-from newskills.commands._dry_run import show_dry_run
-from newskills.commands._sandbox import check_sandbox
-from newskills.commands._submitted import ask_about
-from newskills.commands._submitting import submitted
 from newskills.commands._token import check_reach, token_of, who
-from newskills.commands._work import user_layer
 from newskills.commands.evaluate import COMMAND as EVAL
-from newskills.commands.evaluate import Options as EvalOptions
 from newskills.commands.serve_evals import Options
 from newskills.config.command_line import Parsed
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.experiments import Experiment, Records
 from newskills.launch.states import Watch
+from newskills.pipelines.arguments import user_layer
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.evaluation import work
+from newskills.pipelines.evaluation.jobs import prepare
+from newskills.pipelines.evaluation.specification import SPLIT, specification
+from newskills.pipelines.evaluation.options import EvalOptions
+from newskills.pipelines.placement.cluster import placed
+from newskills.pipelines.submission.submit import submitted
+from newskills.pipelines.submission.submitted import ask_about
+from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.evaluate import EvaluationSpec, plan_evaluation, plan_judges
 from newskills.run.evaluation_server.jobs import JobLimits, Work
 from newskills.run.evaluation_server.serving import Place, serve_until_stopped
@@ -63,7 +65,7 @@ class Here(Struct, frozen=True, kw_only=True):
     def run(self, supervision: Supervision) -> None:
         console = supervision.console
         assert console is not None
-        evaluation = _evaluating.work(self.parsed, self.spec, say=lambda text: print(text, file=console.file))
+        evaluation = work.work(self.parsed, self.spec, say=lambda text: print(text, file=console.file))
         if evaluation.exit_code:
             raise NewskillsError(evaluation.message)
 
@@ -84,7 +86,7 @@ class There(Struct, frozen=True, kw_only=True):
         if submission.exists():
             with contextlib.suppress(UnknownNameError):  # its records are gone
                 _wait(Records(os.environ).find(submission.read_text(encoding="utf-8")), supervision)
-        ready = _evaluating.prepare(self.parsed, self.cluster)
+        ready = prepare(self.parsed, self.cluster)
         experiment = submitted(ready) if ready is not None and not supervision.stopping else None
         if experiment is not None:
             with atomic_write(submission) as file:
@@ -126,7 +128,7 @@ class EvalPlanner:
         """Refuses options that no evaluation could be begun with. Raises NewskillsError."""
         parsed = EVAL.parsed(self.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), Path()))
         EVAL.check(parsed)
-        resolve_config([user_layer(parsed.overrides, consumed=(_evaluating.SPLIT,))])
+        resolve_config([user_layer(parsed.overrides, consumed=(SPLIT,))])
         placed(parsed.options, parsed.given, parsed.options.num_jobs)
 
     @property
@@ -154,7 +156,7 @@ class EvalPlanner:
         cluster = placed(parsed.options, parsed.given, parsed.options.num_jobs)
         if cluster is not None:
             return There(command=command, parsed=parsed, cluster=cluster, folder=folder)
-        spec = _evaluating.specification(parsed)
+        spec = specification(parsed)
         check_sandbox(parsed.options, plan_evaluation(spec))
         check_judges(plan_judges(spec), rerun_done=False)
         spec = msgspec.structs.replace(spec, resume_with=command)

@@ -15,12 +15,12 @@ from newskills.base.records import Row
 from newskills.base.terminal import printable
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
-from newskills.commands._dry_run import show_dry_run
 from newskills.commands._token import check_reach, token_of, who
 from newskills.commands._training import keys_of
 from newskills.commands.serve_rewards import Options, RewardKeys
 from newskills.config.command_line import Parsed
 from newskills.models.tokenizer import HFTokenizer
+from newskills.pipelines.dry_run import show_dry_run
 from newskills.prompts.renderer import load_prompt
 from newskills.run.plan import in_folder
 from newskills.run.reward_server import Listening, serve_rewards

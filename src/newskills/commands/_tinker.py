@@ -15,10 +15,10 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.base.terminal import printable
-from newskills.commands._dry_run import show_dry_run
-from newskills.commands._options import DryRun, doc
 from newskills.commands._training import STOPPED, keys_of
 from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.options import DryRun, doc
 from newskills.recipes.tinker_rl import TinkerRlConfig
 from newskills.recipes.tinker_sft import TinkerSftConfig
 from newskills.train.data.published import SCHEMAS, Schema, is_published, schema_of
@@ -81,7 +81,7 @@ def dataset_file(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None)
     schema = _published(str(config.dataset_name))
     if schema is None:
         return Path(str(config.dataset_name))
-    from newskills.commands._training_sets import split_file, split_of
+    from newskills.pipelines.data.training_sets import split_file, split_of
 
     return split_file(schema, split_of(schema, config.dataset_split), data_dir)
 
@@ -91,7 +91,7 @@ def rows_of(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None) -> l
     path, schema = dataset_file(config, data_dir), _published(str(config.dataset_name))
     if schema is not None:
         from newskills.benchmarks.fetch import FetchOptions
-        from newskills.commands._training_sets import lay_out
+        from newskills.pipelines.data.training_sets import lay_out
 
         lay_out(schema, config.dataset_split, data_dir, FetchOptions())
     return list(read_rows(path))

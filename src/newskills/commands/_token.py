@@ -9,7 +9,7 @@ from typing import Annotated
 
 from newskills.base.errors import AuthError, ConfigError
 from newskills.base.http.hosts import is_loopback
-from newskills.commands._options import doc
+from newskills.pipelines.options import doc
 
 TokenFile = Annotated[str | None, doc("file with the token that clients must send")]
 Open = Annotated[bool, doc("listen beyond this machine although clients need no token")]

@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -18,7 +17,9 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
-from newskills.commands._options import (
+from newskills.config.command_line import Parsed
+from newskills.config.layers import Layer, explain, resolve
+from newskills.pipelines.options import (
     DEFAULT_PROJECT,
     AtLeastOne,
     DryRun,
@@ -28,8 +29,6 @@ from newskills.commands._options import (
     doc,
     tracking_of,
 )
-from newskills.config.command_line import Parsed
-from newskills.config.layers import Layer, explain, resolve
 from newskills.recipes.leakage import question_of
 from newskills.recipes.reporting import reported
 from newskills.recipes.skill import RewardConfig, Skill
@@ -259,16 +258,6 @@ def seconds_of(limit: str) -> float:
         )
     days, hours, minutes, seconds = map(int, parts)
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
-
-
-def require_train(*modules: str, instead: str = "") -> None:
-    """Raises ConfigError where an extra is missing; `instead`: what works without it."""
-    if missing := [module for module in modules if find_spec(module) is None]:
-        raise ConfigError(
-            f"This needs {', '.join(missing)}, which this environment lacks.",
-            hint="Run: pip install 'newskills[train,local]' (without a GPU, install torch from its CPU index first). "
-            f"{instead}".strip(),
-        )
 
 
 def keys_of(kind: type[S], parsed: Parsed[Any]) -> S | None:

@@ -17,14 +17,15 @@ from newskills.base.store import read_rows
 from newskills.benchmarks import Places, expand, get_benchmark
 from newskills.benchmarks.data import data_dir, load_rows, prepare
 from newskills.benchmarks.fetch import FetchOptions
-from newskills.commands._columns import print_table
-from newskills.commands._downloads import Bar, Downloads
-from newskills.commands._dry_run import Step, show_dry_run
-from newskills.commands._training_sets import lay_out, rows_of_file, split_file, split_of
-from newskills.commands._work import notice, user_layer
 from newskills.commands.prepare_training_data import Options
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, Resolved, explain, resolve
+from newskills.pipelines.arguments import user_layer
+from newskills.pipelines.data.downloads import Bar, Downloads
+from newskills.pipelines.data.training_sets import lay_out, rows_of_file, split_file, split_of
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.notices import notice
+from newskills.pipelines.tables import print_table
 from newskills.recipes.leakage import FIELDS, question_of
 from newskills.run.plan import task_layer
 from newskills.train.data.build import BuildRequest, Compared, Given, build, preview

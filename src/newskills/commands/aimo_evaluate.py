@@ -7,7 +7,7 @@ from typing import Annotated
 
 from newskills.commands._aimo import BenchmarkOptions, UseVllm
 from newskills.commands._command import Command
-from newskills.commands._options import doc
+from newskills.pipelines.options import doc
 from newskills.run.config import GenerationConfig
 
 

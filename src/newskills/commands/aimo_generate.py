@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from newskills.commands._aimo import AnswerOptions, UseVllm
 from newskills.commands._command import Command
-from newskills.commands._options import AtLeastOne, doc
+from newskills.pipelines.options import AtLeastOne, doc
 from newskills.run.config import GenerationConfig
 
 

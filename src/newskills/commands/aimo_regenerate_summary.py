@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Struct
 
 from newskills.commands._command import Command
-from newskills.commands._options import DryRun, doc
+from newskills.pipelines.options import DryRun, doc
 
 
 class Options(Struct, frozen=True, kw_only=True):

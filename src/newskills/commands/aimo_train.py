@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from newskills.commands._command import Command
-from newskills.commands._options import NAME, DryRun, doc
+from newskills.pipelines.options import NAME, DryRun, doc
 from newskills.recipes.aimo.settings import AimoConfig
 
 LAST = "last"

@@ -9,11 +9,11 @@ from typing import Annotated
 from msgspec import Struct
 
 from newskills.commands._command import Command
-from newskills.commands._dry_run import show_dry_run
 from newskills.commands._invocations import cancel_jobs, meant
-from newskills.commands._options import DryRun, doc
-from newskills.commands._submitted import SCREENFUL, submitted
 from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.options import DryRun, doc
+from newskills.pipelines.submission.submitted import SCREENFUL, submitted
 
 
 class Options(Struct, frozen=True, kw_only=True):

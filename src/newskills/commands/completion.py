@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from newskills.commands._command import Command
-from newskills.commands._options import doc
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
+from newskills.pipelines.options import doc
 
 SCRIPTS = {
     "bash": """\

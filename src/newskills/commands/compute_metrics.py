@@ -15,11 +15,12 @@ from newskills.base.records import Report
 from newskills.base.registry import fold
 from newskills.benchmarks import entries
 from newskills.commands._command import Command
-from newskills.commands._dry_run import Step, show_dry_run
-from newskills.commands._options import AcceptLost, DryRun, doc
-from newskills.commands._work import notice, read_json
 from newskills.commands.summarize_results import metric_for
 from newskills.config.command_line import Parsed
+from newskills.pipelines.arguments import read_json
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import AcceptLost, DryRun, doc
 from newskills.run.evaluate import require_trust
 from newskills.run.summarize import (
     SummaryOptions,

@@ -14,10 +14,10 @@ from newskills.base import aio
 from newskills.base.errors import ConfigError
 from newskills.base.store import read_rows, write_json
 from newskills.commands._command import Command
-from newskills.commands._dry_run import show_dry_run
-from newskills.commands._options import DryRun, doc
-from newskills.commands._work import read_json
 from newskills.config.command_line import Parsed
+from newskills.pipelines.arguments import read_json
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.options import DryRun, doc
 from newskills.run.critpt import KEY_VARIABLE, SERVICE, Service, accuracy, batch, submit
 
 

@@ -11,11 +11,11 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from newskills.base.terminal import printable
-from newskills.commands._columns import print_table
 from newskills.commands._command import Command
-from newskills.commands._options import doc
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Records
+from newskills.pipelines.options import doc
+from newskills.pipelines.tables import print_table
 
 
 class Options(Struct, frozen=True, kw_only=True):

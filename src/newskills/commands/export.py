@@ -16,10 +16,10 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.terminal import printable
 from newskills.commands._command import Command
-from newskills.commands._dry_run import show_dry_run
 from newskills.commands._invocations import invocation
-from newskills.commands._options import DryRun, doc
 from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.options import DryRun, doc
 
 LOCAL, EXPORT, INSPECT = "local", "export", "inspect"
 LOGS = "logs"

@@ -3,66 +3,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
-
 from newskills.commands._command import Command
-from newskills.commands._options import OLD_NAMES, SEEDS, AtLeastOne, WorkOptions, doc
+from newskills.pipelines.generation.options import GenerateOptions
+from newskills.pipelines.options import OLD_NAMES
 from newskills.run.config import GenerationConfig
-
-if TYPE_CHECKING:
-    pass
-
-
-class Options(WorkOptions, frozen=True, kw_only=True):
-    output_dir: Annotated[str | None, doc("folder of the results (default: results/<expname>)")] = None
-    input_file: Annotated[str | None, doc("JSONL file of rows")] = None
-    input_dir: Annotated[str | None, doc("folder whose output-rs{seed}.jsonl are the inputs, seed by seed")] = None
-    generation_type: Annotated[
-        Literal[
-            "generate",
-            "math_judge",
-            "check_contamination",
-            "autoformalize",
-            "prover",
-            "majority",
-            "weighted_vote",
-            "best_of_n",
-            "genselect",
-            "gensynthesis",
-        ]
-        | None,
-        doc(
-            "math_judge: ask whether predicted_answer and expected_answer are the same; check_contamination: whether a "
-            "problem is the same as one of its similar_items; autoformalize: problems into statements of Lean 4; "
-            "prover: proofs of such, mended by what Lean says; majority, weighted_vote, best_of_n, genselect, "
-            "gensynthesis: one answer out of several"
-        ),
-    ] = None
-    generation_module: Annotated[
-        str | None,
-        doc(
-            "a task of your own: module::maker or file.py::maker of a solver (without ::, its SOLVER); or a module of "
-            "NeMo-Skills by its name, nemo_skills.inference.NAME"
-        ),
-    ] = None
-    num_random_seeds: Annotated[
-        AtLeastOne | None, doc("samples of each row, at temperature 0.7 unless told", SEEDS)
-    ] = None
-    random_seeds: Annotated[str | list[int] | None, doc("these seeds: 1,2,5 or 0..4", SEEDS)] = None
-    preprocess_cmd: Annotated[str | None, doc("your shell command before the run")] = None
-    postprocess_cmd: Annotated[str | None, doc("your shell command after each finished (and merged) seed")] = None
-
 
 COMMAND = Command(
     name="generate",
     summary="Run a model over a JSONL file: render the prompt for each row, ask, and write row + answer, in input "
     "order. Interrupted runs go on where they were.",
-    options=Options,
+    options=GenerateOptions,
     config=GenerationConfig,
     aliases=OLD_NAMES,
-    run="newskills.commands._generating:run",
-    result="newskills.commands._generating:result",
-    prepare="newskills.commands._generating:prepare",
+    run="newskills.pipelines.generation.work:run",
+    result="newskills.pipelines.generation.work:result",
+    prepare="newskills.pipelines.generation.jobs:prepare",
     examples=(
         "ns generate --server_type=openai --model=gpt-4o-mini --output_dir=./output --input_file=./input.jsonl "
         "++prompt_config=generic/math",

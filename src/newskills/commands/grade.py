@@ -16,13 +16,13 @@ from newskills.base.records import Ledger, Row
 from newskills.base.store import atomic_write, decode_row, encode_line, read_rows
 from newskills.base.terminal import counted
 from newskills.commands._command import Command
-from newskills.commands._dry_run import Step, show_dry_run
-from newskills.commands._options import AcceptLost, DryRun, doc
-from newskills.commands._work import ledger_line
 from newskills.config.command_line import Parsed
 from newskills.config.settings import read_config
 from newskills.config.values import parse_value
 from newskills.graders import executes, make_grader
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.options import AcceptLost, DryRun, doc
+from newskills.pipelines.pages import ledger_line
 from newskills.run.chunks import count_lines
 from newskills.run.grade import grade_rows
 from newskills.run.spec import count

@@ -18,8 +18,6 @@ from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.commands._command import Command
-from newskills.commands._dry_run import show_dry_run
-from newskills.commands._options import doc
 from newskills.commands._training import (
     FINAL,
     LocalOptions,
@@ -34,11 +32,13 @@ from newskills.commands._training import (
     measured_by,
     questions_in,
     remark,
-    require_train,
 )
-from newskills.commands._work import prompt_text
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.extras import require_train
+from newskills.pipelines.options import doc
+from newskills.pipelines.pages import prompt_text
 from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.skill import RewardConfig, Skill
 from newskills.recipes.training import fitting_problems, model_folder

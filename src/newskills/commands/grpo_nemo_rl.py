@@ -3,54 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from newskills.commands._cluster_training import (
-    JudgeAddress,
-    JudgeArgs,
-    JudgeContainer,
-    JudgeCount,
-    JudgeEntrypoint,
-    JudgeGpus,
-    JudgeModel,
-    JudgeNodes,
-    JudgeType,
-    NemoRlOptions,
-    PromptConfig,
-    SandboxOverrides,
-    WithSandbox,
-)
 from newskills.commands._command import Command
-
-if TYPE_CHECKING:
-    pass
-
-
-class Options(NemoRlOptions, frozen=True, kw_only=True):
-    """Those of all trainings with NeMo-RL, and what runs beside it."""
-
-    prompt_config: PromptConfig = "generic/math"
-    server_model: JudgeModel = None
-    server_address: JudgeAddress = None
-    server_type: JudgeType = None
-    server_gpus: JudgeGpus = None
-    server_nodes: JudgeNodes = 1
-    n_servers: JudgeCount = 1
-    server_args: JudgeArgs = ""
-    server_entrypoint: JudgeEntrypoint = None
-    server_container: JudgeContainer = None
-    with_sandbox: WithSandbox = False
-    sandbox_env_overrides: SandboxOverrides = []  # noqa: RUF012 - copied
-
+from newskills.pipelines.training.nemo_rl_options import GrpoNemoRlOptions
 
 COMMAND = Command(
     name="grpo_nemo_rl",
     summary="Reinforce a model with NVIDIA's NeMo-RL on a cluster. Rows of {problem, expected_answer} are rewarded by "
     "the math grader of evaluations; rows of NeMo Gym by what its YAML names. ++key=value are NeMo-RL's own keys.",
-    options=Options,
-    run="newskills.commands._nemo_rl_training:run",
-    prepare="newskills.commands._nemo_rl_training:prepare",
-    result="newskills.commands._nemo_rl_training:result",
+    options=GrpoNemoRlOptions,
+    run="newskills.pipelines.training.nemo_rl:run",
+    prepare="newskills.pipelines.training.nemo_rl:prepare",
+    result="newskills.pipelines.training.nemo_rl:result",
     any_keys=True,
     aliases={"hf_model": "model"},
     examples=(

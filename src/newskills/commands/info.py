@@ -15,11 +15,11 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import DataError
 from newskills.base.terminal import printable
-from newskills.commands._columns import print_table
 from newskills.commands._command import Command
 from newskills.commands._invocations import invocation, print_jobs
-from newskills.commands._options import doc
 from newskills.config.command_line import Parsed
+from newskills.pipelines.options import doc
+from newskills.pipelines.tables import print_table
 
 if TYPE_CHECKING:
     from newskills.interop.invocations import Entry

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from newskills.commands._benchmark_list import show_benchmarks
-from newskills.commands._columns import print_table
 from newskills.commands._command import Command
-from newskills.commands._options import doc
 from newskills.config.command_line import Parsed
+from newskills.pipelines.options import doc
+from newskills.pipelines.tables import print_table
 
 Kind = Literal["benchmarks", "prompts", "graders", "metrics", "models", "servers", "solvers", "code_tags", "tools"]
 

@@ -10,9 +10,9 @@ from msgspec import Struct
 from newskills.base.errors import NewskillsError
 from newskills.commands._command import Command
 from newskills.commands._invocations import meant, show_logs
-from newskills.commands._options import doc
-from newskills.commands._submitted import submitted
 from newskills.config.command_line import Parsed
+from newskills.pipelines.options import doc
+from newskills.pipelines.submission.submitted import submitted
 
 
 class Options(Struct, frozen=True, kw_only=True):

@@ -12,9 +12,9 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.terminal import counted
 from newskills.commands._command import Command
-from newskills.commands._dry_run import Step, show_dry_run
-from newskills.commands._options import DryRun, doc
 from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.options import DryRun, doc
 from newskills.run.chunks import count_chunks, count_lines, merge_chunks
 from newskills.run.paths import done_path
 from newskills.run.results import chunk_files

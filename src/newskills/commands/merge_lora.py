@@ -10,10 +10,10 @@ from typing import Annotated
 from msgspec import Struct
 
 from newskills.commands._command import Command
-from newskills.commands._dry_run import show_dry_run
-from newskills.commands._options import DryRun, doc
-from newskills.commands._training import require_train
 from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.extras import require_train
+from newskills.pipelines.options import DryRun, doc
 
 
 class Options(Struct, frozen=True, kw_only=True):

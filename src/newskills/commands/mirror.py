@@ -16,10 +16,10 @@ from newskills.benchmarks import expand, list_benchmarks
 from newskills.benchmarks.fetch import FetchOptions
 from newskills.benchmarks.mirror_build import Mirrored, build_mirror, check_mirror
 from newskills.commands._command import Command
-from newskills.commands._downloads import Bar, Downloads
-from newskills.commands._dry_run import show_dry_run
-from newskills.commands._options import DryRun, doc
 from newskills.config.command_line import Parsed
+from newskills.pipelines.data.downloads import Bar, Downloads
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.options import DryRun, doc
 
 ALL = "all"
 

@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.commands._command import Command
-from newskills.commands._options import doc
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
+from newskills.pipelines.options import doc
 
 DRY_RUN = "--dry_run"
 

@@ -3,73 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-from newskills.commands._cluster_training import (
-    MODEL,
-    TRAINING,
-    JudgeAddress,
-    JudgeArgs,
-    JudgeContainer,
-    JudgeCount,
-    JudgeEntrypoint,
-    JudgeGpus,
-    JudgeModel,
-    JudgeNodes,
-    JudgeType,
-    PromptConfig,
-    RayOptions,
-    SandboxOverrides,
-    WithSandbox,
-)
 from newskills.commands._command import Command
-from newskills.commands._options import doc
-from newskills.train.pipelines.verl import MODULE
-
-if TYPE_CHECKING:
-    pass
-
-
-class Options(RayOptions, frozen=True, kw_only=True):
-    model: Annotated[str, doc("model to start from: a Hugging Face folder or name")]
-    prompt_data: Annotated[
-        str, doc("rows in verl's form (parquet, JSONL), or JSONL of {problem, expected_answer}")
-    ]
-    eval_data: Annotated[str | None, doc("the same to validate on")] = None
-    data_format: Annotated[
-        str | None, doc("verl or plain, where the file is not there yet (default: its first line tells)", TRAINING)
-    ] = None
-    prompt_config: PromptConfig = "generic/math"
-    script_module: Annotated[str, doc("module that trains", TRAINING)] = MODULE
-    verl_config_dir: Annotated[str | None, doc("folder with another Hydra configuration", TRAINING)] = None
-    verl_config_name: Annotated[str | None, doc("its name", TRAINING)] = None
-    final_ckpt_path: Annotated[
-        str | None, doc("folder of the model (default: OUTPUT_DIR/final_hf_model)", MODEL)
-    ] = None
-    convert_last_ckpt_to_hf: Annotated[bool, doc("make a Hugging Face folder of the last checkpoint", MODEL)] = (
-        True
-    )
-    server_model: JudgeModel = None
-    server_address: JudgeAddress = None
-    server_type: JudgeType = None
-    server_gpus: JudgeGpus = None
-    server_nodes: JudgeNodes = 1
-    n_servers: JudgeCount = 1
-    server_args: JudgeArgs = ""
-    server_entrypoint: JudgeEntrypoint = None
-    server_container: JudgeContainer = None
-    with_sandbox: WithSandbox = False
-    sandbox_env_overrides: SandboxOverrides = []  # noqa: RUF012 - copied
-
+from newskills.pipelines.training.verl_options import PpoVerlOptions
 
 COMMAND = Command(
     name="ppo_verl",
     summary="Reinforce a model with verl (PPO, GRPO, …) on a cluster. Rows of {problem, expected_answer} are turned "
     "into verl's and rewarded by the math grader of evaluations. ++key=value are verl's own keys.",
-    options=Options,
-    run="newskills.commands._verl_training:run",
-    prepare="newskills.commands._verl_training:prepare",
-    result="newskills.commands._verl_training:result",
+    options=PpoVerlOptions,
+    run="newskills.pipelines.training.verl:run",
+    prepare="newskills.pipelines.training.verl:prepare",
+    result="newskills.pipelines.training.verl:result",
     any_keys=True,
     aliases={"hf_model": "model", "training_data": "prompt_data", "validation_data": "eval_data"},
     examples=(

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from newskills.commands._command import Command
-from newskills.commands._options import AtLeastOne, DryRun, doc
+from newskills.pipelines.options import AtLeastOne, DryRun, doc
 from newskills.train.data.overlap import NGRAM, SHARE
 from newskills.train.data.settings import TrainingDataConfig
-
-if TYPE_CHECKING:
-    pass
 
 DECONTAMINATION = {"group": "decontamination"}
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from newskills.base.errors import UserError
 from newskills.commands._command import Command
-from newskills.commands._options import doc
+from newskills.pipelines.options import doc
 
 
 class Options(Struct, frozen=True, kw_only=True):

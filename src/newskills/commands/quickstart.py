@@ -15,11 +15,12 @@ from newskills.base.errors import ConfigError
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
 from newskills.commands._command import Command
-from newskills.commands._dry_run import Step, show_dry_run
-from newskills.commands._options import DryRun, doc
-from newskills.commands._training import STOPPED, require_train
+from newskills.commands._training import STOPPED
 from newskills.config.command_line import Parsed
 from newskills.models.serving.weights import known_weights
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.extras import require_train
+from newskills.pipelines.options import DryRun, doc
 from newskills.recipes.lesson import PROBLEMS, LessonSpec, lesson
 from newskills.recipes.quickstart import MODEL, PARTS, QuickstartSpec, activation, quickstart
 from newskills.recipes.steps_shown import steps_shown

@@ -8,9 +8,13 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from newskills.commands._command import Command
-from newskills.commands._options import doc
+from newskills.base.errors import ConfigError
+from newskills.commands._command import Command, resolve
+from newskills.commands._table import load
 from newskills.config.command_line import Parsed
+from newskills.pipelines.options import doc
+
+REHEARSED = ("generate", "eval", "run_cmd")
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -24,15 +28,22 @@ class RehearseCommand(Command[Options], frozen=True, kw_only=True):
     def main(self, argv: Sequence[str]) -> int:
         if not argv or argv[0].startswith("-"):
             return super().main(argv)
-        from newskills.commands._rehearsing import rehearse
+        return rehearse_command(argv[0], argv[1:])
 
-        return rehearse(argv[0], argv[1:])
+
+def rehearse_command(name: str, words: Sequence[str]) -> int:
+    """Prints the checks; 1 where one is wrong. Raises NewskillsError for words that make no sense."""
+    command = load(name)
+    if command.prepare is None or command.name not in REHEARSED:
+        raise ConfigError(f"ns {name} cannot be rehearsed; generate, eval and run_cmd can.")
+    parsed = command.parsed(words)
+    from newskills.pipelines.rehearsal.rehearse import rehearse
+
+    return rehearse(parsed, resolve(command.prepare))
 
 
 def run(parsed: Parsed[Options]) -> int:
-    from newskills.commands._rehearsing import rehearse
-
-    return rehearse(parsed.options.command, parsed.options.words)
+    return rehearse_command(parsed.options.command, parsed.options.words)
 
 
 COMMAND = RehearseCommand(

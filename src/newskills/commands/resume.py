@@ -10,11 +10,11 @@ from typing import Annotated
 from msgspec import Struct
 
 from newskills.commands._command import Command
-from newskills.commands._dry_run import show_dry_run
 from newskills.commands._invocations import follow_jobs, invocation, launched, print_jobs
-from newskills.commands._options import DryRun, doc
-from newskills.commands._work import notice
 from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import DryRun, doc
 
 
 class Options(Struct, frozen=True, kw_only=True):

@@ -14,10 +14,10 @@ from msgspec import Struct
 from newskills.base.errors import DataError
 from newskills.base.store import write_rows
 from newskills.commands._command import Command
-from newskills.commands._dry_run import show_dry_run
-from newskills.commands._options import AtLeastOne, DryRun, doc
 from newskills.config.command_line import Parsed
 from newskills.models.embeddings import Embedder
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.options import AtLeastOne, DryRun, doc
 from newskills.run.similar import Index, SimilarMeanings, SimilarTexts, retrieve_similar
 
 

@@ -4,43 +4,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
 
 from newskills.commands._command import Command
-from newskills.commands._options import AtLeastOne, ModelOptions, doc
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
-
-if TYPE_CHECKING:
-    pass
+from newskills.pipelines.own_command.options import RunCmdOptions
 
 ALIASES = {"cmd": "command"}
 POSITIONAL = {"positional": True}
 
 
-class Options(ModelOptions, frozen=True, kw_only=True):
-    words: Annotated[
-        list[str],
-        doc("the command behind all options: word by word, or one quoted text for bash", {"positional": True}),
-    ] = []  # noqa: RUF012 - copied
-    command: Annotated[str | None, doc("the command as one text for bash, instead (or --cmd)")] = None
-    container: Annotated[str, doc("container to run it in")] = "nemo-skills"
-    num_gpus: Annotated[int | None, doc("GPUs per node (default: those of the server)")] = None
-    num_nodes: Annotated[AtLeastOne, doc("nodes; the command runs on each of them")] = 1
-    num_tasks: Annotated[AtLeastOne, doc("processes of the command per node")] = 1
-    get_random_port: Annotated[bool, doc("a free port for the server, which is the default")] = False
-
-
-class RunCommand(Command[Options], frozen=True, kw_only=True):
+class RunCommand(Command[RunCmdOptions], frozen=True, kw_only=True):
     """All that follows the options belongs to the user's command, whatever it looks like."""
 
-    def parsed(self, argv: Sequence[str]) -> Parsed[Options]:
+    def parsed(self, argv: Sequence[str]) -> Parsed[RunCmdOptions]:
         return super().parsed(with_marker(argv))
 
 
 def with_marker(argv: Sequence[str]) -> list[str]:
     """`argv` with `--` in front of the first word that is no option and no option's value."""
-    known = leaves(Options)
+    known = leaves(RunCmdOptions)
     at = 0
     while at < len(argv) and argv[at].startswith("-") and argv[at] != "--":
         name, equals, _ = argv[at].lstrip("-").replace("-", "_").partition("=")
@@ -56,10 +39,10 @@ COMMAND = RunCommand(
     "(--model, --server_type, --server_gpus) and a sandbox (--with_sandbox) run beside it if asked for; the command "
     "finds them in NEMO_SKILLS_SERVER_ADDRESS, NEMO_SKILLS_OPENAI_BASE_URL, NEMO_SKILLS_OPENAI_MODEL, "
     "NEMO_SKILLS_SANDBOX_HOST and NEMO_SKILLS_SANDBOX_PORT.",
-    options=Options,
-    run="newskills.commands._running:run",
-    result="newskills.commands._running:result",
-    prepare="newskills.commands._running:prepare",
+    options=RunCmdOptions,
+    run="newskills.pipelines.own_command.work:run",
+    result="newskills.pipelines.own_command.work:result",
+    prepare="newskills.pipelines.own_command.work:prepare",
     aliases=ALIASES,
     examples=(
         "ns run_cmd --cluster=slurm --num_gpus=1 nvidia-smi",

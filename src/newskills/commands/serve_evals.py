@@ -8,8 +8,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from newskills.commands._command import Command
-from newskills.commands._options import NAME, DryRun, doc
 from newskills.commands._token import Open, TokenFile
+from newskills.pipelines.options import NAME, DryRun, doc
 
 JUDGE = {"group": "judge (for benchmarks that need one, such as hle and arena-hard)"}
 Port = Annotated[int, Meta(ge=0, le=65535)]

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from newskills.commands._command import Command
-from newskills.commands._options import NAME, AtLeastOne, DryRun, doc
 from newskills.commands._token import Open, TokenFile
+from newskills.pipelines.options import NAME, AtLeastOne, DryRun, doc
 from newskills.run.rewards import RewardConfig
 from newskills.sandbox.config import SandboxConfig
 

@@ -15,11 +15,11 @@ from newskills.base import aio
 from newskills.base.errors import ConfigError
 from newskills.base.terminal import printable
 from newskills.commands._command import Command
-from newskills.commands._dry_run import show_dry_run
-from newskills.commands._options import DryRun, doc
 from newskills.commands._token import Open, TokenFile, check_reach, token_of
-from newskills.commands._training import require_train
 from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.extras import require_train
+from newskills.pipelines.options import DryRun, doc
 
 DEFAULT_TOKEN_ENV = "NEWSKILLS_TINKER_TOKEN"  # noqa: S105 - its name
 PREFIX = "tml-"

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from newskills.base.errors import NewskillsError
 from newskills.commands._command import Command
-from newskills.commands._dry_run import show_dry_run
-from newskills.commands._options import NAME, doc
 from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.options import NAME, doc
 
 FILE = {"group": "the file"}
 SLURM = {"group": "slurm"}

@@ -10,8 +10,6 @@ from msgspec import Meta
 
 from newskills.base.store import read_rows
 from newskills.commands._command import Command
-from newskills.commands._dry_run import show_dry_run
-from newskills.commands._options import doc
 from newskills.commands._training import (
     FINAL,
     LocalOptions,
@@ -25,9 +23,11 @@ from newskills.commands._training import (
     learnt,
     measured_by,
     remark,
-    require_train,
 )
 from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.extras import require_train
+from newskills.pipelines.options import doc
 from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.skill import Skill
 from newskills.recipes.training import check_rows, examples_of, fitting, model_folder

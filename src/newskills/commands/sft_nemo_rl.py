@@ -3,13 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from newskills.commands._cluster_training import NemoRlOptions
 from newskills.commands._command import Command
-
-if TYPE_CHECKING:
-    pass
+from newskills.pipelines.training.options import NemoRlOptions
 
 
 class Options(NemoRlOptions, frozen=True, kw_only=True):
@@ -21,9 +16,9 @@ COMMAND = Command(
     summary="Fine-tune with NVIDIA's NeMo-RL on a cluster: writes its configuration, starts Ray on the nodes, trains, "
     "and makes a Hugging Face folder of the last checkpoint. ++key=value are NeMo-RL's own keys.",
     options=Options,
-    run="newskills.commands._nemo_rl_training:run",
-    prepare="newskills.commands._nemo_rl_training:prepare",
-    result="newskills.commands._nemo_rl_training:result",
+    run="newskills.pipelines.training.nemo_rl:run",
+    prepare="newskills.pipelines.training.nemo_rl:prepare",
+    result="newskills.pipelines.training.nemo_rl:result",
     any_keys=True,
     aliases={"hf_model": "model"},
     examples=(

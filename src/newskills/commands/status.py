@@ -11,13 +11,13 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from newskills.base.errors import NewskillsError
-from newskills.commands._columns import print_table
 from newskills.commands._command import Command
 from newskills.commands._invocations import meant, show_status
-from newskills.commands._options import doc
-from newskills.commands._submitted import ask_about, job_rows, screenful, submitted, summary
 from newskills.config.command_line import Parsed
 from newskills.launch.experiments import Experiment, Records
+from newskills.pipelines.options import doc
+from newskills.pipelines.submission.submitted import ask_about, job_rows, screenful, submitted, summary
+from newskills.pipelines.tables import print_table
 
 
 class Options(Struct, frozen=True, kw_only=True):

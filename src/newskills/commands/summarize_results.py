@@ -13,8 +13,11 @@ import msgspec
 from newskills.base.errors import ConfigError
 from newskills.benchmarks import get_benchmark, get_group
 from newskills.commands._command import Command
-from newskills.commands._dry_run import Step, show_dry_run
-from newskills.commands._options import (
+from newskills.config.command_line import Parsed
+from newskills.pipelines.arguments import read_json
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import (
     DEFAULT_PROJECT,
     JOB,
     AcceptLost,
@@ -26,8 +29,6 @@ from newskills.commands._options import (
     doc,
     tracking_of,
 )
-from newskills.commands._work import notice, read_json
-from newskills.config.command_line import Parsed
 from newskills.run.evaluate import require_trust
 from newskills.run.groups import GroupFor
 from newskills.run.summarize import (
@@ -43,7 +44,7 @@ from newskills.run.tables import render
 from newskills.run.tracking import log_reports
 
 if TYPE_CHECKING:
-    from newskills.commands._fetched_results import ResultsPlace
+    from newskills.pipelines.placement.results import ResultsPlace
 
 
 class Options(ClusterOptions, frozen=True, kw_only=True):
@@ -117,7 +118,7 @@ def result(parsed: Parsed[Options]) -> Summary | None:
 def summarized(parsed: Parsed[Options]) -> Summary | None:
     """None: a dry run, which was shown. Raises NewskillsError for what cannot be read."""
     options = parsed.options
-    from newskills.commands._fetched_results import results_place
+    from newskills.pipelines.placement.results import results_place
 
     place = results_place(options.results_dir, options)
     tracking = tracking_of(options.wandb_name, options.wandb_project, options.wandb_group)

@@ -13,10 +13,10 @@ import msgspec
 from newskills.base.errors import NewskillsError
 from newskills.commands import summarize_results
 from newskills.commands._command import Command
-from newskills.commands._dry_run import Step, show_dry_run
-from newskills.commands._options import JOB, AcceptLost, ClusterOptions, DryRun, doc
-from newskills.commands._work import notice
 from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import JOB, AcceptLost, ClusterOptions, DryRun, doc
 from newskills.run.robustness import (
     FOLDER,
     TABLES_FILE,
@@ -28,7 +28,7 @@ from newskills.run.robustness import (
 from newskills.run.summarize import METRICS_FILE, SummaryOptions
 
 if TYPE_CHECKING:
-    from newskills.commands._fetched_results import ResultsPlace
+    from newskills.pipelines.placement.results import ResultsPlace
 
 
 class Options(ClusterOptions, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ def result(parsed: Parsed[Options]) -> RobustnessSummary | None:
 def summarized(parsed: Parsed[Options]) -> RobustnessSummary | None:
     """None: a dry run, which was shown. Raises NewskillsError for what cannot be read."""
     options = parsed.options
-    from newskills.commands._fetched_results import results_place
+    from newskills.pipelines.placement.results import results_place
 
     place = results_place(options.results_dir, options)
     how = SummaryOptions(

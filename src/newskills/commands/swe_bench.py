@@ -16,10 +16,10 @@ from newskills.base.terminal import counted
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows
 from newskills.commands._command import Command
-from newskills.commands._dry_run import Step, show_dry_run
-from newskills.commands._options import DryRun, doc
-from newskills.commands._work import ledger_line
 from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.options import DryRun, doc
+from newskills.pipelines.pages import ledger_line
 from newskills.run.chunks import count_lines
 from newskills.run.spec import count
 from newskills.run.swe_bench import (
