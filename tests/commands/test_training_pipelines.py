@@ -13,8 +13,9 @@ from tests.commands.running import ns, write
 
 from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.base.plan import Job, Pipeline, Ref
-from newskills.commands._command import resolve
-from newskills.commands._table import load, one_name
+from newskills.commands.command import resolve
+from newskills.commands.loading import load
+from newskills.commands.table import one_name
 from newskills.launch.cluster import from_keys
 from newskills.launch.executors import make_executor
 from newskills.launch.job_script import render

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
 from newskills.base.registry import fold
-from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer
 from newskills.graders import GRADERS
@@ -23,6 +22,7 @@ from newskills.pipelines.arguments import command_line
 from newskills.pipelines.evaluation import work as single
 from newskills.pipelines.evaluation.jobs import CompleteSummary, add_evaluation, checked, summary_hardware
 from newskills.pipelines.evaluation.judges import JudgePlan
+from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.evaluation.robust_options import RobustEvalOptions
 from newskills.pipelines.evaluation.specification import specified
 from newskills.pipelines.notices import notice
