@@ -45,14 +45,14 @@ from newskills.pipelines.units.checks import (
 from newskills.pipelines.units.jobs import UnitJobs, parts_of, unfinished
 from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.evaluate import (
+    EvaluationPlan,
     EvaluationSpec,
     describe_benchmarks,
     describe_judges,
     plan_evaluation,
-    plan_judges,
 )
 from newskills.run.judging import LOGS, UNIT, check_judges
-from newskills.run.plan import RESULTS, BenchmarkRun, PlannedUnit
+from newskills.run.plan import RESULTS, BenchmarkRun
 from newskills.run.spec import RunSpec, Unit
 
 MAPS_VARIABLE = "NEMO_SKILLS_EXTRA_BENCHMARK_MAP"
@@ -91,40 +91,38 @@ def prepare(parsed: Parsed[EvalOptions], cluster: ClusterConfig) -> Prepared | N
     spec, judges = specified(parsed, paths)
     planned = checked(options, spec)
     if parsed.explain:
-        show_explained(planned)
+        show_explained(planned.units)
         return None
-    if dry_run(options, planned):
+    if dry_run(options, planned.units):
         parsed = msgspec.structs.replace(parsed, options=msgspec.structs.replace(options, dry_run=True))
     plan = Plan()
-    part = add_evaluation(parsed, spec, planned, judges, paths, plan)
+    part = add_evaluation(parsed, planned, judges, paths, plan)
     if not plan.jobs:
         notice(f"nothing is left to do: all results are in {spec.output_dir}")
         return None
     return prepared(options.expname or "eval", plan, cluster, parsed.options, part.shown)
 
 
-def checked(options: EvalOptions, spec: EvaluationSpec) -> list[PlannedUnit]:
-    """All units, those of judges last. Raises NewskillsError for what can be refused without a look at the cluster."""
-    planned, judged = plan_evaluation(spec), plan_judges(spec)
-    check_sandbox(options, planned)
-    check_judges(judged, rerun_done=spec.rerun_done)
-    return [*planned, *judged]
+def checked(options: EvalOptions, spec: EvaluationSpec) -> EvaluationPlan:
+    """Raises NewskillsError for what can be refused without a look at the cluster."""
+    planned = plan_evaluation(spec)
+    check_sandbox(options, planned.answers)
+    check_judges(planned.judgements, rerun_done=spec.rerun_done)
+    return planned
 
 
 def add_evaluation(
     parsed: Parsed[EvalOptions],
-    spec: EvaluationSpec,
-    pieces: Sequence[PlannedUnit],
+    evaluation: EvaluationPlan,
     judges: Mapping[str, JudgePlan],
     paths: Paths,
     plan: Plan,
 ) -> Part:
-    """Adds the jobs for what is left of `spec`, whose units `checked` has given, to `plan`. Raises NewskillsError."""
-    options, cluster = parsed.options, paths.cluster
-    judging = [piece.unit for piece in plan_judges(spec)]
-    planned = pieces[: len(pieces) - len(judging)]
+    """Adds the jobs for what is left of `evaluation` to `plan`. Raises NewskillsError."""
+    options, cluster, spec = parsed.options, paths.cluster, evaluation.spec
+    judging = [piece.unit for piece in evaluation.judgements]
     shell = shell_of(cluster, os.environ)
-    units = with_inputs([piece.unit for piece in planned], paths, plan, shell)
+    units = with_inputs([piece.unit for piece in evaluation.answers], paths, plan, shell)
     left, unjudged = (
         (some if options.rerun_done else unfinished(some, paths, shell)) for some in (units, judging)
     )
@@ -157,7 +155,7 @@ def add_evaluation(
         "units": f"{len(left)} to do of {len(units)}",
         **({"judged": f"{len(unjudged)} to do of {len(judging)}, by {_models(judging)}"} if judging else {}),
         "output": str(spec.output_dir),
-        **settings_of(planned[0].resolved),
+        **settings_of(evaluation.answers[0].resolved),
     }
     return Part(last=last, outputs=_merged(counted), shown=shown)
 

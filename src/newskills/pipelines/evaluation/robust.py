@@ -33,8 +33,8 @@ from newskills.pipelines.submission.plan import Plan, job_name
 from newskills.pipelines.submission.prepared import Prepared, prepared
 from newskills.pipelines.submission.submit import finished, run_prepared
 from newskills.prompts.prompt_sets import Variant, load_prompt_set
-from newskills.run.evaluate import EvaluationSpec, Say, check_kinds, metric_of, plan_evaluation
-from newskills.run.hosting import address_of, check_units, hosted
+from newskills.run.evaluate import EvaluationPlan, EvaluationSpec, Say, check_kinds, metric_of
+from newskills.run.hosting import at_servers, check_units, hosted
 from newskills.run.plan import BenchmarkRun
 from newskills.run.robustness import RobustnessSummary, render_robustness, summarize_robustness
 from newskills.run.summarize import SummaryOptions
@@ -50,7 +50,7 @@ class Wording(Struct, frozen=True, kw_only=True):
 
     name: str
     parsed: Parsed[EvalOptions]
-    spec: EvaluationSpec
+    plan: EvaluationPlan
 
 
 def run(parsed: Parsed[RobustEvalOptions]) -> int:
@@ -89,20 +89,19 @@ def prepare(parsed: Parsed[RobustEvalOptions], cluster: ClusterConfig) -> Prepar
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
     wordings, judges = wordings_of(parsed, paths)
-    planned = [(one, checked(one.parsed.options, one.spec)) for one in wordings]
     if parsed.explain:
-        for _, pieces in planned:
-            show_explained(pieces)
+        for one in wordings:
+            show_explained(one.plan.units)
         return None
-    if any(dry_run(options, pieces) for _, pieces in planned):
+    if any(dry_run(options, one.plan.units) for one in wordings):
         options = replace(options, dry_run=True)
         wordings = [_as_dry_run(one) for one in wordings]
     plan = Plan()
     parts = []
-    for one, (_, pieces) in zip(wordings, planned, strict=True):
+    for one in wordings:
         plan.prefix = f"{job_name(one.name)}-"
-        own = {name: judge for name, judge in judges.items() if name in one.spec.judges}
-        parts.append(add_evaluation(one.parsed, one.spec, pieces, own, paths, plan))
+        own = {name: judge for name, judge in judges.items() if name in one.plan.spec.judges}
+        parts.append(add_evaluation(one.parsed, one.plan, own, paths, plan))
     plan.prefix = ""
     folder = output_dir(parsed, paths)
     if not plan.jobs:
@@ -129,18 +128,17 @@ def work(
 
     Raises NewskillsError for what can be refused before the first request.
     """
-    hosting = wordings[0].spec.hosting
-    planned = [piece for one in wordings for piece in plan_evaluation(one.spec)]
+    hosting = wordings[0].plan.spec.hosting
+    planned = [piece for one in wordings for piece in one.plan.answers]
     check_kinds([piece.unit for piece in planned])
     check_units(planned, hosting)
     messages = []
-    with hosted(hosting, planned, rerun_done=parsed.options.rerun_done) as server:
-        address = address_of(server)
+    with hosted(hosting, planned, rerun_done=parsed.options.rerun_done) as servers:
         for number, one in enumerate(wordings, 1):
             say(f"{one.name} (prompt {number} of {len(wordings)})")
-            layers = [*one.spec.layers, *([address] if address else [])]
-            spec = replace(one.spec, hosting=None, layers=layers)
-            evaluation = single.work(one.parsed, spec, say=say)
+            own = replace(one.plan.spec, hosting=None)
+            plan = replace(one.plan, spec=own, answers=at_servers(one.plan.answers, servers))
+            evaluation = single.work(one.parsed, plan, say=say)
             if evaluation.message:
                 messages.append(f"{one.name}: {evaluation.message}")
             if evaluation.result.exit_code:
@@ -149,10 +147,10 @@ def work(
         return None, "\n".join(messages)
     options = SummaryOptions(
         metric_type=parsed.options.metric_type,
-        metrics_kwargs=wordings[0].spec.metrics_kwargs,
+        metrics_kwargs=wordings[0].plan.spec.metrics_kwargs,
         accept_lost=parsed.options.accept_lost / 100,
     )
-    runs = [run for one in wordings for run in one.spec.runs]
+    runs = [run for one in wordings for run in one.plan.spec.runs]
     summary = summarize_robustness(output_dir(parsed), metric_of(runs), options)
     for note in summary.notes:
         notice(note)
@@ -184,7 +182,8 @@ def wordings_of(
             if there is not None and variant.prompt_config.endswith((".yaml", ".yml")):
                 variant = replace(variant, prompt_config=there.code(variant.prompt_config))
             found.append(_wording(base, spec, run, variant, folder / run.name / stem))
-    return found, judges
+    wordings = [Wording(name=name, parsed=own, plan=checked(own.options, spec)) for name, own, spec in found]
+    return wordings, judges
 
 
 def output_dir(parsed: Parsed[RobustEvalOptions], there: Paths | None = None) -> Path:
@@ -201,7 +200,7 @@ def _plain(parsed: Parsed[RobustEvalOptions], expname: str) -> Parsed[EvalOption
 
 def _wording(
     base: Parsed[EvalOptions], spec: EvaluationSpec, run: BenchmarkRun, variant: Variant, folder: Path
-) -> Wording:
+) -> tuple[str, Parsed[EvalOptions], EvaluationSpec]:
     stem = folder.name
     options = base.options
     if options.wandb_name is not None:
@@ -215,7 +214,7 @@ def _wording(
         log_dir=str(Path(options.log_dir, run.name, stem) if options.log_dir else folder / "eval-logs"),
         resume_with=command_line("robust_eval"),
     )
-    return Wording(name=f"{run.name}-{stem}", parsed=replace(base, options=options), spec=own)
+    return f"{run.name}-{stem}", replace(base, options=options), own
 
 
 def _layer(run: BenchmarkRun, variant: Variant, base: Parsed[EvalOptions]) -> Layer:
@@ -254,12 +253,12 @@ def _variants(run: BenchmarkRun, prompts: Mapping[str, Sequence[Variant]]) -> Se
 
 def _shown(parsed: Parsed[RobustEvalOptions], wordings: Sequence[Wording]) -> bool:
     """Shows `--explain` and dry runs; whether it was one."""
-    planned = [piece for one in wordings for piece in checked(one.parsed.options, one.spec)]
-    if not parsed.explain and not dry_run(parsed.options, planned):
+    units = [piece for one in wordings for piece in one.plan.units]
+    if not parsed.explain and not dry_run(parsed.options, units):
         return False
     for one in wordings:
         sys.stdout.write(f"\n== {one.name}\n")
-        single.show(one.parsed, one.spec)
+        single.show(one.parsed, one.plan)
     return True
 
 

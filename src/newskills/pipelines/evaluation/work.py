@@ -18,7 +18,7 @@ from newskills.pipelines.pages import dry_run, show_explained, show_plan
 from newskills.pipelines.placement.cluster import placed
 from newskills.pipelines.submission.submit import finished, run_prepared
 from newskills.pipelines.units.sandbox import check_sandbox
-from newskills.run.evaluate import Evaluation, EvaluationSpec, Say, evaluate, plan_evaluation, plan_judges
+from newskills.run.evaluate import Evaluation, EvaluationPlan, Say, evaluate, plan_evaluation
 from newskills.run.judging import UNIT, check_judges
 from newskills.run.plan import RESULTS
 from newskills.run.tracking import log_reports
@@ -29,12 +29,12 @@ def run(parsed: Parsed[EvalOptions]) -> int:
         ready = prepare(parsed, cluster)
         return run_prepared(ready, show=(SUMMARY,)) if ready is not None else 0
     spec = specification(parsed)
-    planned = plan_evaluation(spec)
-    check_sandbox(parsed.options, planned)
-    if parsed.explain or dry_run(parsed.options, planned):
-        show(parsed, spec)
+    plan = plan_evaluation(spec)
+    check_sandbox(parsed.options, plan.answers)
+    if parsed.explain or dry_run(parsed.options, plan.answers):
+        show(parsed, plan)
         return 0
-    evaluation = work(parsed, spec, say=lambda text: print(text, flush=True))
+    evaluation = work(parsed, plan, say=lambda text: print(text, flush=True))
     sys.stdout.write(f"results: {spec.output_dir / RESULTS}\n")
     for unit in evaluation.result.units:
         if unit.note and not evaluation.message:
@@ -52,31 +52,29 @@ def result(parsed: Parsed[EvalOptions]) -> Evaluation | Experiment | None:
     if (cluster := placed(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
         ready = prepare(parsed, cluster)
         return finished(ready) if ready is not None else None
-    spec = specification(parsed)
-    planned = plan_evaluation(spec)
-    check_sandbox(parsed.options, planned)
-    if dry_run(parsed.options, planned):
-        show(parsed, spec)
+    plan = plan_evaluation(specification(parsed))
+    check_sandbox(parsed.options, plan.answers)
+    if dry_run(parsed.options, plan.answers):
+        show(parsed, plan)
         return None
-    evaluation = work(parsed, spec, say=lambda text: None)
+    evaluation = work(parsed, plan, say=lambda text: None)
     if evaluation.exit_code:
         raise NewskillsError(evaluation.message)
     return evaluation
 
 
-def show(parsed: Parsed[EvalOptions], spec: EvaluationSpec) -> None:
+def show(parsed: Parsed[EvalOptions], plan: EvaluationPlan) -> None:
     """What would be done (`--dry_run`), or with which settings (`--explain`). Raises NewskillsError."""
-    judged = plan_judges(spec)
-    check_judges(judged, rerun_done=spec.rerun_done)
-    (show_explained if parsed.explain else show_plan)([*plan_evaluation(spec), *judged])
+    check_judges(plan.judgements, rerun_done=plan.spec.rerun_done)
+    (show_explained if parsed.explain else show_plan)(plan.units)
 
 
-def work(parsed: Parsed[EvalOptions], spec: EvaluationSpec, *, say: Say) -> Evaluation:
+def work(parsed: Parsed[EvalOptions], plan: EvaluationPlan, *, say: Say) -> Evaluation:
     options = parsed.options
     tracking = tracking_of(
         options.wandb_name, options.wandb_project, options.wandb_group, samples=options.log_samples
     )
-    evaluation = evaluate(spec, say=say)
+    evaluation = evaluate(plan, say=say)
     if tracking is not None and evaluation.reports:
         units = list(reversed(evaluation.result.units))
         judged = {unit.name.removeprefix(UNIT): Path(unit.output) for unit in units if unit.name.startswith(UNIT)}

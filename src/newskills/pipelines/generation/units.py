@@ -34,9 +34,7 @@ SEVERAL_MODELS = (AUTOFORMALIZE, BEST_OF_N)
 CONTAMINATION_KEYS = ("retrieve_key", "check_both_ways", "top_k")
 
 
-def plan_generation(
-    parsed: Parsed[GenerateOptions], address: Layer | None = None, *, there: Paths | None = None
-) -> list[PlannedUnit]:
+def plan_generation(parsed: Parsed[GenerateOptions], *, there: Paths | None = None) -> list[PlannedUnit]:
     """All units, resolved; `there`: the paths of a cluster. Raises NewskillsError for anything that does not fit."""
     if there is None:
         parsed = at_repository(parsed)
@@ -47,7 +45,6 @@ def plan_generation(
         *_speech(choice),
         *_layers(options, there),
         choice.layer,
-        *([address] if address else []),
         sandbox_layer(options),
         user,
     ]

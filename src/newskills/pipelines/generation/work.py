@@ -24,7 +24,7 @@ from newskills.pipelines.submission.submit import finished, run_prepared
 from newskills.run.completeness import is_cut
 from newskills.run.contamination import contamination_line
 from newskills.run.execute import execute
-from newskills.run.hosting import address_of, check_units, hosted
+from newskills.run.hosting import at_servers, check_units, hosted
 from newskills.run.paths import done_path
 from newskills.run.plan import PlannedUnit
 from newskills.run.spec import RunResult, RunSpec, UnitResult
@@ -96,8 +96,8 @@ def work(parsed: Parsed[GenerateOptions], planned: Sequence[PlannedUnit]) -> Run
     logs = Path(options.log_dir or output_dir / "generation-logs")
     hosting = hosting_of(choose_models(options, parsed.overrides), options, logs)
     check_units(planned, hosting)
-    with hosted(hosting, planned, rerun_done=options.rerun_done) as server:
-        units = tuple(p.unit for p in (plan_generation(parsed, address_of(server)) if server else planned))
+    with hosted(hosting, planned, rerun_done=options.rerun_done) as servers:
+        units = tuple(piece.unit for piece in at_servers(planned, servers))
         done = execute(
             RunSpec(
                 units=units,

@@ -36,7 +36,7 @@ from newskills.pipelines.placement.cluster import placed
 from newskills.pipelines.submission.submit import submitted
 from newskills.pipelines.submission.submitted import ask_about
 from newskills.pipelines.units.sandbox import check_sandbox
-from newskills.run.evaluate import EvaluationSpec, plan_evaluation, plan_judges
+from newskills.run.evaluate import EvaluationPlan, plan_evaluation
 from newskills.run.evaluation_server.jobs import JobLimits, Work
 from newskills.run.evaluation_server.serving import Place, serve_until_stopped
 from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest
@@ -60,12 +60,12 @@ class Here(Struct, frozen=True, kw_only=True):
 
     command: str
     parsed: Parsed[EvalOptions]
-    spec: EvaluationSpec
+    plan: EvaluationPlan
 
     def run(self, supervision: Supervision) -> None:
         console = supervision.console
         assert console is not None
-        evaluation = work.work(self.parsed, self.spec, say=lambda text: print(text, file=console.file))
+        evaluation = work.work(self.parsed, self.plan, say=lambda text: print(text, file=console.file))
         if evaluation.exit_code:
             raise NewskillsError(evaluation.message)
 
@@ -156,11 +156,11 @@ class EvalPlanner:
         cluster = placed(parsed.options, parsed.given, parsed.options.num_jobs)
         if cluster is not None:
             return There(command=command, parsed=parsed, cluster=cluster, folder=folder)
-        spec = specification(parsed)
-        check_sandbox(parsed.options, plan_evaluation(spec))
-        check_judges(plan_judges(spec), rerun_done=False)
-        spec = msgspec.structs.replace(spec, resume_with=command)
-        return Here(command=command, parsed=parsed, spec=spec)
+        spec = msgspec.structs.replace(specification(parsed), resume_with=command)
+        plan = plan_evaluation(spec)
+        check_sandbox(parsed.options, plan.answers)
+        check_judges(plan.judgements, rerun_done=False)
+        return Here(command=command, parsed=parsed, plan=plan)
 
     def _judged(self, name: str) -> bool:
         """Raises UnknownNameError."""
