@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 from newskills.benchmarks.pages import pages as benchmark_pages
-from newskills.commands._table import GROUPS, load, overview, shown
+from newskills.commands.loading import load
+from newskills.commands.table import GROUPS, overview, shown
 
 DOCS = Path(__file__).parent
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, NewskillsError
-from newskills.commands._table import load
+from newskills.commands.loading import load
 from newskills.config.command_line import Parsed, build, check_keywords, parse
 from newskills.config.fields import leaves
 from newskills.config.values import Text
 
 if TYPE_CHECKING:
-    from newskills.commands._command import Command
+    from newskills.commands.command import Command
 
 INSIDE = {"_reuse_exp": "reuse_code_exp", "_task_dependencies": "run_after"}
 """Keywords that the reference system's own pipelines pass on → what they are here."""
@@ -123,7 +123,7 @@ async def evaluate_async(ctx: Arguments | None = None, **options: Any) -> Any:
     from newskills.run.supervision import Supervision
     from newskills.run.threads import ready_for_threads
 
-    importlib.import_module("newskills.commands._evaluating")
+    importlib.import_module("newskills.pipelines.evaluation.work")
     ready_for_threads()
     supervision = Supervision()
 

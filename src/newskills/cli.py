@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import sys
 
-from newskills.commands._table import light, load, one_name, overview
+from newskills.commands.loading import light, load
+from newskills.commands.table import one_name, overview
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -7,7 +7,8 @@ import sys
 import pytest
 from tests.commands.running import ns
 
-from newskills.commands._table import command_names, load, overview, shown
+from newskills.commands.loading import load
+from newskills.commands.table import command_names, overview, shown
 
 
 def test_the_overview_names_every_command(tmp_path):

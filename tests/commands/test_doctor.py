@@ -11,7 +11,7 @@ from tests.launch.sshd import HOST, Sshd
 from tests.server import Script
 
 from newskills.base.errors import RemoteError
-from newskills.commands.doctor import EXTRAS
+from newskills.commands.start.doctor import EXTRAS
 
 
 def lines(done):

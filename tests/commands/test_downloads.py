@@ -7,8 +7,8 @@ import io
 
 import pytest
 
-from newskills.commands import _downloads
-from newskills.commands._downloads import Downloads
+from newskills.pipelines.data import downloads
+from newskills.pipelines.data.downloads import Downloads
 
 
 class Terminal(io.StringIO):
@@ -19,7 +19,7 @@ class Terminal(io.StringIO):
 def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr(_downloads, "_PAUSE", 0.0)
+    monkeypatch.setattr(downloads, "_PAUSE", 0.0)
     bar = Downloads(4)
     bar("https://host/a/one.jsonl", 2**20, 2**21)
     assert "[------------------------] 0/4  1.0 MB" in terminal.getvalue()

@@ -7,7 +7,8 @@ import pytest
 from tests.commands.clusters import BENCHMARK, SUMS
 from tests.commands.running import ns, write
 
-from newskills.commands._table import command_names, load
+from newskills.commands.loading import load
+from newskills.commands.table import command_names
 from newskills.config.fields import leaves
 
 ONLY_LOOK = {"doctor", "list", "plan", "rehearse", "status", "logs", "experiments", "info", "completion"}

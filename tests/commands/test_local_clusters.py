@@ -71,7 +71,7 @@ def test_a_model_without_gpus_and_address_is_asked_about_by_name(folder):
 def test_jobs_of_a_machine_with_gpus_get_all_of_them(folder, monkeypatch, capfd):
     write(folder / "data/gsm8k/test.jsonl", SUMS)
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("newskills.commands._model.visible_gpus", lambda: 2)
+    monkeypatch.setattr("newskills.pipelines.models.visible_gpus", lambda: 2)
     line = SEED_LINE.replace("local", "box")
     assert main([*line.split()[1:], "--dry_run", "--show_scripts"]) == 0
     said = capfd.readouterr()

@@ -9,11 +9,11 @@ import pytest
 from tests.commands.running import ns, write
 
 from newskills.base.errors import UnknownNameError
-from newskills.commands._cluster import Paths
-from newskills.commands._mounted_benchmarks import _copied, mounted_benchmarks
-from newskills.commands._packaged_code import PackagedCode
 from newskills.launch.cluster import ClusterConfig
 from newskills.launch.shell import Here
+from newskills.pipelines.placement.cluster import Paths
+from newskills.pipelines.placement.mounted_benchmarks import _copied, mounted_benchmarks
+from newskills.pipelines.placement.packaged_code import PackagedCode
 from newskills.run.plan import parse_benchmarks
 
 CONSTANTS = "METRICS_TYPE = 'math'\nGENERATION_ARGS = '++prompt_config=generic/math'\n"

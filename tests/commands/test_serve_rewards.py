@@ -19,7 +19,7 @@ from tests.run.math_rewards import MATH_RL
 from tests.server import Answer, Script
 
 from newskills.base.errors import AuthError, DataError, GraderError, NewskillsError
-from newskills.commands.serve_rewards import COMMAND
+from newskills.commands.serve.serve_rewards import COMMAND
 from newskills.run.reward_client import ClientOptions, RewardClient, compute_score, trl_reward
 from newskills.run.rewarding import Verdicts
 from newskills.sandbox.config import SandboxConfig

@@ -18,8 +18,8 @@ from tests.launch.needs import lacking
 from tests.launch.slurm_login import OTHER, Login, login
 
 from newskills.base.errors import ConfigError
-from newskills.commands import _shipping
 from newskills.launch.cluster import ClusterConfig
+from newskills.pipelines.placement import shipments
 
 __all__ = ["login", "podman"]
 
@@ -120,7 +120,7 @@ def test_data_of_a_laptop_goes_to_the_cluster(far, login):
 def test_what_is_too_large_is_not_copied_unasked(tmp_path, monkeypatch):
     (tmp_path / "vast").mkdir()
     (tmp_path / "vast/test.jsonl").write_text("x" * 2000)
-    monkeypatch.setattr(_shipping, "LARGEST", 1000)
+    monkeypatch.setattr(shipments, "LARGEST", 1000)
     with pytest.raises(ConfigError, match="too large to be copied unasked") as refused:
-        _shipping.shipment(str(tmp_path / "vast"), ClusterConfig(name="big"), contained=True)
+        shipments.shipment(str(tmp_path / "vast"), ClusterConfig(name="big"), contained=True)
     assert "ns prepare_data vast --cluster=big --data_dir=" in str(refused.value)

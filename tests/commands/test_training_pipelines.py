@@ -13,13 +13,15 @@ from tests.commands.running import ns, write
 
 from newskills.base.errors import ConfigError, DataError, NewskillsError
 from newskills.base.plan import Job, Pipeline, Ref
-from newskills.commands._submitting import Prepared
-from newskills.commands._table import load, one_name
-from newskills.commands._work import notice
+from newskills.commands.command import resolve
+from newskills.commands.loading import load
+from newskills.commands.table import one_name
 from newskills.launch.cluster import from_keys
 from newskills.launch.executors import make_executor
 from newskills.launch.job_script import render
 from newskills.launch.place import Site
+from newskills.pipelines.notices import notice
+from newskills.pipelines.submission.prepared import Prepared
 
 GOLDEN = Path(__file__).with_name("golden")
 PAIRS = [{"input": "1 + 1 =", "output": " 2"}]
@@ -73,7 +75,7 @@ def planned(disk: Path, line: str, *more: str, **keys: object) -> Prepared:
     parsed = command.parsed(words[1:])
     command.check(parsed)
     assert command.prepare is not None
-    return command.prepare(parsed, from_keys(config, "config", {}))
+    return resolve(command.prepare)(parsed, from_keys(config, "config", {}))
 
 
 def plan_of(disk: Path, line: str, *more: str, **keys: object) -> Pipeline:

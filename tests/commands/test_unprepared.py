@@ -65,10 +65,10 @@ def test_all_that_are_missing_are_named(here: Path, cluster: str) -> None:
 
 def test_files_that_are_missing_elsewhere_are_named(here: Path) -> None:
     from newskills.base.errors import ConfigError
-    from newskills.commands._cluster import paths_of
-    from newskills.commands._unit_checks import check_inputs
     from newskills.launch.cluster import ClusterConfig
     from newskills.launch.shell import Here
+    from newskills.pipelines.placement.cluster import paths_of
+    from newskills.pipelines.units.checks import check_inputs
     from newskills.run.config import GenerationConfig
     from newskills.run.spec import Unit
 

@@ -14,7 +14,8 @@ import pytest
 
 from newskills._version import __version__
 from newskills.base.errors import NewskillsError
-from newskills.commands._table import load, one_name
+from newskills.commands.loading import load
+from newskills.commands.table import one_name
 from newskills.config.layers import Layer, resolve
 from newskills.config.values import parse_value
 from newskills.graders import make_grader

@@ -26,7 +26,7 @@ from tests.server import FakeServer
 
 from newskills.base.errors import AuthError, ConfigError, NewskillsError
 from newskills.benchmarks import get_benchmark, get_group
-from newskills.commands._table import load
+from newskills.commands.loading import load
 
 ADDRESS = "http://127.0.0.1:8000/v1"
 COMMON = (

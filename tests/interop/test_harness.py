@@ -20,7 +20,7 @@ from tests.commands.running import ns, write
 from tests.interop.evaluated import ANSWERS, BENCHMARK, records
 
 from newskills.base.errors import DataError
-from newskills.commands._table import load
+from newskills.commands.loading import load
 from newskills.interop.harness import ALIASES, evaluations, framework_text, main, target
 from newskills.interop.results_yml import results_document, sample_record, task_results, write_samples
 

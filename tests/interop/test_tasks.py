@@ -7,7 +7,7 @@ import pytest
 
 from newskills.base.errors import ConfigError
 from newskills.benchmarks import get_benchmark, get_group
-from newskills.commands._table import load
+from newskills.commands.loading import load
 from newskills.interop.config import Params, Task
 from newskills.interop.harness import ALIASES
 from newskills.interop.tasks import NAMES, eval_call, map_task, own_names

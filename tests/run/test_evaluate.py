@@ -16,7 +16,7 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.benchmarks.data import prepare, read_provenance
 from newskills.config.layers import Layer
-from newskills.run.evaluate import EvaluationSpec, evaluate
+from newskills.run.evaluate import EvaluationSpec, evaluate, plan_evaluation
 from newskills.run.plan import BenchmarkRun
 
 
@@ -53,7 +53,7 @@ def specification(folder: Path, base_url: str, samples: int = 0) -> EvaluationSp
 def test_what_was_measured_lies_beside_the_records(tmp_path: Path, fake_server: FakeServerFactory) -> None:
     server = fake_server(Script(answer=Answer(text="4")))
     spec = specification(tmp_path, server.base_url)
-    assert evaluate(spec, say=lambda text: None).exit_code == 0
+    assert evaluate(plan_evaluation(spec), say=lambda text: None).exit_code == 0
     path = tmp_path / "out" / "eval-results" / "own-sums" / "benchmark.json"
     found = json.loads(path.read_text())
     assert [found[name] for name in ("benchmark", "version", "split", "prompt", "metric")] == [
@@ -70,8 +70,9 @@ def test_what_was_measured_lies_beside_the_records(tmp_path: Path, fake_server: 
     assert "1 correct, 3 wrong" in (tmp_path / "logs" / "run.log").read_text()
     before = path.read_bytes()
     other = Layer("test", {"prompt_config": {"user": "{problem}"}})
+    changed = plan_evaluation(msgspec.structs.replace(spec, layers=[*spec.layers, other]))
     with pytest.raises(DataError, match="the prompt"):
-        evaluate(msgspec.structs.replace(spec, layers=[*spec.layers, other]), say=lambda text: None)
+        evaluate(changed, say=lambda text: None)
     assert path.read_bytes() == before
 
 
@@ -80,8 +81,9 @@ def test_seeded_and_seedless_outputs_are_not_mixed(
     tmp_path: Path, fake_server: FakeServerFactory, first: int
 ) -> None:
     server = fake_server(Script(answer=Answer(text="4")))
-    assert evaluate(specification(tmp_path, server.base_url, first), say=lambda text: None).exit_code == 0
+    one, other = (plan_evaluation(specification(tmp_path, server.base_url, n)) for n in (first, 2 - first))
+    assert evaluate(one, say=lambda text: None).exit_code == 0
     asked = len(server.records)
     with pytest.raises(DataError, match="another kind of run"):
-        evaluate(specification(tmp_path, server.base_url, 2 - first), say=lambda text: None)
+        evaluate(other, say=lambda text: None)
     assert len(server.records) == asked

@@ -10,7 +10,7 @@ import pytest
 
 from newskills.base.records import Row
 from newskills.base.store import write_rows
-from newskills.commands.summarize_results import metric_for
+from newskills.commands.results.summarize_results import metric_for
 from newskills.interop.importers import Source, read, write
 from newskills.run.summarize import SummaryOptions, summarize
 

@@ -12,7 +12,7 @@ from tests.server import Answer, Script
 
 from newskills.base.errors import ConfigError
 from newskills.benchmarks import get_benchmark, get_group
-from newskills.commands._table import GROUPS
+from newskills.commands.table import GROUPS
 from newskills.solve import SOLVERS
 from newskills.solve.generation_modules import (
     GENERATION_MODULE_MAP,

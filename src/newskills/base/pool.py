@@ -26,34 +26,15 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.pool_loop import Item, Loop
+from newskills.base.pool_loop import PoolOptions as PoolOptions
 from newskills.base.pool_worker import Setup
 from newskills.base.records import Failure, Row
 from newskills.base.store import encode_line
 
 T = TypeVar("T")
-
-
-class PoolOptions(Struct, frozen=True, kw_only=True):
-    """Limits of a pool.
-
-    processes      workers; 0 = as many as CPUs this process may use
-    cpu_seconds    CPU time for one item
-    wall_seconds   wall time for one item, the backstop; 0 = ten times cpu_seconds, at least 30
-    memory         bytes of address space for one worker
-    max_tasks      items after which a worker is renewed
-    max_batch      items handed to a worker at once
-    """
-
-    processes: int = 0
-    cpu_seconds: float = 10.0
-    wall_seconds: float = 0.0
-    memory: int = 4 << 30
-    max_tasks: int = 20_000
-    max_batch: int = 64
 
 
 class WorkerPool(Generic[T]):

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
@@ -23,12 +23,28 @@ from msgspec import Raw, Struct
 from newskills.base.pool_worker import HEAD, PACKET, PROGRESS, Notice, Order
 from newskills.base.records import Cause, Failure
 
-if TYPE_CHECKING:
-    from newskills.base.pool import PoolOptions
-
 _TICK = 0.2
 _MAX_BATCH_BYTES = 1 << 20
 _TEMPLATE_STARTS = 3
+
+
+class PoolOptions(Struct, frozen=True, kw_only=True):
+    """Limits of a pool.
+
+    processes      workers; 0 = as many as CPUs this process may use
+    cpu_seconds    CPU time for one item
+    wall_seconds   wall time for one item, the backstop; 0 = ten times cpu_seconds, at least 30
+    memory         bytes of address space for one worker
+    max_tasks      items after which a worker is renewed
+    max_batch      items handed to a worker at once
+    """
+
+    processes: int = 0
+    cpu_seconds: float = 10.0
+    wall_seconds: float = 0.0
+    memory: int = 4 << 30
+    max_tasks: int = 20_000
+    max_batch: int = 64
 
 
 class Item:

@@ -7,11 +7,14 @@ dictionaries, since their keys belong to users.
 
 from __future__ import annotations
 
-import hashlib
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta, Struct
+
+if TYPE_CHECKING:
+    from hashlib import blake2b
 
 Row = dict[str, Any]
 """One JSON object: an input row, or a record (input fields + output fields + grader fields)."""
@@ -98,7 +101,15 @@ class Request(Struct, kw_only=True):
         The time-out is left out: waiting longer does not ask for something else.
         """
         body = msgspec.json.encode([salt, msgspec.structs.replace(self, inference=_timeless(self.inference))])
-        return hashlib.blake2b(body, digest_size=8).hexdigest()
+        return _blake2b()(body, digest_size=8).hexdigest()
+
+
+@cache
+def _blake2b() -> type[blake2b]:
+    """`hashlib` loads OpenSSL: 3 ms that `--help` can do without."""
+    from hashlib import blake2b
+
+    return blake2b
 
 
 class Usage(Struct, kw_only=True):

@@ -15,8 +15,8 @@ import msgspec
 from newskills.base.benchmark import Benchmark, Group, Judge
 from newskills.base.errors import ConfigError
 from newskills.base.registry import fold, load_module
-from newskills.benchmarks import Places
 from newskills.benchmarks.constants import changed_fields, changed_judge, load_group
+from newskills.benchmarks.listing import Places
 from newskills.graders import GRADERS
 
 MAP_VARIABLES = ("NEWSKILLS_EXTRA_BENCHMARK_MAP", "NEMO_SKILLS_EXTRA_BENCHMARK_MAP")

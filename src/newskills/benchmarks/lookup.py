@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from newskills.base.benchmark import Benchmark, Group, Judge
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.registry import fold, load_attr, load_module
-from newskills.benchmarks import ENTRY_POINTS, Entry, Extra, entries
 from newskills.benchmarks.external import data_folders, extra_folders, installed, load_folder
+from newskills.benchmarks.listing import ENTRY_POINTS, Entry, Extra, entries
 
 
 def get_benchmark(name: str, extra: Extra | None = None) -> Benchmark:

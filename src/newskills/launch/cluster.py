@@ -250,8 +250,8 @@ def _from_file(path: Path, environ: Mapping[str, str]) -> ClusterConfig:
 
 
 def _check_values(config: ClusterConfig, where: str) -> None:
-    from newskills.launch.executors import EXECUTORS
     from newskills.launch.expand import references
+    from newskills.launch.registry import EXECUTORS
 
     if "::" not in config.executor:
         try:

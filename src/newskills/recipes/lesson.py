@@ -28,7 +28,7 @@ from newskills.recipes.skill import RewardConfig, Skill, accepted
 from newskills.recipes.steps_shown import Watch
 from newskills.recipes.training import model_folder, trained
 from newskills.run.asking import asking_of
-from newskills.run.evaluate import EvaluationSpec, evaluate
+from newskills.run.evaluate import EvaluationSpec, evaluate, plan_evaluation
 from newskills.run.execute import SIGNALLED
 from newskills.run.hosting import Hosting
 from newskills.run.plan import RESULTS, BenchmarkRun
@@ -142,17 +142,19 @@ def _measured(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, 
     run = BenchmarkRun(name=LESSON, benchmark=cut, samples=0, split="test", input_file=prepared.path)
     server = {"server.server_type": "llamacpp", "server.model": str(weights), "max_concurrent_requests": 16}
     evaluation = evaluate(
-        EvaluationSpec(
-            runs=[run],
-            output_dir=out,
-            layers=[Layer("quickstart", server)],
-            hosting=Hosting(
-                spec=ServeSpec(model=str(weights), server_type="llamacpp"),
-                log=out / "eval-logs/server.log",
-                timeout=spec.timeout,
-            ),
-            log_dir=str(out / "eval-logs"),
-            resume_with="ns quickstart",
+        plan_evaluation(
+            EvaluationSpec(
+                runs=[run],
+                output_dir=out,
+                layers=[Layer("quickstart", server)],
+                hosting=Hosting(
+                    spec=ServeSpec(model=str(weights), server_type="llamacpp"),
+                    log=out / "eval-logs/server.log",
+                    timeout=spec.timeout,
+                ),
+                log_dir=str(out / "eval-logs"),
+                resume_with="ns quickstart",
+            )
         ),
         say=lambda _: None,
     )

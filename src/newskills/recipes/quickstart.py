@@ -18,7 +18,7 @@ from newskills.benchmarks.fetch import FetchOptions
 from newskills.config.layers import Layer
 from newskills.models.serving import ServeSpec
 from newskills.models.serving.spec import DEFAULT_SLOTS
-from newskills.run.evaluate import Evaluation, EvaluationSpec, evaluate
+from newskills.run.evaluate import Evaluation, EvaluationSpec, evaluate, plan_evaluation
 from newskills.run.hosting import Hosting
 from newskills.run.plan import BenchmarkRun
 
@@ -93,15 +93,17 @@ def quickstart(spec: QuickstartSpec, *, say: Say) -> Evaluation:
         timeout=spec.timeout,
     )
     evaluation = evaluate(
-        EvaluationSpec(
-            runs=[run for _, run in ready],
-            output_dir=spec.output_dir,
-            layers=[
-                Layer("quickstart", {"server.server_type": "llamacpp", "server.model": spec.model, **SERVING})
-            ],
-            hosting=hosting,
-            log_dir=str(spec.output_dir / "eval-logs"),
-            resume_with="ns quickstart --no_train",
+        plan_evaluation(
+            EvaluationSpec(
+                runs=[run for _, run in ready],
+                output_dir=spec.output_dir,
+                layers=[
+                    Layer("quickstart", {"server.server_type": "llamacpp", "server.model": spec.model, **SERVING})
+                ],
+                hosting=hosting,
+                log_dir=str(spec.output_dir / "eval-logs"),
+                resume_with="ns quickstart --no_train",
+            )
         ),
         say=say,
     )

@@ -20,7 +20,7 @@ from newskills.config.layers import Layer
 from newskills.run.build import Recipe, grader_id
 from newskills.run.execute import SIGNALLED, execute
 from newskills.run.groups import GroupFor
-from newskills.run.hosting import Hosting, address_of, check_units, hosted
+from newskills.run.hosting import Hosting, at_servers, check_units, hosted
 from newskills.run.judging import ANSWERS, LOGS, UNIT, Judging, check_judges, judge, judge_units
 from newskills.run.plan import RESULTS, BenchmarkRun, Pieces, PlannedUnit, benchmark_units
 from newskills.run.results import SEEDED, SEEDLESS
@@ -66,30 +66,41 @@ class Evaluation(Struct, kw_only=True):
     message: str = ""
 
 
-def plan_evaluation(spec: EvaluationSpec, address: Layer | None = None) -> list[PlannedUnit]:
-    """All units, resolved. Raises ConfigError, UnknownNameError."""
+class EvaluationPlan(Struct, frozen=True, kw_only=True):
+    """An evaluation with its units of work, resolved: those of the answers, and those of the judges."""
+
+    spec: EvaluationSpec
+    answers: Sequence[PlannedUnit]
+    judgements: Sequence[PlannedUnit]
+
+    @property
+    def units(self) -> list[PlannedUnit]:
+        """All of them, those of judges last."""
+        return [*self.answers, *self.judgements]
+
+
+def plan_evaluation(spec: EvaluationSpec) -> EvaluationPlan:
+    """Raises ConfigError, UnknownNameError."""
+    return EvaluationPlan(spec=spec, answers=_answers(spec), judgements=_judgements(spec))
+
+
+def _answers(spec: EvaluationSpec) -> list[PlannedUnit]:
     planned: list[PlannedUnit] = []
-    layers = [*spec.layers, *([address] if address else [])]
     for run in spec.runs:
         chunks = spec.num_chunks or run.benchmark.chunks or None
         pieces = Pieces(seeds=_seeds(spec, run), num_chunks=chunks, chunk_ids=spec.chunk_ids)
         results = spec.output_dir / (ANSWERS if run.name in spec.judges else RESULTS)
-        planned += benchmark_units(run, results=results, pieces=pieces, layers=layers)
+        planned += benchmark_units(run, results=results, pieces=pieces, layers=spec.layers)
     return planned
 
 
-def plan_judges(spec: EvaluationSpec, addresses: Mapping[str, Layer] | None = None) -> list[PlannedUnit]:
-    """The units of all judges, resolved; `addresses`: benchmark → server of its judge. Raises as `plan_evaluation`.
-
-    A part of the chunks is not judged: their answers are no whole file.
-    """
+def _judgements(spec: EvaluationSpec) -> list[PlannedUnit]:
+    """A part of the chunks is not judged: their answers are no whole file."""
     planned: list[PlannedUnit] = []
     for run in spec.runs:
         if run.name in spec.judges and not spec.chunk_ids:
-            address = (addresses or {}).get(run.name)
             how = spec.judges[run.name]
-            seeds = _seeds(spec, run)
-            planned += judge_units(run.name, how, output_dir=spec.output_dir, seeds=seeds, address=address)
+            planned += judge_units(run.name, how, output_dir=spec.output_dir, seeds=_seeds(spec, run))
     return planned
 
 
@@ -97,18 +108,17 @@ def _seeds(spec: EvaluationSpec, run: BenchmarkRun) -> tuple[int, ...] | None:
     return tuple(range(spec.starting_seed, spec.starting_seed + run.samples)) or None
 
 
-def evaluate(spec: EvaluationSpec, *, say: Say) -> Evaluation:
+def evaluate(plan: EvaluationPlan, *, say: Say) -> Evaluation:
     """Runs everything, then summarises; `say` gets the tables.
 
     Raises NewskillsError for what can be refused before the first request; later trouble is in the result.
     """
-    planned, judged = plan_evaluation(spec), plan_judges(spec)
-    check_kinds([piece.unit for piece in [*planned, *judged]])
-    check_units(planned, spec.hosting)
-    check_judges(judged, rerun_done=spec.rerun_done)
-    with hosted(spec.hosting, planned, rerun_done=spec.rerun_done) as server:
-        pieces = plan_evaluation(spec, address_of(server)) if server else planned
-        units = tuple(piece.unit for piece in pieces)
+    spec = plan.spec
+    check_kinds([piece.unit for piece in plan.units])
+    check_units(plan.answers, spec.hosting)
+    check_judges(plan.judgements, rerun_done=spec.rerun_done)
+    with hosted(spec.hosting, plan.answers, rerun_done=spec.rerun_done) as servers:
+        units = tuple(piece.unit for piece in at_servers(plan.answers, servers))
         common = RunSpec(
             units=units,
             output_dir=str(spec.output_dir),
@@ -119,8 +129,8 @@ def evaluate(spec: EvaluationSpec, *, say: Say) -> Evaluation:
             beside=describe_benchmarks(spec.runs, units),
         )
         result = execute(common)
-    if judged and not result.exit_code:
-        result = _with_judgements(spec, common, result)
+    if plan.judgements and not result.exit_code:
+        result = _with_judgements(plan, common, result)
     evaluation = Evaluation(result=result, exit_code=result.exit_code, message=result.message)
     if spec.summarize and not spec.chunk_ids and (done := _finished(spec, result)):
         _report(spec, done, evaluation, say)
@@ -141,11 +151,12 @@ def _finished(spec: EvaluationSpec, result: RunResult) -> list[BenchmarkRun]:
     ]
 
 
-def _with_judgements(spec: EvaluationSpec, common: RunSpec, answers: RunResult) -> RunResult:
+def _with_judgements(plan: EvaluationPlan, common: RunSpec, answers: RunResult) -> RunResult:
+    spec = plan.spec
     logs = str(Path(spec.log_dir) / LOGS) if spec.log_dir else ""
-    beside = describe_judges(spec.runs, common.units, [piece.unit for piece in plan_judges(spec)])
+    beside = describe_judges(spec.runs, common.units, [piece.unit for piece in plan.judgements])
     own = replace(common, units=(), beside=beside, log_dir=logs, output_dir=logs)
-    judged = judge(spec.judges, lambda addresses: plan_judges(spec, addresses), own)
+    judged = judge(spec.judges, plan.judgements, own)
     judged.units[:0] = answers.units
     judged.retries += answers.retries
     return judged

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from newskills.config.layers import Layer
 from newskills.models.config import key_of
 from newskills.models.serving import ServeSpec
 from newskills.models.serving.gpus import gpu_shares
+from newskills.run.config import GenerationConfig, Server
 from newskills.run.execute import check
 from newskills.run.plan import PlannedUnit
 from newskills.run.prepare import asks_nothing
@@ -67,17 +68,29 @@ def hosted(
         yield running
 
 
-def address_of(servers: Mapping[str, RunningServer]) -> Layer | None:
-    """The layer that points the clients at `servers`."""
+def at_servers(planned: Sequence[PlannedUnit], servers: Mapping[str, RunningServer]) -> list[PlannedUnit]:
+    """`planned`, whose clients ask `servers` (by role)."""
     if not servers:
-        return None
-    values: dict[str, str] = {}
+        return list(planned)
+    return [
+        replace(piece, unit=replace(piece.unit, config=_at_servers(piece.unit.config, servers)))
+        for piece in planned
+    ]
+
+
+def _at_servers(config: GenerationConfig, servers: Mapping[str, RunningServer]) -> GenerationConfig:
+    models = dict(config.models)
     for role, server in servers.items():
-        where = "server" if role == MAIN else f"models.{role}"
-        values |= {f"{where}.base_url": server.base_url, f"{where}.model": server.model_name}
-        if server.key:
-            values[f"{where}.api_key"] = server.key
-    return Layer("server started here", values)
+        if role == MAIN:
+            config = replace(config, server=_client(config.server, server))
+        else:
+            models[role] = _client(models[role], server)
+    return replace(config, models=models)
+
+
+def _client(client: Server, server: RunningServer) -> Server:
+    key = {"api_key": server.key} if server.key else {}
+    return replace(client, base_url=server.base_url, model=server.model_name, **key)
 
 
 def check_units(planned: Sequence[PlannedUnit], hosting: Hosting | None) -> None:

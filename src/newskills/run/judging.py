@@ -7,7 +7,7 @@ Answers lie in `tmp-eval-results/<benchmark>/`, what the judge makes of them in 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from newskills.config.layers import Layer
 from newskills.run.build import Recipe, grader_id
 from newskills.run.config import JUDGES
 from newskills.run.execute import execute
-from newskills.run.hosting import Hosting, address_of, hosted
+from newskills.run.hosting import Hosting, at_servers, hosted
 from newskills.run.paths import done_path
 from newskills.run.plan import RESULTS, Pieces, PlannedUnit, folder_units
 from newskills.run.prepare import asks_nothing, check_begun
@@ -64,11 +64,10 @@ def judge_units(
     *,
     output_dir: Path,
     seeds: tuple[int, ...] | None,
-    address: Layer | None = None,
 ) -> list[PlannedUnit]:
     """One unit per seed of the benchmark `name`. Raises ConfigError, UnknownNameError."""
     place = Path(*name.split("."))
-    layers = [judge_layer(judging.judge), *judging.layers, *([address] if address else [])]
+    layers = [judge_layer(judging.judge), *judging.layers]
     planned = folder_units(
         output_dir / ANSWERS / place,
         output_dir=output_dir / RESULTS / place,
@@ -94,11 +93,7 @@ def check_judges(planned: Sequence[PlannedUnit], *, rerun_done: bool) -> None:
                 check_begun(piece.unit, recipe)
 
 
-PlanJudges = Callable[[Mapping[str, Layer]], Sequence[PlannedUnit]]
-"""Benchmark → address of the judge that was started for it; gives the units with these addresses in them."""
-
-
-def judge(judges: Mapping[str, Judging], plan: PlanJudges, spec: RunSpec) -> RunResult:
+def judge(judges: Mapping[str, Judging], judgements: Sequence[PlannedUnit], spec: RunSpec) -> RunResult:
     """Judges all answers, by one server after the other where several are to be started. `spec`: without units.
 
     Stops at the first that does not come to its end. Raises NewskillsError as `execute`.
@@ -109,13 +104,10 @@ def judge(judges: Mapping[str, Judging], plan: PlanJudges, spec: RunSpec) -> Run
         if judging.hosting not in hosts:
             hosts.append(judging.hosting)
     for host in hosts:
-        names = [name for name, judging in judges.items() if judging.hosting == host]
-        own = {f"{UNIT}{name}" for name in names}
-        planned = [piece for piece in plan({}) if piece.unit.name in own]
-        with hosted(host, planned, rerun_done=spec.rerun_done) as server:
-            if (address := address_of(server)) is not None:
-                planned = [piece for piece in plan(dict.fromkeys(names, address)) if piece.unit.name in own]
-            done = execute(judge_spec(spec, planned))
+        own = {f"{UNIT}{name}" for name, judging in judges.items() if judging.hosting == host}
+        planned = [piece for piece in judgements if piece.unit.name in own]
+        with hosted(host, planned, rerun_done=spec.rerun_done) as servers:
+            done = execute(judge_spec(spec, at_servers(planned, servers)))
         total.units += done.units
         total.retries += done.retries
         total.exit_code, total.message = done.exit_code, done.message

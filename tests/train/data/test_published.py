@@ -11,7 +11,7 @@ from tests.train.data.building import made, write
 
 from newskills.base.errors import DataError, UnknownNameError
 from newskills.benchmarks import entries
-from newskills.commands._training_sets import rows_of_file
+from newskills.pipelines.data.training_sets import rows_of_file
 from newskills.train.data.published import SCHEMAS, is_published, resembling, schema_of
 
 SOLUTION = "We add. \\boxed{\\frac{1}{2}}"

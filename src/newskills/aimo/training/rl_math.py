@@ -149,8 +149,8 @@ class RLMathTrainer:
 
         Raises NewskillsError.
         """
-        from newskills.commands._aimo import run_line, tell
-        from newskills.commands._aimo_training import backend_for
+        from newskills.commands.train.aimo.work.lines import run_line, tell
+        from newskills.commands.train.aimo.work.stages import backend_for
         from newskills.recipes.aimo.lines import FINAL
         from newskills.recipes.aimo.training import Training, train
 

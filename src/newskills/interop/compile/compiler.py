@@ -72,12 +72,17 @@ class Compiled(Struct, frozen=True):
 def compile_config(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Compiled:
     """Raises UserError: for the profile and for names of tasks at once, for all else with everything that is wrong."""
     try:
-        env_file = read_env_file(find_env_file(cwd, environ))
-        path = find_config(asked.config or DEFAULT, _folders(env_file, cwd))
-        _check_named(asked, path)
-        return finish(asked, path, _composed(path, asked), environ, env_file)
+        file, env_file = named_file(asked, environ, cwd)
+        return compile_file(asked, file, environ, env_file)
     except RecursionError as error:
         raise too_deep(asked) from error
+
+
+def compile_file(asked: Asked, file: File, environ: Mapping[str, str], env_file: EnvFile) -> Compiled:
+    """The same for the file that `asked` names, once it is read. Raises UserError, RecursionError."""
+    _check_named(asked, file.path)
+    tree, plain = _composed(file, asked)
+    return finish(asked, file.path, tree, environ, env_file, overriding=plain)
 
 
 def too_deep(asked: Asked) -> ConfigError:
@@ -90,12 +95,22 @@ def named_file(asked: Asked, environ: Mapping[str, str], cwd: Path) -> tuple[Fil
     return read_config(find_config(asked.config or DEFAULT, _folders(env_file, cwd))), env_file
 
 
-def finish(asked: Asked, path: Path, tree: Row, environ: Mapping[str, str], env_file: EnvFile) -> Compiled:
-    """From the composed `tree` of the file at `path`: profile, overrides, references, types. Raises UserError."""
+def finish(
+    asked: Asked,
+    path: Path,
+    tree: Row,
+    environ: Mapping[str, str],
+    env_file: EnvFile,
+    *,
+    overriding: Mapping[str, str] = {},
+) -> Compiled:
+    """From the composed `tree` of the file at `path`: profile, overrides, references, types. Raises UserError.
+
+    `overriding`: those of the overrides that win over the profile, too.
+    """
     settings = merged_profile(env_file, asked.profile) if asked.profile else {}
     _add_run(tree, asked, settings, env_file)
-    if asked.overrides:
-        overrides.apply(tree, _plain(asked, path))
+    overrides.apply(tree, overriding)
     dialects.protect(tree, environ)
     _choose_tasks(tree, asked.tasks or _filters(tree), environ)
     _forget_target(tree, environ)
@@ -171,20 +186,17 @@ def _folders(env_file: EnvFile, cwd: Path) -> list[Path]:
     )
 
 
-def _composed(path: Path, asked: Asked) -> Row:
-    """The file with its defaults and the overrides; those that name a group of its defaults choose another option."""
-    file = read_config(path)
+def _composed(file: File, asked: Asked) -> tuple[Row, dict[str, str]]:
+    """The file with its defaults and the overrides, and which overrides these are.
+
+    Those that name a group of its defaults choose another option instead.
+    """
     _, groups = compose(file, {})
     choices = overrides.choices(asked.overrides, groups)
     tree, _ = compose(file, choices)
-    overrides.apply(tree, {key: text for key, text in asked.overrides.items() if key not in choices})
-    return tree
-
-
-def _plain(asked: Asked, path: Path) -> dict[str, str]:
-    _, groups = compose(read_config(path), {})
-    chosen = overrides.choices(asked.overrides, groups)
-    return {key: text for key, text in asked.overrides.items() if key not in chosen}
+    plain = {key: text for key, text in asked.overrides.items() if key not in choices}
+    overrides.apply(tree, plain)
+    return tree, plain
 
 
 def _add_run(tree: Row, asked: Asked, settings: Row, env_file: EnvFile) -> None:

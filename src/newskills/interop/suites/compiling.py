@@ -10,7 +10,7 @@ from msgspec import structs
 
 from newskills.base.errors import ConfigError
 from newskills.interop.compile import overrides
-from newskills.interop.compile.compiler import Asked, Compiled, compile_config, finish, named_file, too_deep
+from newskills.interop.compile.compiler import Asked, Compiled, compile_file, finish, named_file, too_deep
 from newskills.interop.compile.defaults import compose
 from newskills.interop.compile.files import File
 from newskills.interop.compile.problems import Problem, refuse
@@ -21,10 +21,10 @@ from newskills.interop.suites.translate import NEWER, parts_of
 
 def compile_all(asked: Asked, environ: Mapping[str, str], cwd: Path) -> list[Compiled]:
     """In the order of the file. Raises UserError, for a suite with all that newskills has nothing for."""
-    file, env_file = named_file(asked, environ, cwd)
-    if not is_suite(file):
-        return [compile_config(asked, environ, cwd)]
     try:
+        file, env_file = named_file(asked, environ, cwd)
+        if not is_suite(file):
+            return [compile_file(asked, file, environ, env_file)]
         return _suite(asked, file, environ, env_file)
     except RecursionError as error:
         raise too_deep(asked) from error

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where jobs run: one file per executor.
 
-Add an executor: a file with `make(site) -> Executor`, and a row in `EXECUTORS` (or the entry point
-`newskills.executors` of another distribution). A cluster config may also name it directly:
+Add an executor: a file with `make(site) -> Executor`, and a row in `EXECUTORS` of `launch/registry.py` (or the entry
+point `newskills.executors` of another distribution). A cluster config may also name it directly:
 `executor: my_package.my_module::make`.
 """
 
@@ -10,18 +10,8 @@ from __future__ import annotations
 
 from newskills.base.errors import ConfigError
 from newskills.base.protocols import Executor
-from newskills.base.registry import Registry
 from newskills.launch.place import Site
-
-EXECUTORS = Registry(
-    "executor",
-    {
-        "none": "newskills.launch.executors.none:make",
-        "local": "newskills.launch.executors.local:make",
-        "slurm": "newskills.launch.executors.slurm:make",
-    },
-    group="newskills.executors",
-)
+from newskills.launch.registry import EXECUTORS
 
 
 def make_executor(site: Site) -> Executor:

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a command is: options, `++` schema, and what it does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, NewskillsError
+from newskills.config.command_line import Parsed, parse
+from newskills.config.fields import leaves
+from newskills.config.help import command_help
+
+if TYPE_CHECKING:
+    from newskills.launch.cluster import ClusterConfig
+    from newskills.pipelines.submission.prepared import Prepared
+
+O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def resolve(function: F | str) -> F:
+    """`function`, or the one that `module:function` names."""
+    if not isinstance(function, str):
+        return function
+    module, _, name = function.partition(":")
+    return cast(F, getattr(import_module(module), name))
+
+
+class Command(Struct, Generic[O], frozen=True, kw_only=True):
+    """`run` gets the parsed options and returns the exit code.
+
+    Functions are given as such, or as `module:function` where the module is more than help and completion need: it is
+    loaded when the function is called.
+
+    `prepare` makes the pipeline for a cluster, without submitting it (None: nothing is left to do).
+    `config` names the struct of the `++` keys (None: it takes none, or with `any_keys` some that are checked
+    later); `result` does the work for the Python API and returns what the call is worth, where that is more than
+    success. `more_help` gives what the help says beyond the options, for the positional words that stand with
+    `--help`; a command that has it takes options that only it can judge (`Parsed.more`).
+    """
+
+    name: str
+    summary: str
+    options: type[O]
+    run: Callable[[Parsed[O]], int] | str
+    result: Callable[[Parsed[O]], Any] | str | None = None
+    prepare: Callable[[Parsed[O], ClusterConfig], Prepared | None] | str | None = None
+    config: type[Struct] | None = None
+    aliases: Mapping[str, str] = {}
+    examples: Sequence[str] = ()
+    any_keys: bool = False
+    more_help: Callable[[Mapping[str, list[str]]], str] | str | None = None
+
+    def main(self, argv: Sequence[str]) -> int:
+        """Parses `argv`, shows help where asked, runs. Raises NewskillsError."""
+        parsed = self.parsed(argv)
+        if parsed.help:
+            sys.stdout.write(self.help() + (resolve(self.more_help)(parsed.more) if self.more_help else ""))
+            return 0
+        self.check(parsed)
+        return resolve(self.run)(parsed)
+
+    def parsed(self, argv: Sequence[str]) -> Parsed[O]:
+        """Raises ConfigError, UnknownNameError."""
+        keys = tuple(leaves(self.config)) if self.config else ()
+        open_ended = self.more_help is not None
+        return parse(self.options, argv, command=self.name, aliases=self.aliases, keys=keys, open_ended=open_ended)
+
+    def call(self, parsed: Parsed[O]) -> Any:
+        """The same from Python. Raises NewskillsError, also where the command would end non-zero."""
+        self.check(parsed)
+        if self.result is not None:
+            return resolve(self.result)(parsed)
+        code = resolve(self.run)(parsed)
+        if code:
+            raise NewskillsError(f"{self.name} ended with exit code {code}.")
+        return None
+
+    def check(self, parsed: Parsed[O]) -> None:
+        if parsed.overrides and self.config is None and not self.any_keys:
+            key = next(iter(parsed.overrides))
+            raise ConfigError(f"ns {self.name} takes no ++ keys, but ++{key}= was given.")
+
+    def help(self) -> str:
+        from newskills.commands.table import shown
+
+        return command_help(
+            shown(self.name), self.summary, self.options, config=self.config, examples=self.examples
+        )

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns generate`: a model over a JSONL file."""
+
+from __future__ import annotations
+
+from newskills.commands.command import Command
+from newskills.pipelines.generation.options import GenerateOptions
+from newskills.pipelines.options import OLD_NAMES
+from newskills.run.config import GenerationConfig
+
+COMMAND = Command(
+    name="generate",
+    summary="Run a model over a JSONL file: render the prompt for each row, ask, and write row + answer, in input "
+    "order. Interrupted runs go on where they were.",
+    options=GenerateOptions,
+    config=GenerationConfig,
+    aliases=OLD_NAMES,
+    run="newskills.pipelines.generation.work:run",
+    result="newskills.pipelines.generation.work:result",
+    prepare="newskills.pipelines.generation.jobs:prepare",
+    examples=(
+        "ns generate --server_type=openai --model=gpt-4o-mini --output_dir=./output --input_file=./input.jsonl "
+        "++prompt_config=generic/math",
+        "ns generate --server_type=llamacpp --model=smollm2 --output_dir=out --input_file=in.jsonl "
+        "++prompt_config=generic/default --num_random_seeds=4",
+    ),
+)

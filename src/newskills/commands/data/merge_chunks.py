@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns merge_chunks MERGED CHUNK…`: join chunk files by hand."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.terminal import counted
+from newskills.commands.command import Command
+from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.options import DryRun, doc
+from newskills.run.chunks import count_chunks, count_lines, merge_chunks
+from newskills.run.paths import done_path
+from newskills.run.results import chunk_files
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    merged: Annotated[str, doc("file to write", {"positional": True})]
+    chunks: Annotated[
+        list[str],
+        doc(
+            "chunk files, in order; deleted once the merged file is whole (default: those beside MERGED, "
+            "_chunk_0, _chunk_1, … or -chunk0, -chunk1, …)",
+            {"positional": True},
+        ),
+    ] = []
+    expected: Annotated[int | None, doc("rows that there must be")] = None
+    dry_run: DryRun = False
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    merged = Path(options.merged)
+    chunks = [Path(chunk) for chunk in options.chunks] or chunk_files(merged)
+    if merged.exists():
+        raise ConfigError(f"{merged} exists already.", hint="Move it away first.")
+    if options.dry_run:
+        rows = count_chunks(merged, chunks, expected=options.expected)
+        found = {chunk: counted(count_lines(chunk), "row") for chunk in chunks}
+        steps: list[Step] = [("reads", chunk, f"{held}; then deletes it") for chunk, held in found.items()]
+        show_dry_run([*steps, ("writes", merged, counted(rows, "row")), ("writes", done_path(merged), "empty")])
+        return 0
+    rows = merge_chunks(merged, chunks, expected=options.expected)
+    sys.stdout.write(f"{merged}: {counted(rows, 'row')}\n")
+    return 0
+
+
+COMMAND = Command(
+    name="merge_chunks",
+    summary="Join chunk files by hand, in the order given. Runs merge their own chunks; this is for chunks that "
+    "were computed in different places.",
+    options=Options,
+    run=run,
+    examples=(
+        "ns merge_chunks output-rs0.jsonl",
+        "ns merge_chunks output-rs0.jsonl output-rs0_chunk_0.jsonl output-rs0_chunk_1.jsonl",
+    ),
+)

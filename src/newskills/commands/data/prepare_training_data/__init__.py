@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns prepare_training_data`: generations, or a published set, become data to train on."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from newskills.commands.command import Command
+from newskills.pipelines.options import AtLeastOne, DryRun, doc
+from newskills.train.data.overlap import NGRAM, SHARE
+from newskills.train.data.settings import TrainingDataConfig
+
+DECONTAMINATION = {"group": "decontamination"}
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    config_name: Annotated[
+        Literal["math_sft", "stem_sft", "code_sft", "math_rl"],
+        doc("recipe: solutions, conversations, code, or problems for reinforcement learning"),
+    ] = "math_sft"
+    dataset: Annotated[
+        str | None,
+        doc("published set: fetched, or with ++input_files its own files (JSONL, JSON, parquet, also gzipped)"),
+    ] = None
+    benchmark: Annotated[
+        str | None,
+        doc("whose prompt asks the problems, as in an evaluation (needs ++tokenizer; more ++ keys change it)"),
+    ] = None
+    split: Annotated[str | None, doc("split of the published set (default: its first)")] = None
+    data_dir: Annotated[
+        str | None, doc("where prepared data lies (default: NEMO_SKILLS_DATA_DIR, or the user's cache)")
+    ] = None
+    mirror: Annotated[str | None, doc("folder of an offline mirror (default: NEWSKILLS_MIRROR)")] = None
+    offline: Annotated[bool | None, doc("never use the network")] = None
+    workers: Annotated[
+        int, Meta(ge=0, description="processes; 0 = one for each CPU. They change nothing else")
+    ] = 0
+    dry_run: DryRun = False
+    decontaminate: Annotated[
+        list[str],
+        doc(
+            "benchmarks (or JSONL files with `problem`) whose problems are removed, by shared words",
+            DECONTAMINATION,
+        ),
+    ] = []
+    decontaminate_ngram: Annotated[AtLeastOne, doc("words in a sequence", DECONTAMINATION)] = NGRAM
+    decontaminate_share: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=1,
+            description="share of the shorter text's sequences that must be in both",
+            extra=DECONTAMINATION,
+        ),
+    ] = SHARE
+
+
+COMMAND = Command(
+    name="prepare_training_data",
+    summary="Build training data: filter generations or a published set, remove duplicates and what benchmarks ask, "
+    "choose, shuffle, and write SFT, conversation or RL rows with a card that says what each step removed. Keys "
+    "marked code_sft and math_rl belong to these recipes; shown defaults are those of math_sft.",
+    options=Options,
+    config=TrainingDataConfig,
+    run="newskills.commands.data.prepare_training_data.work:run",
+    result="newskills.commands.data.prepare_training_data.work:result",
+    examples=(
+        "ns prepare_training_data --config-name=math_sft --decontaminate=math-500,aime24 "
+        "++input_files='results/output-rs*.jsonl' ++output_path=sft.jsonl ++tokenizer=Qwen/Qwen2.5-7B-Instruct "
+        "++prompt_config=generic/math",
+        "ns prepare_training_data --config-name=math_rl --dataset=dapo-math-17k --decontaminate=aime25 "
+        "++output_path=rl.jsonl ++filters.remove_len_outlier_problems=false",
+    ),
+)

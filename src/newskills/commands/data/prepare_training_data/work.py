@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns prepare_training_data` does. Apart from its options, so that help and completion load little."""
+
+from __future__ import annotations
+
+import glob
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from newskills.base.benchmark import Benchmark
+from newskills.base.errors import ConfigError, DataError, suggest
+from newskills.base.store import read_rows
+from newskills.benchmarks import Places, expand, get_benchmark
+from newskills.benchmarks.data import data_dir, load_rows, prepare
+from newskills.benchmarks.fetch import FetchOptions
+from newskills.commands.data.prepare_training_data import Options
+from newskills.config.command_line import Parsed
+from newskills.config.layers import Layer, Resolved, explain, resolve
+from newskills.pipelines.arguments import user_layer
+from newskills.pipelines.data.downloads import Bar, Downloads
+from newskills.pipelines.data.training_sets import lay_out, rows_of_file, split_file, split_of
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.notices import notice
+from newskills.pipelines.tables import print_table
+from newskills.recipes.leakage import FIELDS, question_of
+from newskills.run.plan import task_layer
+from newskills.train.data.build import BuildRequest, Compared, Given, build, preview
+from newskills.train.data.card import Card, card_files
+from newskills.train.data.filters.contamination import read_contaminated
+from newskills.train.data.published import Schema, schema_of
+from newskills.train.data.reading import UNLABELED
+from newskills.train.data.settings import (
+    RECIPES,
+    Files,
+    Recipe,
+    TrainingDataConfig,
+    check_keys,
+    check_settings,
+)
+
+ALIASES = {"hf_model_name": "tokenizer"}
+REMOVED = {"chat_format": "older formats of conversations are gone; use --config-name=stem_sft for messages"}
+ASKING = (
+    "prompt_config",
+    "prompt_format",
+    "system_message",
+    "user_message",
+    "examples_type",
+    "few_shot_examples",
+    "prompt_suffix",
+    "start_assistant_response_key",
+    "code_tags",
+    "chat_template_kwargs",
+)
+"""Settings of an evaluation that decide what a model reads; training data has them under the same names."""
+
+
+def run(parsed: Parsed[Options]) -> int:
+    result(parsed)
+    return 0
+
+
+def result(parsed: Parsed[Options]) -> Card | None:
+    """The card of what was built; None where nothing was to be done. Raises NewskillsError."""
+    options = parsed.options
+    recipe = RECIPES[options.config_name]
+    schema = schema_of(options.dataset) if options.dataset else None
+    resolved = settings(recipe, parsed.overrides, schema, options.benchmark)
+    if parsed.explain:
+        print_table([("key", "value", "from"), *((f"++{key}", value, of) for key, value, of in explain(resolved))])
+        return None
+    config = resolved.value
+    check_settings(config, recipe, decontaminated=bool(options.decontaminate))
+    compared = _compared(options)
+    if options.dry_run:
+        _dry_run(options, recipe, config, schema, compared)
+        return None
+    bar = Bar()
+    request = _request(options, recipe, config, schema, compared)
+    _say_unknown(config)
+    card = build(request, lambda what, share: bar.draw(share, f"{share:.0%} {what}"))
+    _report(card, Path(config.output_path), bar)
+    return card
+
+
+def settings(
+    recipe: Recipe, overrides: Mapping[str, Any], schema: Schema | None, benchmark: str | None = None
+) -> Resolved[TrainingDataConfig]:
+    """Defaults of the recipe, then the published set's fields, then the benchmark's prompt, then the user.
+
+    Raises ConfigError, UnknownNameError.
+    """
+    user = user_layer(overrides)
+    layers = [Layer(f"--config-name={recipe.name}", recipe.defaults)]
+    if schema is not None and recipe.output != "rl":
+        layers.append(Layer(f"--dataset={schema.name}", {"input_key": "problem", "output_key": "generation"}))
+    if benchmark is not None:
+        layers.append(_asked_by(benchmark))
+    resolved = resolve(TrainingDataConfig, [*layers, user], aliases=ALIASES, removed=REMOVED)
+    check_keys(recipe, [key for key, of in resolved.origin.items() if of == user.source])
+    return resolved
+
+
+def _asked_by(name: str) -> Layer:
+    """The settings of a benchmark that decide what a model reads."""
+    found = task_layer(get_benchmark(name), Path()).values
+    return Layer(f"--benchmark={name}", {key: value for key, value in found.items() if key in ASKING})
+
+
+def _request(
+    options: Options,
+    recipe: Recipe,
+    config: TrainingDataConfig,
+    schema: Schema | None,
+    compared: tuple[Compared, ...],
+) -> BuildRequest:
+    return BuildRequest(
+        config=config,
+        recipe=recipe.name,
+        inputs=tuple(_inputs(options, config, schema)),
+        compared=compared,
+        ngram=options.decontaminate_ngram,
+        share=options.decontaminate_share,
+        workers=options.workers,
+    )
+
+
+def _inputs(options: Options, config: TrainingDataConfig, schema: Schema | None) -> Iterator[Given]:
+    """Raises ConfigError where nothing is named, DataError for a pattern without files."""
+    raw, ready = config.input_files, config.preprocessed_dataset_files
+    if raw is None and ready is None:
+        if schema is None:
+            raise ConfigError(
+                "From what? Give ++input_files=FILES, ++preprocessed_dataset_files=FILES, or --dataset=NAME."
+            )
+        split = split_of(schema, options.split)
+        fetch = _fetch(options)
+        path, laid = lay_out(schema, split, options.data_dir, fetch)
+        revision = next((source.get("revision") for source in laid.sources if source.get("revision")), "")
+        origin = {"dataset": schema.name, "split": split, "licence": schema.licence, "revision": revision}
+        yield Given(path=path, origin=origin)
+    for files, graded in ((raw, schema is None), (ready, False)):
+        for path in _paths(files):
+            yield Given(
+                path=path,
+                graded=graded,
+                schema=schema.name if schema else "",
+                origin={"licence": schema.licence} if schema else {},
+                rows=None if path.suffix == ".jsonl" else partial(rows_of_file, path),
+            )
+
+
+def _fetch(options: Options) -> FetchOptions:
+    return FetchOptions(mirror=options.mirror or "", offline=options.offline, progress=Downloads(1))
+
+
+def _paths(files: Files | None) -> Iterator[Path]:
+    """Files of all patterns, in order. Raises DataError where a pattern has none."""
+    for pattern in _patterns(files):
+        wide = str(Path(pattern).expanduser())
+        found = sorted(glob.glob(wide, recursive=True))
+        if not found:
+            folder = Path(wide).parent
+            names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+            raise DataError(f"There is no file {pattern}{suggest(Path(wide).name, names)}")
+        yield from map(Path, found)
+
+
+def _patterns(files: Files | None) -> list[str]:
+    if files is None:
+        return []
+    texts = [files] if isinstance(files, str) else files
+    return [part for text in texts for part in re.split(r",|\s", text) if part]
+
+
+def _compared(options: Options) -> tuple[Compared, ...]:
+    """Raises UnknownNameError, DataError."""
+    found = []
+    for name in (part for text in options.decontaminate for part in text.split(",") if part):
+        path = Path(name).expanduser()
+        if path.suffix == ".jsonl":
+            if not path.is_file():
+                raise DataError(f"There is no file {path}.")
+            found.append(Compared(name=name, texts=partial(_questions, path)))
+            continue
+        for benchmark in expand(name, Places(None, data_dir(options.data_dir))):
+            found.append(Compared(name=benchmark.name, texts=partial(_of_benchmark, benchmark, options)))
+    return tuple(found)
+
+
+def _of_benchmark(benchmark: Benchmark, options: Options) -> Iterator[str]:
+    """What the benchmark asks in its own split, which is prepared where it is not yet."""
+    prepare(benchmark, data_dir=options.data_dir, splits=(benchmark.split,), options=_fetch(options))
+    return _questions(load_rows(benchmark, data_dir=options.data_dir))
+
+
+def _questions(path: Path) -> Iterator[str]:
+    """Raises DataError for a row without any of the fields."""
+    for row in read_rows(path):
+        text = question_of(row)
+        if text is None:
+            raise DataError(
+                f"{path}: a row has none of the fields {', '.join(FIELDS)}, so that nothing can be compared with it."
+            )
+        yield text
+
+
+def _say_unknown(config: TrainingDataConfig) -> None:
+    if config.filters.remove_contaminated and config.contamination_file:
+        found, unknown = read_contaminated(Path(config.contamination_file))
+        notice(f"{config.contamination_file}: {len(found)} contaminated problems")
+        if unknown:
+            notice(f"{config.contamination_file}: {unknown} problems have no verdict; they are kept")
+
+
+def _dry_run(
+    options: Options,
+    recipe: Recipe,
+    config: TrainingDataConfig,
+    schema: Schema | None,
+    compared: tuple[Compared, ...],
+) -> None:
+    """What would be read and written, and the first row that would come out, where all files are here."""
+    steps: list[Step] = []
+    fetched = schema is not None and config.input_files is None and config.preprocessed_dataset_files is None
+    if fetched:
+        assert schema is not None
+        split = split_of(schema, options.split)
+        place = split_file(schema, split, options.data_dir)
+        steps.append(("reads" if place.is_file() else "fetches", place, f"{schema.name}, {schema.licence}"))
+    else:
+        inputs = list(_inputs(options, config, schema))
+        steps += [("reads", given.path, schema.name if schema else _kind(given)) for given in inputs]
+        request = _request(options, recipe, config, schema, ())
+        for line in preview(request, 1):
+            sys.stdout.write(f"{line.decode(errors='replace')}")
+    steps += [("compares", one.name, "by shared words") for one in compared]
+    page = card_files(Path(config.output_path))[1]
+    show_dry_run([*steps, ("writes", config.output_path, recipe.output), ("writes", page, "its card")])
+
+
+def _kind(given: Given) -> str:
+    return "generations with verdicts" if given.graded else "ready-made rows"
+
+
+def _report(card: Card, output: Path, bar: Bar) -> None:
+    bar.line(f"{card.rows_read} rows read", sys.stderr)
+    for step in card.steps:
+        if step.removed or step.changed:
+            changed = f", {step.changed} changed" if step.changed else ""
+            bar.line(f"  {step.name}: {step.removed} removed{changed}", sys.stderr)
+    for step in card.steps:
+        if step.name == UNLABELED and step.removed:
+            notice(f"{step.removed} rows have no verdict and were left out; ++add_unlabeled=true takes them")
+    sys.stdout.write(
+        f"{output}: {card.rows_written} rows ({card_files(output)[1].name} says how they were made)\n"
+    )

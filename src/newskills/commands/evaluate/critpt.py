@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns critpt export|submit`: functions for the service of CritPt's makers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from newskills.base import aio
+from newskills.base.errors import ConfigError
+from newskills.base.store import read_rows, write_json
+from newskills.commands.command import Command
+from newskills.config.command_line import Parsed
+from newskills.pipelines.arguments import read_json
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.options import DryRun, doc
+from newskills.run.critpt import KEY_VARIABLE, SERVICE, Service, accuracy, batch, submit
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    action: Annotated[
+        Literal["export", "submit"],
+        doc("export: write what the service takes; submit: send it, too", {"positional": True}),
+    ]
+    input_file: Annotated[str, doc("graded JSONL of one seed, all problems", {"positional": True})]
+    output_file: Annotated[str, doc("export: the batch; submit: the service's answer")]
+    model_name: Annotated[str, doc("name of the model")] = "newskills"
+    generation_config: Annotated[str, doc("JSON of settings to send along (temperature, …)")] = ""
+    api_url: Annotated[str, doc("address of the service")] = SERVICE
+    request_timeout: Annotated[float, doc("seconds for its answer")] = 600.0
+    dry_run: DryRun = False
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    source, target = Path(options.input_file), Path(options.output_file)
+    if options.dry_run:
+        sends = [("sends", options.api_url, "70 functions")] if options.action == "submit" else []
+        show_dry_run([("reads", source, ""), *sends, ("writes", target, "")])
+        return 0
+    body = batch(
+        read_rows(source), options.model_name, read_json(options.generation_config, "--generation_config")
+    )
+    if options.action == "export":
+        write_json(target, body)
+        sys.stdout.write(f"{target}: {len(body['submissions'])} functions for {SERVICE}\n")
+        return 0
+    if target.exists():
+        raise ConfigError(f"{target} is there already; the service takes ten batches a day.", hint="Name another.")
+    service = Service(url=options.api_url, timeout=options.request_timeout)
+    answer = aio.run(lambda: submit(body, service, dict(os.environ)))
+    write_json(target, answer)
+    found = accuracy(answer)
+    lost = f", {found.unscored} lost by the service" if found.unscored else ""
+    sys.stdout.write(
+        f"accuracy {found.value:.1f} % ({found.low:.1f} to {found.high:.1f}) of {found.n} problems{lost}\n"
+    )
+    return 0
+
+
+COMMAND = Command(
+    name="critpt",
+    summary="Hand the functions that answer CritPt to the service of its makers, which alone knows whether they are "
+    f"right. It asks for a key ({KEY_VARIABLE}), and takes ten batches of all problems a day.",
+    options=Options,
+    run=run,
+    examples=(
+        "ns critpt export results/eval-results/critpt/output.jsonl --output_file=batch.json",
+        "ns critpt submit results/eval-results/critpt/output.jsonl --output_file=answer.json --model_name=mine",
+    ),
+)

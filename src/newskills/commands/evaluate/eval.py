@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns eval`: a model on benchmarks."""
+
+from __future__ import annotations
+
+from newskills.commands.command import Command
+from newskills.pipelines.evaluation.options import EvalOptions
+from newskills.pipelines.options import OLD_NAMES
+from newskills.run.config import GenerationConfig
+
+COMMAND = Command(
+    name="eval",
+    summary="Evaluate a model on benchmarks: generate, grade while generating, and print tables with intervals. "
+    "Interrupted runs go on where they were; samples lost to an instrument failure are never counted as wrong.",
+    options=EvalOptions,
+    config=GenerationConfig,
+    aliases=OLD_NAMES,
+    run="newskills.pipelines.evaluation.work:run",
+    result="newskills.pipelines.evaluation.work:result",
+    prepare="newskills.pipelines.evaluation.jobs:prepare",
+    examples=(
+        "ns eval --benchmarks=gsm8k:4,math-500:2 --model=smollm2 --server_type=llamacpp --output_dir=results "
+        "++max_samples=50",
+        "ns eval --benchmarks=gsm8k:0 --model=gpt-4o-mini --server_type=openai --output_dir=results",
+        "ns eval --benchmarks=truthfulqa --model=smollm2 --server_type=llamacpp --output_dir=results "
+        "--judge_model=gpt-4.1 --judge_server_type=openai",
+    ),
+)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns evaluate`: a config of NeMo Evaluator's launcher, at the place that a profile of env.toml describes."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Struct
+
+from newskills.base.errors import UserError
+from newskills.commands.command import Command
+from newskills.pipelines.options import doc
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    config: Annotated[
+        str | None,
+        doc("config: a path, or a name in evaluate_configs/ or among those of newskills", {"short": "-c"}),
+    ] = None
+    run: Annotated[
+        str | None, doc("profile of env.toml: submit there, show the logs, end as the jobs end", {"short": "-r"})
+    ] = None
+    batch: Annotated[
+        str | None, doc("profile of env.toml: submit there, and print the invocation", {"short": "-b"})
+    ] = None
+    dry_run: Annotated[
+        bool, doc("compile and check everything, show what would be done; do nothing", {"short": "-d"})
+    ] = False
+    task: Annotated[
+        list[str],
+        doc(
+            "only this task: all of that name, or name.1: the second task of the config, called name",
+            {"short": "-t"},
+        ),
+    ] = []
+    force_squash: Annotated[bool, doc("import container images anew")] = False
+
+
+_PLACE = re.compile(r"\[(\d+)\](?=[^=]*=)", re.ASCII)
+
+
+class _Evaluate(Command[Options], frozen=True, kw_only=True):
+    def main(self, argv: Sequence[str]) -> int:
+        """What the user must mend ends with 1, as it does in the system whose lines these are."""
+        try:
+            return super().main([_PLACE.sub(r".\1", word) if _is_override(word) else word for word in argv])
+        except UserError as error:
+            sys.stderr.write(f"error: {error}\n")
+            return 1
+
+
+def _is_override(word: str) -> bool:
+    """`a[0].b=value` means `a.0.b=value`; what stands behind the first `=` stays as it is."""
+    return "=" in word and not word.startswith("-") and "[" in word.partition("=")[0]
+
+
+COMMAND = _Evaluate(
+    name="evaluate",
+    summary="Evaluate with a config of NeMo Evaluator's launcher: compose its defaults, resolve it with a profile of "
+    "env.toml, show it, and run its tasks here or on that profile's cluster. key.sub=value changes the config.",
+    options=Options,
+    run="newskills.commands.evaluate.evaluate.work:run",
+    any_keys=True,
+    examples=(
+        "ns evaluate -c my-evaluation.yaml --dry-run",
+        "ns evaluate -t gsm8k target.api_endpoint.url=http://localhost:8000/v1 target.api_endpoint.model_id=my-model",
+        "ns evaluate -c nemotron-3-nano-nemo-ray --run MY-CLUSTER deployment.checkpoint_path=/models/checkpoint",
+    ),
+)

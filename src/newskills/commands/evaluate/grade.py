@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns grade`: verdicts for any JSONL of answers, from files or standard input. The input is never changed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Annotated
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Ledger, Row
+from newskills.base.store import atomic_write, decode_row, encode_line, read_rows
+from newskills.base.terminal import counted
+from newskills.commands.command import Command
+from newskills.config.command_line import Parsed
+from newskills.config.settings import read_config
+from newskills.config.values import parse_value
+from newskills.graders import executes, make_grader
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.options import AcceptLost, DryRun, doc
+from newskills.pipelines.pages import ledger_line
+from newskills.run.chunks import count_lines
+from newskills.run.grade import grade_rows
+from newskills.run.spec import count
+from newskills.sandbox.config import SandboxConfig
+
+STDIN = "-"
+SANDBOX = "sandbox."
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    grader: Annotated[str, doc("name, module::Class or file.py::Class")] = "math"
+    input_files: Annotated[list[str], doc("JSONL files; none or - = standard input")] = []
+    output_file: Annotated[str | None, doc("JSONL to write (default: standard output)")] = None
+    accept_lost: AcceptLost = 1.0
+    dry_run: DryRun = False
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    given = {key: parse_value(str(text)) for key, text in parsed.overrides.items()}
+    config = {key: value for key, value in given.items() if not key.startswith(SANDBOX)}
+    elsewhere = {key.removeprefix(SANDBOX): value for key, value in given.items() if key not in config}
+    sandbox = read_config(SandboxConfig, elsewhere, "++sandbox")
+    if options.dry_run:
+        show_dry_run(_steps(options, config, elsewhere))
+        return 0
+    with ExitStack() as stack:
+        rows = _rows(options.input_files)
+        graded = grade_rows(rows, options.grader, config, sandbox)
+        ledger = Ledger()
+        for record in graded:
+            if ledger.total == 0:
+                out = _open(options.output_file, stack)
+            count(ledger, record["outcome"], record.get("outcome_cause"))
+            out.write(encode_line(record))
+    if ledger.total == 0:
+        raise DataError("There are no rows to grade.")
+    sys.stdout.flush()
+    sys.stderr.write(f"{counted(ledger.total, 'row')}: {ledger_line(ledger)}\n")
+    return 1 if 100 * ledger.unscored > options.accept_lost * ledger.total else 0
+
+
+def _rows(files: list[str]) -> Iterator[Row]:
+    if files and STDIN in files[1:]:
+        raise ConfigError("--input_files: - (standard input) stands alone.")
+    if not files or files == [STDIN]:
+        if sys.stdin.isatty():
+            raise ConfigError("Nothing to grade: give --input_files, or pipe JSONL into the command.")
+        for number, line in enumerate(sys.stdin.buffer, 1):
+            if line.strip():
+                yield decode_row(line, Path("standard input"), number)
+        return
+    for name in files:
+        yield from read_rows(Path(name))
+
+
+def _steps(options: Options, config: Row, sandbox: Row) -> Iterator[Step]:
+    """Raises NewskillsError for what is not there."""
+    grader = make_grader(options.grader, config)
+    yield "grader", f"{grader.name}@{grader.version}", "runs code in the sandbox" if executes(grader) else ""
+    for key, value in (*config.items(), *((f"{SANDBOX}{key}", value) for key, value in sandbox.items())):
+        yield "setting", f"++{key}", value
+    for name in options.input_files or [STDIN]:
+        if name == STDIN:
+            yield "reads", "standard input", ""
+        else:
+            yield "reads", name, counted(count_lines(Path(name)), "row")
+    yield "writes", options.output_file or "standard output", ""
+
+
+def _open(path: str | None, stack: ExitStack) -> IO[bytes]:
+    return stack.enter_context(atomic_write(Path(path))) if path else sys.stdout.buffer
+
+
+COMMAND = Command(
+    name="grade",
+    summary="Verdicts for any JSONL file of answers: adds predicted_answer, symbolic_correct (true, false or null "
+    "= undecided), outcome, grader and why to each row. ++key=value sets the grader's options, ++sandbox.key=value "
+    "those of the sandbox for graders that run code.",
+    options=Options,
+    run=run,
+    any_keys=True,
+    examples=(
+        "ns grade --grader=math --input_files answers.jsonl --output_file graded.jsonl",
+        "ns grade --grader=evalplus --input_files output.jsonl --output_file graded.jsonl ++timeout=10",
+        "cat answers.jsonl | ns grade --grader=multichoice ++relaxed=true",
+    ),
+)

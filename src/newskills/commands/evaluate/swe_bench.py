@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns swe_bench export|grade|report`: patches for the harness of SWE-bench, and its verdicts."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.records import Ledger
+from newskills.base.store import read_rows, write_rows
+from newskills.base.terminal import counted
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import load_rows
+from newskills.commands.command import Command
+from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.options import DryRun, doc
+from newskills.pipelines.pages import ledger_line
+from newskills.run.chunks import count_lines
+from newskills.run.spec import count
+from newskills.run.swe_bench import (
+    Harness,
+    check_harness,
+    read_reports,
+    run_harness,
+    with_reports,
+    write_predictions,
+)
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    action: Annotated[
+        Literal["export", "grade", "report"],
+        doc(
+            "export: patches of the records, as the harness reads them; grade: export, run the harness, report; "
+            "report: records with the verdicts of a run of the harness",
+            {"positional": True},
+        ),
+    ]
+    input_file: Annotated[str, doc("JSONL of records with patches", {"positional": True})]
+    output_file: Annotated[
+        str | None,
+        doc(
+            "what to write: predictions (export), else records with verdicts, eval-results/swe-bench/output.jsonl"
+        ),
+    ] = None
+    reports: Annotated[
+        str | None, doc("report: folder of the harness' run (logs/run_evaluation/<run>), or the run's report")
+    ] = None
+    model_name: Annotated[str, doc("name of the model in the predictions")] = "newskills"
+    benchmark: Annotated[str, doc("grade: whose prepared rows hold the tests")] = "swe-bench"
+    data_dir: Annotated[str | None, doc("folder of prepared data")] = None
+    workers: Annotated[int, Meta(ge=1, description="grade: containers at once")] = 4
+    timeout: Annotated[int, Meta(ge=1, description="grade: seconds for the tests of one instance")] = 1800
+    dry_run: DryRun = False
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    if options.output_file is None:
+        raise ConfigError("Where to? Give --output_file.")
+    if options.action == "report" and options.reports is None:
+        raise ConfigError("Which reports? Give --reports, the folder or file that the harness wrote.")
+    source, target = Path(options.input_file), Path(options.output_file)
+    if options.dry_run:
+        show_dry_run(_steps(options, source, target))
+        return 0
+    if options.action == "export":
+        records, without = write_predictions(read_rows(source), target, options.model_name)
+        sys.stdout.write(f"{target}: {records} predictions, {without} without a patch\n")
+        return 0
+    reports = [Path(options.reports or "")] if options.action == "report" else _run(options, source, target)
+    return _report(source, target, reports)
+
+
+def _run(options: Options, source: Path, target: Path) -> list[Path]:
+    """Where the reports are."""
+    check_harness()
+    folder = target.parent / "swe-bench-harness"
+    folder.mkdir(parents=True, exist_ok=True)
+    predictions = folder / "predictions.jsonl"
+    write_predictions(read_rows(source), predictions, options.model_name)
+    rows = load_rows(get_benchmark(options.benchmark), "", options.data_dir)
+    return run_harness(
+        Harness(
+            dataset=rows,
+            predictions=predictions,
+            folder=folder,
+            workers=options.workers,
+            timeout=options.timeout,
+        )
+    )
+
+
+def _report(source: Path, target: Path, reports: list[Path]) -> int:
+    ledger = Ledger()
+    found = read_reports(*reports)
+    known = list(with_reports(read_rows(source), found))
+    for record in known:
+        count(ledger, record["outcome"], record.get("outcome_cause"))
+    write_rows(target, known)
+    sys.stdout.write(f"{target}: {counted(len(known), 'row')}: {ledger_line(ledger)}\n")
+    return 0
+
+
+def _steps(options: Options, source: Path, target: Path) -> list[Step]:
+    steps: list[Step] = [("reads", source, f"{count_lines(source)} records")]
+    if options.action == "report":
+        steps.append(("reads", options.reports, "reports of the harness"))
+    if options.action == "grade":
+        steps.append(("runs", "swebench.harness.run_evaluation", f"{options.workers} containers at once"))
+    what = "predictions" if options.action == "export" else "records with verdicts"
+    return [*steps, ("writes", target, what)]
+
+
+COMMAND = Command(
+    name="swe_bench",
+    summary="Patches for the harness of SWE-bench (package swebench, which runs the tests in containers), and its "
+    "verdicts: an instance that the harness did not judge is unscored, never wrong.",
+    options=Options,
+    run=run,
+    examples=(
+        "ns swe_bench export output.jsonl --output_file=predictions.jsonl --model_name=my-model",
+        "ns swe_bench report output.jsonl --reports=logs/run_evaluation/run --output_file=graded.jsonl",
+        "ns swe_bench grade output.jsonl --output_file=graded.jsonl --workers=8",
+    ),
+)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns cancel NAME`: stops submitted jobs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+from msgspec import Struct
+
+from newskills.commands.command import Command
+from newskills.commands.shared.invocations import cancel_jobs, meant
+from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.options import DryRun, doc
+from newskills.pipelines.submission.submitted import SCREENFUL, submitted
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    name: Annotated[
+        str,
+        doc(
+            "experiment: its name (the latest of it), a beginning of one, or NAME/STAMP; or an invocation of "
+            "ns evaluate: its id, a beginning, ID.INDEX",
+            {"positional": True},
+        ),
+    ]
+    job: Annotated[str | None, doc("only this job")] = None
+    dry_run: DryRun = False
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    if (entries := meant(options.name)) is not None:
+        return cancel_jobs(entries, dry_run=options.dry_run)
+    asked = submitted(options.name)
+    jobs = [job for job in asked.states(options.job) if not job.ended]
+    if options.dry_run:
+        show_dry_run([("cancels", job.job.name, f"{job.job.handle} ({job.state})") for job in jobs])
+        return 0
+    asked.executor.cancel([job.job.handle for job in jobs])
+    names = ", ".join(job.job.name for job in jobs) if len(jobs) <= SCREENFUL else f"{len(jobs):,} jobs"
+    sys.stdout.write(f"{asked.experiment.id}: {f'cancelled {names}' if jobs else 'nothing runs or waits'}\n")
+    return 0
+
+
+COMMAND = Command(
+    name="cancel",
+    summary="Stop submitted jobs, those that wait and those that run. Running clients save what they have; files "
+    "stay, and the same command line submitted again goes on from there.",
+    options=Options,
+    run=run,
+    examples=("ns cancel my-eval", "ns cancel my-eval --job=eval-rs0"),
+)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns experiments`: what was submitted from this machine. Asks no cluster."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from newskills.base.terminal import printable
+from newskills.commands.command import Command
+from newskills.config.command_line import Parsed
+from newskills.launch.experiments import Records
+from newskills.pipelines.options import doc
+from newskills.pipelines.tables import print_table
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    name: Annotated[str | None, doc("only experiments of this name", {"positional": True})] = None
+    last: Annotated[int, Meta(ge=1, description="how many at most")] = 50
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options, records = parsed.options, Records(os.environ)
+    found = records.latest() if options.name is None else iter(records.all_of(options.name))
+    rows = [("experiment", "cluster", "submitted (UTC)", "jobs", "commit", "folder")]
+    for experiment in itertools.islice(found, options.last):
+        rows.append(
+            (
+                experiment.id,
+                experiment.cluster.name,
+                experiment.submitted_at[:19].replace("T", " "),
+                str(len(experiment.jobs)),
+                experiment.package.commit[:12],
+                printable(experiment.folder),
+            )
+        )
+    if len(rows) > 1:
+        print_table(rows)
+    else:
+        which = f" called '{options.name}'" if options.name else ""
+        sys.stdout.write(f"no experiment{which} has been submitted from this machine ({records.folder})\n")
+    return 0
+
+
+COMMAND = Command(
+    name="experiments",
+    summary="List what was submitted from this machine, the latest first. It asks no cluster; ns status does.",
+    options=Options,
+    run=run,
+    examples=("ns experiments", "ns experiments my-eval"),
+)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns plan COMMAND …`: the same as `ns COMMAND … --dry_run`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.commands.command import Command
+from newskills.config.command_line import Parsed
+from newskills.config.fields import leaves
+from newskills.pipelines.options import doc
+
+DRY_RUN = "--dry_run"
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    command: Annotated[str, doc("a command that works or submits", {"positional": True})]
+    words: Annotated[list[str], doc("its options", {"positional": True})] = []
+
+
+class PlanCommand(Command[Options], frozen=True, kw_only=True):
+    """All words behind the command's name are for that command."""
+
+    def main(self, argv: Sequence[str]) -> int:
+        if not argv or argv[0].startswith("-"):
+            return super().main(argv)
+        from newskills.commands.table import one_name
+
+        name, *rest = one_name(list(argv))
+        return planned_command(name).main([DRY_RUN, *rest])
+
+
+def planned_command(name: str) -> Command[Any]:
+    """Raises ConfigError for a command that has no dry run, UnknownNameError."""
+    from newskills.commands.loading import load
+    from newskills.commands.table import command_names
+
+    command = load(name)
+    if DRY_RUN.lstrip("-") not in leaves(command.options):
+        able = [one for one in command_names() if "dry_run" in leaves(load(one).options)]
+        raise ConfigError(f"ns {name} submits nothing that could be planned; {', '.join(able)} do.")
+    return command
+
+
+def run(parsed: Parsed[Options]) -> int:
+    return planned_command(parsed.options.command).main([DRY_RUN, *parsed.options.words])
+
+
+COMMAND = PlanCommand(
+    name="plan",
+    summary="Show what a command would do, without doing it: on a cluster the jobs as a tree with what each of them "
+    "runs, the settings and where they come from, and with --show_scripts the scripts of all jobs.",
+    options=Options,
+    run=run,
+    examples=(
+        "ns plan eval --cluster=slurm --benchmarks=gsm8k:4 --model=/models/small --server_type=vllm --server_gpus=1 "
+        "--output_dir=/results --show_scripts",
+    ),
+)

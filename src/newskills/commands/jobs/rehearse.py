@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns rehearse COMMAND …`: everything that can go wrong with a submission, found before it is submitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.commands.command import Command, resolve
+from newskills.commands.loading import load
+from newskills.config.command_line import Parsed
+from newskills.pipelines.options import doc
+
+REHEARSED = ("generate", "eval", "run_cmd")
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    command: Annotated[str, doc("generate, eval or run_cmd", {"positional": True})]
+    words: Annotated[list[str], doc("its options", {"positional": True})] = []
+
+
+class RehearseCommand(Command[Options], frozen=True, kw_only=True):
+    """All words behind the command's name are for that command."""
+
+    def main(self, argv: Sequence[str]) -> int:
+        if not argv or argv[0].startswith("-"):
+            return super().main(argv)
+        return rehearse_command(argv[0], argv[1:])
+
+
+def rehearse_command(name: str, words: Sequence[str]) -> int:
+    """Prints the checks; 1 where one is wrong. Raises NewskillsError for words that make no sense."""
+    command = load(name)
+    if command.prepare is None or command.name not in REHEARSED:
+        raise ConfigError(f"ns {name} cannot be rehearsed; generate, eval and run_cmd can.")
+    parsed = command.parsed(words)
+    from newskills.pipelines.rehearsal.rehearse import rehearse
+
+    return rehearse(parsed, resolve(command.prepare))
+
+
+def run(parsed: Parsed[Options]) -> int:
+    return rehearse_command(parsed.options.command, parsed.options.words)
+
+
+COMMAND = RehearseCommand(
+    name="rehearse",
+    summary="Run the whole pipeline of a command on this machine, with two rows of each input, without scheduler and "
+    "containers, and with a stand-in for models that the job would serve: so are jobs, ports, waiting, merging and "
+    "summaries proved. The cluster is only asked whether what the jobs need is there (variables, mounts, images), "
+    "what its scheduler says to them (sbatch --test-only: partitions, GPUs, limits), and whether what they run after "
+    "is known. Results go to a temporary folder; commands of your own are not run.",
+    options=Options,
+    run=run,
+    examples=(
+        "ns rehearse eval --cluster=slurm --benchmarks=gsm8k:4 --model=/models/small --server_type=vllm "
+        "--server_gpus=8 --output_dir=/results",
+    ),
+)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns resume ID`: submits again what of an invocation has not ended well."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+from msgspec import Struct
+
+from newskills.commands.command import Command
+from newskills.commands.shared.invocations import follow_jobs, invocation, launched, print_jobs
+from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import DryRun, doc
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    id: Annotated[
+        str,
+        doc("invocation of ns evaluate: its id, a beginning of it, or ID.INDEX for one job", {"positional": True}),
+    ]
+    follow: Annotated[
+        bool, doc("show the logs until the jobs have ended, and end with their exit code", {"short": "-f"})
+    ] = False
+    dry_run: DryRun = False
+
+
+def run(parsed: Parsed[Options]) -> int:
+    from newskills.interop.oversight import look, resume
+
+    options = parsed.options
+    entries = invocation(options.id)
+    if options.dry_run:
+        left = [one for one in look(entries, os.environ) if one.state != "success"]
+        show_dry_run([("submits", one.entry.job_id, f"{one.entry.task} ({one.state})") for one in left])
+        return 0
+    if (code := launched(entries, "resume")) is not None:
+        return code
+    experiment, again = resume(entries, os.environ, notice)
+    names = ", ".join(entry.job_id for entry in again)
+    sys.stdout.write(f"✓ Submitted again: {names}\n  ns status {again[0].invocation_id}\n")
+    sys.stdout.flush()
+    if not options.follow:
+        return 0
+    code = follow_jobs(experiment)
+    print_jobs(look(again, os.environ))
+    return code
+
+
+COMMAND = Command(
+    name="resume",
+    summary="Submit again the jobs of an invocation that did not end well, or were cancelled. They go on where they "
+    "were stopped: finished replies are kept.",
+    options=Options,
+    run=run,
+    examples=("ns resume 3f9c0a", "ns resume 3f9c0a.1 -f"),
+)

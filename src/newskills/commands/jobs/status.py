@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns status [NAME]`: how submitted jobs are doing."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from newskills.base.errors import NewskillsError
+from newskills.commands.command import Command
+from newskills.commands.shared.invocations import meant, show_status
+from newskills.config.command_line import Parsed
+from newskills.launch.experiments import Experiment, Records
+from newskills.pipelines.options import doc
+from newskills.pipelines.submission.submitted import ask_about, job_rows, screenful, submitted, summary
+from newskills.pipelines.tables import print_table
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    name: Annotated[
+        str | None,
+        doc(
+            "experiment: its name (the latest of it), a beginning of one, or NAME/STAMP; "
+            "without: the latest experiments. Or an invocation of ns evaluate: its id, a beginning, ID.INDEX",
+            {"positional": True},
+        ),
+    ] = None
+    job: Annotated[str | None, doc("only this job")] = None
+    all: Annotated[bool, doc("all jobs, however many; without: a screenful, those that ended badly first")] = False
+    json: Annotated[bool, doc("of an invocation: as nemo-evaluator-launcher status --json prints it")] = False
+    last: Annotated[int, Meta(ge=1, description="how many experiments, where none is named")] = 10
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    if options.name is not None and (entries := meant(options.name)) is not None:
+        return show_status(entries, json=options.json)
+    if options.name is not None:
+        asked = submitted(options.name)
+        jobs = asked.states(options.job)
+        sys.stdout.write(f"{_title(asked.experiment)}\n")
+        shown = jobs if options.all else screenful(jobs)
+        if len(shown) == len(jobs):
+            print_table(job_rows(jobs))
+            return 0
+        sys.stdout.write(f"{len(jobs):,} jobs: {summary(jobs)}\n\n")
+        print_table(job_rows(shown))
+        sys.stdout.write(f"… and {len(jobs) - len(shown):,} more: ns status {options.name} --all\n")
+        return 0
+    return _overview(options.last)
+
+
+def _overview(last: int) -> int:
+    rows, code = [("experiment", "cluster", "submitted (UTC)", "jobs")], 0
+    for experiment in itertools.islice(Records(os.environ).latest(), last):
+        try:
+            doing = summary(ask_about(experiment).states())
+        except NewskillsError as error:
+            sys.stderr.write(f"error: {experiment.id}: {error}\n")
+            doing, code = "?", error.exit_code
+        rows.append(
+            (experiment.id, experiment.cluster.name, experiment.submitted_at[:19].replace("T", " "), doing)
+        )
+    if len(rows) == 1:
+        sys.stdout.write("nothing has been submitted from this machine\n")
+    else:
+        print_table(rows)
+    return code
+
+
+def _title(experiment: Experiment) -> str:
+    package = experiment.package
+    code = f"commit {package.commit[:12]}" if package.commit else "no git repository"
+    changed = f" ({len(package.uncommitted)} files not committed)" if package.uncommitted else ""
+    return f"{experiment.id} on cluster {experiment.cluster.name}, {code}{changed}, submitted {experiment.submitted_at}"
+
+
+COMMAND = Command(
+    name="status",
+    summary="How submitted jobs are doing: state, exit code, seconds, and where their logs lie.",
+    options=Options,
+    run=run,
+    examples=(
+        "ns status",
+        "ns status my-eval",
+        "ns status my-eval --all",
+        "ns status my-eval --job=judge",
+        "ns status 3f9c0a",
+    ),
+)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns compute_metrics`: metrics of single output files, each file one seed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Struct
+
+from newskills.base.errors import DataError, UnknownNameError
+from newskills.base.records import Report
+from newskills.base.registry import fold
+from newskills.benchmarks import entries
+from newskills.commands.command import Command
+from newskills.commands.results.summarize_results import metric_for
+from newskills.config.command_line import Parsed
+from newskills.pipelines.arguments import read_json
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import AcceptLost, DryRun, doc
+from newskills.run.evaluate import require_trust
+from newskills.run.summarize import (
+    SummaryOptions,
+    choose_metric,
+    extended_path,
+    named_in,
+    summarize_files,
+    write_metrics,
+)
+from newskills.run.tables import render
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    prediction_jsonl_files: Annotated[list[str], doc("graded output files of one benchmark; several = its seeds")]
+    benchmark: Annotated[str, doc("name of the benchmark (decides the metrics)")]
+    max_samples: Annotated[int, doc("only the first n problems; -1 = all")] = -1
+    metric_type: Annotated[str | None, doc("other metrics class (name or module::Class)")] = None
+    metrics_kwargs: Annotated[str, doc("JSON of arguments for it")] = ""
+    save_metrics_path: Annotated[str | None, doc("write metrics.json there (default: print only)")] = None
+    accept_lost: AcceptLost = 1.0
+    dry_run: DryRun = False
+
+
+def run(parsed: Parsed[Options]) -> int:
+    if (reports := _reports(parsed.options)) is None:
+        return 0
+    sys.stdout.write(render(reports, parsed.options.accept_lost / 100))
+    require_trust(reports, parsed.options.accept_lost)
+    return 0
+
+
+def result(parsed: Parsed[Options]) -> list[Report] | None:
+    """For Python: None for a dry run; raises NewskillsError where the numbers cannot be trusted."""
+    reports = _reports(parsed.options)
+    if reports is not None:
+        require_trust(reports, parsed.options.accept_lost)
+    return reports
+
+
+def _reports(options: Options) -> list[Report] | None:
+    """None: a dry run, which was shown. Raises NewskillsError for what cannot be read, and for an unknown benchmark."""
+    files = [Path(name) for name in options.prediction_jsonl_files]
+    for file in files:
+        if not file.is_file():
+            raise DataError(f"There is no file {file}.")
+    if options.metric_type is None:
+        _check_name(options.benchmark, files[0].resolve().parent)
+    summary = SummaryOptions(
+        max_samples=options.max_samples,
+        metric_type=options.metric_type,
+        metrics_kwargs=read_json(options.metrics_kwargs, "--metrics_kwargs"),
+        accept_lost=options.accept_lost / 100,
+    )
+    if options.dry_run:
+        name, kwargs, _ = choose_metric(options.benchmark, files, metric_for, summary)
+        show_dry_run(_steps(options, files, f"{name} {kwargs or ''}".rstrip()))
+        return None
+    reports, notes = summarize_files(options.benchmark, files, metric_for, summary)
+    if not reports:
+        raise DataError(f"There is no row in {', '.join(map(str, files))} to score.")
+    for note in notes:
+        notice(note)
+    if options.save_metrics_path:
+        write_metrics(Path(options.save_metrics_path), reports, options.accept_lost / 100)
+    return reports
+
+
+def _check_name(name: str, folder: Path) -> None:
+    """A name that only the results' folder knows, as of a benchmark of one's own, will do; raises UnknownNameError."""
+    try:
+        metric_for(name)
+    except UnknownNameError as error:
+        if fold(name) not in map(fold, (folder.name, named_in(folder))):
+            known = [known for entry in entries() for known in (entry.name, *entry.aliases)]
+            own = "For one of your own, choose the metric: --metric_type=math."
+            raise UnknownNameError(error.kind, name, known, hint=own) from error
+
+
+def _steps(options: Options, files: list[Path], metric: str) -> Iterator[Step]:
+    yield "metric", metric, f"for {options.benchmark}"
+    for file in files:
+        yield "reads", file, ""
+    if options.save_metrics_path:
+        yield "writes", options.save_metrics_path, ""
+        yield "writes", extended_path(Path(options.save_metrics_path)), ""
+
+
+COMMAND = Command(
+    name="compute_metrics",
+    summary="Metrics of single graded output files, without a results folder. Ungraded files: ns grade first.",
+    options=Options,
+    run=run,
+    result=result,
+    examples=(
+        "ns compute_metrics --prediction_jsonl_files ./test-results/gsm8k/output-greedy.jsonl --benchmark gsm8k",
+    ),
+)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns import PATH`: results of other evaluation systems, for tables with intervals beside our own."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from newskills.base.terminal import printable
+from newskills.commands.command import Command
+from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import DryRun, doc
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    path: Annotated[str, doc("file or folder with the results", {"positional": True})]
+    output_dir: Annotated[str, doc("where the records go; then: ns summarize_results OUTPUT_DIR")] = "imported"
+    format: Annotated[
+        Literal["evalscope", "inspect", "lm-eval", "nemo-evaluator", "nemo-skills"] | None,
+        doc("whose results they are (default: what they look like)"),
+    ] = None
+    score: Annotated[
+        str | None,
+        doc(
+            "which verdict to take: metric of lm-eval, score of EvalScope, scorer of nemo-evaluator, SCORER or "
+            "SCORER.KEY of Inspect (default: the first)"
+        ),
+    ] = None
+    benchmark: Annotated[str | None, doc("what to call the benchmark, where there is one (default: as there)")] = (
+        None
+    )
+    dry_run: DryRun = False
+
+
+def run(parsed: Parsed[Options]) -> int:
+    from newskills.interop.importers import Source, read, renamed, write
+
+    options = parsed.options
+    imported = read(Source(path=Path(options.path), score=options.score or ""), options.format or "")
+    if options.benchmark:
+        imported = renamed(imported, options.benchmark)
+    for item in imported:
+        for note in item.notes:
+            notice(printable(note))
+    counts = {item.benchmark: sum(map(len, item.seeds.values())) for item in imported}
+    if options.dry_run:
+        show_dry_run([("imports", name, f"{count} records") for name, count in counts.items()])
+        return 0
+    for item in imported:
+        folder = write(item, Path(options.output_dir))
+        sys.stdout.write(f"{printable(item.benchmark)}: {counts[item.benchmark]} records in {folder}\n")
+    sys.stdout.write(f"next: ns summarize_results {options.output_dir}\n")
+    return 0
+
+
+COMMAND = Command(
+    name="import",
+    summary="Read results of other systems into records of newskills, so that ns summarize_results shows them with "
+    "intervals and with what was lost: output folders of NeMo-Skills, samples of lm-evaluation-harness, logs of "
+    "Inspect, outputs of EvalScope, bundles of nemo-evaluator. What nobody could judge is unscored, not wrong.",
+    options=Options,
+    run=run,
+    examples=(
+        "ns import ~/lm-eval-out/my-model --output_dir imported",
+        "ns import outputs/20260102_030405 --output_dir imported-evalscope",
+        "ns import logs/2026-01-02_gsm8k.eval --score model_graded_fact",
+    ),
+)

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns summarize_results DIR`: tables and metrics.json of a results folder, wherever its records come from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from newskills.base.errors import ConfigError
+from newskills.benchmarks import get_benchmark, get_group
+from newskills.commands.command import Command
+from newskills.config.command_line import Parsed
+from newskills.pipelines.arguments import read_json
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import (
+    DEFAULT_PROJECT,
+    JOB,
+    AcceptLost,
+    ClusterOptions,
+    DryRun,
+    WandbGroup,
+    WandbName,
+    WandbProject,
+    doc,
+    tracking_of,
+)
+from newskills.run.evaluate import require_trust
+from newskills.run.groups import GroupFor
+from newskills.run.summarize import (
+    METRICS_FILE,
+    Summary,
+    SummaryOptions,
+    choose_metric,
+    extended_path,
+    summarize,
+    wanted,
+)
+from newskills.run.tables import render
+from newskills.run.tracking import log_reports
+
+if TYPE_CHECKING:
+    from newskills.pipelines.placement.results import ResultsPlace
+
+
+class Options(ClusterOptions, frozen=True, kw_only=True):
+    results_dir: Annotated[
+        str, doc("folder of an evaluation, of one benchmark, or of several", {"positional": True})
+    ]
+    benchmarks: Annotated[str | None, doc("only these, comma separated (default: all found)")] = None
+    max_samples: Annotated[int, doc("only the first n problems; -1 = all")] = -1
+    max_seq_len: Annotated[int | None, doc("longer generations (tokens) count as wrong")] = None
+    metric_type: Annotated[str | None, doc("other metrics class (name or module::Class)")] = None
+    metrics_kwargs: Annotated[str, doc("JSON of arguments for it")] = ""
+    save_metrics_path: Annotated[
+        str | None, doc("where metrics.json goes, on this machine (default: RESULTS_DIR/metrics.json)")
+    ] = None
+    accept_lost: AcceptLost = 1.0
+    verbose: Annotated[bool, doc("print the tables")] = True
+    group: Annotated[
+        str | None,
+        doc(
+            "files or folders of groups of your own whose scores are wanted, comma separated; others are known by name"
+        ),
+    ] = None
+    debug: Annotated[bool, doc("also say which files were read, and which metric was used")] = False
+    dry_run: DryRun = False
+    remote_tar_dir: Annotated[
+        str | None, doc("accepted as in the reference system; records come by rsync, without an archive", JOB)
+    ] = None
+    wandb_name: WandbName = None
+    wandb_group: WandbGroup = None
+    wandb_project: WandbProject = DEFAULT_PROJECT
+
+
+def metric_for(name: str) -> tuple[str, dict[str, Any]]:
+    """The metric of the benchmark called `name`. Raises UnknownNameError."""
+    benchmark = get_benchmark(name)
+    return benchmark.metric, benchmark.metric_config
+
+
+def group_for(own: Sequence[str]) -> GroupFor:
+    """Name → group; `own`: where some are defined. Raises ConfigError for what is no group."""
+    given = {}
+    for place in own:
+        if (group := get_group(place)) is None:
+            raise ConfigError(f"--group: {place} is no group of benchmarks.")
+        given[group.name] = group
+    return lambda name: given.get(name) or get_group(name)
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    summary = summarized(parsed)
+    if summary is None:
+        return 0
+    for note in summary.notes:
+        notice(note)
+    if options.verbose:
+        sys.stdout.write(render(summary.reports, options.accept_lost / 100))
+    sys.stdout.write(f"\nmetrics: {summary.path}\n")
+    require_trust(summary.reports, options.accept_lost)
+    return 0
+
+
+def result(parsed: Parsed[Options]) -> Summary | None:
+    """For Python: None for a dry run; raises NewskillsError where the numbers cannot be trusted."""
+    summary = summarized(parsed)
+    if summary is not None:
+        require_trust(summary.reports, parsed.options.accept_lost)
+    return summary
+
+
+def summarized(parsed: Parsed[Options]) -> Summary | None:
+    """None: a dry run, which was shown. Raises NewskillsError for what cannot be read."""
+    options = parsed.options
+    from newskills.pipelines.placement.results import results_place
+
+    place = results_place(options.results_dir, options)
+    tracking = tracking_of(options.wandb_name, options.wandb_project, options.wandb_group)
+    how = SummaryOptions(
+        benchmarks=tuple(options.benchmarks.split(",")) if options.benchmarks else (),
+        max_samples=options.max_samples,
+        max_seq_len=options.max_seq_len,
+        metric_type=options.metric_type,
+        metrics_kwargs=read_json(options.metrics_kwargs, "--metrics_kwargs"),
+        accept_lost=options.accept_lost / 100,
+        save_metrics_path=Path(options.save_metrics_path) if options.save_metrics_path else None,
+        group_for=group_for(options.group.split(",") if options.group else ()),
+    )
+    if options.dry_run:
+        show_dry_run(_steps(place, how))
+        return None
+    with place.here() as folder:
+        summary = summarize(folder, metric_for, how)
+        if options.debug:
+            for step in _read(folder, how):
+                notice(" ".join(map(str, step)))
+        if place.remote is not None:
+            place.send_metrics(folder)
+            if how.save_metrics_path is None:
+                there = f"{place.remote.name}:{place.folder}/{METRICS_FILE}"
+                summary = msgspec.structs.replace(summary, path=Path(there))
+    if tracking is not None:
+        log_reports(tracking, summary.reports, {})
+    return summary
+
+
+def _read(folder: Path, how: SummaryOptions) -> Iterator[Step]:
+    """Raises NewskillsError for what cannot be read."""
+    for found in wanted(folder, how):
+        name = (
+            choose_metric(found.benchmark, found.files, metric_for, how)[0] if found.files else "no output files"
+        )
+        for file in found.files or (found.folder,):
+            yield "reads", file, f"{found.benchmark}: {name}"
+
+
+def _steps(place: ResultsPlace, how: SummaryOptions) -> Iterator[Step]:
+    folder = Path(place.folder)
+    if place.remote is None:
+        with place.here() as here:
+            yield from _read(here, how)
+    else:
+        yield from (("fetches", f"{place.remote.name}:{path}", f"{size} bytes") for path, size in place.listing())
+    path = how.save_metrics_path or folder / METRICS_FILE
+    yield "writes", path, ""
+    yield "writes", extended_path(path), ""
+    if not how.partial:
+        yield "writes", folder / f"…/{METRICS_FILE}", "of each benchmark, beside its records"
+
+
+COMMAND = Command(
+    name="summarize_results",
+    summary="Print the tables of a results folder and write metrics.json: pass@k, averages, majority, intervals. "
+    "Reads results of earlier runs and of the reference system; generates nothing. With a --cluster that is reached by "
+    "ssh, the records are fetched, and metrics.json is written there.",
+    options=Options,
+    run=run,
+    result=result,
+    examples=(
+        "ns summarize_results results",
+        "ns summarize_results results --benchmarks gsm8k --max_samples 100",
+        "ns summarize_results /lustre/me/results --cluster=slurm",
+    ),
+)

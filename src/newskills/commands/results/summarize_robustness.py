@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns summarize_robustness DIR`: how much the prompts of a robustness evaluation change the scores."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from newskills.base.errors import NewskillsError
+from newskills.commands.command import Command
+from newskills.commands.results import summarize_results
+from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import JOB, AcceptLost, ClusterOptions, DryRun, doc
+from newskills.run.robustness import (
+    FOLDER,
+    TABLES_FILE,
+    RobustnessSummary,
+    prompts_of,
+    render_robustness,
+    summarize_robustness,
+)
+from newskills.run.summarize import METRICS_FILE, SummaryOptions
+
+if TYPE_CHECKING:
+    from newskills.pipelines.placement.results import ResultsPlace
+
+
+class Options(ClusterOptions, frozen=True, kw_only=True):
+    results_dir: Annotated[str, doc("folder that ns robust_eval has written", {"positional": True})]
+    save_metrics_path: Annotated[
+        str | None, doc(f"where the numbers go, on this machine (default: RESULTS_DIR/{FOLDER}/{METRICS_FILE})")
+    ] = None
+    data_dir: Annotated[str | None, doc("accepted as in the reference system; no data is read", JOB)] = None
+    remote_tar_dir: Annotated[
+        str | None, doc("accepted as in the reference system; records come by rsync, without an archive", JOB)
+    ] = None
+    accept_lost: AcceptLost = 1.0
+    verbose: Annotated[bool, doc("print the tables")] = True
+    debug: Annotated[bool, doc("also say which files were read")] = False
+    dry_run: DryRun = False
+
+
+def run(parsed: Parsed[Options]) -> int:
+    summary = summarized(parsed)
+    if summary is None:
+        return 0
+    for note in summary.notes:
+        notice(note)
+    if parsed.options.verbose:
+        sys.stdout.write(render_robustness(summary.benchmarks))
+    sys.stdout.write(f"\nrobustness: {summary.path}\n")
+    _require_trust(summary, parsed.options.accept_lost)
+    return 0
+
+
+def result(parsed: Parsed[Options]) -> RobustnessSummary | None:
+    """For Python: None for a dry run; raises NewskillsError where the numbers cannot be trusted."""
+    summary = summarized(parsed)
+    if summary is not None:
+        _require_trust(summary, parsed.options.accept_lost)
+    return summary
+
+
+def summarized(parsed: Parsed[Options]) -> RobustnessSummary | None:
+    """None: a dry run, which was shown. Raises NewskillsError for what cannot be read."""
+    options = parsed.options
+    from newskills.pipelines.placement.results import results_place
+
+    place = results_place(options.results_dir, options)
+    how = SummaryOptions(
+        accept_lost=options.accept_lost / 100,
+        save_metrics_path=Path(options.save_metrics_path) if options.save_metrics_path else None,
+    )
+    if options.dry_run:
+        show_dry_run(_steps(place, how))
+        return None
+    with place.here() as folder:
+        summary = summarize_robustness(folder, summarize_results.metric_for, how)
+        if options.debug:
+            for step in _read(folder):
+                notice(" ".join(map(str, step)))
+        if place.remote is not None:
+            place.send_metrics(folder)
+            if how.save_metrics_path is None:
+                there = Path(f"{place.remote.name}:{place.folder}/{FOLDER}/{METRICS_FILE}")
+                summary = msgspec.structs.replace(summary, path=there)
+    return summary
+
+
+def _require_trust(summary: RobustnessSummary, accept_lost: float) -> None:
+    withheld = [one.benchmark for one in summary.benchmarks if one.withheld]
+    if withheld:
+        raise NewskillsError(
+            f"{', '.join(withheld)}: with some prompt more than {accept_lost:g} % of the samples were lost to the "
+            "instrument, so there are no scores. --accept_lost PERCENT accepts them."
+        )
+
+
+def _read(folder: Path) -> Iterator[Step]:
+    for prompts in prompts_of(folder).values():
+        for prompt, found in prompts.items():
+            for file in found.files:
+                yield "reads", file, f"{found.benchmark}: {prompt}"
+
+
+def _steps(place: ResultsPlace, how: SummaryOptions) -> Iterator[Step]:
+    if place.remote is None:
+        with place.here() as here:
+            yield from _read(here)
+    else:
+        yield from (("fetches", f"{place.remote.name}:{path}", f"{size} bytes") for path, size in place.listing())
+    path = how.save_metrics_path or Path(place.folder) / FOLDER / METRICS_FILE
+    yield "writes", path, ""
+    yield "writes", path.with_name(TABLES_FILE), ""
+
+
+COMMAND = Command(
+    name="summarize_robustness",
+    summary="Print how much the prompts of ns robust_eval change the scores, over all prompts and for each: min, max, "
+    "mean, standard deviation, sensitivity, consistency, missing answers. Generates nothing.",
+    options=Options,
+    run=run,
+    result=result,
+    examples=("ns summarize_robustness robust", "ns summarize_robustness /lustre/me/robust --cluster=slurm"),
+)

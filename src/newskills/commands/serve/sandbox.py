@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns sandbox serve|doctor`: code that a model wrote, run where it can do no harm."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any, Literal
+
+from msgspec import Struct
+
+from newskills.base import aio
+from newskills.base.errors import ConfigError, NewskillsError
+from newskills.commands.command import Command
+from newskills.commands.shared.token import Open, TokenFile, check_reach, token_of, who
+from newskills.config.command_line import Parsed
+from newskills.config.layers import Layer, Resolved, explain, resolve
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.options import DryRun, doc
+from newskills.pipelines.tables import print_table
+from newskills.sandbox.config import TOKEN_VARIABLE, SandboxConfig
+from newskills.sandbox.make import port_of, settled
+
+SERVE = {"group": "serve"}
+CODE = {"group": "what the code may do"}
+
+KEYS = {
+    "sandbox": "isolation",
+    "network": "network",
+    "python": "python",
+    "preload": "preload",
+    "packages": "packages",
+    "data_dir": "data_dir",
+    "session_timeout": "session_timeout",
+    "max_sessions": "max_sessions",
+    "concurrency": "concurrency",
+    "max_timeout": "limits.timeout",
+    "memory_mb": "limits.memory_mb",
+    "disk_mb": "limits.disk_mb",
+    "files": "limits.files",
+    "processes": "limits.processes",
+}
+"""Options → keys of `++sandbox.*` that mean the same."""
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    action: Annotated[
+        Literal["serve", "doctor"],
+        doc(
+            "serve: run the server until Ctrl-C; doctor: what isolates code on this machine", {"positional": True}
+        ),
+    ]
+    dry_run: DryRun = False
+    host: Annotated[str, doc("address to listen on", SERVE)] = "127.0.0.1"
+    port: Annotated[
+        int | None, doc("port to listen on; 0 = a free one (default: NEMO_SKILLS_SANDBOX_PORT, or 6000)", SERVE)
+    ] = None
+    token_env: Annotated[
+        str, doc("environment variable with the token that clients must send, where it is set", SERVE)
+    ] = TOKEN_VARIABLE
+    token_file: TokenFile = None
+    open: Open = False
+    max_sessions: Annotated[int, doc("sessions alive at once", SERVE)] = 1000
+    session_timeout: Annotated[float, doc("seconds idle until a session ends; 0 = never", SERVE)] = 0.0
+    concurrency: Annotated[
+        int, doc("cells that run at once; 0 = two per core, and more while those sleep", SERVE)
+    ] = 0
+    max_timeout: Annotated[float, doc("longest time-out that a request may ask for, in seconds", SERVE)] = 600.0
+    sandbox: Annotated[
+        Literal["auto", "a", "b", "none"],
+        doc("isolation; auto: the strongest rung here; none: none at all, at your risk", CODE),
+    ] = "auto"
+    network: Annotated[bool, doc("let the code reach the network", CODE)] = False
+    python: Annotated[str, doc("interpreter whose packages the code may use (default: this one)", CODE)] = ""
+    preload: Annotated[tuple[str, ...], doc("modules imported once and shared by all sessions", CODE)] = (
+        "numpy",
+        "sympy",
+    )
+    packages: Annotated[
+        list[str] | None, doc("distributions that the code may import, with what they need (default: all)", CODE)
+    ] = None
+    data_dir: Annotated[str, doc("folder that the code sees, read-only, as /data", CODE)] = ""
+    memory_mb: Annotated[int, doc("memory of a session", CODE)] = 2048
+    disk_mb: Annotated[int, doc("files of a session", CODE)] = 256
+    files: Annotated[int, doc("number of files of a session", CODE)] = 8192
+    processes: Annotated[int, doc("processes and threads of a session", CODE)] = 64
+
+
+class Keys(Struct, frozen=True, kw_only=True):
+    """What `++` reaches."""
+
+    sandbox: SandboxConfig = SandboxConfig()
+
+
+def run(parsed: Parsed[Options]) -> int:
+    resolved = _resolve(parsed)
+    if parsed.explain:
+        print_table(explain(resolved))
+        return 0
+    config = _checked(resolved.value.sandbox)
+    if parsed.options.action == "doctor":
+        return _doctor(config)
+    from newskills.sandbox.serving import serve_until_stopped
+
+    port = port_of(parsed.options.port, os.environ)
+    options = parsed.options
+    token = token_of(options.token_env, options.token_file, os.environ, usual=TOKEN_VARIABLE)
+    check_reach(options.host, token, open_to_all=options.open)
+    if parsed.options.dry_run:
+        rows = explain(resolved)
+        settings: list[Step] = [("setting", f"++{key}", f"{value} ({source})") for key, value, source in rows]
+        show_dry_run([("listens", f"{options.host}:{port or 'a free port'}", who(token)), *settings])
+        return 0
+    environ = {**os.environ, TOKEN_VARIABLE: token}
+    aio.run(lambda: serve_until_stopped(config, options.host, port, environ, say=_say))
+    return 0
+
+
+def result(parsed: Parsed[Options]) -> None:
+    if run(parsed):
+        raise NewskillsError("Code cannot be isolated on this machine.")
+
+
+def _resolve(parsed: Parsed[Options]) -> Resolved[Keys]:
+    given: dict[str, Any] = {
+        f"sandbox.{key}": getattr(parsed.options, name) for name, key in KEYS.items() if name in parsed.given
+    }
+    given["sandbox.limits.timeout"] = (
+        parsed.options.max_timeout
+    )  # of strangers' requests; a run's own may be longer
+    return resolve(Keys, [Layer("options", given), Layer("command line", parsed.overrides)])
+
+
+def _checked(config: SandboxConfig) -> SandboxConfig:
+    if config.host or config.port is not None:
+        raise ConfigError("++sandbox.host and port name a running server.", hint="Give --host and --port here.")
+    return settled(config, os.environ)
+
+
+def _doctor(config: SandboxConfig) -> int:
+    from newskills.sandbox.packages import examine
+    from newskills.sandbox.probes import run_probes, strongest_rung, why_not
+    from newskills.sandbox.serving import INSTALL
+
+    probes = run_probes(config.python)
+    absent = aio.run(lambda: examine(config)).missing
+    rows = [(probe.name, "yes" if probe.ok else "no", probe.detail) for probe in probes]
+    print_table([*rows, *((name, "no" if name in absent else "yes", "") for name in config.preload)])
+    if absent:
+        _say(f"Code finds no {' and no '.join(absent)} here. {INSTALL}")
+    rung = strongest_rung(probes)
+    missing = [reason for stronger in ("a", "b") if stronger < rung and (reason := why_not(probes, stronger))]
+    for reason in missing:
+        _say(reason[:1].upper() + reason[1:])
+    _say(MEANING[rung])
+    return int(rung == "none")
+
+
+MEANING = {
+    "a": "Rung a: code runs in name spaces of its own, behind a system call filter.",
+    "b": "Rung b: code runs behind Landlock and a system call filter, without name spaces of its own.",
+    "none": "Code cannot be isolated here; --sandbox=none would run it without isolation, at your risk.",
+}
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+COMMAND = Command(
+    name="sandbox",
+    summary="Run code that a model wrote: `serve` answers POST /execute until Ctrl-C, `doctor` tells what isolates "
+    "code on this machine.",
+    options=Options,
+    run=run,
+    result=result,
+    config=Keys,
+    examples=(
+        "ns sandbox doctor",
+        "ns sandbox serve --port=6000",
+        "ns sandbox serve --memory_mb=4096 --session_timeout=3600 --data_dir=/data/sql",
+    ),
+)

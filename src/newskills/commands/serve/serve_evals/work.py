@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns serve_evals` does: each benchmark of a request becomes the `ns eval` that a person would type."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base import aio
+from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
+from newskills.base.store import atomic_write
+from newskills.base.terminal import printable
+from newskills.benchmarks import Places, expand
+from newskills.benchmarks.data import data_dir as root
+from newskills.commands.evaluate.eval import COMMAND as EVAL
+from newskills.commands.serve.serve_evals import Options
+from newskills.commands.shared.token import check_reach, token_of, who
+from newskills.config.command_line import Parsed
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.experiments import Experiment, Records
+from newskills.launch.states import Watch
+from newskills.pipelines.arguments import user_layer
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.evaluation import work
+from newskills.pipelines.evaluation.jobs import prepare
+from newskills.pipelines.evaluation.options import EvalOptions
+from newskills.pipelines.evaluation.specification import SPLIT, specification
+from newskills.pipelines.placement.cluster import placed
+from newskills.pipelines.submission.submit import submitted
+from newskills.pipelines.submission.submitted import ask_about
+from newskills.pipelines.units.sandbox import check_sandbox
+from newskills.run.evaluate import EvaluationPlan, plan_evaluation
+from newskills.run.evaluation_server.jobs import JobLimits, Work
+from newskills.run.evaluation_server.serving import Place, serve_until_stopped
+from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest
+from newskills.run.journal import Journal
+from newskills.run.judging import check_judges
+from newskills.run.plan import resolve_config
+from newskills.run.spec import masked
+from newskills.run.supervision import Supervision
+
+LOOK_EVERY = 0.5
+"""Seconds between two looks at the jobs of a cluster."""
+SUBMISSION = "experiment"
+"""File of a benchmark's folder: the id of what was submitted for it last."""
+OPENAI = "openai"
+DEFAULT_TOKEN_ENV = "NEWSKILLS_EVALS_TOKEN"  # noqa: S105 - the name of a variable
+EXAMPLE = EvaluationRequest(rollout_id=0, router_url="http://ROUTER")
+
+
+class Here(Struct, frozen=True, kw_only=True):
+    """An evaluation in this process."""
+
+    command: str
+    parsed: Parsed[EvalOptions]
+    plan: EvaluationPlan
+
+    def run(self, supervision: Supervision) -> None:
+        console = supervision.console
+        assert console is not None
+        evaluation = work.work(self.parsed, self.plan, say=lambda text: print(text, file=console.file))
+        if evaluation.exit_code:
+            raise NewskillsError(evaluation.message)
+
+
+class There(Struct, frozen=True, kw_only=True):
+    """An evaluation in jobs of a cluster, which must see the trainer's router and the folder of results.
+
+    Jobs outlive a server that was killed: the next one waits for them before it submits what is missing.
+    """
+
+    command: str
+    parsed: Parsed[EvalOptions]
+    cluster: ClusterConfig
+    folder: Path
+
+    def run(self, supervision: Supervision) -> None:
+        submission = self.folder / SUBMISSION
+        if submission.exists():
+            with contextlib.suppress(UnknownNameError):  # its records are gone
+                _wait(Records(os.environ).find(submission.read_text(encoding="utf-8")), supervision)
+        ready = prepare(self.parsed, self.cluster)
+        experiment = submitted(ready) if ready is not None and not supervision.stopping else None
+        if experiment is not None:
+            with atomic_write(submission) as file:
+                file.write(experiment.id.encode())
+            _wait(experiment, supervision)
+            _require_success(experiment)
+
+
+def _wait(experiment: Experiment, supervision: Supervision) -> None:
+    """Until all its jobs have ended; a stop cancels them."""
+    about = ask_about(experiment)
+    watch = Watch(experiment.jobs, about.executor, about.shell)
+    while not watch.over():
+        if supervision.stopping:
+            about.executor.cancel(experiment.handles)
+        time.sleep(LOOK_EVERY)
+
+
+def _require_success(experiment: Experiment) -> None:
+    failed = [f"{one.job.name} {printable(one.state)}" for one in ask_about(experiment).states() if one.code]
+    if failed:
+        raise NewskillsError(
+            f"Experiment {experiment.id}: {', '.join(failed)}.", hint=f"See: ns logs {experiment.id}"
+        )
+
+
+class EvalPlanner:
+    """Options of the server → `ns eval` of one benchmark."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._judge = _judge_words(options)
+        try:
+            self._more = shlex.split(options.eval_args)
+        except ValueError as error:
+            raise ConfigError(f"--eval_args: {error}.") from error
+
+    def check(self) -> None:
+        """Refuses options that no evaluation could be begun with. Raises NewskillsError."""
+        parsed = EVAL.parsed(self.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), Path()))
+        EVAL.check(parsed)
+        resolve_config([user_layer(parsed.overrides, consumed=(SPLIT,))])
+        placed(parsed.options, parsed.given, parsed.options.num_jobs)
+
+    @property
+    def settings(self) -> str:
+        """What may change an answer or a verdict."""
+        words = [self._options.openai_model_name, *self._judge, *self._more]
+        return shlex.join([*words, self._options.data_dir or "", self._options.cluster or ""])
+
+    def argv(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> list[str]:
+        """The words after `ns eval`. No key is among them: a router of a trainer wants none."""
+        options = self._options
+        words = ["--output_dir", str(folder), "--benchmarks", order.counted, "--server_type", OPENAI]
+        words += ["--server_address", request.api_base, "--expname", f"rollout-{request.rollout_id}-{order.name}"]
+        for name in ("cluster", "config_dir", "data_dir"):
+            words += [f"--{name}", value] if (value := getattr(options, name)) else []
+        words += [*order.overrides(), "++server.server_type=openai", f"++server.base_url={request.api_base}"]
+        words += [f"++server.model={options.openai_model_name}", "++server.api_key=EMPTY"]
+        return [*words, f"++max_concurrent_requests={options.max_concurrent_requests}", *self._more]
+
+    def plan(self, request: EvaluationRequest, order: BenchmarkOrder, folder: Path) -> Work:
+        words = [*self.argv(request, order, folder), *(self._judge if self._judged(order.name) else ())]
+        command = masked(shlex.join(["ns", "eval", *words]))
+        parsed = EVAL.parsed(words)
+        EVAL.check(parsed)
+        cluster = placed(parsed.options, parsed.given, parsed.options.num_jobs)
+        if cluster is not None:
+            return There(command=command, parsed=parsed, cluster=cluster, folder=folder)
+        spec = msgspec.structs.replace(specification(parsed), resume_with=command)
+        plan = plan_evaluation(spec)
+        check_sandbox(parsed.options, plan.answers)
+        check_judges(plan.judgements, rerun_done=False)
+        return Here(command=command, parsed=parsed, plan=plan)
+
+    def _judged(self, name: str) -> bool:
+        """Raises UnknownNameError."""
+        data_dir = self._options.data_dir
+        return any(
+            one.judge is not None for one in expand(name, Places(None, root(Path(data_dir) if data_dir else None)))
+        )
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    planner = EvalPlanner(options)
+    planner.check()
+    folder = Path(options.output_root).expanduser().absolute()
+    token = token_of(options.token_env, options.token_file, os.environ, usual=DEFAULT_TOKEN_ENV)
+    check_reach(options.host, token, open_to_all=options.open)
+    place = Place(host=options.host, port=options.port, root=folder, token=token)
+    if options.dry_run or parsed.explain:
+        example = planner.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), folder / "FOLDER")
+        steps = [("listens", f"{options.host}:{options.port or 'a free port'}", who(place.token))]
+        show_dry_run([*steps, ("each benchmark", shlex.join(["ns", "eval", *example]), "")])
+        return 0
+    journal = Journal(str(folder))
+    limits = JobLimits(requests=options.max_concurrent_requests, attach_seconds=options.attach_seconds)
+
+    def say(text: str) -> None:
+        text = printable(masked(text))
+        journal.write(text)
+        with contextlib.suppress(OSError):  # nobody reads any more; the evaluations go on
+            sys.stdout.write(f"{time.strftime('%H:%M:%S')} {text}\n")
+            sys.stdout.flush()
+
+    say(who(place.token))
+    aio.run(lambda: serve_until_stopped(planner, place, limits, say=say))
+    return 0
+
+
+def _judge_words(options: Options) -> list[str]:
+    """The judge's part of the command line."""
+    kind = options.judge_server_type or (OPENAI if options.judge_server_address or options.judge_model else None)
+    more = options.extra_judge_args
+    if options.judge_api_key_env_var:
+        more = f"++server.api_key_env_var={options.judge_api_key_env_var} {more}".rstrip()
+    given = {
+        "judge_model": options.judge_model,
+        "judge_server_type": kind,
+        "judge_server_address": options.judge_server_address,
+        "extra_judge_args": more,
+    }
+    return [f"--{name}={value}" for name, value in given.items() if value]

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns serve_rewards` does: settings of a grader and of rewards, and a server that lives until it is stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from pathlib import Path
+
+from newskills.base import aio
+from newskills.base.errors import ConfigError
+from newskills.base.records import Row
+from newskills.base.terminal import printable
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import split_folder
+from newskills.commands.serve.serve_rewards import Options, RewardKeys
+from newskills.commands.shared.token import check_reach, token_of, who
+from newskills.commands.shared.training import keys_of
+from newskills.config.command_line import Parsed
+from newskills.models.tokenizer import HFTokenizer
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.prompts.renderer import load_prompt
+from newskills.run.plan import in_folder
+from newskills.run.reward_server import Listening, serve_rewards
+from newskills.run.rewarding import Capacity, Count, Rewarding
+from newskills.run.rewards import RewardConfig
+
+DEFAULT_TOKEN_ENV = "NEWSKILLS_REWARDS_TOKEN"  # noqa: S105 - the name of a variable
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    keys = keys_of(RewardKeys, parsed)
+    if keys is None:
+        return 0
+    name, settings = _grader(options, keys)
+    capacity = Capacity(workers=options.workers, at_once=options.max_concurrent)
+    grader = Rewarding(name, settings, keys.sandbox, capacity)
+    count = _count(options.tokenizer)
+    if keys.reward.judges:
+        load_prompt(keys.reward.judge.prompt)
+    listening = Listening(
+        host=options.host,
+        port=options.port,
+        token=token_of(options.token_env, options.token_file, os.environ, usual=DEFAULT_TOKEN_ENV),
+        max_waiting=options.max_waiting,
+    )
+    check_reach(options.host, listening.token, open_to_all=options.open)
+    if options.dry_run:
+        where = f"{options.host}:{options.port or 'a free port'}"
+        steps = [("listens", where, who(listening.token)), ("grades", grader.label, _worth(keys.reward))]
+        show_dry_run(
+            [*steps, *([("asks", keys.reward.judge.server.model, "the judge")] if keys.reward.judges else [])]
+        )
+        return 0
+    _say(who(listening.token))
+    aio.run(lambda: serve_rewards(grader, keys.reward, listening, say=_say, count=count))
+    return 0
+
+
+def _grader(options: Options, keys: RewardKeys) -> tuple[str, Row]:
+    """Name and settings. Raises ConfigError, UnknownNameError."""
+    if (options.benchmark is None) == (options.grader is None):
+        raise ConfigError(
+            "Which grader rewards? Give --benchmark or --grader, one of them.",
+            hint="ns list graders and ns list benchmarks show what there is.",
+        )
+    if options.grader is not None:
+        return options.grader, keys.eval_config
+    benchmark = get_benchmark(str(options.benchmark))
+    if not benchmark.grader or benchmark.judge is not None:
+        raise ConfigError(
+            f"Answers to {benchmark.name} are judged by a model, which no grader replaces.",
+            hint="Name a --grader, and the judge as a part of the reward: ++reward.judge.server.model=NAME",
+        )
+    folder = Path(benchmark.folder) if benchmark.folder else split_folder(benchmark, options.data_dir)
+    return benchmark.grader, {**in_folder(benchmark.grader_config, folder), **keys.eval_config}
+
+
+def _count(tokenizer: str | None) -> Count | None:
+    if tokenizer is None:
+        return None
+    made = HFTokenizer(tokenizer)
+    return lambda text: len(made.encode(text))
+
+
+def _worth(config: RewardConfig) -> str:
+    """What verdicts are worth, and what else counts."""
+    more = {
+        "form": config.format.box or config.format.think or config.format.pattern,
+        "length": config.length.penalty,
+        "overlong": config.overlong.max_tokens,
+        "judge": config.judges,
+    }
+    words = [f"correct {config.correct:g}", f"wrong {config.wrong:g}", f"no answer {config.no_answer:g}"]
+    return ", ".join([*words, *(name for name, there in more.items() if there)])
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):  # nobody reads any more; trainers go on
+        sys.stdout.write(f"{time.strftime('%H:%M:%S')} {printable(text)}\n")
+        sys.stdout.flush()

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the commands about submitted jobs share where an invocation is meant: finding it, tables, logs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from newskills.base.errors import UnknownNameError
+from newskills.base.terminal import printable
+from newskills.launch.experiments import Experiment, Records
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.submission.following import stopped_by_ctrl_c
+from newskills.pipelines.submission.submitted import ask_about, exit_code
+from newskills.pipelines.tables import print_table
+
+if TYPE_CHECKING:
+    from newskills.interop.invocations import Entry
+    from newskills.interop.oversight import Looked
+
+
+def meant(name: str) -> list[Entry] | None:
+    """Jobs of the invocation (or the one job) that `name` means; None: it is an experiment, or nothing.
+
+    Experiments come first: their names meant something before there were invocations. Raises ConfigError where several
+    invocations begin so.
+    """
+    from newskills.interop.invocations import Store, looks_like_id
+
+    if not looks_like_id(name):
+        return None
+    try:
+        Records(os.environ).find(name)
+    except UnknownNameError:
+        try:
+            return Store(os.environ).find(name)
+        except UnknownNameError:
+            return None
+    return None
+
+
+def invocation(name: str) -> list[Entry]:
+    """The same for commands that know nothing else. Raises UnknownNameError, ConfigError."""
+    from newskills.interop.invocations import Store
+
+    return Store(os.environ).find(name)
+
+
+def launched(entries: Sequence[Entry], verb: str, *, here: bool = False) -> int | None:
+    """Has NeMo Evaluator's launcher do it for jobs that are its own, and returns its exit code; None: they are not.
+
+    `here`: newskills can do it by itself for those of this machine. Raises ConfigError where it is not installed.
+    """
+    from newskills.interop.launcher import ask, find_launcher
+    from newskills.interop.oversight import foreign
+
+    its = [one for one in entries if one.own is None and not (here and one.executor == "local")]
+    if not its:
+        return None
+    if (program := find_launcher(os.environ)) is None:
+        raise foreign(its[0])
+    return ask(program, [verb, its[0].invocation_id if len(entries) > 1 else its[0].job_id])
+
+
+def show_status(entries: Sequence[Entry], *, json: bool) -> int:
+    """Returns 0: a job that failed is no failure to ask."""
+    if (code := launched(entries, "status", here=True)) is not None:
+        return code
+    from newskills.interop.invocations import as_json
+    from newskills.interop.oversight import look
+
+    looked = look(entries, os.environ)
+    if json:
+        sys.stdout.write(as_json([(one.entry, one.state) for one in looked]) + "\n")
+    else:
+        print_jobs(looked)
+    return 0
+
+
+def print_jobs(looked: Sequence[Looked]) -> None:
+    from newskills.interop.invocations import progress
+
+    rows: list[tuple[str, ...]] = [("job", "task", "state", "exit", "replies", "folder")]
+    for one in looked:
+        done = progress(one.entry)
+        why = f": {printable(one.job.why)}" if one.job is not None and one.job.why and one.job.code else ""
+        rows.append(
+            (
+                one.entry.job_id,
+                printable(one.entry.task),
+                one.state + why,
+                "" if one.code is None else str(one.code),
+                "" if done is None else str(done),
+                printable(str(one.entry.folder)),
+            )
+        )
+    print_table(rows)
+
+
+def show_logs(entries: Sequence[Entry], *, follow: bool) -> int:
+    """Of the tasks; with `follow` until they have ended, and with their exit code then."""
+    from newskills.interop.oversight import experiment_of, log_lines
+
+    if (code := launched(entries, "logs", here=True)) is not None:
+        return code
+    if follow and entries[0].own is None:
+        return follow_foreign(entries)
+    if follow:
+        experiment = experiment_of(entries[0], os.environ)
+        return follow_jobs(experiment)
+    shown = False
+    for line in log_lines(entries, os.environ):
+        sys.stdout.write(f"{printable(line)}\n")
+        shown = True
+    if not shown:
+        places = ", ".join(printable(str(entry.folder / "logs")) for entry in entries)
+        sys.stderr.write(f"note: nothing has been printed; logs will lie in {places}\n")
+    return 0
+
+
+def cancel_jobs(entries: Sequence[Entry], *, dry_run: bool) -> int:
+    from newskills.interop.oversight import cancel, look
+
+    if not dry_run and (code := launched(entries, "kill")) is not None:
+        return code
+    if dry_run:
+        going = [one for one in look(entries, os.environ) if one.state in ("pending", "running")]
+        show_dry_run([("cancels", one.entry.job_id, f"{one.entry.task} ({one.state})") for one in going])
+        return 0
+    names = ", ".join(entry.job_id for entry in cancel(entries, os.environ))
+    sys.stdout.write(f"{entries[0].invocation_id}: {f'cancelled {names}' if names else 'nothing runs or waits'}\n")
+    return 0
+
+
+def follow_foreign(entries: Sequence[Entry]) -> int:
+    """Jobs of the launcher on this machine, until they have ended; they go on after Ctrl-C."""
+    from newskills.interop.oversight import follow_launched
+
+    looked = follow_launched(entries, lambda line: print(printable(line), flush=True))
+    print_jobs(looked)
+    return next((one.code or 1 for one in looked if one.state != "success"), 0)
+
+
+def follow_jobs(experiment: Experiment, *, stop: bool = False) -> int:
+    """Until the jobs have ended; returns the first exit code that is not 0. `stop`: Ctrl-C stops the jobs."""
+    from contextlib import nullcontext
+
+    from newskills.interop.remote import follow_tasks
+
+    with stopped_by_ctrl_c(experiment) if stop else nullcontext():
+        follow_tasks(experiment, os.environ, lambda line: print(printable(line), flush=True))
+    states = ask_about(experiment).states()
+    for state in states:
+        if state.code:
+            why = f": {printable(state.why)}" if state.why else ""
+            sys.stderr.write(f"job {state.job.name} {printable(state.state)}{why}; its logs: {state.job.logs}\n")
+    return exit_code(states)

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What commands that train or convert share: options, the extra they need, and what shows the steps of a training."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.store import read_rows
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import load_rows
+from newskills.config.command_line import Parsed
+from newskills.config.layers import Layer, explain, resolve
+from newskills.pipelines.options import (
+    DEFAULT_PROJECT,
+    AtLeastOne,
+    DryRun,
+    WandbGroup,
+    WandbName,
+    WandbProject,
+    doc,
+    tracking_of,
+)
+from newskills.recipes.leakage import question_of
+from newskills.recipes.reporting import reported
+from newskills.recipes.skill import RewardConfig, Skill
+from newskills.recipes.steps_shown import Watch, steps_shown
+from newskills.recipes.training import TooLong, context_of, fitting_problems, trained
+from newskills.run.asking import asking_of
+from newskills.run.measuring import Measuring, with_programs
+from newskills.run.rewarding import Verdicts
+from newskills.train.loops.evaluation import EvalSettings, HeldOut
+from newskills.train.loops.folder import TrainingFolder
+from newskills.train.loops.stepping import Hooks, TimeLimit
+from newskills.train.loops.stopping import ASKED_TO_END, WARNED, StoppedError, stop_on_signals
+from newskills.train.trainers import Trainer, TrainerSettings, make_trainer
+
+S = TypeVar("S", bound=Struct)
+STOPPED = StoppedError.exit_code
+FINAL = "final_hf_model"
+"""Where the trained model lies below the output folder."""
+
+
+class LocalOptions(Struct, frozen=True, kw_only=True):
+    """Options of every training on this machine."""
+
+    model: Annotated[str, doc("Hugging Face folder or name on the hub, .gguf file, or smollm2")]
+    output_dir: Annotated[str, doc("folder of checkpoints and metrics; the same folder goes on where it was")]
+    backend: Annotated[
+        str,
+        doc("cpu: LoRA, small Llama models; trl: any model, GPUs (newskills[trl]); tinker: at a Tinker service"),
+    ] = "cpu"
+    dry_run: DryRun = False
+    data_dir: Annotated[str | None, doc("where prepared data lies")] = None
+    eval_benchmark: Annotated[
+        str | None, doc("benchmark whose problems are asked on the way (++eval.*), with its prompt and grader")
+    ] = None
+    eval_split: Annotated[str, doc("of that benchmark")] = "test"
+    allow_overlap: Annotated[bool, doc("learn also from questions that are measured by")] = False
+    wandb_name: WandbName = None
+    wandb_group: WandbGroup = None
+    wandb_project: WandbProject = DEFAULT_PROJECT
+
+
+class StepKeys(Struct, frozen=True, kw_only=True):
+    """`++` keys of every training on this machine."""
+
+    epochs: Annotated[float, Meta(gt=0, description="passes over the data, unless steps is set")] = 1.0
+    steps: Annotated[AtLeastOne | None, Meta(description="batches to learn from")] = None
+    learning_rate: Annotated[float, Meta(gt=0, description="at its highest")] = 2e-4
+    warmup_steps: Annotated[int, Meta(ge=0, description="steps up to the learning rate")] = 0
+    weight_decay: Annotated[float, Meta(ge=0, description="of AdamW")] = 0.0
+    max_grad_norm: Annotated[float, Meta(ge=0, description="longer gradients are cut to this; 0 = never")] = 1.0
+    seed: Annotated[int, Meta(description="of the order of the data and of the samples")] = 0
+    too_long: Annotated[
+        TooLong, Meta(description="what does not fit into the model's context: refuse, leave out, cut off (sft)")
+    ] = "error"
+    max_length: Annotated[AtLeastOne | None, Meta(description="tokens that fit, if fewer than the model's")] = None
+    chat_template_kwargs: Annotated[
+        dict[str, Any] | None, Meta(description="variables of the chat template, as an evaluation sets them")
+    ] = None
+    eval: EvalSettings = EvalSettings()
+    report_to: Annotated[
+        tuple[Literal["tensorboard", "wandb"], ...], Meta(description="where else metrics go, step by step")
+    ] = ()
+    keep: Annotated[
+        int, Meta(ge=0, description="latest checkpoints that stay, beside the best one; 0 = all of them")
+    ] = 0
+    checkpoint_must_save_by: Annotated[
+        str | None,
+        Meta(description="days:hours:minutes:seconds after which the run must have saved itself and ended"),
+    ] = None
+    trainer: TrainerSettings = TrainerSettings()
+
+    def limit(self, base: Path) -> int | None:
+        """Tokens that fit into the model in `base`."""
+        return min(filter(None, (self.max_length, context_of(base))), default=None)
+
+
+UNNAMED = ("report_to", "checkpoint_must_save_by", "keep")
+"""Keys that do not change what is learnt, so a run goes on with others."""
+COMPUTING = ("threads",)
+COMPUTING_TRL = (
+    "micro_batch_size",
+    "gradient_checkpointing",
+    "attention",
+    "vllm_memory",
+    "vllm_tensor_parallel",
+    "vllm_url",
+)
+"""Keys below `trainer` and `trainer.trl` of how a machine computes: they change no more than last digits, and one that
+runs out of memory must be able to go on with others."""
+
+
+def identity(keys: StepKeys) -> dict[str, Any]:
+    """The keys that name a run."""
+    named = {name: value for name, value in msgspec.to_builtins(keys).items() if name not in UNNAMED}
+    trainer = {name: value for name, value in named["trainer"].items() if name not in COMPUTING}
+    trainer["trl"] = {name: value for name, value in trainer["trl"].items() if name not in COMPUTING_TRL}
+    return {**named, "trainer": trainer}
+
+
+def check_trainer(options: LocalOptions, keys: StepKeys) -> None:
+    """Raises UnknownNameError, ConfigError for a trainer that does not exist or cannot follow its settings."""
+    make_trainer(options.backend, Path(options.model), keys.trainer)
+
+
+def config_of(kind: type[S], keys: StepKeys, steps: int) -> S:
+    """The settings of a loop: the keys that it has, and so many steps."""
+    given = {name: value for name, value in msgspec.structs.asdict(keys).items() if name in kind.__struct_fields__}
+    return kind(**{**given, "steps": steps})
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """title of the bar; `base` model folder; `settings` name the run; `held_out` problems to measure on."""
+
+    title: str
+    base: Path
+    settings: dict[str, Any]
+    held_out: HeldOut | None = None
+
+
+def learnt(
+    options: LocalOptions, keys: StepKeys, run: Run, learn: Callable[[Trainer, TrainingFolder, Hooks], bool]
+) -> int:
+    """Trains in the output folder, says where the model is or how to go on; the exit code.
+
+    Raises ConfigError where the best model is asked for, but there is nothing to measure on.
+    """
+    if keys.eval.patience and run.held_out is None:
+        raise ConfigError(
+            f"++eval.patience={keys.eval.patience} needs held-out problems to measure on.",
+            hint="Name them: --eval_benchmark=NAME (ns grpo: or --eval_data=FILE).",
+        )
+    out, first = Path(options.output_dir), first_process()
+    name = options.wandb_name or (out.resolve().name if "wandb" in keys.report_to else None)
+    tracking = tracking_of(name if first else None, options.wandb_project, options.wandb_group)
+    trainer = make_trainer(options.backend, run.base, keys.trainer)
+    settings = run.settings | {"model": options.model, "backend": options.backend}
+    folder = TrainingFolder(out, settings, writes=first, keep=keys.keep)
+    limit = TimeLimit(seconds_of(keys.checkpoint_must_save_by)) if keys.checkpoint_must_save_by else None
+    tensorboard = first and "tensorboard" in keys.report_to
+    with (
+        stop_on_signals(ASKED_TO_END) as ended,
+        stop_on_signals((WARNED,)) as warned,
+        steps_shown(run.title) if first else nullcontext(Watch()) as watch,
+        reported(watch.told, out, tensorboard=tensorboard, tracking=tracking) as tell,
+    ):
+        hooks = Hooks(
+            began=watch.began,
+            told=tell,
+            stop=lambda: ended() or warned() or bool(limit and limit()),
+            held_out=run.held_out,
+        )
+        whole = trained(trainer, folder, out / FINAL, lambda one: learn(one, folder, hooks))
+        stopped = ended()
+    at = folder.last.step if folder.last else 0
+    if first:
+        said = f"{out / FINAL}" if whole else f"stopped after step {at}; the same command goes on from there"
+        sys.stdout.write(f"{said}\n")
+        if whole and (judged := folder.verdict()):
+            sys.stderr.write(f"{judged}\n")
+    return STOPPED if stopped or not whole else 0
+
+
+def first_process() -> bool:
+    """Whether this is the one of several processes (accelerate launch, torchrun) that writes."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+@contextmanager
+def held_out_of(options: LocalOptions, keys: StepKeys, base: Path) -> Iterator[HeldOut | None]:
+    """The problems of --eval_benchmark, or None. Raises UnknownNameError, DataError."""
+    if options.eval_benchmark is None:
+        yield None
+        return
+    benchmark = get_benchmark(options.eval_benchmark)
+    data = load_rows(benchmark, options.eval_split, options.data_dir)
+    rows = list(read_rows(data))
+    settings = keys.eval
+    changes: dict[str, Any] = {}
+    if keys.chat_template_kwargs:
+        changes["chat_template_kwargs"] = keys.chat_template_kwargs
+    if settings.code_tags is not None:
+        changes |= with_programs(settings.code_tags, settings.code_executions, settings.max_tokens)
+    asking = asking_of(benchmark, data, str(base), [Layer("command line", changes)])
+    if settings.code_tags is None:
+        asking.check_one_reply(f"--eval_benchmark={options.eval_benchmark}")
+    skill = Skill(base, asking)
+    problems = [skill.problem(row) for row in rows[: keys.eval.max_problems]]
+    room = fitting_problems(problems, context_of(base), keys.eval.max_tokens, "drop", say=print)
+    if not room:
+        raise DataError(f"No problem of {benchmark.name} ({options.eval_split}) fits into the model's context.")
+    with ExitStack() as stack:
+        verdicts = stack.enter_context(Verdicts(benchmark.grader, benchmark.grader_config))
+        scorer = skill.scorer(verdicts, RewardConfig())
+        answers = None
+        if settings.code_tags is not None:
+            measuring = Measuring(asking, skill.tokenizer, skill.tokenizer.decode, skill.stops)
+            answers = stack.enter_context(measuring).answers
+        yield HeldOut(problems=room, scorer=scorer, settings=settings, answers=answers)
+
+
+def remark(text: str) -> None:
+    """Says it beside the results, once however many processes train together."""
+    if first_process():
+        sys.stderr.write(f"{text}\n")
+
+
+def measured_by(options: LocalOptions) -> dict[str, list[str]]:
+    """The questions of --eval_benchmark, by its name. Raises UnknownNameError, DataError."""
+    if options.eval_benchmark is None:
+        return {}
+    benchmark = get_benchmark(options.eval_benchmark)
+    data = load_rows(benchmark, options.eval_split, options.data_dir)
+    return {f"{benchmark.name} ({options.eval_split})": questions_in(data)}
+
+
+def questions_in(data: Path) -> list[str]:
+    """What the rows ask, as far as they say it in a field that is known. Raises DataError."""
+    return [text for row in read_rows(data) if (text := question_of(row)) is not None]
+
+
+def seconds_of(limit: str) -> float:
+    """dd:hh:mm:ss → seconds. Raises ConfigError."""
+    parts = limit.split(":")
+    if len(parts) != 4 or not all(part.isdecimal() for part in parts):
+        raise ConfigError(
+            f"++checkpoint_must_save_by={limit} is no dd:hh:mm:ss.", hint="For instance 00:03:45:00."
+        )
+    days, hours, minutes, seconds = map(int, parts)
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+
+def keys_of(kind: type[S], parsed: Parsed[Any]) -> S | None:
+    """The `++` keys; None where only their origin was to be shown, which is done. Raises ConfigError."""
+    resolved = resolve(kind, [Layer("command line", parsed.overrides)])
+    if not parsed.explain:
+        return resolved.value
+    for key, value, source in explain(resolved):
+        sys.stdout.write(f"++{key} = {value}  ({source})\n")
+    return None

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns doctor`: what this machine has, what is missing, and the next command for each gap. Changes nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from newskills._version import __version__
+from newskills.base.errors import NewskillsError
+from newskills.commands.command import Command
+from newskills.config.command_line import Parsed
+from newskills.pipelines.options import doc
+from newskills.pipelines.tables import print_table
+
+EXTRAS = {
+    "math": ("math_verify", "symbolic fall-back of the math grader"),
+    "local": ("xllamacpp", "a real model on this machine's CPU"),
+    "hf": ("tokenizers", "tokenizers and data sets of the Hugging Face hub"),
+    "wandb": ("wandb", "logging to Weights & Biases"),
+    "litellm": ("litellm", "exotic providers"),
+}
+KEYS = (
+    "OPENAI_API_KEY",
+    "NVIDIA_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "GEMINI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "HF_TOKEN",
+)
+PLUGINS = ("benchmarks", "graders", "metrics", "models")
+State = Literal["ok", "note", "missing", "wrong"]
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    server_address: Annotated[str | None, doc("also ask this endpoint which models it serves")] = None
+    cluster: Annotated[
+        str | None, doc("also try this cluster: ssh, scheduler or containers, folders, images", {"name": True})
+    ] = None
+    config_dir: Annotated[str | None, doc("folder of cluster configs")] = None
+
+
+class Finding(Struct):
+    """One line of the page. `wrong` makes the exit code 1."""
+
+    what: str
+    state: State
+    text: str
+
+
+def examine(options: Options) -> list[Finding]:
+    found = [_python(), *_extras(), _gpu(), *_keys(), *_folders(), _mirror(), *_plugins()]
+    if options.server_address:
+        found.append(_endpoint(options.server_address))
+    return [*found, *_cluster(options)]
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Finding("newskills", "ok", f"{__version__}, Python {version}, {os.cpu_count()} CPUs, {sys.prefix}")
+
+
+def _extras() -> list[Finding]:
+    findings = []
+    for extra, (module, use) in EXTRAS.items():
+        if find_spec(module):
+            findings.append(Finding(f"extra {extra}", "ok", use))
+        else:
+            findings.append(Finding(f"extra {extra}", "note", f"{use}: pip install 'newskills[{extra}]'"))
+    return findings
+
+
+def _gpu() -> Finding:
+    from newskills.models.serving.gpus import visible_gpus
+
+    count = visible_gpus()
+    return Finding(
+        "GPUs", "ok" if count else "note", f"{count} visible" if count else "none: models run on the CPU"
+    )
+
+
+def _keys() -> list[Finding]:
+    present = [name for name in KEYS if os.environ.get(name)]
+    text = ", ".join(present) if present else f"none is set; only services need one ({KEYS[0]}, …)"
+    return [Finding("API keys", "ok" if present else "note", text)]
+
+
+def _folders() -> list[Finding]:
+    from newskills.benchmarks.data import data_dir
+    from newskills.models.serving.weights import cache_dir
+
+    findings = []
+    for name, folder in (("data folder", data_dir()), ("cache", cache_dir())):
+        there = folder
+        while not there.exists():
+            there = there.parent
+        free = shutil.disk_usage(there).free / 2**30
+        writable = there.is_dir() and os.access(there, os.W_OK)
+        state: State = "ok" if writable and free > 1 else "wrong"
+        findings.append(
+            Finding(name, state, f"{folder} ({free:.1f} GiB free{'' if writable else ', not writable'})")
+        )
+    return findings
+
+
+def _mirror() -> Finding:
+    mirror = os.environ.get("NEWSKILLS_MIRROR")
+    if not mirror:
+        return Finding(
+            "data mirror", "note", "none; data comes from the network (NEWSKILLS_MIRROR names a folder)"
+        )
+    if (Path(mirror) / "MANIFEST.json").is_file():
+        return Finding("data mirror", "ok", mirror)
+    return Finding("data mirror", "wrong", f"{mirror} has no MANIFEST.json")
+
+
+def _plugins() -> list[Finding]:
+    from importlib.metadata import entry_points
+
+    points = [f"{kind}: {p.name}" for kind in PLUGINS for p in entry_points(group=f"newskills.{kind}")]
+    return [Finding("plug-ins", "ok", ", ".join(points))] if points else []
+
+
+def _endpoint(address: str) -> Finding:
+    from newskills.models.probe import served_models
+
+    try:
+        models = served_models(address)
+    except NewskillsError as error:
+        return Finding(address, "wrong", str(error))
+    return Finding(address, "ok", f"serves {', '.join(models) or 'no model'}")
+
+
+def _cluster(options: Options) -> list[Finding]:
+    """Which configs there are; for the one that was named, whether it keeps what it promises."""
+    from newskills.launch.cluster import BUILT_IN, cluster_names, load_cluster
+    from newskills.launch.variables import missing_variables
+
+    names = [name for name in cluster_names(options.config_dir, os.environ) if name not in BUILT_IN]
+    if options.cluster is None:
+        known = f"{', '.join(names)}; not looked at: ns doctor --cluster={names[0]}" if names else ""
+        return [Finding("clusters", "note", known or "no config found: ns setup writes one")]
+    try:
+        cluster = load_cluster(options.cluster, options.config_dir, os.environ)
+        missing = missing_variables(cluster, os.environ)
+        from newskills.launch.trial import try_cluster
+
+        tried = try_cluster(cluster, os.environ)
+    except NewskillsError as error:
+        return [Finding(f"cluster {options.cluster}", "wrong", str(error))]
+    found = [Finding(f"cluster {cluster.name}", "ok", f"executor {cluster.executor}")]
+    if missing:
+        found.append(Finding("variables", "wrong", f"required and not set: {', '.join(missing)}"))
+    return [*found, *(Finding(one.what, one.state, one.text) for one in tried)]
+
+
+def run(parsed: Parsed[Options]) -> int:
+    findings = examine(parsed.options)
+    print_table([(f"[{finding.state}]", finding.what, finding.text) for finding in findings])
+    return 1 if any(finding.state == "wrong" for finding in findings) else 0
+
+
+COMMAND = Command(
+    name="doctor",
+    summary="Check this machine: extras, keys (names only), data, servers, and what to do about what is missing.",
+    options=Options,
+    run=run,
+    examples=("ns doctor", "ns doctor --cluster=slurm", "ns doctor --server_address http://127.0.0.1:8000/v1"),
+)

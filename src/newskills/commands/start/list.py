@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns list [KIND]`: names that can be typed elsewhere. Imports nothing but tables."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from newskills.commands.command import Command
+from newskills.commands.shared.benchmark_list import show_benchmarks
+from newskills.config.command_line import Parsed
+from newskills.pipelines.options import doc
+from newskills.pipelines.tables import print_table
+
+Kind = Literal["benchmarks", "prompts", "graders", "metrics", "models", "servers", "solvers", "code_tags", "tools"]
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    kind: Annotated[
+        Kind,
+        doc(
+            "benchmarks, prompts, graders, metrics, models, servers, solvers, code_tags or tools",
+            {"positional": True},
+        ),
+    ] = "benchmarks"
+    category: Annotated[str | None, doc("only benchmarks of this category")] = None
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    if options.kind == "benchmarks":
+        show_benchmarks(options.category)
+    else:
+        print_table([(name,) for name in names(options.kind)])
+    return 0
+
+
+def names(kind: Kind) -> list[str]:
+    """Registered names of one kind, plug-ins included."""
+    if kind == "prompts":
+        from newskills.prompts import prompt_names
+
+        return prompt_names()
+    if kind == "code_tags":
+        from newskills.prompts.code_tags import CODE_TAGS
+
+        return sorted(CODE_TAGS)
+    if kind == "graders":
+        from newskills.graders import GRADERS as REGISTRY
+    elif kind == "metrics":
+        from newskills.metrics import METRICS as REGISTRY
+    elif kind == "models":
+        from newskills.models import MODELS as REGISTRY
+    elif kind == "solvers":
+        from newskills.solve import SOLVERS as REGISTRY
+    elif kind == "tools":
+        from newskills.tools import TOOLS as REGISTRY
+    else:
+        from newskills.models.serving import SERVERS as REGISTRY
+    return REGISTRY.names()
+
+
+COMMAND = Command(
+    name="list",
+    summary="List what can be named: benchmarks (default), prompts, graders, metrics, models (wires of "
+    "endpoints), servers (engines to host), solvers, code tags and tools.",
+    options=Options,
+    run=run,
+    examples=("ns list benchmarks --category math-natural", "ns list prompts"),
+)

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns quickstart`: the main job on an embedded default."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import split_folder
+from newskills.commands.command import Command
+from newskills.commands.shared.training import STOPPED
+from newskills.config.command_line import Parsed
+from newskills.models.serving.weights import known_weights
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.extras import require_train
+from newskills.pipelines.options import DryRun, doc
+from newskills.recipes.lesson import PROBLEMS, LessonSpec, lesson
+from newskills.recipes.quickstart import MODEL, PARTS, QuickstartSpec, activation, quickstart
+from newskills.recipes.steps_shown import steps_shown
+from newskills.run.plan import RESULTS
+from newskills.train.loops.stopping import StoppedError, ended_by_term
+
+NEXT = """
+Next:
+{activate}  ns start_server --server_type=llamacpp --model={out}/models/grpo.F16.gguf
+  ns grpo --model={out}/models/sft --benchmark=sorting-lesson --output_dir=out/grpo ++steps=60
+  ns quickstart --no_train  evaluate the untrained model on two benchmarks, with several seeds
+  ns eval --benchmarks=gsm8k:4 --server_type=vllm --server_address=http://HOST:8000/v1 --model=NAME
+  ns list benchmarks        what there is to evaluate and to learn from"""
+NEEDS = ("xllamacpp", "gguf", "reasoning_gym")
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    output_dir: Annotated[str, doc("folder of the results; the same folder goes on where it was")] = (
+        "results/quickstart"
+    )
+    model: Annotated[str, doc("smollm2, or the path of another .gguf file")] = MODEL
+    data_dir: Annotated[str | None, doc("where prepared data lies")] = None
+    share: Annotated[float, Meta(gt=0, le=10, description="share of the usual number of problems")] = 1.0
+    train: Annotated[
+        bool, doc("teach the model a skill; --no_train: evaluate it on two benchmarks, without newskills[train]")
+    ] = True
+    dry_run: DryRun = False
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    if missing := [module for module in NEEDS if find_spec(module) is None]:
+        raise ConfigError(
+            f"The embedded model needs {', '.join(missing)}, which this environment lacks.",
+            hint="Run: pip install 'newskills[local]'",
+        )
+    if options.train:
+        return _lesson(options)
+    spec = QuickstartSpec(
+        output_dir=Path(options.output_dir),
+        model=options.model,
+        data_dir=Path(options.data_dir) if options.data_dir else None,
+        share=options.share,
+    )
+    if options.dry_run:
+        show_dry_run(_steps(spec))
+        return 0
+    evaluation = quickstart(spec, say=lambda text: print(text, flush=True))
+    if evaluation.message:
+        sys.stderr.write(f"{evaluation.message}\n")
+    return evaluation.exit_code
+
+
+def _lesson(options: Options) -> int:
+    """The whole loop."""
+    spec = LessonSpec(
+        output_dir=Path(options.output_dir),
+        model=options.model,
+        watch=steps_shown,
+        data_dir=Path(options.data_dir) if options.data_dir else None,
+        problems=max(2, round(PROBLEMS * min(options.share, 1))),
+    )
+    if options.dry_run:
+        show_dry_run(_lesson_steps(spec))
+        return 0
+    require_train("torch", "safetensors", "tokenizers", instead="ns quickstart --no_train evaluates without them.")
+    try:
+        with ended_by_term():
+            lesson(spec, say=lambda text: print(text, flush=True))
+    except StoppedError as stopped:
+        print(stopped, flush=True)
+        return STOPPED
+    except KeyboardInterrupt:
+        print("stopped; what is finished is kept, and the same command goes on from there", flush=True)
+        return STOPPED
+    print(NEXT.format(activate=activation(), out=spec.output_dir))
+    return 0
+
+
+def _lesson_steps(spec: LessonSpec) -> Iterator[Step]:
+    out = spec.output_dir
+    yield "reads", spec.model, "the model, served on this machine's CPU"
+    for name in ("base", "sft", "grpo"):
+        yield "writes", out / "eval" / name, f"answers to {spec.problems} held-out problems, and their verdicts"
+    yield "writes", out / "data/sft.jsonl", "answers of the solver that the grader accepts"
+    yield "writes", out / "training", f"checkpoints: {spec.sft.steps} steps of SFT, {spec.grpo.steps} of GRPO"
+    yield "writes", out / "models", "the models after each, for training and for serving"
+    yield "writes", out / "report.md", "the comparison"
+
+
+def _steps(spec: QuickstartSpec) -> Iterator[Step]:
+    weights = known_weights(spec.model)
+    if weights is not None and not weights.exists():
+        yield "fetches", spec.model, f"to {weights}"
+    yield "reads", weights or spec.model, "the model, served on this machine's CPU"
+    for part in PARTS:
+        benchmark = get_benchmark(part.name)
+        path = split_folder(benchmark, spec.data_dir) / f"{benchmark.split}.jsonl"
+        rows = part.problems(spec.share)
+        yield "reads" if path.exists() else "writes", path, f"{rows} problems of it, {part.samples} times each"
+    yield "writes", spec.output_dir / RESULTS, "records and metrics"
+    yield "writes", spec.output_dir / "eval-logs", "logs"
+
+
+COMMAND = Command(
+    name="quickstart",
+    summary="Teach a real 135M model to sort numbers on this machine's CPU: measure it, make data, fine-tune (SFT), "
+    "reinforce (GRPO), measure again on the same held-out problems, and print the comparison with its interval. Needs "
+    "newskills[local,train]; no GPU, no account. --no_train: evaluate it on two benchmarks with several seeds.",
+    options=Options,
+    run=run,
+)

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns setup`: asks about a cluster, writes its config, tries it."""
+
+from __future__ import annotations
+
+from newskills.commands.command import Command
+from newskills.commands.start.setup.options import Options
+
+COMMAND = Command(
+    name="setup",
+    summary="Describe a cluster: asks what it has to know, writes <config_dir>/<name>.yaml, and tries it. Each "
+    "answer can be given as an option.",
+    options=Options,
+    run="newskills.commands.start.setup.work:run",
+    result="newskills.commands.start.setup.work:result",
+    examples=(
+        "ns setup",
+        "ns setup --non_interactive --executor=slurm --name=big --ssh_host=login --job_dir=/lustre/me/jobs "
+        "--partition=batch --time_limit=04:00:00",
+        "ns setup --non_interactive --executor=local --containers vllm=vllm/vllm-openai:v0.11.0 --mounts /data:/data "
+        "--hf_home=/data/hf",
+    ),
+)

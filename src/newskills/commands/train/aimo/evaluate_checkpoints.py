@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns aimo evaluate_checkpoints`: how a model got better, or worse, while it was trained."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from newskills.commands.command import Command
+from newskills.commands.train.aimo.work.lines import BenchmarkOptions, UseVllm
+from newskills.pipelines.options import doc
+from newskills.run.config import GenerationConfig
+
+
+class Options(BenchmarkOptions, frozen=True, kw_only=True):
+    benchmark: Annotated[str, doc("names as those of ns aimo evaluate; several with commas")] = "math500"
+    base_model: Annotated[str | None, doc("what LoRA pairs belong to, where checkpoints do not say")] = None
+    use_vllm: UseVllm = False
+
+
+COMMAND = Command(
+    name="aimo_evaluate_checkpoints",
+    summary="Evaluate every checkpoint of a training folder (--model) and show the scores by step, with intervals. "
+    "Those measured before are not measured again. ++ keys are those of ns eval.",
+    options=Options,
+    config=GenerationConfig,
+    run="newskills.commands.train.aimo.work.evaluation:run_checkpoints",
+    aliases={"checkpoints_dir": "model", "checkpoint_dir": "model"},
+    examples=(
+        "ns aimo evaluate_checkpoints --model outputs/rl_math --benchmark math500 --output-dir results/curve",
+    ),
+)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns aimo generate`: answers of a trained model to problems."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from newskills.commands.command import Command
+from newskills.commands.train.aimo.work.lines import AnswerOptions, UseVllm
+from newskills.pipelines.options import AtLeastOne, doc
+from newskills.run.config import GenerationConfig
+
+
+class Options(AnswerOptions, frozen=True, kw_only=True):
+    strategy: Annotated[
+        Literal["greedy", "majority_vote", "weighted_vote", "genselect", "tir"],
+        doc(
+            "how an answer is found: one; the most frequent of several; that with most weight; the one that the model "
+            "itself prefers; one with programs that the sandbox runs"
+        ),
+    ] = "greedy"
+    problem: Annotated[str | None, doc("a problem")] = None
+    input_file: Annotated[str | None, doc("or a JSONL file with `problem`")] = None
+    num_samples: Annotated[
+        AtLeastOne | None, doc("answers to choose from (default 16); with tir several vote (default: one)")
+    ] = None
+    use_vllm: UseVllm = False
+
+
+COMMAND = Command(
+    name="aimo_generate",
+    summary="Answer problems with a model of the recipe. ++ keys are those of ns generate.",
+    options=Options,
+    config=GenerationConfig,
+    run="newskills.commands.train.aimo.work.generation:run",
+    examples=(
+        'ns aimo generate --model ./outputs/rl_math --strategy tir --problem "What is 17 squared?"',
+        "ns aimo generate --model smollm2 --strategy majority_vote --num-samples 8 --input-file problems.jsonl",
+    ),
+)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the commands of the three-stage recipe share: who answers, and how the lines of the recipe are run and shown."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from newskills.commands.loading import load
+from newskills.config.fields import leaves
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import AtLeastOne, DryRun, doc
+from newskills.recipes.aimo.lines import Line
+
+MODEL = doc("training folder, Hugging Face folder or name, .gguf file, or smollm2")
+
+
+class AnswerOptions(Struct, frozen=True, kw_only=True):
+    """Who answers, and how."""
+
+    model: Annotated[str, MODEL]
+    server_address: Annotated[str | None, doc("use a running OpenAI-compatible server")] = None
+    output_dir: Annotated[str | None, doc("folder of records and tables (default: results/aimo/<model>)")] = None
+    dry_run: DryRun = False
+
+
+class BenchmarkOptions(AnswerOptions, frozen=True, kw_only=True):
+    """How benchmarks are measured."""
+
+    max_samples: Annotated[AtLeastOne | None, doc("problems of each benchmark (default: all)")] = None
+    num_samples: Annotated[int, Meta(ge=1, description="answers to each problem; 1 = greedy")] = 1
+    use_tir: Annotated[bool, doc("the model writes programs, which the sandbox runs")] = False
+    data_dir: Annotated[str | None, doc("where prepared data lies")] = None
+
+
+UseVllm = Annotated[bool, doc("serve with vLLM on the GPUs here; else llama.cpp on the CPU")]
+
+
+def place(options: AnswerOptions) -> Path:
+    """Where the results go."""
+    return Path(options.output_dir or Path("results/aimo") / Path(options.model.rstrip("/")).name)
+
+
+def gpus(vllm: bool) -> int:
+    """GPUs for vLLM; 0 = llama.cpp."""
+    from newskills.models.serving.gpus import visible_gpus
+
+    return max(1, visible_gpus()) if vllm else 0
+
+
+def show(lines: Iterable[tuple[str, Line]]) -> int:
+    """The lines as they would be typed, each checked to be one that its command takes. Raises NewskillsError."""
+    for title, line in lines:
+        fit = fitting(line)
+        load(fit.command).parsed(fit.words)
+        sys.stdout.write(f"# {f'{title}: ' if title else ''}{line.why}\n{fit.shown}\n")
+    sys.stdout.write("Nothing was done: this is a dry run.\n")
+    return 0
+
+
+def run_line(line: Line) -> int:
+    """Says and runs a line; its exit code. Raises NewskillsError."""
+    fit = fitting(line)
+    tell(f"$ {fit.shown}")
+    return load(fit.command).main(fit.words)
+
+
+def tell(text: str) -> None:
+    """Says it, in the first of several processes that train together."""
+    if os.environ.get("RANK", "0") == "0":
+        print(text, flush=True)
+
+
+def fitting(line: Line) -> Line:
+    """A lenient line without what its command lacks, which a note names. Raises UnknownNameError."""
+    if not line.lenient:
+        return line
+    command = load(line.command)
+    known = leaves(command.config) if command.config else {}
+    options, keys = _split(line.options, leaves(command.options)), _split(line.keys, known)
+    if idle := [f"--{k}={v}" for k, v in options[1].items()] + [f"++{k}={v}" for k, v in keys[1].items()]:
+        notice(f"ns {line.command} has no {', '.join(idle)}")
+    return replace(line, options=options[0], keys=keys[0])
+
+
+def _split(values: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(what is known, what is not)."""
+    said = {name: value for name, value in values.items() if value is not None}
+    return {n: v for n, v in said.items() if n in known}, {n: v for n, v in said.items() if n not in known}

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns grpo`: reinforcement learning on this machine, rewarded by a grader."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from newskills.base.benchmark import Benchmark
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Row
+from newskills.base.store import read_rows
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import load_rows
+from newskills.commands.command import Command
+from newskills.commands.shared.training import (
+    FINAL,
+    LocalOptions,
+    Run,
+    StepKeys,
+    check_trainer,
+    config_of,
+    held_out_of,
+    identity,
+    keys_of,
+    learnt,
+    measured_by,
+    questions_in,
+    remark,
+)
+from newskills.config.command_line import Parsed
+from newskills.config.layers import Layer
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.extras import require_train
+from newskills.pipelines.options import doc
+from newskills.pipelines.pages import prompt_text
+from newskills.recipes.leakage import check_overlap, texts_of
+from newskills.recipes.skill import RewardConfig, Skill
+from newskills.recipes.training import fitting_problems, model_folder
+from newskills.run.asking import asking_of
+from newskills.run.rewarding import Verdicts
+from newskills.train.loops.evaluation import EvalSettings, HeldOut, kept_apart
+from newskills.train.loops.grpo import GrpoConfig
+from newskills.train.loops.samples import Problem
+from newskills.train.loops.schedule import Schedule, steps_of
+
+
+class Options(LocalOptions, frozen=True, kw_only=True):
+    benchmark: Annotated[str | None, doc("whose prompt, grader and split to learn from")] = None
+    split: Annotated[str, doc("of the benchmark")] = "train"
+    training_data: Annotated[str | None, doc("JSONL of problems instead, with what prompt and grader need")] = None
+    eval_data: Annotated[
+        str | None, doc("JSONL of held-out problems, with prompt and grader of the training (or --eval_benchmark)")
+    ] = None
+
+
+class GrpoKeys(StepKeys, frozen=True, kw_only=True):
+    """`++` keys of `ns grpo`."""
+
+    prompt_config: Annotated[str | None, Meta(description="other prompt than the benchmark's")] = None
+    prompt_format: Annotated[
+        Literal["ns", "openai"] | None, Meta(description="openai: the problems hold `messages`")
+    ] = None
+    system_message: Annotated[str | None, Meta(description="in place of the prompt's own")] = None
+    user_message: Annotated[str | None, Meta(description="in place of the prompt's own")] = None
+    examples_type: Annotated[str | None, Meta(description="few-shot set, in place of the prompt's own")] = None
+    eval_type: Annotated[str | None, Meta(description="other grader than the benchmark's")] = None
+    eval_config: Annotated[dict[str, Any], Meta(description="settings of the grader")] = msgspec.field(
+        default_factory=dict
+    )
+    batch_size: Annotated[int, Meta(ge=1, description="problems of a step")] = 8
+    group_size: Annotated[int, Meta(ge=2, description="samples of each problem")] = 8
+    schedule: Annotated[Schedule, Meta(description="of the learning rate after warm-up")] = "linear"
+    max_tokens: Annotated[int, Meta(ge=1, description="of a sample")] = 256
+    temperature: Annotated[float, Meta(gt=0, description="of the samples")] = 1.0
+    top_p: Annotated[float, Meta(gt=0, le=1, description="of the samples")] = 1.0
+    scale_by_std: Annotated[bool, Meta(description="divide advantages by the group's standard deviation")] = True
+    loss: Annotated[
+        Literal["importance_sampling", "ppo"],
+        Meta(description="ppo cuts the ratio of probabilities (trl always does)"),
+    ] = "importance_sampling"
+    iterations: Annotated[
+        int, Meta(ge=1, description="updates with the samples of a step; more need loss ppo")
+    ] = 1
+    clip_low: Annotated[float, Meta(gt=0, lt=1, description="the ratio is cut at 1 less this")] = 0.2
+    clip_high: Annotated[float, Meta(gt=0, description="and at 1 plus this")] = 0.2
+    kl: Annotated[float, Meta(ge=0, description="weight of the divergence from the model that it began as")] = 0.0
+    drop_cut_off: Annotated[bool, Meta(description="samples that reached max_tokens teach nothing")] = False
+    resample: Annotated[
+        int, Meta(ge=0, description="rounds of other problems for groups whose rewards are all equal (cpu)")
+    ] = 0
+    masked: Annotated[
+        str | None, Meta(description="file of ids, one a line, of problems to leave out (a wrong expected answer)")
+    ] = None
+    save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 10
+    held_out: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="of the problems, so many (at most a tenth) are kept apart to measure on, where no others are "
+            "named; 0 = none",
+        ),
+    ] = 200
+    eval: EvalSettings = EvalSettings(every=20)
+    reward: RewardConfig = RewardConfig()
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    keys = keys_of(GrpoKeys, parsed)
+    if keys is None:
+        return 0
+    check_trainer(options, keys)
+    benchmark, data = _skill(options, keys)
+    out, rows = Path(options.output_dir), _unmasked(read_rows(data), keys.masked)
+    steps = keys.steps or steps_of(keys.epochs, max(1, len(rows)), keys.batch_size)
+    asking = asking_of(benchmark, data, options.model, [_changes(keys)])
+    asking.check_one_reply(options.benchmark or str(data))
+    check_overlap(
+        lambda: (text for row in rows for text in texts_of(row)),
+        {**_held_out_questions(options, benchmark), **measured_by(options)},
+        allowed=options.allow_overlap,
+        say=remark,
+    )
+    if options.dry_run:
+        if rows:
+            sys.stdout.write(f"first prompt of {data}:\n{prompt_text(asking.request(rows[0]))}\n\n")
+        show_dry_run(
+            [
+                ("reads", options.model, "the model"),
+                ("reads", data, f"{len(rows)} problems, prompt {benchmark.prompt or 'of the rows'}"),
+                (
+                    "writes",
+                    out,
+                    f"{steps} steps of {keys.batch_size} × {keys.group_size}, grader {benchmark.grader}",
+                ),
+                ("writes", out / FINAL, "the trained model"),
+            ]
+        )
+        return 0
+    require_train("torch", "safetensors", "tokenizers")
+    base = model_folder(options.model, out / "base_hf_model", say=print)
+    skill = Skill(base, asking_of(benchmark, data, str(base), [_changes(keys)]))
+    room = keys.limit(base), keys.max_tokens, keys.too_long
+    config = config_of(GrpoConfig, keys, steps)
+    settings = {**identity(keys), "steps": steps, "data": str(data)}
+    with (
+        Verdicts(benchmark.grader, benchmark.grader_config) as verdict,
+        held_out_of(options, keys, base) as other,
+    ):
+        problems = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
+        scorer = skill.scorer(verdict, keys.reward)
+        held_out, asked = other, list[Problem]()
+        if options.eval_data is not None:
+            rows = list(read_rows(Path(options.eval_data)))
+            asked = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
+            if not asked:
+                raise DataError(f"{options.eval_data} has no problem to measure on.")
+        elif other is None:
+            problems, asked = kept_apart(problems, keys.held_out)
+        if asked:
+            longest = max(keys.eval.max_tokens, keys.max_tokens)
+            eval_settings = msgspec.structs.replace(keys.eval, max_tokens=longest)
+            held_out = HeldOut(problems=asked, scorer=scorer, settings=eval_settings)
+        return learnt(
+            options,
+            keys,
+            Run(title="GRPO", base=base, settings=settings, held_out=held_out),
+            lambda trainer, folder, hooks: trainer.grpo(problems, config, folder, scorer, hooks),
+        )
+
+
+def _held_out_questions(options: Options, benchmark: Benchmark) -> dict[str, list[str]]:
+    """What --eval_data asks, and the split of the benchmark that is measured, where it is here."""
+    found = {}
+    if options.eval_data is not None:
+        found[options.eval_data] = questions_in(Path(options.eval_data))
+    if options.benchmark is not None:
+        try:
+            own = load_rows(benchmark, benchmark.split, options.data_dir)
+        except DataError:  # not prepared: nobody can have measured by it here
+            return found
+        found[f"{benchmark.name} ({benchmark.split})"] = questions_in(own)
+    return found
+
+
+def _changes(keys: GrpoKeys) -> Layer:
+    """What the user changes of the prompt; the rest is as in an evaluation of the benchmark."""
+    names = ("prompt_config", "prompt_format", "system_message", "user_message", "examples_type")
+    given = {name: getattr(keys, name) for name in (*names, "chat_template_kwargs")}
+    return Layer("command line", {name: value for name, value in given.items() if value is not None})
+
+
+def _unmasked(rows: Iterable[Row], masked: str | None) -> list[Row]:
+    """The rows whose `id` is not in the file. Raises DataError where it names none of them."""
+    if masked is None:
+        return list(rows)
+    try:
+        ids = set(Path(masked).read_text(encoding="utf-8").split())
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{masked} cannot be read: {error}.") from error
+    every = list(rows)
+    kept = [row for row in every if str(row.get("id")) not in ids]
+    if len(kept) == len(every):
+        raise DataError(f"No problem has an id that {masked} names.", hint="It holds an id a line.")
+    return kept
+
+
+def _skill(options: Options, keys: GrpoKeys) -> tuple[Benchmark, Path]:
+    """Prompt, grader and the file of problems."""
+    if (options.benchmark is None) == (options.training_data is None):
+        raise ConfigError("ns grpo learns from a --benchmark or from --training_data: name one of them.")
+    if options.benchmark is not None:
+        benchmark = get_benchmark(options.benchmark)
+        data = load_rows(benchmark, options.split, options.data_dir)
+    else:
+        benchmark, data = (
+            Benchmark(name="grpo", category="reasoning", title="problems of the user's own"),
+            Path(str(options.training_data)),
+        )
+    changed: dict[str, Any] = {"grader": keys.eval_type}
+    if keys.eval_type is not None or keys.eval_config:
+        kept = benchmark.grader_config if keys.eval_type is None else {}
+        changed["grader_config"] = {**kept, **keys.eval_config}
+    given = {name: value for name, value in changed.items() if value is not None}
+    return msgspec.structs.replace(benchmark, **given), data
+
+
+COMMAND = Command(
+    name="grpo",
+    summary="Reinforce a small model on this machine (GRPO, LoRA on a CPU): the grader that measures is the reward. A "
+    "killed or stopped run goes on with the same command, to the same numbers. Needs newskills[train,local].",
+    options=Options,
+    config=GrpoKeys,
+    run=run,
+    aliases={"hf_model": "model"},
+    examples=(
+        "ns grpo --model=training/sft/final_hf_model --benchmark=sorting-lesson --output_dir=training/grpo ++steps=30",
+        "ns grpo --model=smollm2 --training_data=problems.jsonl --output_dir=training/math "
+        "++prompt_config=generic/math ++eval_type=math",
+    ),
+)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns sft`: supervised fine-tuning on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta
+
+from newskills.base.store import read_rows
+from newskills.commands.command import Command
+from newskills.commands.shared.training import (
+    FINAL,
+    LocalOptions,
+    Run,
+    StepKeys,
+    check_trainer,
+    config_of,
+    held_out_of,
+    identity,
+    keys_of,
+    learnt,
+    measured_by,
+    remark,
+)
+from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.extras import require_train
+from newskills.pipelines.options import doc
+from newskills.recipes.leakage import check_overlap, texts_of
+from newskills.recipes.skill import Skill
+from newskills.recipes.training import check_rows, examples_of, fitting, model_folder
+from newskills.train.loops.schedule import Schedule, steps_of
+from newskills.train.loops.sft import SftConfig
+
+
+class Options(LocalOptions, frozen=True, kw_only=True):
+    training_data: Annotated[str, doc("JSONL of {input, output} or {messages}")]
+
+
+class SftKeys(StepKeys, frozen=True, kw_only=True):
+    """`++` keys of `ns sft`."""
+
+    batch_size: Annotated[int, Meta(ge=1, description="sequences of a step")] = 16
+    schedule: Annotated[Schedule, Meta(description="of the learning rate after warm-up")] = "linear"
+    save_every: Annotated[int, Meta(ge=0, description="steps between checkpoints; 0 = only at the end")] = 20
+
+
+def run(parsed: Parsed[Options]) -> int:
+    options = parsed.options
+    keys = keys_of(SftKeys, parsed)
+    if keys is None:
+        return 0
+    check_trainer(options, keys)
+    out, data = Path(options.output_dir), Path(options.training_data)
+    rows = list(read_rows(data))
+    check_rows(rows, data)
+    check_overlap(
+        lambda: (text for row in rows for text in texts_of(row)),
+        measured_by(options),
+        allowed=options.allow_overlap,
+        say=remark,
+    )
+    steps = keys.steps or steps_of(keys.epochs, len(rows), keys.batch_size)
+    if options.dry_run:
+        show_dry_run(
+            [
+                ("reads", options.model, "the model"),
+                ("reads", data, f"{len(rows)} rows"),
+                ("writes", out, f"{steps} steps of {keys.batch_size}: metrics.jsonl, checkpoints"),
+                ("writes", out / FINAL, "the trained model"),
+            ]
+        )
+        return 0
+    require_train("torch", "safetensors", "tokenizers")
+    base = model_folder(options.model, out / "base_hf_model", say=print)
+    examples = examples_of(rows, Skill(base, template=keys.chat_template_kwargs), data)
+    examples = fitting(examples, keys.limit(base), keys.too_long, say=print)
+    config = config_of(SftConfig, keys, steps)
+    settings = {**identity(keys), "steps": steps, "data": str(data)}
+    with held_out_of(options, keys, base) as held_out:
+        return learnt(
+            options,
+            keys,
+            Run(title="SFT", base=base, settings=settings, held_out=held_out),
+            lambda trainer, folder, hooks: trainer.sft(examples, config, folder, hooks),
+        )
+
+
+COMMAND = Command(
+    name="sft",
+    summary="Fine-tune a small model on this machine (LoRA on a CPU). A killed or stopped run goes on with the same "
+    "command, to the same numbers. Needs newskills[train,local].",
+    options=Options,
+    config=SftKeys,
+    run=run,
+    aliases={"hf_model": "model"},
+    examples=(
+        "ns sft --model=smollm2 --training_data=train.jsonl --output_dir=training/sft ++epochs=2 ++learning_rate=1e-3",
+    ),
+)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns tinker rl`: reinforcement learning of mathematics at a Tinker service."""
+
+from __future__ import annotations
+
+from newskills.commands.command import Command
+from newskills.commands.train.tinker.work import Options, ended
+from newskills.config.command_line import Parsed
+from newskills.recipes.tinker_rl import TinkerRlConfig, plan_of, reinforce
+
+
+def run(parsed: Parsed[Options]) -> int:
+    return ended(parsed, TinkerRlConfig, reinforce, plan_of)
+
+
+COMMAND = Command(
+    name="tinker_rl",
+    summary="Reinforce a model at a Tinker service (TINKER_BASE_URL, TINKER_API_KEY), rewarded by the grader of "
+    "mathematics. Options are key=value. A killed run goes on with the same command. Needs newskills[tinker].",
+    options=Options,
+    config=TinkerRlConfig,
+    run=run,
+    examples=(
+        "ns tinker rl model_name=Qwen/Qwen3-8B log_dir=outputs/rl",
+        "ns tinker rl model_name=models/tiny log_dir=rl dataset_name=problems.jsonl batch_size=8 group_size=8 "
+        "max_tokens=64 verbose=true",
+    ),
+)

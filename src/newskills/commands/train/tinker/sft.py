@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns tinker sft`: supervised fine-tuning at a Tinker service."""
+
+from __future__ import annotations
+
+from newskills.commands.command import Command
+from newskills.commands.train.tinker.work import Options, ended
+from newskills.config.command_line import Parsed
+from newskills.recipes.tinker_sft import TinkerSftConfig, fine_tune, plan_of, whole
+
+
+def run(parsed: Parsed[Options]) -> int:
+    return ended(parsed, TinkerSftConfig, fine_tune, plan_of, whole)
+
+
+COMMAND = Command(
+    name="tinker_sft",
+    summary="Fine-tune a model at a Tinker service (TINKER_BASE_URL, TINKER_API_KEY) on solutions: chains of thought, "
+    "or such with code. Options are key=value. A killed run goes on with the same command. Needs newskills[tinker].",
+    options=Options,
+    config=TinkerSftConfig,
+    run=run,
+    examples=(
+        "ns tinker sft model_name=Qwen/Qwen3-8B log_dir=outputs/cot",
+        "ns tinker sft model_name=models/tiny log_dir=sft kind=tir dataset_name=pairs.jsonl batch_size=4",
+    ),
+)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns tinker rl` and `ns tinker sft` share: the service, the data, what is told on the way."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.records import Row
+from newskills.base.store import read_rows
+from newskills.base.terminal import printable
+from newskills.commands.shared.training import STOPPED, keys_of
+from newskills.config.command_line import Parsed
+from newskills.pipelines.dry_run import show_dry_run
+from newskills.pipelines.options import DryRun, doc
+from newskills.recipes.tinker_rl import TinkerRlConfig
+from newskills.recipes.tinker_sft import TinkerSftConfig
+from newskills.train.data.published import SCHEMAS, Schema, is_published, schema_of
+from newskills.train.loops.stopping import stop_on_signals
+
+SHOWN = ("reward/batch_mean", "train/accuracy", "loss/mean", "optim/lr", "time/total")
+S = TypeVar("S", TinkerRlConfig, TinkerSftConfig)
+Learn = Callable[..., bool]
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    data_dir: Annotated[str | None, doc("where prepared data lies")] = None
+    dry_run: DryRun = False
+
+
+def ended(
+    parsed: Parsed[Options],
+    kind: type[S],
+    learn: Learn,
+    plan: Callable[[S], str],
+    completed: Callable[[S], S] = lambda config: config,
+) -> int:
+    """Reads the keys, trains, says how it ended; the exit code."""
+    if missing := [
+        name for name in ("model_name", "log_dir") if name not in parsed.overrides and not parsed.explain
+    ]:
+        raise ConfigError(f"{missing[0]} is missing: type {missing[0]}=…", hint="All keys: ns tinker rl --help")
+    given = keys_of(kind, parsed)
+    if given is None:
+        return 0
+    config = completed(given)
+    options = parsed.options
+    if options.dry_run:
+        address = os.environ.get("TINKER_BASE_URL") or "the Tinker service"
+        show_dry_run(
+            [
+                ("reads", dataset_file(config, options.data_dir), config.dataset_split),
+                ("asks", address, f"to train {config.model_name}, LoRA of rank {config.lora_rank}"),
+                ("writes", config.log_dir, plan(config)),
+            ]
+        )
+        return 0
+    from newskills.train.tinker.client import TinkerClient, service_from
+
+    service = service_from(os.environ, config.model_name, config.lora_rank, config.seed)
+    rows = rows_of(config, options.data_dir)
+    client = TinkerClient(service)
+    with stop_on_signals() as stop:
+        whole = learn(client, config, rows, told=_told(config), stop=stop)
+    client.close()
+    if not whole:
+        sys.stdout.write("stopped; the same command goes on from the last checkpoint\n")
+        return STOPPED
+    sys.stdout.write(f"{Path(config.log_dir) / 'checkpoints.jsonl'}\n")
+    return 0
+
+
+def dataset_file(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None) -> Path:
+    """The JSONL file, given or laid out here. Raises ConfigError."""
+    schema = _published(str(config.dataset_name))
+    if schema is None:
+        return Path(str(config.dataset_name))
+    from newskills.pipelines.data.training_sets import split_file, split_of
+
+    return split_file(schema, split_of(schema, config.dataset_split), data_dir)
+
+
+def rows_of(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None) -> list[Row]:
+    """The dataset, fetched where it is not here yet. Raises DataError, ConfigError."""
+    path, schema = dataset_file(config, data_dir), _published(str(config.dataset_name))
+    if schema is not None:
+        from newskills.benchmarks.fetch import FetchOptions
+        from newskills.pipelines.data.training_sets import lay_out
+
+        lay_out(schema, config.dataset_split, data_dir, FetchOptions())
+    return list(read_rows(path))
+
+
+def _published(name: str) -> Schema | None:
+    """The training set of that name, which may also be the hub's; None: `name` is a file."""
+    if is_published(name):
+        return schema_of(name)
+    return next((schema for schema in SCHEMAS.values() if schema.hf and schema.hf == name), None)
+
+
+def _told(config: TinkerRlConfig | TinkerSftConfig) -> Callable[[Row], None]:
+    def told(row: Row) -> None:
+        values = [f"{name} {row[name]:.4g}" for name in SHOWN if name in row]
+        done = f"step {row['progress/batch']} ({row['progress/done_frac']:.0%})"
+        sys.stderr.write(printable(" · ".join([done, *values])) + "\n")
+
+    return told if config.verbose else lambda _: None

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns verl ppo`: reinforcement learning with verl on a cluster."""
+
+from __future__ import annotations
+
+from newskills.commands.command import Command
+from newskills.pipelines.training.verl_options import PpoVerlOptions
+
+COMMAND = Command(
+    name="ppo_verl",
+    summary="Reinforce a model with verl (PPO, GRPO, …) on a cluster. Rows of {problem, expected_answer} are turned "
+    "into verl's and rewarded by the math grader of evaluations. ++key=value are verl's own keys.",
+    options=PpoVerlOptions,
+    run="newskills.pipelines.training.verl:run",
+    prepare="newskills.pipelines.training.verl:prepare",
+    result="newskills.pipelines.training.verl:result",
+    any_keys=True,
+    aliases={"hf_model": "model", "training_data": "prompt_data", "validation_data": "eval_data"},
+    examples=(
+        "ns verl ppo --cluster=slurm --expname=my-ppo --hf_model=/models/sft --prompt_data=/data/train.jsonl "
+        "--output_dir=/results/my-ppo --num_nodes=2 --num_gpus=8 ++algorithm.adv_estimator=grpo "
+        "++actor_rollout_ref.rollout.n=8",
+    ),
+)

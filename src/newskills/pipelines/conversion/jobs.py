@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns convert` does as a job: a program of others in its container, or our own converter."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from dataclasses import KW_ONLY, dataclass
+
+from msgspec.structs import replace
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import Script, Word
+from newskills.config.command_line import Parsed
+from newskills.launch.clients import ns_words
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.declarative import Command, CommandGroup
+from newskills.launch.experiments import Experiment
+from newskills.launch.scripts import Context, JobScript
+from newskills.pipelines.conversion.options import ConvertOptions
+from newskills.pipelines.placement.cluster import Paths, cluster_of, hardware, paths_of
+from newskills.pipelines.submission.groups import MAIN, main_container
+from newskills.pipelines.submission.plan import Plan
+from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.submit import finished, run_prepared
+from newskills.pipelines.training.jobs import HARVEST, InsideScript
+from newskills.train.pipelines import nemo_rl
+from newskills.train.pipelines.conversion import OWN, Conversion
+
+NAME = "conversion"
+LOGS = "conversion-logs"
+_STEP = re.compile(r"(?P<folder>.+)/(?P<prefix>[^/]*?)(?P<step>\d+)\Z", re.ASCII)
+
+
+@dataclass(eq=False)
+class OwnScript(JobScript):
+    """`ns convert` between hf and gguf, in a job."""
+
+    asked: Conversion
+    _: KW_ONLY
+
+    def build(self, context: Context) -> Script:
+        asked = self.asked
+        words: list[Word] = [*ns_words(context, "convert"), f"--input_model={asked.input_model}"]
+        words += [f"--output_model={asked.output_model}", f"--convert_from={asked.convert_from}"]
+        return self._script([*words, f"--convert_to={asked.convert_to}"], context)
+
+
+def run(parsed: Parsed[ConvertOptions]) -> int:
+    return run_prepared(prepare(parsed, cluster_of(parsed.options)), show=(MAIN,))
+
+
+def result(parsed: Parsed[ConvertOptions]) -> Experiment | None:
+    """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
+    return finished(prepare(parsed, cluster_of(parsed.options)))
+
+
+def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> Prepared:
+    """One job. Raises ConfigError."""
+    options = parsed.options
+    if parsed.explain:
+        options = replace(options, dry_run=True)
+    asked = _asked(options)
+    asked.check()
+    own = asked.pair in OWN
+    container = options.container or (main_container(options) if own else asked.container)
+    paths = paths_of(cluster, container, options)
+    asked = replace(
+        asked,
+        input_model=_model(asked.input_model, paths),
+        output_model=paths.seen(options.output_model, "--output_model"),
+    )
+    command = Command(_script(asked, options, own=own), container=container, name=MAIN)
+    logs = None if options.log_dir else f"{os.path.dirname(paths.host(asked.output_model))}/{LOGS}"
+    group = CommandGroup(
+        [command], hardware=hardware(options, gpus=0 if own else options.num_gpus), name=MAIN, log_dir=logs
+    )
+    plan = Plan()
+    name = options.expname or NAME
+    seen = [path for path in (asked.input_model, asked.output_model) if path.startswith("/")]
+    plan.add(NAME, [group], outputs=tuple(seen), makes=(asked.output_model,), copies=options.dependent_jobs)
+    shown = {
+        "from": f"{asked.input_model} ({asked.convert_from})",
+        "to": f"{asked.output_model} ({asked.convert_to})",
+    }
+    return prepared(name, plan, cluster, options, shown)
+
+
+def _asked(options: ConvertOptions) -> Conversion:
+    return Conversion(
+        input_model=options.input_model,
+        output_model=options.output_model,
+        convert_from=options.convert_from,
+        convert_to=options.convert_to,
+        model_type=options.model_type,
+        num_gpus=options.num_gpus,
+        num_nodes=options.num_nodes,
+        hf_model_name=options.hf_model_name,
+        dtype=options.dtype,
+        calib_dataset=options.calib_dataset,
+        calib_size=options.calib_size,
+        trt_prepare_args=shlex.split(options.trt_prepare_args),
+        trt_reuse_tmp_engine=options.trt_reuse_tmp_engine,
+        extra=options.arguments,
+    )
+
+
+def _model(name: str, paths: Paths) -> str:
+    """A path as the job sees it; what is no path of this machine is a name on the hub."""
+    if os.path.isabs(name) or (paths.cluster.ssh_tunnel is None and os.path.exists(name)):
+        return paths.seen(name, "--input_model")
+    return name
+
+
+def _script(asked: Conversion, options: ConvertOptions, *, own: bool) -> JobScript:
+    before = options.installation_command
+    if own:
+        return OwnScript(asked, installation_command=before)
+    if asked.convert_to == "hf":
+        found = _STEP.match(asked.input_model)
+        if found is None:
+            raise ConfigError(
+                f"--input_model={asked.input_model}: the folder of one step of NeMo-RL's is expected (…/step_500)."
+            )
+        words = [
+            f"--checkpoints={found['folder']}",
+            f"--prefix={found['prefix']}",
+            f"--step={found['step']}",
+            f"--target={asked.output_model}",
+            f"--project={asked.project}",
+        ]
+        words += [f"--plain={nemo_rl.WEIGHTS}"] if asked.convert_from == "dcp" else []
+        words += [f"--model={asked.hf_model_name}"] if asked.hf_model_name else []
+        if options.max_position_embeddings is not None:
+            words.append(f"--max-position-embeddings={options.max_position_embeddings}")
+        return InsideScript(asked.words(), module=HARVEST, options=words, installation_command=before)
+    words = [f"--project={asked.project}"] if asked.project else []
+    env = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"} if asked.convert_to == "megatron" else {}
+    return InsideScript(asked.words(), options=words, env=env, installation_command=before)

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns prepare_data` does, here and as a job. Apart from its options, so that help and completion load little."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from newskills.base.benchmark import Benchmark, Source
+from newskills.base.errors import ConfigError, NewskillsError
+from newskills.benchmarks import Places, expand, get_benchmark, list_benchmarks
+from newskills.benchmarks.data import (
+    PreparedData,
+    chosen_splits,
+    data_dir,
+    prepare_many,
+    read_provenance,
+    split_folder,
+)
+from newskills.benchmarks.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.options import Given, check_options, shown, values_of, with_options
+from newskills.benchmarks.sources import in_mirror
+from newskills.config.command_line import Parsed
+from newskills.config.fields import leaves
+from newskills.launch.clients import PrepareDataScript
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.experiments import Experiment
+from newskills.launch.variables import job_variables
+from newskills.pipelines.data.downloads import Downloads
+from newskills.pipelines.data.prepare_options import PrepareDataOptions
+from newskills.pipelines.data.training_sets import lay_out_all, training_sets, training_steps
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.notices import notice
+from newskills.pipelines.placement.cluster import Paths, paths_of, placed
+from newskills.pipelines.submission.groups import MAIN, job_group, main_container
+from newskills.pipelines.submission.plan import Plan
+from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.submit import finished, run_prepared
+from newskills.train.data.published import is_published
+
+ALL = "all"
+DATA_VARIABLES = ("NEWSKILLS_DATA_DIR", "NEMO_SKILLS_DATA_DIR")
+
+
+def run(parsed: Parsed[PrepareDataOptions]) -> int:
+    if (cluster := placed(parsed.options, parsed.given)) is not None:
+        return run_prepared(prepare(parsed, cluster), show=(MAIN,))
+    return _prepare_here(parsed.options, parsed.more)
+
+
+def result(parsed: Parsed[PrepareDataOptions]) -> Experiment | None:
+    """For Python: what was submitted, None for work on this machine. Raises NewskillsError where any has failed."""
+    if (cluster := placed(parsed.options, parsed.given)) is not None:
+        return finished(prepare(parsed, cluster))
+    if code := _prepare_here(parsed.options, parsed.more):
+        raise NewskillsError(f"prepare_data ended with exit code {code}.")
+    return None
+
+
+def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
+    trained, names = training_sets(_names(options))
+    fetch = FetchOptions(
+        mirror=options.mirror or "",
+        offline=options.offline,
+        retries=options.retries,
+        parallelism=options.parallelism,
+    )
+    if names == [ALL]:
+        benchmarks = _everything(fetch)
+    else:
+        places = Places(options.extra_benchmark_map, data_dir(options.data_dir))
+        found = [one for name in names for one in expand(name, places)]
+        benchmarks = list({one.name: one for one in found}.values())
+        if twice := sorted(name for name, count in Counter(one.name for one in found).items() if count > 1):
+            notice(f"asked for more than once, and prepared once: {', '.join(twice)}")
+    check_options(benchmarks, more, tuple(leaves(PrepareDataOptions)))
+    chosen = [(one.name, with_options(one, more)) for one in benchmarks]
+    benchmarks = [made for _, made in chosen if made is not None]
+    if left := [name for name, made in chosen if made is None]:
+        notice(f"left out by the options that were given: {', '.join(left)}")
+    progress = _Progress(len(benchmarks) + len(trained))
+    fetch = replace(fetch, progress=progress)
+    if options.dry_run:
+        steps = [step for benchmark in benchmarks for step in _steps(benchmark, options, fetch)]
+        show_dry_run([*steps, *training_steps(trained, options.split, options.data_dir)])
+        return 0
+    failed = code = 0
+    for schema in trained:
+        try:
+            for line in lay_out_all([schema], options.split, options.data_dir, fetch):
+                progress.line(line)
+        except NewskillsError as error:
+            failed, code = failed + 1, code or error.exit_code
+            progress.line(f"error: {schema.name}: {error}", sys.stderr)
+        progress.finished()
+    built = [benchmark for benchmark in benchmarks if benchmark.build is not None and "setup" in benchmark.chosen]
+    for benchmark in built:
+        try:
+            _build(benchmark, options, fetch)
+        except NewskillsError as error:
+            failed, code = failed + 1, code or error.exit_code
+            progress.line(f"error: {benchmark.name}: {error}", sys.stderr)
+        progress.finished()
+    fetched = [benchmark for benchmark in benchmarks if benchmark not in built]
+    if fetched:
+        results = prepare_many(
+            fetched, data_dir=options.data_dir, splits=options.split, options=fetch, report=progress.report
+        )
+        failed += sum(isinstance(result, NewskillsError) for result in results)
+    total = len(trained) + len(benchmarks)
+    sys.stdout.write(f"{total - failed} of {total} prepared in {data_dir(options.data_dir)}\n")
+    return code or (1 if failed else 0)
+
+
+def _build(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOptions) -> None:
+    """Raises ConfigError, DataError."""
+    assert benchmark.build is not None, "called for benchmarks that are built"
+    home = data_dir(options.data_dir)
+    given = {name: ",".join(values) for name, values in benchmark.chosen.items() if values}
+    for name in benchmark.build(home / benchmark.name, given, fetch):
+        sys.stdout.write(f"{name} is in {home / Path(*name.split('.'))}\n")
+
+
+def _everything(fetch: FetchOptions) -> list[Benchmark]:
+    """What has data to fetch; without a network, what the mirror has. Says what is left out."""
+    known = [get_benchmark(entry.name) for entry in list_benchmarks()]
+    kept = [one for one in known if one.sources]
+    if left := sorted({one.name.partition(".")[0] for one in known if not one.sources}):
+        notice(f"left out, since nothing of them is fetched: {', '.join(left)}")
+    if fetch.is_offline():
+        fetcher = Fetcher(data_dir(), fetch)
+        there = [one for one in kept if any(s.split == one.split and in_mirror(s, fetcher) for s in one.sources)]
+        if len(there) < len(kept):
+            notice(f"left out, since the mirror has no data for them: {len(kept) - len(there)} benchmarks")
+        kept = there
+    return kept
+
+
+def more_help(words: Mapping[str, list[str]]) -> str:
+    """The options that the benchmarks among `words` have for themselves. Raises UnknownNameError."""
+    text = ""
+    for name in words["benchmarks"]:
+        if is_published(name):
+            continue
+        lines = dict.fromkeys(line for benchmark in expand(name) for line in shown(benchmark))
+        told = lines or ("  (none beyond those above)",)
+        text += "\n".join(("", f"options of {name}:", *told, ""))
+    return text
+
+
+def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepared:
+    """One job that does the same where the data is to lie. Raises NewskillsError."""
+    options = parsed.options
+    if parsed.explain:
+        options = replace(options, dry_run=True)
+    paths = paths_of(cluster, main_container(options), options)
+    place, mirror, extra = (
+        _data_dir_there(options, paths),
+        _mirror_there(options, paths),
+        options.extra_benchmark_map,
+    )
+    names = _names(options)
+    if not any("/" in name or name.endswith(".py") or name == ALL or is_published(name) for name in names):
+        known = [benchmark for name in names for benchmark in expand(name, extra)]
+        check_options(known, parsed.more, tuple(leaves(PrepareDataOptions)))
+    settings = {
+        "data_dir": place,
+        "mirror": mirror,
+        "extra_benchmark_map": paths.seen(extra, "--extra_benchmark_map") if extra else None,
+        "offline": options.offline,
+        "parallelism": options.parallelism,
+        "retries": options.retries,
+        **{name: ",".join(values_of(words)) if words else True for name, words in parsed.more.items()},
+    }
+    script = PrepareDataScript(
+        [_name_there(name, options, paths) for name in names],
+        splits=options.split,
+        settings=settings,
+        installation_command=options.installation_command,
+    )
+    plan = Plan()
+    group = job_group(script, options, gpus=options.num_gpus or 0, nodes=options.num_nodes)
+    made = tuple(f"{place}/{name}" for name in names) if place else ()
+    outputs = (place,) if place else ()
+    plan.add("prepare_data", [group], copies=options.dependent_jobs, outputs=outputs, makes=made)
+    shown = {"benchmarks": " ".join(names), "writes": place or f"what {' or '.join(DATA_VARIABLES)} says there"}
+    shown |= {"mirror": mirror} if mirror else {}
+    return prepared(options.expname or "prepare_data", plan, cluster, options, shown)
+
+
+def _names(options: PrepareDataOptions) -> list[str]:
+    names = [*options.benchmarks, *([options.dataset] if options.dataset else [])]
+    if not names:
+        raise ConfigError("Which benchmarks? Give their names, or all.", hint="See: ns list benchmarks")
+    return names
+
+
+def _data_dir_there(options: PrepareDataOptions, paths: Paths) -> str | None:
+    """`--data_dir` as the job sees it; None: variables of the cluster say it. Raises ConfigError."""
+    if options.data_dir:
+        return paths.seen(options.data_dir, "--data_dir")
+    variables = job_variables(paths.cluster, os.environ)
+    if any(name in variables.plain or name in variables.secrets for name in DATA_VARIABLES):
+        return None
+    if paths.cluster.ssh_tunnel is None:
+        return paths.moved(str(data_dir()), "--data_dir")
+    raise ConfigError(
+        f"Where does data lie on cluster '{paths.cluster.name}'? Give --data_dir.",
+        hint=f"Or add {DATA_VARIABLES[0]}=/FOLDER to env_vars in its config.",
+    )
+
+
+def _mirror_there(options: PrepareDataOptions, paths: Paths) -> str | None:
+    given = options.mirror
+    if given is None and paths.cluster.ssh_tunnel is None and not paths.contained:
+        given = os.environ.get("NEWSKILLS_MIRROR")
+    return paths.seen(given, "--mirror") if given else None
+
+
+def _name_there(name: str, options: PrepareDataOptions, paths: Paths) -> str:
+    """Names are checked here; files with benchmarks may be on the cluster only. Raises UnknownNameError."""
+    if "/" in name or name.endswith(".py"):
+        return paths.seen(name, "benchmark")
+    if name != ALL and not is_published(name):
+        expand(name, options.extra_benchmark_map)
+    return name
+
+
+def _steps(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOptions) -> Iterator[Step]:
+    """Each split: what is there, or where it would come from. Nothing is fetched and no sum is checked."""
+    if benchmark.folder:
+        yield "reads", benchmark.folder, f"{benchmark.name} comes with its data"
+        return
+    fetcher = Fetcher(data_dir(options.data_dir) / ".downloads", fetch)
+    for split in chosen_splits(benchmark, options.split) or benchmark.splits():
+        path = split_folder(benchmark, options.data_dir) / f"{split}.jsonl"
+        if path.is_file() and (made := read_provenance(path)) is not None:
+            yield "checks", path, f"{made.rows} rows, made anew where source or mapping have changed"
+            continue
+        if benchmark.generate_rows is not None:
+            yield "generates", benchmark.name, split
+        sources = [source for source in benchmark.sources if source.split == split]
+        sources.sort(key=lambda source: not in_mirror(source, fetcher))
+        for number, source in enumerate(sources):
+            yield "or fetches" if number else "fetches", _address(source), _origin(source, fetcher)
+        yield "writes", path, ""
+
+
+def _address(source: Source) -> str:
+    return (
+        source.path
+        or source.url
+        or (f"huggingface.co/datasets/{source.hf}" if source.hf else f"github.com/{source.github}")
+    )
+
+
+def _origin(source: Source, fetcher: Fetcher) -> str:
+    if in_mirror(source, fetcher):
+        return "on this machine" if source.path else "from the mirror"
+    return (
+        "is not in the mirror, and the network is not used" if fetcher.options.is_offline() else "from the network"
+    )
+
+
+class _Progress(Downloads):
+    def report(self, benchmark: Benchmark, result: PreparedData | NewskillsError) -> None:
+        """One line per split, and what is to be said about it."""
+        self.finished()
+        if isinstance(result, NewskillsError):
+            self.line(f"error: {benchmark.name}: {result}", sys.stderr)
+            return
+        for split in result.splits:
+            note = "" if split.fresh else " (already there)"
+            self.line(f"{benchmark.name:<24} {split.split:<8} {split.provenance.rows:>7} rows{note}")
+            for text in split.notices:
+                self.line(f"note: {benchmark.name}: {text}", sys.stderr)
+        for name, reason in result.missing.items():
+            self.line(f"note: {benchmark.name}: split {name} is left out: {reason}", sys.stderr)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Published training sets: fetched and laid out as `<data dir>/<name>/<split>.jsonl`, with a record of their origin."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills._version import __version__
+from newskills.base.benchmark import Format, Source
+from newskills.base.errors import ConfigError, suggest
+from newskills.base.records import Row
+from newskills.base.store import write_json, write_rows
+from newskills.benchmarks.data import data_dir
+from newskills.benchmarks.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.readers import RawRow, read_source
+from newskills.benchmarks.sources import opened
+from newskills.pipelines.dry_run import Step
+from newskills.train.data.published import Schema, is_published, schema_of
+
+FORMATS: dict[str, Format] = {
+    ".jsonl": "jsonl",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".csv": "csv",
+    ".tsv": "tsv",
+}
+
+
+class LaidOut(Struct, kw_only=True):
+    """The record beside a laid-out split."""
+
+    dataset: str
+    split: str
+    licence: str
+    newskills: str
+    rows: int
+    bytes: int
+    left_out: int
+    sources: list[Row]
+
+
+def split_of(schema: Schema, split: str | None) -> str:
+    """`split`, or the first that the set has. Raises ConfigError."""
+    if not schema.splits:
+        raise ConfigError(
+            f"{schema.name} is a form that files have, not a set to fetch.", hint="Give them: ++input_files=FILE."
+        )
+    if split is not None and split not in schema.splits:
+        raise ConfigError(f"{schema.name} has no split '{split}'{suggest(split, schema.splits)}")
+    return split or next(iter(schema.splits))
+
+
+def training_sets(names: Iterable[str]) -> tuple[list[Schema], list[str]]:
+    """(published training sets among `names`, the other names)."""
+    given = list(names)
+    return [schema_of(name) for name in given if is_published(name)], [n for n in given if not is_published(n)]
+
+
+def training_steps(sets: Iterable[Schema], splits: Sequence[str], place: str | None) -> Iterator[Step]:
+    """What `lay_out_all` would do. Raises ConfigError."""
+    for schema in sets:
+        for split in splits or (None,):
+            path = split_file(schema, split_of(schema, split), place)
+            yield ("reads" if path.is_file() else "fetches"), path, f"{schema.name}, {schema.licence}"
+
+
+def lay_out_all(
+    sets: Iterable[Schema], splits: Sequence[str], place: str | None, fetch: FetchOptions
+) -> Iterator[str]:
+    """Lays out `splits` of each (default: the first); a line about each. Raises as `lay_out`."""
+    for schema in sets:
+        for split in splits or (None,):
+            path, laid = lay_out(schema, split_of(schema, split), place, fetch)
+            yield f"{schema.name:<24} {laid.split:<8} {laid.rows:>7} rows in {path}"
+
+
+def split_file(schema: Schema, split: str, place: str | None) -> Path:
+    return data_dir(place) / schema.name / f"{split}.jsonl"
+
+
+def lay_out(schema: Schema, split: str, place: str | None, fetch: FetchOptions) -> tuple[Path, LaidOut]:
+    """The file, made if it is not there. Raises DataError: no network, refused, a row of another form."""
+    path = split_file(schema, split, place)
+    record = path.with_name(f"{path.name}.meta.json")
+    if (known := _known(path, record)) is not None:
+        return path, known
+    tally: Counter[str] = Counter()
+    with opened(source_of(schema, split), Fetcher(data_dir(place) / ".downloads", fetch)) as found:
+        rows = write_rows(path, _mapped(schema, found.rows(), tally))
+        laid = LaidOut(
+            dataset=schema.name,
+            split=split,
+            licence=schema.licence,
+            newskills=__version__,
+            rows=rows,
+            bytes=path.stat().st_size,
+            left_out=tally["left out"],
+            sources=found.origin,
+        )
+    write_json(record, laid)
+    return path, laid
+
+
+def source_of(schema: Schema, split: str) -> Source:
+    """Where the split comes from."""
+    if schema.hf:
+        config, _, own = schema.splits[split].partition("/")
+        return Source(split=split, hf=schema.hf, config=config, hf_split=own)
+    form = FORMATS[f".{schema.format}"]
+    return Source(split=split, url=schema.url.replace("{split}", split), format=form)
+
+
+def rows_of_file(path: Path) -> Iterator[Row]:
+    """Rows of a file that is no JSONL, by the end of its name (`.gz` besides). Raises DataError, ConfigError."""
+    suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
+    if suffix not in FORMATS:
+        raise ConfigError(f"{path}: files that end in {', '.join(FORMATS)} can be read, also with .gz.")
+    for raw in read_source(path, Source(format=FORMATS[suffix])):
+        yield raw.row
+
+
+def _known(path: Path, record: Path) -> LaidOut | None:
+    """What the record says, if the file is the one it was written for."""
+    try:
+        laid = msgspec.json.decode(record.read_bytes(), type=LaidOut)
+        current = laid.newskills == __version__ and path.stat().st_size == laid.bytes
+    except (OSError, msgspec.DecodeError):
+        return None
+    return laid if current else None
+
+
+def _mapped(schema: Schema, raw: Iterable[RawRow], tally: Counter[str]) -> Iterator[Row]:
+    for row, where in raw:
+        mapped = schema.mapped(row, partial(str, where))
+        if mapped is None:
+            tally["left out"] += 1
+        else:
+            yield mapped

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the `--judge_*` options to what judges each benchmark: which model, where it is served, with which settings."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from newskills.base.benchmark import Judge
+from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.benchmarks.measures import MEASURES, REPLY, measure_of
+from newskills.config.command_line import build, parse
+from newskills.config.fields import leaves
+from newskills.config.layers import Layer
+from newskills.config.values import Text
+from newskills.metrics import make_metric
+from newskills.models.serving import ServeSpec
+from newskills.pipelines.arguments import read_json, user_layer
+from newskills.pipelines.evaluation.judge_options import JudgeOptions
+from newskills.pipelines.evaluation.options import EvalOptions
+from newskills.pipelines.models import choose_model, hosting_of
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import WorkOptions
+from newskills.run.config import JUDGES
+from newskills.run.judging import LOGS, Judging
+from newskills.run.plan import BenchmarkRun
+from newskills.solve.generation_modules import solver_of_module
+
+SERVER = (
+    "model",
+    "server_type",
+    "server_address",
+    "server_gpus",
+    "server_nodes",
+    "server_args",
+    "server_entrypoint",
+    "server_container",
+)
+PLACE = ("partition", "account", "qos", "time_min", "sbatch_kwargs", "exclusive", "heterogeneous")
+JOBS = ("server_timeout", "main_container", "installation_command", "dependent_jobs", "num_jobs")
+PIPELINE = (*SERVER, *PLACE, *JOBS)
+"""Options of the judge's jobs that `--judge_pipeline_kwargs` may change."""
+KIND = "generation_type"
+OWN, STEP = "own", "step"
+EITHER = ("llm", "math_judge")
+"""Kinds of judges that may stand in for each other."""
+USUAL = Judge(kind="math_judge")
+"""Of benchmarks that are judged beside their grader, because the user wants that."""
+
+
+class _Nothing(Struct, frozen=True):
+    """No options: only `++` words are taken."""
+
+
+class JudgePlan(Struct, frozen=True, kw_only=True):
+    """One benchmark's judge: `host` is the server to start for it, `options` are those of its jobs."""
+
+    judging: Judging
+    options: WorkOptions
+    host: ServeSpec | None = None
+
+
+def judge_plans(
+    options: EvalOptions, runs: Sequence[BenchmarkRun], logs: Path, *, elsewhere: bool
+) -> dict[str, JudgePlan]:
+    """Benchmark → its judge, for those that are judged; `elsewhere`: on a cluster.
+
+    Raises ConfigError: no judge is named for a benchmark that needs one, or it is of a kind that is not there.
+    """
+    kwargs = _pipeline_kwargs(options)
+    kind = _kind(options, kwargs)
+    chosen = {run.name: judge for run in runs if (judge := _judge_of(run, options, kind)) is not None}
+    if not chosen:
+        _say_idle(options)
+        return {}
+    overrides = _overrides(options)
+    unnamed = [name for name, judge in chosen.items() if not _named(judge, options, kwargs, overrides)]
+    if unnamed:
+        raise ConfigError(
+            f"{', '.join(unnamed)}: answers are judged by a model, and none is named. Give --judge_model and "
+            "--judge_server_type, with --judge_server_address where it runs already, or --judge_server_gpus to have it "
+            "started.",
+            hint="For example: --judge_model=gpt-4.1 --judge_server_type=openai",
+        )
+    return {
+        name: _plan(judge, _judge_options(judge, options, kwargs), overrides, logs, elsewhere=elsewhere)
+        for name, judge in chosen.items()
+    }
+
+
+def _plan(
+    judge: Judge, options: WorkOptions, overrides: Mapping[str, Text], logs: Path, *, elsewhere: bool
+) -> JudgePlan:
+    try:
+        choice = choose_model(options, overrides, elsewhere=elsewhere)
+    except ConfigError as error:
+        raise _about_judge(error) from error
+    if judge.model in (*options.model, overrides.get("server.model")):
+        judge = replace(judge, defaults={**judge.defaults, **judge.model_defaults})
+    layers = [Layer("--judge_*", choice.layer.values), replace(user_layer(overrides), source="--extra_judge_args")]
+    hosting = None if elsewhere else hosting_of(choice, options, logs / LOGS)
+    judging = Judging(judge=judge, layers=layers, hosting=hosting)
+    return JudgePlan(judging=judging, options=options, host=choice.host)
+
+
+def _judge_of(run: BenchmarkRun, options: EvalOptions, kind: str | None) -> Judge | None:
+    judge = run.benchmark.judge
+    if kind in MEASURES:
+        return _measured(run, options, MEASURES[kind])
+    if judge is None and options.judge_all:
+        metric = make_metric(options.metric_type or run.benchmark.metric)
+        if USUAL.generation_key not in metric.fields:
+            notice(f"{run.name} is not judged: its metric knows no judgements")
+            return None
+        judge = USUAL
+    if judge is None or kind is None:
+        return judge
+    if kind in (OWN, STEP):
+        return _own(judge, options, kind)
+    return replace(judge, kind=kind) if judge.kind in EITHER else judge
+
+
+def _measured(run: BenchmarkRun, options: EvalOptions, judge: Judge) -> Judge | None:
+    """`judge` where the benchmark has what it measures, else the benchmark's own."""
+    knows = make_metric(options.metric_type or run.benchmark.metric).fields
+    fits = "comet" in knows if judge.kind == "comet" else run.benchmark.grader == "multichoice"
+    if not fits:
+        what = "translations" if judge.kind == "comet" else "choices"
+        notice(f"{run.name} is not judged by {judge.kind}: it has no {what}")
+    return judge if fits else run.benchmark.judge
+
+
+def _own(judge: Judge, options: EvalOptions, kind: str) -> Judge:
+    """The benchmark's judge with a solver of the user's, or a function in place of a model."""
+    if kind == OWN:
+        where, _, maker = str(options.judge_generation_module).partition("::")
+        spec = f"{where}::{maker or 'SOLVER'}"
+        return replace(judge, kind=OWN, defaults={**judge.defaults, "solver_config": {"module": spec}})
+    return replace(judge, kind=STEP, prompt=REPLY, model=str(options.judge_step_fn), server_type=STEP)
+
+
+def _kind(options: JudgeOptions, kwargs: Mapping[str, Any]) -> str | None:
+    """The kind that the user wants; None: the benchmark's own. Raises ConfigError."""
+    named = [name for name in ("judge_generation_module", "judge_step_fn") if getattr(options, name)]
+    if len(named) > 1 or (named and (options.judge_type or options.judge_generation_type)):
+        raise ConfigError(f"--{named[0]} says how to judge; leave out the other options that do.")
+    if options.judge_generation_module:
+        return _program(options.judge_generation_module)
+    if options.judge_step_fn:
+        return _step(options.judge_step_fn, options.judge_model)
+    kind = options.judge_type or options.judge_generation_type or kwargs.get(KIND)
+    if kind in ("arena", "turns"):
+        raise ConfigError(
+            f"--judge_type={kind}: benchmarks that are judged like this say so themselves (arena-hard, mt-bench); "
+            "others have nothing to compare with."
+        )
+    if kind not in (None, "generate", *JUDGES):
+        raise ConfigError(f"--judge_pipeline_kwargs: {KIND} is '{kind}'; there are generate and math_judge.")
+    return "llm" if kind == "generate" else kind
+
+
+def _program(module: str) -> str:
+    """The kind of judge that a module is: one of the reference system's, or the user's own. Raises ConfigError."""
+    solver = solver_of_module(module)
+    if solver is None:
+        return OWN
+    if (kind := {"chat": "llm", "math_judge": "math_judge"}.get(solver)) is None:
+        raise ConfigError(
+            f"--judge_generation_module={module}: benchmarks that are judged like this say so themselves."
+        )
+    return kind
+
+
+def _step(name: str, model: str | None) -> str:
+    """What a step is: one that the reference system comes with, or a function of the user's. Raises ConfigError."""
+    if "::" not in name:
+        raise ConfigError(f"--judge_step_fn={name}: which function? Name it: FILE.py::FUNCTION.")
+    if name.startswith("nemo_skills."):
+        known = measure_of(name)
+        if known is None:
+            raise ConfigError(
+                f"--judge_step_fn={name}: of the reference system's steps there are those of comet and nvembed."
+            )
+        return known
+    if model:
+        raise ConfigError("A function judges by itself: leave out --judge_model, or --judge_step_fn.")
+    return STEP
+
+
+def _pipeline_kwargs(options: JudgeOptions) -> dict[str, Any]:
+    """Raises ConfigError, UnknownNameError."""
+    given = read_json(options.judge_pipeline_kwargs, "--judge_pipeline_kwargs")
+    kind = {KIND: given.pop(KIND)} if KIND in given else {}
+    for name in given:
+        if name not in PIPELINE:
+            raise UnknownNameError("key of --judge_pipeline_kwargs", name, (*PIPELINE, KIND))
+    built = build(WorkOptions, given, command="eval --judge_pipeline_kwargs")
+    return {**{name: getattr(built, name) for name in given}, **kind}
+
+
+def _overrides(options: JudgeOptions) -> dict[str, Text]:
+    """The `++` words of `--extra_judge_args`. Raises ConfigError."""
+
+    try:
+        words = shlex.split(options.extra_judge_args)
+    except ValueError as error:
+        raise ConfigError(f"--extra_judge_args: {error}.") from error
+    return parse(_Nothing, words, command="eval --extra_judge_args").overrides
+
+
+def _named(judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any], overrides: Mapping[str, Text]) -> bool:
+    model = options.judge_model or kwargs.get("model") or overrides.get("server.model") or judge.model
+    kind = options.judge_server_type or kwargs.get("server_type") or overrides.get("server.server_type")
+    return bool(model) and bool(kind or judge.server_type)
+
+
+def _judge_options(judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any]) -> WorkOptions:
+    """`options` as those of a generation by the judge: the benchmark's own, then `kwargs`, then `--judge_*`."""
+    given: dict[str, Any] = {name: getattr(options, f"judge_{name}") for name in SERVER}
+    if judge.kind in (*MEASURES, STEP):  # they run with the judge: there is no server
+        given |= dict.fromkeys(SERVER[1:])
+        kwargs = {name: value for name, value in kwargs.items() if name not in SERVER[1:]}
+    own = {"model": judge.model, "server_type": judge.server_type}
+    elsewhere = (
+        given["server_type"] or given["server_gpus"] is not None or {"server_type", "server_gpus"} & set(kwargs)
+    )
+    if judge.server_address and not elsewhere:
+        own["server_address"] = judge.server_address
+    values: dict[str, Any] = {name: [] for name in SERVER}
+    values |= {"with_sandbox": False, "num_jobs": 1}
+    values |= {name: [value] for name, value in own.items() if value}
+    values |= {name: value for name, value in kwargs.items() if name != KIND}
+    values |= {name: [value] for name, value in given.items() if value is not None}
+    if options.judge_container:
+        values["main_container"] = options.judge_container
+    if options.judge_sbatch_kwargs:
+        values["sbatch_kwargs"] = options.judge_sbatch_kwargs
+    return replace(options, **values)
+
+
+def _about_judge(error: ConfigError) -> ConfigError:
+    """The sentence about a model, in the words of the judge's options."""
+
+    def reworded(text: str) -> str:
+        return text.replace("--server_", "--judge_server_").replace("--model", "--judge_model")
+
+    return ConfigError(f"The judge: {reworded(error.message)}", hint=reworded(error.hint or ""))
+
+
+def _say_idle(options: JudgeOptions) -> None:
+    usual = {name: leaf.default for name, leaf in leaves(JudgeOptions).items() if "judge" in name}
+    idle = [f"--{name}" for name, default in usual.items() if getattr(options, name) != default]
+    if idle:
+        notice(
+            f"no effect of {', '.join(idle)}: none of these benchmarks needs a judge (--judge_all judges them all)"
+        )

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns robust_eval` does: the evaluation of `ns eval` once for each prompt, then what the prompts have changed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
+from newskills.base.registry import fold
+from newskills.config.command_line import Parsed
+from newskills.config.layers import Layer
+from newskills.graders import GRADERS
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.declarative import Command, CommandGroup
+from newskills.launch.experiments import Experiment
+from newskills.pipelines.arguments import command_line
+from newskills.pipelines.evaluation import work as single
+from newskills.pipelines.evaluation.jobs import CompleteSummary, add_evaluation, checked, summary_hardware
+from newskills.pipelines.evaluation.judges import JudgePlan
+from newskills.pipelines.evaluation.options import EvalOptions
+from newskills.pipelines.evaluation.robust_options import RobustEvalOptions
+from newskills.pipelines.evaluation.specification import specified
+from newskills.pipelines.notices import notice
+from newskills.pipelines.pages import dry_run, show_explained
+from newskills.pipelines.placement.cluster import Paths, paths_of, placed
+from newskills.pipelines.submission.groups import OWN_CONTAINER, main_container
+from newskills.pipelines.submission.plan import Plan, job_name
+from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.submit import finished, run_prepared
+from newskills.prompts.prompt_sets import Variant, load_prompt_set
+from newskills.run.evaluate import EvaluationPlan, EvaluationSpec, Say, check_kinds, metric_of
+from newskills.run.hosting import at_servers, check_units, hosted
+from newskills.run.plan import BenchmarkRun
+from newskills.run.robustness import RobustnessSummary, render_robustness, summarize_robustness
+from newskills.run.summarize import SummaryOptions
+
+ROBUSTNESS = "robustness"
+"""Command of the job that compares the prompts."""
+RELAXED = ("relaxed", "relaxed_extraction")
+"""What graders call it that other forms of the answer count beside the expression."""
+
+
+class Wording(Struct, frozen=True, kw_only=True):
+    """One benchmark with one prompt: what `ns eval` would be asked for."""
+
+    name: str
+    parsed: Parsed[EvalOptions]
+    plan: EvaluationPlan
+
+
+def run(parsed: Parsed[RobustEvalOptions]) -> int:
+    options = parsed.options
+    if (cluster := placed(options, parsed.given, options.num_jobs)) is not None:
+        ready = prepare(parsed, cluster)
+        return run_prepared(ready, show=(ROBUSTNESS,)) if ready is not None else 0
+    wordings, _ = wordings_of(parsed)
+    if _shown(parsed, wordings):
+        return 0
+    summary, message = work(parsed, wordings, say=lambda text: print(text, flush=True))
+    if summary is not None:
+        sys.stdout.write(f"{render_robustness(summary.benchmarks)}\nrobustness: {summary.path}\n")
+    if message:
+        sys.stderr.write(f"{message}\n")
+    return 1 if message else 0
+
+
+def result(parsed: Parsed[RobustEvalOptions]) -> RobustnessSummary | Experiment | None:
+    """For Python: None for a dry run; raises NewskillsError where work is left or the numbers cannot be trusted."""
+    options = parsed.options
+    if (cluster := placed(options, parsed.given, options.num_jobs)) is not None:
+        ready = prepare(parsed, cluster)
+        return finished(ready) if ready is not None else None
+    wordings, _ = wordings_of(parsed)
+    if _shown(parsed, wordings):
+        return None
+    summary, message = work(parsed, wordings, say=lambda text: None)
+    if message:
+        raise NewskillsError(message)
+    return summary
+
+
+def prepare(parsed: Parsed[RobustEvalOptions], cluster: ClusterConfig) -> Prepared | None:
+    """One pipeline: the jobs of each prompt, and one after them that compares. None: nothing is left to do."""
+    options = parsed.options
+    paths = paths_of(cluster, main_container(options), options)
+    wordings, judges = wordings_of(parsed, paths)
+    if parsed.explain:
+        for one in wordings:
+            show_explained(one.plan.units)
+        return None
+    if any(dry_run(options, one.plan.units) for one in wordings):
+        options = replace(options, dry_run=True)
+        wordings = [_as_dry_run(one) for one in wordings]
+    plan = Plan()
+    parts = []
+    for one in wordings:
+        plan.prefix = f"{job_name(one.name)}-"
+        own = {name: judge for name, judge in judges.items() if name in one.plan.spec.judges}
+        parts.append(add_evaluation(one.parsed, one.plan, own, paths, plan))
+    plan.prefix = ""
+    folder = output_dir(parsed, paths)
+    if not plan.jobs:
+        notice(f"nothing is left to do: all results are in {folder}")
+        return None
+    if options.auto_summarize_results and not options.chunk_ids:
+        script = CompleteSummary(
+            str(folder),
+            command="summarize_robustness",
+            extra_arguments=[f"--accept_lost={options.accept_lost:g}"],
+            expected=[path for part in parts for path in part.outputs],
+        )
+        command = Command(script, container=options.main_container or OWN_CONTAINER, name=ROBUSTNESS)
+        group = CommandGroup([command], hardware=summary_hardware(options), name="main")
+        plan.add("summarize-robustness", [group], [job for part in parts for job in part.last])
+    shown = {"prompts": ", ".join(one.name for one in wordings), **parts[0].shown, "output": str(folder)}
+    return prepared(options.expname or "robust_eval", plan, cluster, options, shown)
+
+
+def work(
+    parsed: Parsed[RobustEvalOptions], wordings: Sequence[Wording], *, say: Say
+) -> tuple[RobustnessSummary | None, str]:
+    """Evaluates with every prompt by one server, and compares; with the sentence about what went wrong, or "".
+
+    Raises NewskillsError for what can be refused before the first request.
+    """
+    hosting = wordings[0].plan.spec.hosting
+    planned = [piece for one in wordings for piece in one.plan.answers]
+    check_kinds([piece.unit for piece in planned])
+    check_units(planned, hosting)
+    messages = []
+    with hosted(hosting, planned, rerun_done=parsed.options.rerun_done) as servers:
+        for number, one in enumerate(wordings, 1):
+            say(f"{one.name} (prompt {number} of {len(wordings)})")
+            own = replace(one.plan.spec, hosting=None)
+            plan = replace(one.plan, spec=own, answers=at_servers(one.plan.answers, servers))
+            evaluation = single.work(one.parsed, plan, say=say)
+            if evaluation.message:
+                messages.append(f"{one.name}: {evaluation.message}")
+            if evaluation.result.exit_code:
+                return None, messages[-1] if messages else f"{one.name}: work is left."
+    if not parsed.options.auto_summarize_results or parsed.options.chunk_ids:
+        return None, "\n".join(messages)
+    options = SummaryOptions(
+        metric_type=parsed.options.metric_type,
+        metrics_kwargs=wordings[0].plan.spec.metrics_kwargs,
+        accept_lost=parsed.options.accept_lost / 100,
+    )
+    runs = [run for one in wordings for run in one.plan.spec.runs]
+    summary = summarize_robustness(output_dir(parsed), metric_of(runs), options)
+    for note in summary.notes:
+        notice(note)
+    return summary, "\n".join(messages)
+
+
+def wordings_of(
+    parsed: Parsed[RobustEvalOptions], there: Paths | None = None
+) -> tuple[list[Wording], dict[str, JudgePlan]]:
+    """All prompts of all benchmarks, resolved and checked, and where judges run; `there`: the paths of a cluster.
+
+    Raises NewskillsError.
+    """
+    for key in ("prompt_config", "prompt"):
+        if key in parsed.overrides:
+            raise ConfigError(f"++{key}: the prompts are those of --prompt_set_config.")
+    prompts = load_prompt_set(parsed.options.prompt_set_config)
+    base = _plain(parsed, parsed.options.expname or "robust_eval")
+    spec, judges = specified(base, there)
+    folder = output_dir(parsed, there)
+    found = []
+    for run in spec.runs:
+        taken: set[str] = set()
+        for variant in _variants(run, prompts):
+            stem = Path(variant.prompt_config).name.removesuffix(".yaml").removesuffix(".yml")
+            if stem in taken:
+                raise ConfigError(f"{run.name}: two prompts are called {stem}, and so would be their folders.")
+            taken.add(stem)
+            if there is not None and variant.prompt_config.endswith((".yaml", ".yml")):
+                variant = replace(variant, prompt_config=there.code(variant.prompt_config))
+            found.append(_wording(base, spec, run, variant, folder / run.name / stem))
+    wordings = [Wording(name=name, parsed=own, plan=checked(own.options, spec)) for name, own, spec in found]
+    return wordings, judges
+
+
+def output_dir(parsed: Parsed[RobustEvalOptions], there: Paths | None = None) -> Path:
+    """Where all results go."""
+    options = parsed.options
+    folder = options.output_dir or str(Path("results") / (options.expname or "robust_eval"))
+    return Path(there.seen(folder, "--output_dir") if there is not None else folder)
+
+
+def _plain(parsed: Parsed[RobustEvalOptions], expname: str) -> Parsed[EvalOptions]:
+    options: EvalOptions = replace(parsed.options, expname=expname)
+    return Parsed(options, parsed.overrides, parsed.given, explain=parsed.explain)
+
+
+def _wording(
+    base: Parsed[EvalOptions], spec: EvaluationSpec, run: BenchmarkRun, variant: Variant, folder: Path
+) -> tuple[str, Parsed[EvalOptions], EvaluationSpec]:
+    stem = folder.name
+    options = base.options
+    if options.wandb_name is not None:
+        options = replace(options, wandb_name=f"{options.wandb_name}-{run.name}-{stem}")
+    own = replace(
+        spec,
+        runs=[run],
+        output_dir=folder,
+        layers=[*spec.layers, _layer(run, variant, base)],
+        judges={name: judging for name, judging in spec.judges.items() if name == run.name},
+        log_dir=str(Path(options.log_dir, run.name, stem) if options.log_dir else folder / "eval-logs"),
+        resume_with=command_line("robust_eval"),
+    )
+    return f"{run.name}-{stem}", replace(base, options=options), own
+
+
+def _layer(run: BenchmarkRun, variant: Variant, base: Parsed[EvalOptions]) -> Layer:
+    """What the set says of this prompt. Raises ConfigError where the grader knows no expressions."""
+    values: dict[str, object] = {"prompt_config": variant.prompt_config}
+    if variant.extract_regex is not None:
+        grader = str(base.overrides.get("eval_type") or run.benchmark.grader)
+        settings = getattr(GRADERS.get(grader), "Config", None) if grader else None
+        names = getattr(settings, "__struct_fields__", ())
+        if "extract_regex" not in names:
+            raise ConfigError(
+                f"{variant.prompt_config}: extract_regex has no meaning for {run.name}, whose grader is "
+                f"'{grader or 'a judge'}'."
+            )
+        values["eval_config.extract_regex"] = variant.extract_regex
+        values |= {f"eval_config.{name}": True for name in RELAXED if name in names}
+    return Layer("--prompt_set_config", values)
+
+
+def _variants(run: BenchmarkRun, prompts: Mapping[str, Sequence[Variant]]) -> Sequence[Variant]:
+    """Raises UnknownNameError for a benchmark without prompts, ConfigError for an empty list."""
+    group = (run.group.name,) if run.group is not None else ()
+    for name in (run.name, run.benchmark.name, *run.benchmark.aliases, *group):
+        for known, variants in prompts.items():
+            if fold(known) == fold(name):
+                if not variants:
+                    raise ConfigError(f"--prompt_set_config has no prompts for {known}.")
+                return variants
+    raise UnknownNameError(
+        "benchmark in --prompt_set_config",
+        run.name,
+        prompts,
+        hint="Write a YAML file of your own: benchmark: [{prompt_config: …}, …].",
+    )
+
+
+def _shown(parsed: Parsed[RobustEvalOptions], wordings: Sequence[Wording]) -> bool:
+    """Shows `--explain` and dry runs; whether it was one."""
+    units = [piece for one in wordings for piece in one.plan.units]
+    if not parsed.explain and not dry_run(parsed.options, units):
+        return False
+    for one in wordings:
+        sys.stdout.write(f"\n== {one.name}\n")
+        single.show(one.parsed, one.plan)
+    return True
+
+
+def _as_dry_run(one: Wording) -> Wording:
+    return replace(one, parsed=replace(one.parsed, options=replace(one.parsed.options, dry_run=True)))

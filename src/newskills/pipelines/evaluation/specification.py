@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the options of `ns eval` to what is evaluated, with which settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from newskills.config.command_line import Parsed
+from newskills.pipelines.arguments import chunk_ids, command_line, default_output, read_json, user_layer
+from newskills.pipelines.evaluation.judges import JudgePlan, judge_plans
+from newskills.pipelines.evaluation.options import EvalOptions
+from newskills.pipelines.models import choose_model, hosting_of
+from newskills.pipelines.placement.cluster import Paths
+from newskills.pipelines.placement.mounted_benchmarks import mounted_benchmarks
+from newskills.pipelines.placement.packaged_code import at_repository
+from newskills.pipelines.units.sandbox import sandbox_layer
+from newskills.run.evaluate import EvaluationSpec
+from newskills.run.plan import parse_benchmarks
+
+SPLIT = "split"
+SUMMARY = "summary"
+"""Command of a job that prints tables."""
+
+
+def specification(parsed: Parsed[EvalOptions], there: Paths | None = None) -> EvaluationSpec:
+    """Everything resolved and checked, nothing done; `there`: the paths of a cluster. Raises NewskillsError."""
+    return specified(parsed, there)[0]
+
+
+def specified(
+    parsed: Parsed[EvalOptions], there: Paths | None = None
+) -> tuple[EvaluationSpec, dict[str, JudgePlan]]:
+    """The same, with where the judges run. Raises NewskillsError."""
+    if there is None:
+        parsed = at_repository(parsed)
+    options = parsed.options
+    choice = choose_model(options, parsed.overrides, elsewhere=there is not None)
+    data_dir = options.data_dir
+    if there is not None and data_dir:
+        data_dir = there.host(there.seen(data_dir, "--data_dir"))
+    benchmarks = options.benchmarks
+    if there is not None:
+        benchmarks = there.packaged.read_here(benchmarks, "--benchmarks")
+    runs = parse_benchmarks(
+        benchmarks,
+        data_dir=Path(data_dir) if data_dir else None,
+        split=options.split or parsed.overrides.get(SPLIT),
+        extra=options.extra_benchmark_map,
+        elsewhere=there is not None and there.cluster.ssh_tunnel is not None and bool(data_dir),
+        mounted=mounted_benchmarks(there) if there is not None else {},
+    )
+    folder = Path(options.output_dir) if options.output_dir else default_output(options.expname or "eval")
+    if there is not None:
+        folder = Path(there.seen(str(folder), "--output_dir"))
+    logs = Path(options.log_dir or folder / "eval-logs")
+    judges = judge_plans(options, runs, logs, elsewhere=there is not None)
+    spec = EvaluationSpec(
+        runs=runs,
+        output_dir=folder,
+        layers=[choice.layer, sandbox_layer(options), user_layer(parsed.overrides, consumed=(SPLIT,))],
+        starting_seed=options.starting_seed,
+        num_chunks=options.num_chunks,
+        chunk_ids=chunk_ids(options),
+        hosting=hosting_of(choice, options, logs) if there is None else None,
+        judges={name: plan.judging for name, plan in judges.items()},
+        log_dir=str(logs),
+        rerun_done=options.rerun_done,
+        sequential=options.single_node_mode == "sequential",
+        summarize=options.auto_summarize_results,
+        metric_type=options.metric_type,
+        metrics_kwargs=read_json(options.metrics_kwargs, "--metrics_kwargs"),
+        accept_lost=options.accept_lost,
+        resume_with=command_line("eval"),
+    )
+    return spec, judges

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns eval` does. Apart from its options, so that help and completion load no engine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from newskills.base.errors import NewskillsError
+from newskills.config.command_line import Parsed
+from newskills.launch.experiments import Experiment
+from newskills.pipelines.evaluation.jobs import prepare
+from newskills.pipelines.evaluation.options import EvalOptions
+from newskills.pipelines.evaluation.specification import SUMMARY, specification
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import tracking_of
+from newskills.pipelines.pages import dry_run, show_explained, show_plan
+from newskills.pipelines.placement.cluster import placed
+from newskills.pipelines.submission.submit import finished, run_prepared
+from newskills.pipelines.units.sandbox import check_sandbox
+from newskills.run.evaluate import Evaluation, EvaluationPlan, Say, evaluate, plan_evaluation
+from newskills.run.judging import UNIT, check_judges
+from newskills.run.plan import RESULTS
+from newskills.run.tracking import log_reports
+
+
+def run(parsed: Parsed[EvalOptions]) -> int:
+    if (cluster := placed(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
+        ready = prepare(parsed, cluster)
+        return run_prepared(ready, show=(SUMMARY,)) if ready is not None else 0
+    spec = specification(parsed)
+    plan = plan_evaluation(spec)
+    check_sandbox(parsed.options, plan.answers)
+    if parsed.explain or dry_run(parsed.options, plan.answers):
+        show(parsed, plan)
+        return 0
+    evaluation = work(parsed, plan, say=lambda text: print(text, flush=True))
+    sys.stdout.write(f"results: {spec.output_dir / RESULTS}\n")
+    for unit in evaluation.result.units:
+        if unit.note and not evaluation.message:
+            notice(f"{unit.output}: {unit.note}")
+    if evaluation.message:
+        sys.stderr.write(f"{evaluation.message}\n")
+    return evaluation.exit_code
+
+
+def result(parsed: Parsed[EvalOptions]) -> Evaluation | Experiment | None:
+    """For Python: None for a dry run; raises NewskillsError where work is left or the numbers cannot be trusted.
+
+    On a cluster: what was submitted, None where nothing is left to do.
+    """
+    if (cluster := placed(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
+        ready = prepare(parsed, cluster)
+        return finished(ready) if ready is not None else None
+    plan = plan_evaluation(specification(parsed))
+    check_sandbox(parsed.options, plan.answers)
+    if dry_run(parsed.options, plan.answers):
+        show(parsed, plan)
+        return None
+    evaluation = work(parsed, plan, say=lambda text: None)
+    if evaluation.exit_code:
+        raise NewskillsError(evaluation.message)
+    return evaluation
+
+
+def show(parsed: Parsed[EvalOptions], plan: EvaluationPlan) -> None:
+    """What would be done (`--dry_run`), or with which settings (`--explain`). Raises NewskillsError."""
+    check_judges(plan.judgements, rerun_done=plan.spec.rerun_done)
+    (show_explained if parsed.explain else show_plan)(plan.units)
+
+
+def work(parsed: Parsed[EvalOptions], plan: EvaluationPlan, *, say: Say) -> Evaluation:
+    options = parsed.options
+    tracking = tracking_of(
+        options.wandb_name, options.wandb_project, options.wandb_group, samples=options.log_samples
+    )
+    evaluation = evaluate(plan, say=say)
+    if tracking is not None and evaluation.reports:
+        units = list(reversed(evaluation.result.units))
+        judged = {unit.name.removeprefix(UNIT): Path(unit.output) for unit in units if unit.name.startswith(UNIT)}
+        outputs = {unit.name: Path(unit.output) for unit in units} | judged
+        log_reports(tracking, evaluation.reports, outputs)
+    return evaluation

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generations over files, here or as jobs."""

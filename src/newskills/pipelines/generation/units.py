@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the options of `ns generate` to units of work, with all settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from newskills.base.benchmark import Judge
+from newskills.base.errors import ConfigError
+from newskills.benchmarks import get_benchmark
+from newskills.benchmarks.data import load_rows
+from newskills.config.command_line import Parsed
+from newskills.config.ids import parse_ids
+from newskills.config.layers import Layer
+from newskills.config.values import Text
+from newskills.pipelines.arguments import chunk_ids, default_output, user_layer
+from newskills.pipelines.generation.options import GenerateOptions
+from newskills.pipelines.models import ModelChoice, choose_models
+from newskills.pipelines.placement.cluster import Paths
+from newskills.pipelines.placement.packaged_code import at_repository
+from newskills.pipelines.units.sandbox import check_sandbox, sandbox_layer
+from newskills.run.config import AUTOFORMALIZE, BEST_OF_N, CHAT, PROVER, SELECTING, GenerationConfig
+from newskills.run.judging import judge_layer
+from newskills.run.plan import Pieces, PlannedUnit, file_units, folder_units
+from newskills.solve.generation_modules import solver_of_module
+from newskills.solve.speech import SPEECH_SOLVERS
+
+BENCHMARK_KEYS = ("dataset", "split")
+MATH_JUDGE = "math_judge"
+CONTAMINATION, CONTAMINATION_PROMPT = "check_contamination", "judge/check-contamination"
+LEAN_PROMPTS = {AUTOFORMALIZE: "lean4/autoformalization", PROVER: "lean4/goedel-prover-v2"}
+SEVERAL_MODELS = (AUTOFORMALIZE, BEST_OF_N)
+"""Solvers of our own that ask other models beside the first."""
+CONTAMINATION_KEYS = ("retrieve_key", "check_both_ways", "top_k")
+
+
+def plan_generation(parsed: Parsed[GenerateOptions], *, there: Paths | None = None) -> list[PlannedUnit]:
+    """All units, resolved; `there`: the paths of a cluster. Raises NewskillsError for anything that does not fit."""
+    if there is None:
+        parsed = at_repository(parsed)
+    options = parsed.options
+    choice = choose_models(options, parsed.overrides, elsewhere=there is not None)
+    user = user_layer(_overrides(parsed), consumed=BENCHMARK_KEYS)
+    layers = [
+        *_speech(choice),
+        *_layers(options, there),
+        choice.layer,
+        sandbox_layer(options),
+        user,
+    ]
+    pieces = Pieces(
+        seeds=_seeds(options),
+        num_chunks=options.num_chunks,
+        chunk_ids=chunk_ids(options),
+    )
+    folder = _output_dir(parsed)
+    if there is not None:
+        folder = Path(there.seen(str(folder), "--output_dir"))
+    if options.input_dir:
+        if options.input_file:
+            raise ConfigError("Give --input_file or --input_dir, not both.")
+        source = there.seen(options.input_dir, "--input_dir") if there is not None else options.input_dir
+        planned = folder_units(Path(source), output_dir=folder, pieces=pieces, layers=layers)
+    else:
+        planned = file_units(_input(parsed, there), output_dir=folder, pieces=pieces, layers=layers)
+    check_sandbox(options, planned)
+    _check_models(planned[0].unit.config)
+    return planned
+
+
+def generation_kind(options: GenerateOptions) -> str | None:
+    """`--generation_type`, or the kind that a module of the reference system stands for. Raises ConfigError."""
+    solver = solver_of_module(options.generation_module or "")
+    kind = solver if solver in (MATH_JUDGE, CONTAMINATION, *LEAN_PROMPTS) else None
+    if solver is not None and options.generation_type not in (None, kind):
+        raise ConfigError(
+            f"--generation_type={options.generation_type} and --generation_module={options.generation_module} name "
+            "two ways to generate.",
+            hint="Leave one of them out.",
+        )
+    return kind or options.generation_type
+
+
+def _layers(options: GenerateOptions, there: Paths | None) -> list[Layer]:
+    """The settings that `--generation_type` and `--generation_module` stand for. Raises ConfigError."""
+    kind, module = generation_kind(options), options.generation_module
+    if kind == MATH_JUDGE:
+        layers = [judge_layer(Judge(kind=MATH_JUDGE))]
+    elif kind == CONTAMINATION:
+        layers = [Layer("--generation_type", {"prompt_config": CONTAMINATION_PROMPT, "solver": CONTAMINATION})]
+    elif kind in LEAN_PROMPTS:
+        layers = [Layer("--generation_type", {"prompt_config": LEAN_PROMPTS[kind], "solver": kind})]
+    else:
+        layers = [Layer("--generation_type", {"solver": kind})] if kind in SELECTING else []
+    if not module:
+        return layers
+    solver = solver_of_module(module)
+    if solver is None:
+        return [*layers, _solver_of(module, there)]
+    return layers if solver in (kind, CHAT) else [Layer("--generation_module", {"solver": solver})]
+
+
+def _overrides(parsed: Parsed[GenerateOptions]) -> dict[str, Text]:
+    """The `++` keys; those of a kind of generation are settings of its solver."""
+    own = CONTAMINATION_KEYS if generation_kind(parsed.options) == CONTAMINATION else ()
+    return {f"solver_config.{key}" if key in own else key: text for key, text in parsed.overrides.items()}
+
+
+def _speech(choice: ModelChoice) -> list[Layer]:
+    """What a speech service is asked for, and how, unless told otherwise."""
+    kind = SPEECH_SOLVERS.get(str(choice.layer.values.get("server.server_type")))
+    return [Layer("--server_type", {"solver": kind, "prompt_config": f"speech/{kind}"})] if kind else []
+
+
+def _solver_of(module: str, there: Paths | None) -> Layer:
+    """`--generation_module`: a module or a file with `SOLVER`, or what else makes one behind `::`."""
+    where, _, maker = (module if there is None else there.code(module)).partition("::")
+    return Layer("--generation_module", {"solver": f"{where}::{maker or 'SOLVER'}"})
+
+
+def _check_models(config: GenerationConfig) -> None:
+    if (
+        config.models
+        and "::" not in config.solver
+        and (config.selected_by or config.solved_by) not in SEVERAL_MODELS
+    ):
+        roles = ", ".join(config.models)
+        raise ConfigError(
+            f"Several models ({roles} besides the first) need a generation module that asks them.",
+            hint="Give --generation_module=FILE.py::MAKER: its solver finds them in kit.models by these names.",
+        )
+
+
+def _output_dir(parsed: Parsed[GenerateOptions]) -> Path:
+    if parsed.options.output_dir:
+        return Path(parsed.options.output_dir)
+    if output := parsed.overrides.get("output_file"):
+        return Path(output).parent
+    return default_output(parsed.options.expname or "generate")
+
+
+def _seeds(options: GenerateOptions) -> tuple[int, ...] | None:
+    if options.random_seeds is not None:
+        if options.num_random_seeds is not None:
+            raise ConfigError("Give --random_seeds or --num_random_seeds, not both.")
+        return tuple(parse_ids(options.random_seeds, "--random_seeds"))
+    if options.num_random_seeds is None:
+        return None
+    return tuple(range(options.starting_seed, options.starting_seed + options.num_random_seeds))
+
+
+def from_benchmark(parsed: Parsed[GenerateOptions]) -> bool:
+    """Whether the input is the prepared data of a benchmark (`++dataset`)."""
+    given = parsed.options.input_dir or parsed.options.input_file or parsed.overrides.get("input_file")
+    return not given and "dataset" in parsed.overrides
+
+
+def _input(parsed: Parsed[GenerateOptions], there: Paths | None) -> Path:
+    given = parsed.options.input_file or parsed.overrides.get("input_file")
+    if given:
+        return Path(given if there is None else there.seen(str(given), "--input_file"))
+    if name := parsed.overrides.get("dataset"):
+        return load_rows(get_benchmark(str(name)), str(parsed.overrides.get("split", "")))
+    raise ConfigError(
+        "Which input? Give --input_file, --input_dir or ++dataset=BENCHMARK.", hint="See: ns generate --help"
+    )

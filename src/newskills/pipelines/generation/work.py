@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns generate` does. Apart from its options, so that help and completion load no engine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from newskills.base.errors import NewskillsError
+from newskills.base.terminal import counted
+from newskills.config.command_line import Parsed
+from newskills.launch.experiments import Experiment
+from newskills.pipelines.arguments import command_line
+from newskills.pipelines.generation.jobs import prepare
+from newskills.pipelines.generation.options import GenerateOptions
+from newskills.pipelines.generation.units import CONTAMINATION, generation_kind, plan_generation
+from newskills.pipelines.models import choose_models, hosting_of
+from newskills.pipelines.options import tracking_of
+from newskills.pipelines.pages import dry_run, ledger_line, show_explained, show_plan
+from newskills.pipelines.placement.cluster import placed
+from newskills.pipelines.submission.submit import finished, run_prepared
+from newskills.run.completeness import is_cut
+from newskills.run.contamination import contamination_line
+from newskills.run.execute import execute
+from newskills.run.hosting import at_servers, check_units, hosted
+from newskills.run.paths import done_path
+from newskills.run.plan import PlannedUnit
+from newskills.run.spec import RunResult, RunSpec, UnitResult
+from newskills.run.tables import finish_counts
+from newskills.run.tracking import log_reports
+
+
+def run(parsed: Parsed[GenerateOptions]) -> int:
+    options = parsed.options
+    if (cluster := placed(options, parsed.given, options.num_jobs)) is not None:
+        ready = prepare(parsed, cluster)
+        return run_prepared(ready) if ready is not None else 0
+    planned = plan_generation(parsed)
+    if parsed.explain:
+        show_explained(planned)
+        return 0
+    if dry_run(options, planned):
+        show_plan(planned)
+        return 0
+    result = work(parsed, planned)
+    for unit in result.units:
+        counts = f"; {ledger_line(unit.ledger)}" if unit.ledger.total else ""
+        if finishes := finish_counts(unit.ledger):
+            counts += f"; finish reasons: {finishes}"
+        if generation_kind(options) == CONTAMINATION and unit.status == "done":
+            counts = f"; {contamination_line(Path(unit.output))}"
+        note = f" ({unit.note})" if unit.note and not result.message else ""
+        sys.stdout.write(f"{unit.output}: {unit.status}, {_done(unit)}{counts}{note}\n")
+    if result.message:
+        sys.stderr.write(f"{result.message}\n")
+    return result.exit_code
+
+
+def _done(unit: UnitResult) -> str:
+    """`3 rows`, or `1 of 3 rows` where some have no record yet."""
+    done, rows = unit.kept + unit.generated, counted(unit.rows, "row")
+    return rows if done == unit.rows else f"{done} of {rows}"
+
+
+def result(parsed: Parsed[GenerateOptions]) -> RunResult | Experiment | None:
+    """For Python: None for a dry run; raises NewskillsError where anything is left undone.
+
+    On a cluster: what was submitted, None where nothing is left to do.
+    """
+    if (cluster := placed(parsed.options, parsed.given, parsed.options.num_jobs)) is not None:
+        ready = prepare(parsed, cluster)
+        return finished(ready) if ready is not None else None
+    planned = plan_generation(parsed)
+    if dry_run(parsed.options, planned):
+        show_plan(planned)
+        return None
+    done = work(parsed, planned)
+    if done.exit_code:
+        raise NewskillsError(done.message)
+    return done
+
+
+def work(parsed: Parsed[GenerateOptions], planned: Sequence[PlannedUnit]) -> RunResult:
+    """Checks every first prompt, starts the server if one is to be hosted, runs."""
+    options = parsed.options
+    tracking = tracking_of(
+        options.wandb_name, options.wandb_project, options.wandb_group, samples=options.log_samples
+    )
+    _shell(options.preprocess_cmd, "--preprocess_cmd")
+    files = dict.fromkeys(piece.unit.merged for piece in planned)
+    cut = {piece.unit.merged for piece in planned if is_cut(piece.unit)}
+    waiting = [file for file in files if options.rerun_done or file in cut or not done_path(file).exists()]
+    output_dir = planned[0].unit.merged.parent
+    logs = Path(options.log_dir or output_dir / "generation-logs")
+    hosting = hosting_of(choose_models(options, parsed.overrides), options, logs)
+    check_units(planned, hosting)
+    with hosted(hosting, planned, rerun_done=options.rerun_done) as servers:
+        units = tuple(piece.unit for piece in at_servers(planned, servers))
+        done = execute(
+            RunSpec(
+                units=units,
+                output_dir=str(output_dir),
+                rerun_done=options.rerun_done,
+                log_dir=str(logs),
+                sequential=options.single_node_mode == "sequential",
+                resume_with=command_line("generate"),
+            )
+        )
+    for file in waiting:
+        if done_path(file).exists():
+            _shell(options.postprocess_cmd, "--postprocess_cmd")
+    if tracking is not None and done.exit_code == 0:
+        log_reports(tracking, [], {"generate": Path(done.units[0].output)})
+    return done
+
+
+def _shell(command: str | None, option: str) -> None:
+    """Runs the user's own words; no text of a model or of data is ever in them."""
+    if command and (code := subprocess.run(["/bin/sh", "-c", command], check=False).returncode):
+        raise NewskillsError(f"{option} ended with exit code {code}: {command}")

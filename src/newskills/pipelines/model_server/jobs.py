@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ns start_server` as a job: submitted, its log on the screen, Ctrl-C or a closed terminal ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+
+from msgspec.structs import replace
+
+from newskills.base.errors import ConfigError, RemoteError, ServerStartError
+from newskills.config.command_line import Parsed
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.declarative import Command
+from newskills.launch.experiments import Experiment
+from newskills.launch.scripts import ServerScript
+from newskills.launch.ssh import Remote, shell_of
+from newskills.launch.validate import ONE_MACHINE
+from newskills.pipelines.model_server.chat import chat_options, chat_with
+from newskills.pipelines.model_server.options import StartServerOptions
+from newskills.pipelines.models import serve_spec
+from newskills.pipelines.submission.following import Stopped, ended_like_ctrl_c, follow, stopped_by_ctrl_c
+from newskills.pipelines.submission.groups import (
+    SANDBOX,
+    SERVER,
+    container_of,
+    groups_of,
+    sandbox_script,
+    server_script,
+)
+from newskills.pipelines.submission.plan import Plan
+from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.submit import say_submitted, submitted
+
+LOOK_EVERY = 1.0
+"""Seconds."""
+_ADDRESS = """\
+getent hosts "$1" >/dev/null && exec printf %s "$1"
+shown=$(scontrol show node -o "$1" 2>/dev/null) && [[ $shown =~ NodeAddr=([^ ]+) ]] && printf %s "${BASH_REMATCH[1]}"
+"""
+"""Prints how a login node reaches the node $1, whose name only Slurm may know."""
+
+
+def run(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> int:
+    options = parsed.options
+    if options.launch_chat_interface:
+        chat_options(options.extra_chat_args)
+        if cluster.ssh_tunnel is not None:
+            options = replace(options, create_tunnel=True)
+    if options.create_tunnel and cluster.ssh_tunnel is None:
+        raise ConfigError(f"--create_tunnel: cluster '{cluster.name}' is not reached through ssh (ssh_tunnel).")
+    with ended_like_ctrl_c():
+        experiment = submitted(prepare(parsed, cluster))
+        if experiment is None:
+            return 0
+        try:
+            with stopped_by_ctrl_c(experiment):
+                say_submitted(experiment)
+                return _watched(experiment, options, cluster)
+        except Stopped:
+            sys.stdout.write("Stopped.\n")
+            return 0
+
+
+def _watched(experiment: Experiment, options: StartServerOptions, cluster: ClusterConfig) -> int:
+    """Until the server has ended."""
+    over = threading.Event()
+    server = server_script(serve_spec(options, elsewhere=cluster.executor not in ONE_MACHINE), options)
+    watcher = threading.Thread(target=_announce, args=(experiment, options, server, over), daemon=True)
+    watcher.start()
+    try:
+        return follow(experiment, show=(SERVER, SANDBOX))
+    finally:
+        over.set()
+        watcher.join()
+
+
+def prepare(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> Prepared:
+    """One job, which lasts as long as the server. Raises ConfigError."""
+    options = parsed.options
+    if parsed.explain:
+        options = replace(options, dry_run=True)
+    spec = serve_spec(options, elsewhere=cluster.executor not in ONE_MACHINE)
+    server = server_script(spec, options)
+    if options.port:
+        server.port = options.port
+    sandbox = sandbox_script(options) if options.with_sandbox else None
+    client = Command(server, container=container_of(server, options), name=SERVER, role="client")
+    groups = groups_of(client, options, server=None, sandbox=sandbox, gpus=spec.num_gpus, nodes=spec.num_nodes)
+    plan = Plan()
+    name = options.expname or "server"
+    plan.add(name, groups, copies=options.dependent_jobs)
+    return prepared(name, plan, cluster, options, {"model": spec.model})
+
+
+def _announce(
+    experiment: Experiment, options: StartServerOptions, server: ServerScript, over: threading.Event
+) -> None:
+    """Says where the server and the sandbox listen, once they have ports, and opens the tunnels to them."""
+    shell = shell_of(experiment.cluster, os.environ)
+    ports = {SERVER: options.server_tunnel_port, SANDBOX: options.sandbox_tunnel_port}
+    [job] = experiment.jobs
+    waiting = [name for name in job.commands if name in ports]
+    with contextlib.ExitStack() as tunnels:
+        while not over.wait(LOOK_EVERY):
+            found = shell.read([f"{job.folder}/ports/{name}" for name in waiting]) if waiting else []
+            for name, text in zip(list(waiting), found, strict=True):
+                host, _, port = (text or "").partition("\n")[0].partition(" ")
+                if not port.isdigit():
+                    continue
+                waiting.remove(name)
+                address = f"http://{host}:{port}"
+                where = f"{name} listens at {address}"
+                if options.create_tunnel and isinstance(shell, Remote):
+                    where += _tunnel(tunnels, shell, ports[name], (host, int(port)))
+                    address = f"http://127.0.0.1:{ports[name]}"
+                _say(f"{where} (it answers once it has loaded); Ctrl-C stops it")
+                if name == SERVER and options.launch_chat_interface:
+                    _chat(tunnels, address, server, options)
+
+
+def _chat(stack: contextlib.ExitStack, address: str, server: ServerScript, options: StartServerOptions) -> None:
+    try:
+        chat = chat_options(options.extra_chat_args)
+        stack.enter_context(chat_with(address, server.name, server.key_variable, chat, _say))
+    except ServerStartError as error:
+        _say(f"There is no chat page: {error}")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _tunnel(tunnels: contextlib.ExitStack, shell: Remote, local: int, there: tuple[str, int]) -> str:
+    host, port = there
+    try:
+        known = shell.run(["bash", "-c", _ADDRESS, "bash", host]).out.strip()
+        tunnels.enter_context(shell.forwarded(local, known or host, port))
+    except RemoteError as error:
+        return f", without a tunnel: {error}"
+    return f", and here at http://127.0.0.1:{local}"

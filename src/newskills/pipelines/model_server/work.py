@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns start_server` does: a model, served in the foreground until Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import msgspec
+
+from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.terminal import printable
+from newskills.config.command_line import Parsed
+from newskills.models.serving import serve_argv
+from newskills.pipelines.model_server import jobs
+from newskills.pipelines.model_server.chat import chat_beside, chat_options
+from newskills.pipelines.model_server.options import StartServerOptions
+from newskills.pipelines.models import serve_spec
+from newskills.pipelines.placement.cluster import cluster_of, placed
+from newskills.run.servers import serve_foreground
+
+
+def run(parsed: Parsed[StartServerOptions]) -> int:
+    options = parsed.options
+    if options.server_address:
+        raise ConfigError("--server_address names a server that runs already; leave it out to start one.")
+    if (cluster := placed(options, parsed.given)) is not None or options.with_sandbox:
+        return jobs.run(parsed, cluster or cluster_of(options))
+    spec = msgspec.structs.replace(serve_spec(options), port=options.port, host=options.host)
+    command = serve_argv(msgspec.structs.replace(spec, port=options.port or 5000))
+    beside = None
+    if options.launch_chat_interface:
+        beside = chat_beside(command.key_variable, chat_options(options.extra_chat_args), _say)
+    if options.dry_run:
+        sys.stdout.write("\n".join(command.argv) + "\n")
+        return 0
+    folder = Path(options.log_dir) if options.log_dir else Path(tempfile.mkdtemp(prefix="newskills-server-"))
+    return serve_foreground(spec, folder / "server.log", options.server_timeout, say=_say, beside=beside)
+
+
+def result(parsed: Parsed[StartServerOptions]) -> None:
+    if code := run(parsed):
+        raise NewskillsError(f"The server ended with exit code {code}.")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(printable(text.rstrip("\n")) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which models a command uses: running endpoints, servers started for it, or APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from newskills.base.errors import ConfigError
+from newskills.base.registry import fold
+from newskills.config.layers import Layer
+from newskills.config.values import Text
+from newskills.launch.validate import ONE_MACHINE
+from newskills.models import MODELS, REMOVED
+from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT
+from newskills.models.serving import SERVERS, ServeSpec
+from newskills.models.serving.gpus import visible_gpus
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import ModelOptions
+from newskills.pipelines.placement.cluster import cluster_of
+from newskills.run.hosting import Hosting
+
+CPU_SERVERS = frozenset({"llamacpp"})
+LISTS = (
+    "model",
+    "server_type",
+    "server_address",
+    "server_gpus",
+    "server_nodes",
+    "server_entrypoint",
+)
+ARGUMENTS = "server_args"
+"""Options with a value for each model; of the last one, a single model may have several."""
+ROLE = "model"
+"""Of the second model and those that follow, with their numbers from 1."""
+O = TypeVar("O", bound=ModelOptions)  # noqa: E741 - O as in options
+REMOTE = frozenset(
+    {"openai", "azureopenai", "gemini", "anthropic", "nim", "litellm", "custom", "comet", "nvembed", "step"}
+)
+
+
+class ModelChoice(Struct, frozen=True, kw_only=True):
+    """`layer` configures the client; `host` is the server to start first, if any; `more`: those of further roles."""
+
+    layer: Layer
+    host: ServeSpec | None = None
+    more: dict[str, ServeSpec] = {}
+
+
+def choose_model(options: ModelOptions, overrides: Mapping[str, Text], *, elsewhere: bool = False) -> ModelChoice:
+    """`elsewhere`: on a cluster, whose GPUs are not this machine's.
+
+    Raises ConfigError where model or server type are missing or several are given.
+    """
+    _check_single(options)
+    model = _first(options.model) or _text(overrides, "server.model")
+    custom = "custom" if "server.model_class" in overrides else None
+    kind = _server_type(_first(options.server_type) or _text(overrides, "server.server_type") or custom)
+    address = _first(options.server_address) or _text(overrides, "server.base_url")
+    if model is None:
+        raise ConfigError("Which model? Give --model (a name that the server knows, or a path).")
+    values: dict[str, Any] = {"server.server_type": kind, "server.model": model}
+    if address is not None:
+        if options.server_gpus:
+            raise ConfigError(
+                "--server_gpus hosts a model here, --server_address uses one that runs: give one of them."
+            )
+        values["server.base_url"] = address
+    if address is not None:
+        return ModelChoice(layer=Layer("--model, --server_*", values))
+    host = (_host_there if elsewhere else _host)(options, overrides, kind, model)
+    if elsewhere and host is not None:
+        values["server.model"] = host.name
+    if (
+        host is not None and kind in CPU_SERVERS
+    ):  # more at once would only wait in line, and none would ever be done
+        values["max_concurrent_requests"] = host.slots
+    return ModelChoice(layer=Layer("--model, --server_*", values), host=host)
+
+
+def choose_models(options: ModelOptions, overrides: Mapping[str, Text], *, elsewhere: bool = False) -> ModelChoice:
+    """The same for several: the first is the main one, the others have the roles model1, model2, … for the solver.
+
+    A single value of an option counts for all. Raises ConfigError.
+    """
+    count = max(len(getattr(options, name)) for name in LISTS)
+    if count < 2:
+        return choose_model(options, overrides, elsewhere=elsewhere)
+    for name in (*LISTS, ARGUMENTS):
+        if len(getattr(options, name)) not in (0, 1, count):
+            raise ConfigError(f"--{name} has {len(getattr(options, name))} values for {count} models.")
+    first = choose_model(one_of(options, 0), overrides, elsewhere=elsewhere)
+    values = dict(first.layer.values)
+    more: dict[str, ServeSpec] = {}
+    for number in range(1, count):
+        role = f"{ROLE}{number}"
+        choice = choose_model(one_of(options, number), {}, elsewhere=elsewhere)
+        values |= {
+            key.replace("server.", f"models.{role}.", 1): value
+            for key, value in choice.layer.values.items()
+            if key.startswith("server.")
+        }
+        if choice.host is not None:
+            more[role] = choice.host
+    return ModelChoice(layer=Layer(first.layer.source, values), host=first.host, more=more)
+
+
+def one_of(options: O, number: int) -> O:
+    """`options` with those of one model."""
+    mine = {name: getattr(options, name) for name in (*LISTS, ARGUMENTS, "server_container")}
+    return replace(options, **{name: v if len(v) < 2 else v[number : number + 1] for name, v in mine.items()})
+
+
+def hosting_of(choice: ModelChoice, options: ModelOptions, logs: Path) -> Hosting | None:
+    """The server to start for a run, with its log in `logs`; None where none is to be started."""
+    if choice.host is None and not choice.more:
+        return None
+    return Hosting(
+        spec=choice.host, log=logs / "server.log", timeout=options.server_timeout, more=dict(choice.more)
+    )
+
+
+def serve_spec(options: ModelOptions, *, elsewhere: bool = False) -> ServeSpec:
+    """The server that was asked for outright (`ns start_server`); `elsewhere`: on a cluster. Raises ConfigError."""
+    _check_single(options)
+    kind = _server_type(_first(options.server_type))
+    if not options.model:
+        raise ConfigError("Which model? Give --model (a name or a path).")
+    gpus = _first(options.server_gpus)
+    if gpus is None and elsewhere and kind not in CPU_SERVERS:
+        raise ConfigError("How many GPUs per node? Give --server_gpus (0 = none).")
+    return _spec(
+        options, kind, options.model[0], (0 if kind in CPU_SERVERS else visible_gpus()) if gpus is None else gpus
+    )
+
+
+def _check_single(options: ModelOptions) -> None:
+    for name in LISTS:
+        if len(getattr(options, name)) > 1:
+            raise ConfigError(f"--{name} has several values; this command uses one model.")
+
+
+def _server_type(kind: str | None) -> str:
+    if kind is None:
+        raise ConfigError(
+            "Which kind of server? Give --server_type.",
+            hint=f"There are {', '.join(MODELS.names())}. "
+            "On this machine's CPU: --server_type=llamacpp --model=smollm2",
+        )
+    if (instead := REMOVED.get(fold(kind))) is not None:
+        raise ConfigError(f"The server type '{kind}' no longer exists.", hint=instead)
+    return MODELS.resolve(kind)
+
+
+def _host(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model: str) -> ServeSpec | None:
+    gpus = _first(options.server_gpus)
+    if kind in REMOTE or kind not in SERVERS or "server.host" in overrides or "server.port" in overrides:
+        if gpus is not None:
+            raise ConfigError(f"--server_gpus: a server of type {kind} at an address is not started here.")
+        return None
+    if kind in CPU_SERVERS:
+        return _spec(options, kind, model, gpus or 0)
+    if gpus is None:
+        gpus = visible_gpus()
+        if not gpus:
+            if options.cluster and not _answers(DEFAULT_HOST, DEFAULT_PORT):
+                raise _no_server(kind, model, "No GPU is seen on this machine, and no server runs there")
+            notice(f"no --server_address: using http://{DEFAULT_HOST}:{DEFAULT_PORT}/v1")
+            return None
+        _say_all_gpus(model, gpus)
+    return _spec(options, kind, model, gpus)
+
+
+def _host_there(options: ModelOptions, overrides: Mapping[str, Text], kind: str, model: str) -> ServeSpec | None:
+    """The server of a job. What a cluster's node has nobody knows; jobs of this machine get all of its GPUs."""
+    named = "server.host" in overrides or "server.port" in overrides
+    if kind in REMOTE or kind not in SERVERS or named or options.server_gpus or kind in CPU_SERVERS:
+        return _host(options, overrides, kind, model)
+    gpus = visible_gpus() if cluster_of(options).executor in ONE_MACHINE else 0
+    if not gpus:
+        raise _no_server(kind, model, "It is for you to say")
+    _say_all_gpus(model, gpus)
+    return _spec(options, kind, model, gpus)
+
+
+def _no_server(kind: str, model: str, why: str) -> ConfigError:
+    return ConfigError(
+        f"Where is {model} served? {why}: a server of type {kind} is started with --server_gpus=1 (or more), or runs "
+        "already and has a --server_address.",
+        hint="--server_gpus=0 starts it without GPUs.",
+    )
+
+
+def _say_all_gpus(model: str, gpus: int) -> None:
+    notice(f"no --server_address and no --server_gpus: serving {model} on all {gpus} GPUs of this machine")
+
+
+def _answers(host: str, port: int) -> bool:
+    """Whether anything listens there."""
+    import socket
+
+    with socket.socket() as probe:
+        probe.settimeout(2.0)
+        return probe.connect_ex((host, port)) == 0
+
+
+def _spec(options: ModelOptions, kind: str, model: str, gpus: int) -> ServeSpec:
+    import shlex
+
+    return ServeSpec(
+        model=model,
+        server_type=kind,
+        num_gpus=gpus,
+        num_nodes=_first(options.server_nodes) or 1,
+        extra_args=[word for text in options.server_args for word in shlex.split(text)],
+        entrypoint=_first(options.server_entrypoint),
+    )
+
+
+def _first(values: list[Any]) -> Any:
+    return values[0] if values else None
+
+
+def _text(overrides: Mapping[str, Text], key: str) -> str | None:
+    value = overrides.get(key)
+    return str(value) if value is not None else None

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns run_cmd` does. Apart from its options, so that help and completion load little."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from dataclasses import KW_ONLY, dataclass
+
+from msgspec.structs import replace
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import Ref, Script, Word
+from newskills.config.command_line import Parsed
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.declarative import Command
+from newskills.launch.experiments import Experiment
+from newskills.launch.scripts import (
+    BaseJobScript,
+    Context,
+    SandboxScript,
+    ServerScript,
+    sandbox_secrets,
+    server_secrets,
+)
+from newskills.launch.validate import ONE_MACHINE
+from newskills.pipelines.models import serve_spec
+from newskills.pipelines.own_command.options import RunCmdOptions
+from newskills.pipelines.placement.cluster import cluster_of
+from newskills.pipelines.submission.groups import MAIN, groups_of, sandbox_env, sandbox_script, server_script
+from newskills.pipelines.submission.plan import Plan
+from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.submit import finished, run_prepared
+
+ADDRESS_VARIABLE = "NEMO_SKILLS_SERVER_ADDRESS"
+_SHELL = re.compile(r"[\s;&|<>$`(]", re.ASCII)
+"""What stands in a line for a shell, and hardly in the name of a program."""
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=", re.ASCII)
+BASE_URL_VARIABLE, MODEL_VARIABLE = "NEMO_SKILLS_OPENAI_BASE_URL", "NEMO_SKILLS_OPENAI_MODEL"
+
+
+@dataclass(eq=False)
+class OwnScript(BaseJobScript):
+    """The user's command, which is told by variables where the server and the sandbox are."""
+
+    _: KW_ONLY
+    server: ServerScript | None = None
+    address: str | None = None
+    model: str | None = None
+    sandbox: SandboxScript | None = None
+
+    def build(self, context: Context) -> Script:
+        script = super().build(context)
+        env: dict[str, Word] = {**script.env, **sandbox_env(self.sandbox, context)}
+        if self.server is not None:
+            ref = context.ref(self.server)
+            env |= {ADDRESS_VARIABLE: ref, BASE_URL_VARIABLE: Ref(ref.component, ref.attribute, "", "/v1")}
+        elif self.address is not None:
+            env |= {ADDRESS_VARIABLE: self.address, BASE_URL_VARIABLE: self.address}
+        if self.model is not None:
+            env[MODEL_VARIABLE] = self.model
+        keys = server_secrets(self.server, context)
+        secrets = sandbox_secrets(context) if self.sandbox is not None else ()
+        return replace(script, env=env, secrets=(*script.secrets, *keys, *secrets))
+
+
+def run(parsed: Parsed[RunCmdOptions]) -> int:
+    return run_prepared(prepare(parsed, cluster_of(parsed.options)), show=(MAIN,))
+
+
+def result(parsed: Parsed[RunCmdOptions]) -> Experiment | None:
+    """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
+    return finished(prepare(parsed, cluster_of(parsed.options)))
+
+
+def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> Prepared:
+    """One job. Raises ConfigError."""
+    options = parsed.options
+    if parsed.explain:
+        options = replace(options, dry_run=True)
+    if bool(options.words) == (options.command is not None):
+        raise ConfigError(
+            "Which command? Give it behind all options, or as --command.", hint="See: ns run_cmd --help"
+        )
+    inline = _inline(options)
+    if isinstance(inline, list) and _ASSIGNMENT.match(inline[0]):
+        raise ConfigError(
+            f"{options.words[0]} is no program.",
+            hint="An option with several values is repeated before each of them here; text for bash is --command=…",
+        )
+    server = None
+    if options.model and not options.server_address:
+        server = server_script(serve_spec(options, elsewhere=cluster.executor not in ONE_MACHINE), options)
+    sandbox = sandbox_script(options) if options.with_sandbox else None
+    script = OwnScript(
+        inline,
+        server=server,
+        address=options.server_address[0] if options.server_address else None,
+        model=server.name if server is not None else (options.model[0] if options.model else None),
+        sandbox=sandbox,
+        installation_command=options.installation_command,
+        span_group_nodes=options.num_nodes > 1,
+        num_tasks_override=options.num_tasks if options.num_tasks > 1 else None,
+    )
+    workdir = os.getcwd() if cluster.executor == "none" else None
+    client = Command(script, container=options.main_container or options.container, name=MAIN, workdir=workdir)
+    groups = groups_of(
+        client,
+        options,
+        server=server,
+        sandbox=sandbox,
+        gpus=options.num_gpus or 0,
+        nodes=options.num_nodes,
+        num_tasks=options.num_tasks,
+    )
+    name = options.expname or "script"
+    plan = Plan()
+    plan.add(name, groups, copies=options.dependent_jobs)
+    shown = {"command": shlex.join(inline) if isinstance(inline, list) else inline}
+    return prepared(name, plan, cluster, options, shown)
+
+
+def _inline(options: RunCmdOptions) -> list[str] | str:
+    """Words are a program and its arguments, as they are; a single one that no program is called like is for bash."""
+    if len(options.words) == 1 and _SHELL.search(options.words[0]) and shutil.which(options.words[0]) is None:
+        return options.words[0]
+    return options.words or options.command or ""

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of `--explain` and `--dry_run`, and lines about results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from newskills.base.records import Ledger, Request, Row
+from newskills.base.requirements import NotInstalledError, installing_nothing
+from newskills.base.terminal import printable
+from newskills.config.layers import explain
+from newskills.pipelines.options import WorkOptions
+from newskills.pipelines.tables import print_table
+from newskills.run.execute import preview
+from newskills.run.plan import PlannedUnit
+
+
+def dry_run(options: WorkOptions, planned: Sequence[PlannedUnit]) -> bool:
+    """`--dry_run` and `++dry_run=true` are one thing."""
+    return options.dry_run or any(unit.unit.config.dry_run for unit in planned)
+
+
+def ledger_line(ledger: Ledger) -> str:
+    """Counts by outcome, and the causes of what is neither right nor plainly wrong."""
+    causes = ", ".join(f"{cause} {n}" for cause, n in sorted(ledger.causes.items()) if cause != "model")
+    return (
+        f"{ledger.correct} correct, {ledger.wrong} wrong, {ledger.no_answer} without answer, "
+        f"{ledger.unscored} unscored{f' ({causes})' if causes else ''}"
+    )
+
+
+def show_explained(planned: Sequence[PlannedUnit]) -> None:
+    """`--explain`: every setting of the first unit of each name, and its source."""
+    shown: set[str] = set()
+    for unit in planned:
+        if unit.unit.name in shown:
+            continue
+        shown.add(unit.unit.name)
+        sys.stdout.write(f"\n{unit.unit.label}\n")
+        print_table([("key", "value", "from"), *((f"++{key}", v, src) for key, v, src in explain(unit.resolved))])
+
+
+def show_plan(planned: Sequence[PlannedUnit]) -> None:
+    """`--dry_run`: the units, and the first prompt of each name."""
+    rows = [(unit.unit.label, unit.unit.config.input_file, unit.unit.config.output_file) for unit in planned]
+    print_table([("unit", "input", "output"), *rows])
+    shown: set[str] = set()
+    for unit in planned:
+        if unit.unit.name in shown:
+            continue
+        shown.add(unit.unit.name)
+        if unit.unit.config.judges and not Path(unit.unit.config.input_file).exists():
+            sys.stdout.write(
+                f"\n{unit.unit.label} will ask {unit.unit.config.server.model} about these answers.\n"
+            )
+        else:
+            sys.stdout.write(f"\nfirst prompt of {unit.unit.label}:\n{_first_prompt(unit)}\n")
+
+
+def _first_prompt(unit: PlannedUnit) -> str:
+    """Or why it is not known yet."""
+    try:
+        with installing_nothing():
+            return prompt_text(preview(unit.unit))
+    except NotInstalledError as error:
+        return f"(not known yet: {error})"
+
+
+def prompt_text(request: Request) -> str:
+    """A request as a person reads it; control characters of data are made visible."""
+    if request.messages is None:
+        return printable(str(request.prompt))
+    turns = [f"[{message.role}]\n{printable(_content(message.content))}" for message in request.messages]
+    tools = [_tool(tool.get("function", tool)) for tool in request.tools or ()]
+    return "\n".join([*turns, *(["[tools]", *tools] if tools else [])])
+
+
+def _tool(function: Row) -> str:
+    """`name(parameter, …): description`."""
+    parameters = ", ".join(function.get("parameters", {}).get("properties", {}))
+    return printable(f"{function.get('name')}({parameters}): {function.get('description')}")
+
+
+def _content(content: object) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", f"<{part.get('type')}>")) for part in content)
+    return str(content or "")

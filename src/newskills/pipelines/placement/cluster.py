@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which cluster a command means, and what its placement options say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import HardwareConfig
+from newskills.config.fields import leaves
+from newskills.launch.cluster import ClusterConfig, load_cluster
+from newskills.launch.experiments import job_root
+from newskills.launch.mounts import inside, parse_mounts, to_container, to_host
+from newskills.launch.package import PACKAGES
+from newskills.pipelines.arguments import read_json
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import ClusterOptions, PlacementOptions
+from newskills.pipelines.placement.packaged_code import PackagedCode, is_code
+
+EVERYWHERE = ("cluster", "config_dir", "expname", "log_dir", "dry_run", "show_scripts", "reuse_code")
+"""Placement options that have a meaning on this machine, too."""
+WRITTEN = ("--output_dir", "--output_model", "--final_hf_path", "--log_dir")
+"""Options with folders that jobs write to."""
+
+
+def cluster_of(options: ClusterOptions) -> ClusterConfig:
+    """The cluster of `--cluster`, with `--mount_paths`. Raises ConfigError, DataError, UnknownNameError."""
+    say = notice if options.cluster else (lambda text: None)
+    cluster = load_cluster(options.cluster, options.config_dir, os.environ, say=say)
+    more = [mount.strip() for mount in (options.mount_paths or "").split(",") if mount.strip()]
+    mounts = [*cluster.mounts, *more]
+    parse_mounts(mounts)
+    return msgspec.structs.replace(cluster, mounts=mounts)
+
+
+def placed(options: PlacementOptions, given: frozenset[str], num_jobs: int | None = None) -> ClusterConfig | None:
+    """The cluster to submit to; None: the work is done by this process, which then has the cluster's variables.
+
+    This process does it for executor none, unless it is to be several jobs or to wait for others.
+    """
+    from newskills.launch.variables import job_variables
+
+    cluster = cluster_of(options)
+    if cluster.executor != "none" or num_jobs not in (None, 1) or options.run_after:
+        return cluster
+    os.environ.update(job_variables(cluster, os.environ, say=notice).plain)
+    idle = [f"--{name}" for name in leaves(PlacementOptions) if name in given and name not in EVERYWHERE]
+    if idle:
+        notice(f"{', '.join(idle)} matter on clusters only and have no effect here")
+    return None
+
+
+def hardware(options: PlacementOptions, *, gpus: int = 0, nodes: int = 1, **more: Any) -> HardwareConfig:
+    """What a group of commands needs, as the options say. Raises ConfigError."""
+    settings = {"sbatch_kwargs": read_json(options.sbatch_kwargs, "--sbatch_kwargs"), **more}
+    return HardwareConfig(
+        num_nodes=nodes,
+        num_gpus=gpus,
+        partition=options.partition,
+        account=options.account,
+        qos=options.qos,
+        time_min=options.time_min,
+        exclusive=options.exclusive,
+        **settings,
+    )
+
+
+class Paths(Struct, frozen=True, kw_only=True):
+    """The two names of a file: `seen` by the clients, and `host`'s own, where this machine has the same disks.
+
+    packaged  what clients find below /nemo_run/code
+    """
+
+    cluster: ClusterConfig
+    contained: bool
+    packaged: PackagedCode
+
+    def seen(self, path: str, option: str) -> str:
+        """`path` of the user's as clients see it: absolute. Raises ConfigError."""
+        if is_code(path):
+            return self._packaged(path, option)
+        if os.path.isabs(path):
+            return os.path.normpath(path)
+        if self.cluster.ssh_tunnel is not None:
+            raise ConfigError(f"{option}={path}: give an absolute path of cluster '{self.cluster.name}'.")
+        return self.moved(os.path.abspath(os.path.expanduser(path)), option)
+
+    def moved(self, path: str, option: str) -> str:
+        """A file of this machine as clients see it. Raises ConfigError where they do not."""
+        path = os.path.abspath(path)
+        if not self.contained or is_code(path):
+            return path
+        mounts = parse_mounts(self.cluster.mounts)
+        if (seen := to_container(path, mounts)) is not None:
+            return seen
+        there = f"its mounts are {', '.join(map(str, mounts))}" if mounts else "it has no mounts"
+        raise ConfigError(
+            f"{option}: the containers of cluster '{self.cluster.name}' do not see {path} ({there}).",
+            hint="Add a mount to the cluster config, or give --mount_paths=SRC:DST.",
+        )
+
+    def code(self, place: str) -> str:
+        """A file of code (`file.py::name`) as jobs find it: where it is, if they see this machine's disks, else in the
+        packaged code."""
+        file, colons, name = place.partition("::")
+        if not self.contained and self.here(os.path.abspath(file)):
+            file = os.path.abspath(file)
+        return f"{file}{colons}{name}"
+
+    def host(self, seen: str) -> str:
+        """What the machine that submits calls the file that clients know as `seen`."""
+        if not self.contained:
+            return seen
+        if is_code(seen):
+            return self.packaged.place(seen)
+        return to_host(seen, parse_mounts(self.cluster.mounts)) or seen
+
+    def here(self, seen: str) -> str | None:
+        """The same where it is a file of this machine; None: it may be elsewhere, or is not there."""
+        path = self.host(seen)
+        if self.in_code(seen):
+            return self.packaged.source(seen)
+        return path if self.cluster.ssh_tunnel is None and os.path.exists(path) else None
+
+    def in_code(self, seen: str) -> bool:
+        """Whether clients know a packaged file as `seen`."""
+        return is_code(seen) or inside(seen, f"{job_root(self.cluster, os.environ)}/{PACKAGES}")
+
+    def _packaged(self, path: str, option: str) -> str:
+        """A path below /nemo_run/code, which is to be there. Raises ConfigError."""
+        if option in WRITTEN:
+            raise ConfigError(f"{option}={path}: jobs read the packaged code and do not write there.")
+        self.packaged.check(path, option)
+        return os.path.normpath(path) if self.contained else self.packaged.place(path)
+
+
+def paths_of(cluster: ClusterConfig, container: str, options: PlacementOptions | None = None) -> Paths:
+    """`container`: that of the clients. Raises UnknownNameError."""
+    from newskills.launch.cluster import image_of
+
+    contained = image_of(cluster, container) is not None
+    return Paths(cluster=cluster, contained=contained, packaged=PackagedCode(cluster, options))
+
+
+def make_mount_sources(cluster: ClusterConfig, environ: Mapping[str, str]) -> None:
+    """`--check_mounted_paths`: makes the folders that are missing. Raises ConfigError."""
+    from newskills.launch.ssh import shell_of
+
+    sources = [mount.src for mount in parse_mounts(cluster.mounts)]
+    if not sources:
+        return
+    shell = shell_of(cluster, environ)
+    missing = [path for path, there in zip(sources, shell.exists(sources), strict=True) if not there]
+    if missing and (made := shell.run(["mkdir", "-p", "--", *missing])).code != 0:
+        raise ConfigError(f"--check_mounted_paths: {made.err.strip()} (on {shell.name})")

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folders of benchmarks (`NEMO_SKILLS_EXTRA_DATASETS`) that jobs know, and this machine otherwise or not at all."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from pathlib import Path, PurePosixPath
+
+from newskills.base.errors import DataError
+from newskills.benchmarks.external import FOLDERS_VARIABLES, split_folders
+from newskills.launch.shell import Shell
+from newskills.launch.ssh import shell_of
+from newskills.launch.variables import Variables, job_variables, missing_variables
+from newskills.pipelines.placement.cluster import Paths
+
+_MOST, _LARGEST = 2000, 256
+"""Files of code below a folder, and kilobytes of each."""
+_DEEPEST = 4
+
+
+def mounted_benchmarks(paths: Paths) -> dict[Path, Path | None]:
+    """Folder of this machine to look in → the same as jobs see it; None: they find it by the mounts.
+
+    Behind ssh it is a copy of the code there, without the data. Raises DataError for a folder of unreasonable size,
+    RemoteError.
+    """
+    found: dict[Path, Path | None] = {}
+    for folder in split_folders(_variable(paths)):
+        host = Path(paths.host(str(folder)))
+        if paths.cluster.ssh_tunnel is None:
+            if host.is_dir():
+                found[host] = None
+        elif not folder.is_dir() and (copy := _copied(shell_of(paths.cluster, os.environ), host)) is not None:
+            found[copy] = folder
+    return found
+
+
+def _variable(paths: Paths) -> str:
+    """As the cluster's jobs get it, else as it is set here."""
+    # Variables that jobs require and that are missing are told with everything else that is wrong with the plan.
+    lacking = missing_variables(paths.cluster, os.environ)
+    variables = Variables() if lacking else job_variables(paths.cluster, os.environ)
+    for given in (variables.plain, variables.secrets, os.environ):
+        for name in FOLDERS_VARIABLES:
+            if given.get(name):
+                return given[name]
+    return ""
+
+
+def _copied(shell: Shell, folder: Path) -> Path | None:
+    """A copy of the Python files below `folder` there, for as long as this process lives; None: there are none."""
+    tests = ["-maxdepth", str(_DEEPEST), "-name", "*.py", "-type", "f", "-size", f"-{_LARGEST}k"]
+    listed = shell.run(["find", str(folder), *tests]).out.splitlines()
+    if len(listed) > _MOST:
+        raise DataError(
+            f"{folder} on {shell.name} has {len(listed)} Python files; as a folder of benchmarks that is too many.",
+            hint=f"Name a smaller folder in {FOLDERS_VARIABLES[-1]}.",
+        )
+    texts = dict(zip(listed, shell.read(listed), strict=True))
+    if not any(PurePosixPath(path).name == "__init__.py" for path in texts):
+        return None
+    copy = Path(tempfile.mkdtemp(prefix="newskills-benchmarks-")).resolve()
+    atexit.register(shutil.rmtree, copy, ignore_errors=True)
+    for path, text in texts.items():
+        target = copy / PurePosixPath(path).relative_to(folder)
+        if text is not None:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+    return copy

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What jobs will find below /nemo_run/code, known before anything is packaged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, suggest
+from newskills.config.command_line import Parsed
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.experiments import Records, job_root
+from newskills.launch.git import repository_of
+from newskills.launch.mounts import CODE, clean, inside
+from newskills.launch.package import Package, PackageOptions, in_place, package
+from newskills.launch.ssh import shell_of
+from newskills.pipelines.options import PlacementOptions
+
+O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
+S = TypeVar("S", bound=Struct)
+
+
+def is_code(path: str) -> bool:
+    """Whether the path is one of the packaged code, as containers call it."""
+    return path.startswith("/") and inside(path, CODE)
+
+
+class PackagedCode:
+    """The package of the commit that jobs of `cluster` will get. Raises as `package` when it is first asked."""
+
+    def __init__(self, cluster: ClusterConfig, options: PlacementOptions | None = None) -> None:
+        self._cluster = cluster
+        self._reused = options.reuse_code_exp if options is not None else None
+        self._options = PackageOptions(
+            allow_uncommitted=options is not None and options.allow_uncommitted, dry_run=True
+        )
+
+    @cached_property
+    def _found(self) -> tuple[Package, frozenset[str] | None]:
+        """With the names of its files; None: the folder itself tells."""
+        cluster = self._cluster
+        if self._reused is not None and not in_place(cluster):
+            return Records(os.environ).find(self._reused).package, None
+        root = job_root(cluster, os.environ)
+        found, content = package(cluster, shell_of(cluster, os.environ), root, os.environ, self._options)
+        return found, None if in_place(cluster) else frozenset(content.files())
+
+    def place(self, path: str) -> str:
+        """Where a path below /nemo_run/code lies for the machine that submits; it may not be there yet."""
+        return os.path.normpath(f"{self._found[0].path}/{_rest(path)}")
+
+    def source(self, path: str) -> str | None:
+        """A file of this machine with the same content as `path` (below /nemo_run/code, or its `place`).
+
+        None: there is none, or it has changed since the commit.
+        """
+        found, files = self._found
+        if not is_code(path):
+            if not inside(path, found.path):
+                return None
+            path = f"{CODE}/{os.path.relpath(path, found.path)}"
+        rest = _rest(path)
+        if files is None:
+            here = self.place(path)
+            return here if self._cluster.ssh_tunnel is None and os.path.exists(here) else None
+        here = os.path.normpath(f"{found.repository}/{rest}")
+        changed = any(inside(f"/{name}", f"/{rest}") for name in found.uncommitted)
+        return here if found.repository and not changed and os.path.exists(here) else None
+
+    def check(self, path: str, option: str) -> None:
+        """Raises ConfigError where the package does not have `path`."""
+        found, files = self._found
+        rest = _rest(path)
+        if files is None:
+            [there] = shell_of(self._cluster, os.environ).exists([self.place(path)])
+            if there:
+                return
+            raise ConfigError(f"{option}: there is no {rest} in {found.path}, which jobs see as {CODE}.")
+        if not rest or any(name == rest or name.startswith(f"{rest}/") for name in files):
+            return
+        if not found.repository:
+            raise ConfigError(
+                f"{option}: jobs find newskills itself at {CODE}, as this folder is in no git repository.",
+                hint="Go to the repository that has the file, or: git init; git add; git commit.",
+            )
+        if os.path.exists(os.path.join(found.repository, rest)):
+            raise ConfigError(
+                f"{option}: {rest} is not in the commit that jobs get ({found.commit[:12]} of {found.repository}).",
+                hint=f"Commit it: git add -f {rest} && git commit",
+            )
+        raise ConfigError(
+            f"{option}: there is no {rest} in the commit that jobs get "
+            f"({found.commit[:12]} of {found.repository}){suggest(rest, files)}"
+        )
+
+    def read_here(self, text: str, option: str) -> str:
+        """For what is read before anything is submitted: comma-separated names, with files of this machine in place of
+        those of the package. Raises ConfigError."""
+        parts = []
+        for part in text.split(","):
+            path, ending, rest = part.strip().partition(".py")
+            if not is_code(path):
+                parts.append(part)
+                continue
+            self.check(path + ending, option)
+            if (found := self.source(path + ending)) is None:
+                raise ConfigError(f"{option}: {path}{ending} has changed since the commit, and is read here.")
+            parts.append(found + rest)
+        return ",".join(parts)
+
+
+def at_repository(parsed: Parsed[O]) -> Parsed[O]:
+    """For work of this process: paths below /nemo_run/code are those of the repository that the user stands in.
+
+    Within a job they are what they say, or those of the package that it starts in.
+    """
+
+    def placed(text: str) -> str:
+        if not is_code(text.partition("::")[0]) or os.path.isdir(CODE):
+            return text
+        here = Path.cwd()
+        root = here if (here / _rest(text.partition("::")[0])).exists() else repository_of(here) or here
+        return os.path.normpath(f"{root}/{_rest(text)}")
+
+    options = {
+        name: walked(value, placed)
+        for name, value in msgspec.structs.asdict(parsed.options).items()
+        if isinstance(value, str | list)
+    }
+    overrides = {
+        key: type(text)(new) if (new := placed(str(text))) != text else text
+        for key, text in parsed.overrides.items()
+    }
+    return msgspec.structs.replace(
+        parsed, options=msgspec.structs.replace(parsed.options, **options), overrides=overrides
+    )
+
+
+def renamed(struct: S, change: Callable[[str], str]) -> S:
+    """`struct` with `change` made to all texts in it."""
+    plain = walked(msgspec.json.decode(msgspec.json.encode(struct)), change)
+    return msgspec.json.decode(msgspec.json.encode(plain), type=type(struct))
+
+
+def walked(value: Any, change: Callable[[str], str]) -> Any:
+    """JSON-like `value` with `change` made to all texts in it, keys aside."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [walked(one, change) for one in value]
+    if isinstance(value, dict):
+        return {key: walked(one, change) for key, one in value.items()}
+    return value
+
+
+def sources(struct: S, code: PackagedCode) -> tuple[S, bool]:
+    """`struct` with files of this machine in place of those of the packaged code, and whether all of them are here.
+
+    Raises ConfigError where the package lacks one.
+    """
+    missing = []
+
+    def here(text: str) -> str:
+        path, colons, name = text.partition("::")
+        if not is_code(path):
+            return text
+        code.check(path, path)
+        if (found := code.source(path)) is None:
+            missing.append(path)
+            return text
+        return f"{found}{colons}{name}"
+
+    return renamed(struct, here), not missing
+
+
+def code_paths(struct: Struct) -> bool:
+    """Whether any text in `struct` begins like a path of the packaged code."""
+    return f'"{CODE}/'.encode() in msgspec.json.encode(struct)
+
+
+def below_working_folder(text: str) -> str:
+    """A path of the packaged code as processes without a container find it: it is the folder that they start in.
+
+    Unlike the folder's own path, this is the same for each commit, so that a run can go on after another one.
+    """
+    path, colons, name = text.partition("::")
+    return f"{_rest(path) or '.'}{colons}{name}" if is_code(path) else text
+
+
+def _rest(path: str) -> str:
+    """Below /nemo_run/code; empty: that folder itself."""
+    return clean(path)[len(CODE) + 1 :]

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A submission's plan, changed so that this machine can run it, run, and told as a list of checks."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from newskills.base.errors import NewskillsError, RemoteError
+from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline, Ready, Ref, Word
+from newskills.base.terminal import printable
+from newskills.config.command_line import Parsed
+from newskills.launch.cluster import ClusterConfig, image_of
+from newskills.launch.executors import make_executor
+from newskills.launch.experiments import Experiment, job_root
+from newskills.launch.package import PackageOptions
+from newskills.launch.place import Foreseeing
+from newskills.launch.ssh import shell_of
+from newskills.launch.submit import SubmitOptions, site_of, submit, unmet
+from newskills.launch.trial import try_cluster
+from newskills.launch.validate import problems
+from newskills.launch.variables import missing_variables
+from newskills.pipelines.options import PlacementOptions, WorkOptions
+from newskills.pipelines.placement.cluster import Paths, cluster_of, paths_of
+from newskills.pipelines.placement.packaged_code import below_working_folder, code_paths, renamed
+from newskills.pipelines.placement.shipments import Shipment
+from newskills.pipelines.submission.following import follow
+from newskills.pipelines.submission.groups import MAIN, SANDBOX, main_container
+from newskills.pipelines.submission.prepared import Prepared
+from newskills.pipelines.submission.submitted import ask_about
+from newskills.pipelines.tables import print_table
+from newskills.run.spec import RUN_FILE, RunSpec
+
+ROWS, JOBS = 2, 3
+"""Of each input, and for the units of a run."""
+NS_RUN, NS = "newskills.run", "newskills"
+
+REACHED = ("ssh", "sbatch")
+"""Without these checks of a cluster nobody can be asked anything."""
+PARTITIONS = "partitions"
+PYTHON = "python"
+
+State = Literal["ok", "note", "wrong"]
+P = TypeVar("P", bound=PlacementOptions)
+
+
+class Check(Struct, frozen=True):
+    """One line of the report."""
+
+    what: str
+    state: State
+    text: str
+
+
+def rehearse(parsed: Parsed[P], prepare: Callable[[Parsed[P], ClusterConfig], Prepared | None]) -> int:
+    """Prints the checks of what `prepare` makes of a command's options; 1 where one is wrong. Raises NewskillsError."""
+    parsed = _small(parsed)
+    cluster = cluster_of(parsed.options)
+    place = _place(cluster)
+    checks = [Check("config", "ok", f"cluster {cluster.name}, executor {cluster.executor}")]
+    try:
+        ready = prepare(parsed, cluster)
+    except NewskillsError as error:
+        return _report([*checks, *place, Check("plan", "wrong", str(error))])
+    assert ready is not None  # with rerun_done there is always something to do
+    submission = ready.submission
+    if not _runs_newskills(submission.pipeline):
+        place = [check for check in place if check.what != PYTHON]
+    found = problems(
+        submission.pipeline, cluster, submission.environ, skip_hf_home_check=submission.skip_hf_home_check
+    )
+    if not any(check.state == "wrong" and check.what in REACHED for check in place):
+        asked = _foreseen(ready, cluster)
+        # A partition that jobs ask for in vain is told with these jobs.
+        checks += [check for check in place if not asked or check.what != PARTITIONS or check.state == "ok"]
+        checks += [*asked, *_dependencies(ready, cluster)]
+    else:
+        checks += place
+    checks += [Check("plan", "wrong", problem) for problem in found]
+    checks += _images(submission.pipeline, cluster)
+    if not found:
+        checks.append(Check("plan", "ok", f"{len(submission.pipeline.jobs)} jobs fit together"))
+        checks.append(_code(ready, cluster))
+        checks += _performance(ready, paths_of(cluster, main_container(parsed.options), parsed.options))
+    return _report(checks)
+
+
+def _small(parsed: Parsed[P]) -> Parsed[P]:
+    """Few jobs, as if nothing were done."""
+    options = parsed.options
+    if isinstance(options, WorkOptions):
+        few = JOBS if options.num_jobs in (None, -1) else min(options.num_jobs, JOBS)
+        options = replace(options, rerun_done=True, num_jobs=few)
+    return Parsed(replace(options, dry_run=False), parsed.overrides, parsed.given)
+
+
+def _place(cluster: ClusterConfig) -> list[Check]:
+    return [Check(one.what, one.state, one.text) for one in try_cluster(cluster, os.environ)]
+
+
+def _runs_newskills(pipeline: Pipeline) -> bool:
+    words = [word for job in pipeline.jobs for command in job.commands() for word in command.script.argv]
+    return any(isinstance(word, str) and word.partition(".")[0] == "newskills" for word in words)
+
+
+def _foreseen(ready: Prepared, cluster: ClusterConfig) -> list[Check]:
+    """What the scheduler says to the jobs, where it can tell without having them."""
+    jobs, environ = ready.submission.pipeline.jobs, ready.submission.environ
+    if missing_variables(cluster, environ):  # a problem of the plan, which tells it
+        return []
+    name = ready.submission.pipeline.name
+    folder = f"{job_root(cluster, environ)}/{name}"
+    executor = make_executor(site_of(cluster, environ, name=name, folder=folder, code="", log_dir=None))
+    if not isinstance(executor, Foreseeing):
+        return []
+    try:
+        found = executor.obstacles(jobs)
+    except NewskillsError as error:
+        return [Check("scheduler", "wrong", str(error))]
+    if not found:
+        return [
+            Check("scheduler", "ok", f"it would take {'the job' if len(jobs) == 1 else f'all {len(jobs)} jobs'}")
+        ]
+    return [Check(_names(one.jobs), "wrong" if one.final else "note", printable(one.text)) for one in found]
+
+
+def _names(jobs: Sequence[str]) -> str:
+    return jobs[0] if len(jobs) == 1 else f"{jobs[0]} and {len(jobs) - 1} more"
+
+
+def _dependencies(ready: Prepared, cluster: ClusterConfig) -> list[Check]:
+    """Whether what jobs run after is known, and may still come to the end that they wait for."""
+    submission = ready.submission
+    names = dict.fromkeys(name for job in submission.pipeline.jobs for name in job.run_after)
+    if not names:
+        return []
+    try:
+        found = unmet(submission.pipeline, cluster, submission.environ, _settings(ready))
+    except RemoteError as error:
+        found = [str(error)]
+    if found:
+        return [Check("run_after", "wrong", text) for text in found]
+    return [Check("run_after", "ok", ", ".join(names))]
+
+
+def _settings(ready: Prepared) -> SubmitOptions:
+    return SubmitOptions(
+        dry_run=True,
+        skip_hf_home_check=ready.submission.skip_hf_home_check,
+        allow_missing_dependency=ready.options.allow_missing_dependency,
+        packaging=PackageOptions(allow_uncommitted=ready.options.allow_uncommitted),
+    )
+
+
+def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[Check]:
+    """Files are looked for; what an engine or Pyxis would fetch is only named."""
+    images = {image_of(cluster, command.container) for job in pipeline.jobs for command in job.commands()}
+    files = sorted(image for image in images if image and image.startswith("/"))
+    named = sorted(image for image in images if image and not image.startswith("/"))
+    try:
+        there = shell_of(cluster, os.environ).exists(files)
+    except RemoteError as error:
+        return [Check("images", "wrong", str(error))]
+    checks = [
+        Check("image", "ok" if found else "wrong", file if found else f"there is no file {file}")
+        for file, found in zip(files, there, strict=True)
+    ]
+    return [*checks, *(Check("image", "note", f"{image}: fetched when the first job needs it") for image in named)]
+
+
+def _code(ready: Prepared, cluster: ClusterConfig) -> Check:
+    """What would be packaged."""
+    pipeline = ready.submission.pipeline
+    alone = replace(pipeline, jobs=tuple(replace(job, run_after=()) for job in pipeline.jobs))
+    try:
+        package = submit(alone, cluster, ready.submission.environ, _settings(ready)).package
+    except NewskillsError as error:
+        return Check("code", "wrong", str(error))
+    where = f"commit {package.commit[:12]} of {package.repository}" if package.commit else package.path
+    return Check("code", "ok", where)
+
+
+def _performance(ready: Prepared, paths: Paths) -> list[Check]:
+    with tempfile.TemporaryDirectory(prefix="newskills-rehearsal-") as folder:
+        stage = _Stage(paths, Path(folder), ready.shipments)
+        pipeline = ready.submission.pipeline
+        plan = Pipeline(name=pipeline.name, jobs=tuple(stage.job(job) for job in pipeline.jobs))
+        environ = {**ready.submission.environ, "NEWSKILLS_EXPERIMENTS_DIR": f"{folder}/experiments"}
+        here = ClusterConfig(
+            name="rehearsal",
+            job_dir=f"{folder}/jobs",
+            env_vars=list(paths.cluster.env_vars),
+            dependency_type=paths.cluster.dependency_type,
+        )
+        try:
+            experiment = submit(plan, here, environ)
+            follow(experiment)
+        except NewskillsError as error:
+            return [*stage.notes, Check("run", "wrong", str(error))]
+        return [*stage.notes, *_outcomes(experiment)]
+
+
+class _Stage:
+    """Where a plan becomes one for this machine. `notes` says what is left out."""
+
+    def __init__(self, paths: Paths, folder: Path, shipments: Mapping[str, Shipment]) -> None:
+        self.paths, self.folder, self.shipments = paths, folder, shipments
+        self.results: dict[str, str] = {}
+        self.notes: list[Check] = []
+
+    def job(self, job: Job) -> Job:
+        files = {name: self.spec(text) if name == RUN_FILE else text for name, text in job.files.items()}
+        groups = [
+            replace(group, hardware=HardwareConfig(), commands=tuple(map(self.command, group.commands)))
+            for group in job.groups
+        ]
+        return replace(
+            job, groups=_one_group(groups), files=files, copies=0, outputs=(), makes=(), run_after=(), log_dir=None
+        )
+
+    def command(self, command: Command) -> Command:
+        script = command.script
+        if command.role == "server" and command.name != SANDBOX:
+            words = (
+                sys.executable,
+                "-m",
+                "newskills.pipelines.rehearsal.stub_model",
+                "--port",
+                Ref(command.name, "port"),
+            )
+            self.note(command.name, f"'{command.name}' is played by a stand-in that knows one answer")
+            script = replace(script, argv=words, env={}, ready=Ready(patience=60.0))
+        else:
+            script = replace(script, argv=self.argv(command))
+        if script.setup:
+            self.note("setup", "--installation_command is not run")
+        port = None if script.port is None else 0
+        script = replace(script, port=port, setup="", all_nodes=False, tasks_per_node=1)
+        return replace(command, script=script, container=None, mounts=None, workdir=None, paths=())
+
+    def argv(self, command: Command) -> tuple[Word, ...]:
+        """Our own programs run, with results elsewhere; what is the user's is left out."""
+        words = command.script.argv
+        at = next((at for at, word in enumerate(words) if word in (NS_RUN, NS)), 0)
+        if at < 2 or words[at - 1] != "-m":
+            self.note(command.name, f"'{command.name}' is a command of your own and not run")
+            return (sys.executable, "-c", "pass")
+        if at > 2 and command.name == MAIN:
+            self.note("preprocess", "--preprocess_cmd is not run")
+        return (sys.executable, "-m", *(self.moved(word) for word in words[at:]))
+
+    def spec(self, text: str) -> str:
+        """run.json with few rows, the input as it is called here, and the output in the temporary folder."""
+        spec = msgspec.json.decode(text, type=RunSpec)
+        units = []
+        for unit in spec.units:
+            config = unit.config
+            output = self.result(str(Path(config.output_file).parent)) + "/" + Path(config.output_file).name
+            small = config.max_samples if 0 <= config.max_samples < ROWS else ROWS
+            made = f"{config.input_file}.done" in spec.needs
+            source = self.result(config.input_file) if made else self.source(config.input_file)
+            config = renamed(config, below_working_folder) if code_paths(config) else config
+            config = replace(config, input_file=source, output_file=output, max_samples=small)
+            units.append(replace(unit, config=config))
+        beside = {
+            self.result(str(Path(path).parent)) + "/" + Path(path).name: v for path, v in spec.beside.items()
+        }
+        needs = tuple(map(self.result, spec.needs))
+        spec = replace(spec, units=tuple(units), beside=beside, needs=needs, log_dir="", rerun_done=False)
+        return msgspec.json.encode(spec).decode()
+
+    def source(self, seen: str) -> str:
+        """An input file of jobs as this machine calls it."""
+        folder, name = os.path.split(seen)
+        if (shipped := self.shipments.get(folder)) is not None:
+            return f"{shipped.source}/{name}"
+        return self.paths.here(seen) or self.paths.host(seen)
+
+    def result(self, folder: str) -> str:
+        """The stand-in of a results folder."""
+        return f"{self.folder}/results{os.path.normpath(folder)}"
+
+    def moved(self, word: Word) -> Word:
+        """Absolute paths of results in words of our own commands."""
+        if isinstance(word, Ref):
+            return word
+        option, equals, value = word.partition("=")
+        if equals and value.startswith("/"):
+            return f"{option}={self.result(value)}"
+        return self.result(word) if word.startswith("/") else word
+
+    def note(self, what: str, text: str) -> None:
+        if (check := Check(what, "note", text)) not in self.notes:
+            self.notes.append(check)
+
+
+def _one_group(groups: Sequence[CommandGroup]) -> tuple[CommandGroup, ...]:
+    """This machine is one node."""
+    return (replace(groups[0], commands=tuple(command for group in groups for command in group.commands)),)
+
+
+def _outcomes(experiment: Experiment) -> list[Check]:
+    about = ask_about(experiment)
+    checks = []
+    for state in about.states():
+        if state.state == "completed":
+            checks.append(Check(state.job.name, "ok", f"ran here in {state.seconds or 0:.1f} s"))
+            continue
+        logs = [Path(state.job.logs, f"{name}.log") for name in state.job.commands]
+        last = [line for log in logs if log.exists() for line in log.read_text(errors="replace").splitlines()[-8:]]
+        text = "\n".join(f"    | {printable(line)}" for line in last)
+        checks.append(Check(state.job.name, "wrong", f"{state.state}: {printable(state.why)}\n{text}"))
+    return checks
+
+
+def _report(checks: Sequence[Check]) -> int:
+    print_table([(f"[{check.state}]", check.what, check.text) for check in checks])
+    wrong = sum(check.state == "wrong" for check in checks)
+    said = "1 thing is wrong" if wrong == 1 else f"{wrong} things are wrong"
+    sys.stdout.write(f"\n{said if wrong else 'nothing is wrong: it can be submitted'}\n")
+    return 1 if wrong else 0

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of a job and what they need: client, server and sandbox, on the same nodes or apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from newskills.base.plan import Word
+from newskills.launch.declarative import Command, CommandGroup
+from newskills.launch.scripts import (
+    Context,
+    JobScript,
+    SandboxScript,
+    ServerScript,
+)
+from newskills.models.serving import ServeSpec
+from newskills.pipelines.models import ROLE, one_of
+from newskills.pipelines.options import ModelOptions, PlacementOptions
+from newskills.pipelines.placement.cluster import hardware
+from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
+
+MAIN, SERVER, SANDBOX = "main", "server", "sandbox"
+"""Names of the commands of a job: those of its logs."""
+OWN_CONTAINER = "nemo-skills"
+_CONTAINERS = {"llamacpp": OWN_CONTAINER, "generic": OWN_CONTAINER}
+"""Server types whose image is not called like them."""
+
+
+def groups_of(
+    client: JobScript | Command,
+    options: ModelOptions,
+    *,
+    server: ServerScript | None,
+    sandbox: SandboxScript | None,
+    **needs: Any,
+) -> list[CommandGroup]:
+    """Server, sandbox and client on the same nodes, or (`--heterogeneous`) the server on nodes of its own.
+
+    needs  further settings of the client's hardware
+    """
+    if isinstance(client, JobScript):
+        client = Command(client, container=main_container(options), name=MAIN)
+    beside = [client]
+    if sandbox is not None:
+        mounts = [one.strip() for text in options.sandbox_mounts for one in text.split(",")] or None
+        container = options.sandbox_container or "sandbox"
+        beside.insert(0, Command(sandbox, container=container, name=SANDBOX, mounts=mounts))
+    if server is None:
+        return [CommandGroup(beside, hardware=hardware(options, **needs), name=MAIN)]
+    served = Command(server, container=container_of(server, options), name=SERVER)
+    needed = hardware(options, gpus=server.num_gpus, nodes=server.num_nodes)
+    if options.heterogeneous:
+        return [
+            CommandGroup([served], hardware=needed, name=SERVER),
+            CommandGroup(beside, hardware=hardware(options, **needs), name=MAIN),
+        ]
+    if needs:
+        gpus, nodes = max(server.num_gpus, needs.pop("gpus", 0)), max(server.num_nodes, needs.pop("nodes", 1))
+        needed = hardware(options, gpus=gpus, nodes=nodes, **needs)
+    return [CommandGroup([served, *beside], hardware=needed, name=MAIN)]
+
+
+def server_groups(servers: Mapping[str, ServerScript], options: ModelOptions) -> list[CommandGroup]:
+    """Servers of further models, by role, each on nodes of its own."""
+    groups = []
+    for role, server in servers.items():
+        container = container_of(server, one_of(options, int(role.removeprefix(ROLE))))
+        name = f"{SERVER}-{role}"
+        needed = hardware(options, gpus=server.num_gpus, nodes=server.num_nodes)
+        groups.append(CommandGroup([Command(server, container=container, name=name)], hardware=needed, name=name))
+    return groups
+
+
+def job_group(script: JobScript, options: PlacementOptions, **needs: Any) -> CommandGroup:
+    """One client alone; `needs`: settings of its hardware."""
+    client = Command(script, container=main_container(options), name=MAIN)
+    return CommandGroup([client], hardware=hardware(options, **needs), name=MAIN)
+
+
+def container_of(server: ServerScript, options: ModelOptions) -> str:
+    """The container of a server."""
+    kind = server.server_type
+    return (options.server_container or [_CONTAINERS.get(kind, kind)])[0]
+
+
+def main_container(options: PlacementOptions) -> str:
+    return options.main_container or OWN_CONTAINER
+
+
+def server_script(spec: ServeSpec, options: ModelOptions) -> ServerScript:
+    return ServerScript(
+        server_type=spec.server_type,
+        model_path=spec.model,
+        num_gpus=spec.num_gpus,
+        num_nodes=spec.num_nodes,
+        server_args=spec.extra_args,
+        server_entrypoint=spec.entrypoint,
+        served_name=spec.served_name,
+        port=spec.port or None,
+        patience=options.server_timeout,
+    )
+
+
+def sandbox_script(options: ModelOptions) -> SandboxScript:
+    """Clients find it by reference: an address in the overrides would be another one's."""
+    overrides = [
+        word
+        for word in options.sandbox_env_overrides
+        if word.partition("=")[0] not in (HOST_VARIABLE, PORT_VARIABLE)
+    ]
+    return SandboxScript(keep_mounts=options.keep_mounts_for_sandbox, env_overrides=overrides)
+
+
+def sandbox_env(sandbox: SandboxScript | None, context: Context) -> dict[str, Word]:
+    """How clients are told where the sandbox is."""
+    if sandbox is None:
+        return {}
+    return {HOST_VARIABLE: context.ref(sandbox, "host"), PORT_VARIABLE: context.ref(sandbox, "port")}

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--dry_run`: the jobs as a tree, their scripts, and the settings they were made from."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+from newskills.base.plan import Command, CommandGroup, Job, Pipeline, Ref, Word
+from newskills.config.layers import Resolved, explain
+from newskills.launch.cluster import ClusterConfig, image_of
+from newskills.launch.executors import make_executor
+from newskills.launch.experiments import Experiment
+from newskills.launch.job_script import render
+from newskills.launch.place import Place, Site
+from newskills.launch.submit import site_of
+from newskills.pipelines.tables import print_table
+from newskills.run.config import GenerationConfig
+from newskills.run.spec import masked
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+    from newskills.pipelines.submission.prepared import Prepared
+
+
+OF_ONE_UNIT = ("input_file", "output_file", "random_seed", "chunk_id", "inference.random_seed")
+SUMMARY = "summarize_results"
+WIDEST = 10_000
+"""Columns: lines are never cut."""
+
+
+def show_pipeline(ready: Prepared, experiment: Experiment) -> None:
+    """Prints everything; nothing has been or will be submitted."""
+    print_tree(ready.submission.pipeline, experiment.cluster)
+    rows = [(name, value) for name, value in ready.shown.items()]
+    package = experiment.package
+    code = f"{package.path}{f' (commit {package.commit[:12]})' if package.commit else ''}"
+    print_table([("", ""), *rows, ("code", code), ("folder", experiment.folder)])
+    if ready.options.show_scripts:
+        show_scripts(ready, experiment)
+
+
+def print_tree(pipeline: Pipeline, cluster: ClusterConfig) -> None:
+    """Jobs, groups and commands."""
+    from rich.console import Console
+    from rich.text import Text
+    from rich.tree import Tree
+
+    tree = Tree(
+        Text(f"{pipeline.name} on {cluster.name} (executor {cluster.executor}): {len(pipeline.jobs)} jobs")
+    )
+    for job in pipeline.order():
+        _add_job(tree, job, cluster)
+    Console(width=WIDEST).print(tree)
+
+
+def show_scripts(ready: Prepared, experiment: Experiment) -> None:
+    """Every file that a job's folder would have."""
+    submission = ready.submission
+    site = site_of(
+        experiment.cluster,
+        submission.environ,
+        name=experiment.name,
+        folder=experiment.folder,
+        code=experiment.package.path,
+        log_dir=submission.log_dir,
+    )
+    print_scripts(submission.pipeline, site)
+
+
+def print_scripts(pipeline: Pipeline, site: Site) -> None:
+    """The same for a pipeline at its site."""
+    place = make_executor(site)
+    if not isinstance(place, Place):
+        return
+    for job in pipeline.jobs:
+        for name, text in render(job, site.job_folder(job), place).items():
+            sys.stdout.write(f"\n==> {site.folder}/{job.name}/{name} <==\n{text}")
+
+
+def _add_job(tree: Tree, job: Job, cluster: ClusterConfig) -> None:
+    from rich.text import Text
+
+    after = [*job.depends_on, *job.run_after]
+    notes = [f"after {', '.join(after)}"] if after else []
+    if job.copies:
+        notes.append(f"{job.copies} copies go on after the time limit")
+    branch = tree.add(Text(f"{job.name} ({'; '.join(notes)})" if notes else job.name))
+    for group in job.groups:
+        place = branch.add(Text(f"group {group.name}: {_needs(group)}")) if len(job.groups) > 1 else branch
+        if len(job.groups) == 1 and group.hardware.num_gpus + group.hardware.num_nodes > 1:
+            place = branch.add(Text(_needs(group)))
+        for command in group.commands:
+            place.add(Text(_command(command, cluster)))
+
+
+def _needs(group: CommandGroup) -> str:
+    hardware = group.hardware
+    words = [f"{hardware.num_nodes} node{'s' if hardware.num_nodes > 1 else ''}"]
+    if hardware.num_gpus:
+        words.append(f"{hardware.num_gpus} GPU{'s' if hardware.num_gpus > 1 else ''} each")
+    if hardware.partition:
+        words.append(f"partition {hardware.partition}")
+    return ", ".join(words)
+
+
+def _command(command: Command, cluster: ClusterConfig) -> str:
+    image = image_of(cluster, command.container)
+    return f"{command.role} {command.name}{f' in {image}' if image else ''}: {_short(command.script.argv)}"
+
+
+def _short(words: tuple[Word, ...]) -> str:
+    """A summary without the check in front of it, which lists all files of the results."""
+    if SUMMARY in words and words[words.index(SUMMARY) - 1] == "newskills":
+        return f"{SUMMARY} …"
+    return argv_text(words)
+
+
+def argv_text(words: tuple[Word, ...]) -> str:
+    """As a shell would have it; what the job fills in stands in braces."""
+    shown = []
+    for word in words:
+        if isinstance(word, Ref):
+            shown.append(f"{word.before}{{{word.component}.{word.attribute}}}{word.after}")
+        else:
+            shown.append(shlex.quote(word))
+    return " ".join(shown)
+
+
+def settings_of(resolved: Resolved[GenerationConfig]) -> dict[str, str]:
+    """What was set, and where."""
+    rows = [row for row in explain(resolved) if row[2] != "default" and row[0] not in OF_ONE_UNIT]
+    return {f"++{key}": f"{masked(value)}  ({source})" for key, value, source in rows}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan with all that is needed to submit it, or to show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.launch.cluster import ClusterConfig, image_of
+from newskills.launch.declarative import Pipeline, Submission
+from newskills.launch.mounts import parse_mounts, to_host
+from newskills.pipelines.notices import notice
+from newskills.pipelines.options import PlacementOptions
+from newskills.pipelines.placement.shipments import Shipment, with_mount
+from newskills.pipelines.submission.plan import Plan
+
+
+class Prepared(Struct, frozen=True, kw_only=True):
+    """All that is needed to submit, and for a person to see what that would do.
+
+    shown      title → value: the resolved settings, for `--dry_run`
+    shipments  what is copied before: folder as clients see it → what it is
+    """
+
+    submission: Submission
+    options: PlacementOptions
+    shown: Mapping[str, Any] = {}
+    shipments: Mapping[str, Shipment] = {}
+
+
+def prepared(
+    name: str, plan: Plan, cluster: ClusterConfig, options: PlacementOptions, shown: Mapping[str, Any]
+) -> Prepared:
+    """`plan` as one pipeline. Raises ConfigError."""
+    cluster = with_mount(cluster, plan.shipments.values())
+    pipeline = Pipeline(
+        name=name,
+        cluster_config=cluster,
+        jobs=plan.jobs,
+        reuse_code=options.reuse_code,
+        reuse_code_exp=options.reuse_code_exp,
+        skip_hf_home_check=options.skip_hf_home_check,
+        run_after=[name.strip() for text in options.run_after for name in text.split(",")],
+    )
+    submission = pipeline.submission(dry_run=options.dry_run, log_dir=_log_dir(options, cluster))
+    jobs = tuple(msgspec.structs.replace(job, **plan.extras[job.name]) for job in submission.pipeline.jobs)
+    submission = msgspec.structs.replace(
+        submission,
+        pipeline=msgspec.structs.replace(submission.pipeline, jobs=jobs),
+        environ={**submission.environ, **plan.secrets},
+    )
+    _say_idle(submission, options)
+    return Prepared(submission=submission, options=options, shown=shown, shipments=plan.shipments)
+
+
+def _log_dir(options: PlacementOptions, cluster: ClusterConfig) -> str | None:
+    """`--log_dir` as the scheduler knows it, which writes the logs: the user may have said it as containers see it."""
+    path = options.log_dir
+    if path is None or not path.startswith("/") or not cluster.containers or cluster.executor == "none":
+        return path
+    return to_host(path, parse_mounts(cluster.mounts)) or path
+
+
+def _say_idle(submission: Submission, options: PlacementOptions) -> None:
+    """A note where the user asked for containers or mounts, and the cluster runs plain processes."""
+    cluster, pipeline = submission.cluster, submission.pipeline
+    images = {image_of(cluster, command.container) for job in pipeline.jobs for command in job.commands()}
+    if images != {None}:
+        return
+    usual = {field.name: field.default for field in msgspec.structs.fields(options)}
+    names = ("container", "main_container", "server_container", "sandbox_container", "mount_paths")
+    given = [f"--{name}" for name in names if getattr(options, name, None) not in (None, [], usual.get(name))]
+    if given:
+        notice(f"no effect of {', '.join(given)}: on cluster '{cluster.name}' no command runs in a container")

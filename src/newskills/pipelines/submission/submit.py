@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last step of every command that submits: show the plan, or submit it and say how to look after it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from newskills.base.errors import NewskillsError
+from newskills.launch.experiments import Experiment, JobRecord
+from newskills.launch.package import PackageOptions
+from newskills.launch.ssh import shell_of
+from newskills.launch.submit import SubmitOptions, submit
+from newskills.launch.validate import ONE_MACHINE, check
+from newskills.pipelines.notices import notice
+from newskills.pipelines.placement.cluster import make_mount_sources
+from newskills.pipelines.placement.shipments import ship
+from newskills.pipelines.submission.prepared import Prepared
+from newskills.pipelines.submission.submitted import SCREENFUL
+from newskills.pipelines.tables import print_table
+
+
+def submitted(ready: Prepared) -> Experiment | None:
+    """Submits; a dry run shows everything instead, and returns None. Raises NewskillsError."""
+    submission, options = ready.submission, ready.options
+    settings = SubmitOptions(
+        log_dir=submission.log_dir,
+        dry_run=options.dry_run,
+        reuse_code_exp=submission.reuse_code_exp,
+        skip_hf_home_check=submission.skip_hf_home_check,
+        allow_missing_dependency=options.allow_missing_dependency,
+        packaging=PackageOptions(allow_uncommitted=options.allow_uncommitted),
+    )
+    if options.check_mounted_paths and not options.dry_run:
+        make_mount_sources(submission.cluster, submission.environ)
+    if ready.shipments and not options.dry_run:
+        hf_home = submission.skip_hf_home_check
+        check(submission.pipeline, submission.cluster, submission.environ, skip_hf_home_check=hf_home)
+        ship(ready.shipments, shell_of(submission.cluster, submission.environ))
+    experiment = submit(submission.pipeline, submission.cluster, submission.environ, settings, say=notice)
+    if options.dry_run:
+        from newskills.pipelines.submission.plan_view import show_pipeline
+
+        show_pipeline(ready, experiment)
+        return None
+    return experiment if experiment.jobs else None
+
+
+def run_prepared(ready: Prepared, *, show: Sequence[str] = ()) -> int:
+    """For the command line. On this machine the jobs are waited for; `show` names commands whose logs are printed."""
+    if ready.submission.cluster.executor not in ONE_MACHINE:
+        if (experiment := submitted(ready)) is not None:
+            say_submitted(experiment)
+        return 0
+    from newskills.pipelines.submission.following import follow
+
+    experiment = submitted(ready)
+    if experiment is None:
+        return 0
+    sys.stderr.write(f"experiment {experiment.id}: {len(experiment.jobs)} jobs in {experiment.folder}\n")
+    return follow(experiment, show=show)
+
+
+def finished(ready: Prepared) -> Experiment | None:
+    """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
+    experiment = submitted(ready)
+    if experiment is not None and experiment.cluster.executor in ONE_MACHINE:
+        from newskills.pipelines.submission.following import follow
+
+        if code := follow(experiment):
+            raise NewskillsError(f"Experiment {experiment.id} ended with exit code {code}.")
+    return experiment
+
+
+def say_submitted(experiment: Experiment) -> None:
+    """Which jobs there are, and the next commands to type."""
+    shown = experiment.jobs if len(experiment.jobs) <= SCREENFUL else experiment.jobs[: SCREENFUL // 2]
+    print_table([("job", "id", "after"), *((job.name, job.handle, _after(job)) for job in shown)])
+    if left := len(experiment.jobs) - len(shown):
+        sys.stdout.write(f"… and {left:,} more: ns status {experiment.name} --all\n")
+    sys.stdout.write(
+        f"\nexperiment {experiment.id} on {experiment.cluster.name}\n"
+        f"  ns status {experiment.name}      ns logs {experiment.name} -f      ns cancel {experiment.name}\n"
+    )
+    sys.stdout.flush()
+
+
+def _after(job: JobRecord) -> str:
+    names = job.depends_on
+    return " ".join(names) if len(names) <= SCREENFUL else f"{names[0]} … {names[-1]} ({len(names):,} jobs)"

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `ns average_checkpoints` does: the mean of some checkpoints' weights, here or as a job."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.config.command_line import Parsed
+from newskills.launch.cluster import ClusterConfig
+from newskills.pipelines.dry_run import Step, show_dry_run
+from newskills.pipelines.extras import require_train
+from newskills.pipelines.placement.cluster import paths_of, placed
+from newskills.pipelines.submission.groups import job_group, main_container
+from newskills.pipelines.submission.plan import Plan
+from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.submit import run_prepared
+from newskills.pipelines.training.average_options import AverageOptions
+from newskills.pipelines.training.average_script import AverageScript
+from newskills.train.pipelines.common import steps_of
+
+STEP = "step_"
+NAME = "average"
+
+
+def folders_of(options: AverageOptions) -> tuple[list[str], list[str]]:
+    """What is averaged, and what is removed afterwards. Raises ConfigError."""
+    folders = options.checkpoints
+    if options.steps is not None:
+        if len(folders) != 1:
+            raise ConfigError("With --steps, --checkpoints is the one folder that the steps lie in.")
+        folders = [f"{folders[0].rstrip('/')}/{STEP}{step}" for step in steps_of(options.steps, "--steps")]
+    if len(folders) < 2:
+        raise ConfigError("An average needs at least two checkpoints.")
+    removed = [*(folders if options.remove_checkpoints_after_average else ()), *options.remove]
+    if options.output_model in removed:
+        raise ConfigError(f"--remove {options.output_model}: that is where the mean goes.")
+    return folders, list(dict.fromkeys(removed))
+
+
+def run(parsed: Parsed[AverageOptions]) -> int:
+    cluster = placed(parsed.options, parsed.given)
+    if cluster is not None:
+        return run_prepared(prepare(parsed, cluster), show=("main",))
+    return _here(parsed.options)
+
+
+def _here(options: AverageOptions) -> int:
+    from newskills.train.convert.merge import average_checkpoints
+
+    folders, removed = folders_of(options)
+    target = Path(options.output_model)
+    if options.dry_run:
+        steps: list[Step] = [("reads", folder, "weights") for folder in folders]
+        steps.append(("writes", target, f"the mean of {len(folders)}"))
+        show_dry_run([*steps, *(("removes", folder, "once the mean is there") for folder in removed)])
+        return 0
+    require_train("torch", "safetensors")
+    average_checkpoints([Path(folder) for folder in folders], target)
+    for folder in removed:
+        _remove(Path(folder))
+    said = f"; removed {', '.join(removed)}" if removed else ""
+    sys.stdout.write(f"{target}: the mean of {len(folders)} checkpoints{said}\n")
+    return 0
+
+
+def _remove(folder: Path) -> None:
+    if not folder.is_dir():
+        return
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be removed: {error.strerror}. The mean is there.") from error
+
+
+def prepare(parsed: Parsed[AverageOptions], cluster: ClusterConfig) -> Prepared:
+    """The same as a job. Raises ConfigError."""
+    options = parsed.options
+    paths = paths_of(cluster, main_container(options), options)
+    folders, removed = folders_of(options)
+    seen = [paths.seen(folder, "--checkpoints") for folder in folders]
+    target = paths.seen(options.output_model, "--output_model")
+    script = AverageScript(
+        seen,
+        target,
+        [paths.seen(folder, "--remove") for folder in removed],
+        installation_command=options.installation_command,
+    )
+    plan = Plan()
+    name = options.expname or NAME
+    plan.add(NAME, [job_group(script, options)], outputs=(*seen, target), makes=(target,))
+    return prepared(name, plan, cluster, options, {"checkpoints": " ".join(seen), "writes": target})

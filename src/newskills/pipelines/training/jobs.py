@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of trainings on clusters: the trainer with Ray and what serves it, and what is chosen where nobody has said."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from newskills.base.errors import ConfigError, DataError, RemoteError
+from newskills.base.plan import Ref, Script, Word
+from newskills.launch.clients import around
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.declarative import Command, CommandGroup
+from newskills.launch.scripts import (
+    Context,
+    JobScript,
+    SandboxScript,
+    ServerScript,
+    ray_words,
+    sandbox_secrets,
+    server_secrets,
+)
+from newskills.launch.ssh import shell_of
+from newskills.launch.times import seconds_of
+from newskills.models.serving.gpus import visible_gpus
+from newskills.pipelines.arguments import read_json
+from newskills.pipelines.notices import notice
+from newskills.pipelines.placement.cluster import Paths, hardware
+from newskills.pipelines.submission.groups import MAIN, SANDBOX, sandbox_env
+from newskills.pipelines.training.options import Beside, RayOptions, TrainingOptions
+from newskills.prompts.renderer import load_prompt
+from newskills.recipes.training import context_of
+from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
+from newskills.train.pipelines.common import LOGS, Run, Wandb
+from newskills.train.pipelines.formats import FormatError, Found, examine, glance
+
+INSIDE, HARVEST = "newskills.train.pipelines.inside", "newskills.train.pipelines.harvest"
+JUDGE_ADDRESS, JUDGE_MODEL = "NEMO_SKILLS_JUDGE_ADDRESS", "NEMO_SKILLS_JUDGE_MODEL"
+"""Variables by which rewards find the judges: the address of the first, `…_1`, `…_2` those of others."""
+USUAL_GPUS = 8
+FIRST_BYTES = 1 << 20
+"""What is looked at of a file on the other side of ssh."""
+MANY_PARAMETERS = 20e9
+"""From here on a model is split by Megatron where nobody has chosen."""
+_BILLIONS = re.compile(r"(?<![\d.])(\d+(?:\.\d+)?)[bB](?![a-zA-Z])")
+_GPUS = re.compile(r"gpu:(?:[^:,(]+:)?(\d+)")
+
+
+@dataclass(eq=False)
+class InsideScript(JobScript):
+    """`words` inside one of the modules that run in the images of trainers.
+
+    options   of the module
+    nodes     of the job
+    ray       resources of the Ray cluster around it (JSON); None: no Ray
+    template  program that starts Ray instead of our own
+    before    shell text
+    judges    servers of this job; `judge_address`: one that runs already
+    """
+
+    words: Sequence[Word]
+    _: KW_ONLY
+    module: str = INSIDE
+    options: Sequence[Word] = ()
+    nodes: int = 1
+    ray: str | None = None
+    template: str | None = None
+    before: str | None = None
+    env: Mapping[str, Word] = field(default_factory=dict)
+    judges: Sequence[ServerScript] = ()
+    judge_address: str | None = None
+    judge_model: str | None = None
+    sandbox: SandboxScript | None = None
+    port: int | None = None
+
+    def build(self, context: Context) -> Script:
+        words: Sequence[Word] = (context.python, "-m", self.module, *self.options, "--", *self.words)
+        words = around(words, self.before, None)
+        if self.ray is not None:
+            start = ray_words(self.nodes, context, self.ray)
+            if self.template is not None:
+                start = (self.template, *start[3:])
+            words = (*start, *words)
+        env: dict[str, Word] = {**self.env, **sandbox_env(self.sandbox, context), **self._judges(context)}
+        keys = dict.fromkeys(name for server in self.judges for name in server_secrets(server, context))
+        secrets = (*keys, *(sandbox_secrets(context) if self.sandbox is not None else ()))
+        return self._script(
+            words, context, env=env, secrets=secrets, all_nodes=self.nodes > 1 or self.span_group_nodes
+        )
+
+    def _judges(self, context: Context) -> dict[str, Word]:
+        found: dict[str, Word] = {}
+        for number, server in enumerate(self.judges):
+            found[f"{JUDGE_ADDRESS}_{number}" if number else JUDGE_ADDRESS] = context.ref(server)
+        if self.judge_address is not None:
+            found[JUDGE_ADDRESS] = self.judge_address
+        if self.judge_model is not None:
+            found[JUDGE_MODEL] = self.judges[0].name if self.judges else self.judge_model
+        return found
+
+
+class Ground(Struct, frozen=True, kw_only=True):
+    """The cluster as a training finds it: what was not said is chosen here, and told."""
+
+    options: TrainingOptions
+    paths: Paths
+    name: str
+
+    @property
+    def cluster(self) -> ClusterConfig:
+        return self.paths.cluster
+
+    def output_dir(self) -> str:
+        """As the jobs see it. Raises ConfigError where there is no place for it."""
+        if self.options.output_dir is not None:
+            return self.paths.seen(self.options.output_dir, "--output_dir").rstrip("/")
+        for place in (
+            os.path.abspath("results"),
+            f"{self.cluster.job_dir}/results" if self.cluster.job_dir else "",
+        ):
+            if self.cluster.ssh_tunnel is not None and not place.startswith(f"{self.cluster.job_dir}/"):
+                continue
+            try:
+                chosen = f"{self.paths.moved(place, '--output_dir')}/{self.name}"
+            except ConfigError:
+                continue
+            notice(f"no --output_dir: writing to {chosen}")
+            return chosen
+        raise ConfigError(
+            f"Where to? No mount of cluster '{self.cluster.name}' holds this folder or job_dir.",
+            hint="Give --output_dir, as the containers see it.",
+        )
+
+    def run(self, model: str) -> Run:
+        """What the trainer is told. Raises ConfigError."""
+        gpus, limit = self._machine()
+        return Run(
+            name=self.name,
+            model=model,
+            output_dir=self.output_dir(),
+            nodes=self.options.num_nodes,
+            gpus=gpus,
+            limit=limit,
+            wandb=self._wandb(),
+        )
+
+    def model(self, name: str) -> str:
+        """A folder as the jobs see it, or a name on the hub. Raises ConfigError."""
+        if os.path.isabs(name):
+            return os.path.normpath(name)
+        local = os.path.expanduser(name)
+        if self.cluster.ssh_tunnel is None and os.path.isdir(local):
+            return self.paths.moved(local, "--model")
+        if name.startswith((".", "~")):
+            raise ConfigError(f"--model={name}: there is no such folder here.")
+        return name
+
+    def length(self, wanted: int | None, model: str, usual: int) -> int:
+        """Tokens of a sequence: what is `wanted`, else `usual` or what `model` can see, which is told.
+
+        Raises ConfigError for more than the model can see.
+        """
+        folder = self.paths.here(model) if model.startswith("/") else None
+        seen = context_of(Path(folder)) if folder is not None and os.path.isfile(f"{folder}/config.json") else None
+        if wanted is None:
+            chosen = min(usual, seen or usual)
+            notice(f"no --max_length: {chosen} tokens for prompt and answer")
+            return chosen
+        if seen is not None and wanted > seen:
+            raise ConfigError(f"--max_length={wanted}: {model} can see {seen} tokens.")
+        return wanted
+
+    def data(self, path: str | None, option: str) -> str | None:
+        return None if path is None else self.paths.seen(path, option)
+
+    def found(self, seen: str, forms: tuple[str, ...], given: str | None) -> Found | None:
+        """What is known of a file of data here; None: the job will see. Raises DataError, ConfigError."""
+        if given is not None and given not in forms:
+            raise ConfigError(f"--data_format={given}: it is {' or '.join(forms)}.")
+        here = self.paths.here(seen)
+        try:
+            if here is not None:
+                return examine(here, forms)
+            if self.cluster.ssh_tunnel is not None and (line := self._first_line(seen)):
+                return glance(line, seen, forms)
+        except FormatError as error:
+            raise DataError(f"{error}") from error
+        if not self.options.run_after and self.cluster.ssh_tunnel is None:
+            raise DataError(
+                f"There is no {self.paths.host(seen)}.",
+                hint="Data that another experiment makes: --run_after=NAME.",
+            )
+        if given is None:
+            notice(
+                f"{seen} cannot be seen from here: taken for {forms[-1]} (--data_format); the job checks it first"
+            )
+        return None
+
+    def _first_line(self, seen: str) -> bytes:
+        """Of a file of the cluster's; empty: it is not there, or its first line is very long."""
+        path = self.paths.host(seen)
+        ran = shell_of(self.cluster, os.environ).run(["head", "-c", str(FIRST_BYTES), "--", path])
+        line, end, _ = ran.out.partition("\n")
+        return line.encode() if ran.code == 0 and (end or len(ran.out) < FIRST_BYTES // 4) else b""
+
+    def container(self, usual: str) -> str:
+        return self.options.container or usual
+
+    def logs(self, output_dir: str) -> str | None:
+        """Folder of the logs as the scheduler knows it; None: the user has named one."""
+        return None if self.options.log_dir else self.paths.host(f"{output_dir}/{LOGS}")
+
+    def group(self, command: Command, logs: str | None, **needs: Any) -> CommandGroup:
+        options = self.options if self.options.exclusive is not None else replace(self.options, exclusive=True)
+        return CommandGroup([command], hardware=hardware(options, **needs), name=MAIN, log_dir=logs)
+
+    def _wandb(self) -> Wandb | None:
+        options = self.options
+        if options.disable_wandb:
+            return None
+        names = {entry.partition("=")[0] for entry in self.cluster.env_vars}
+        if "WANDB_API_KEY" not in os.environ and "WANDB_API_KEY" not in names:
+            notice("no WANDB_API_KEY: this run is not shown in Weights & Biases")
+            return None
+        wandb = Wandb(project=options.wandb_project, name=self.name, group=options.wandb_group)
+        wandb.check()
+        return wandb
+
+    def _machine(self) -> tuple[int, int | None]:
+        """GPUs per node, and the seconds that a job may take."""
+        partition = self.options.partition or self.cluster.partition
+        if self.cluster.executor != "slurm":
+            here = self.options.num_gpus or visible_gpus()
+            if not here:
+                raise ConfigError(
+                    "How many GPUs? None is seen here: give --num_gpus, or a --cluster that has some."
+                )
+            return here, None
+        asked = read_json(self.options.sbatch_kwargs, "--sbatch_kwargs").get("time")
+        given = str(asked) if asked else self.cluster.timeouts.get(partition or "")
+        gpus = self.options.num_gpus
+        seen, longest = (0, None) if gpus and given else _partition_of(self.cluster, partition)
+        if gpus is None:
+            gpus = seen or USUAL_GPUS
+            notice(f"no --num_gpus: {gpus} per node" + ("" if seen else " (the cluster did not say)"))
+        if given:
+            return gpus, seconds_of(given)
+        usual = seconds_of(self.cluster.default_timeout)
+        return gpus, min(usual, longest) if longest else usual
+
+
+def _partition_of(cluster: ClusterConfig, partition: str | None) -> tuple[int, int | None]:
+    """GPUs of a node of the partition, and its longest job in seconds; 0 and None where Slurm does not say."""
+    try:
+        ran = shell_of(cluster, os.environ).run(["sinfo", "-h", "-o", "%P|%G|%l"])
+    except RemoteError:
+        return 0, None
+    for line in ran.out.splitlines() if ran.code == 0 else ():
+        name, _, rest = line.partition("|")
+        generic, _, limit = rest.partition("|")
+        if name.rstrip("*") == partition or (partition is None and name.endswith("*")):
+            match = _GPUS.search(generic)
+            return int(match[1]) if match else 0, seconds_of(limit) if limit[:1].isdigit() else None
+    return 0, None
+
+
+def number(overrides: Mapping[str, str], key: str, usual: int | None = None) -> int | None:
+    """The number that a trainer's own key is set to. Raises ConfigError."""
+    given = overrides.get(key)
+    if given is None:
+        return usual
+    try:
+        return int(float(given))
+    except ValueError as error:
+        raise ConfigError(f"++{key}={given} is no number.") from error
+
+
+def backend_of(options: RayOptions, model: str, paths: Paths) -> Literal["fsdp", "megatron"]:
+    """What was asked for, else by the size of the model, which is told."""
+    if options.backend is not None:
+        return options.backend
+    size = _parameters(model, paths)
+    chosen: Literal["fsdp", "megatron"] = "megatron" if size >= MANY_PARAMETERS else "fsdp"
+    notice(f"no --backend: {chosen}" + (f" (about {size / 1e9:.3g} billion parameters)" if size else ""))
+    return chosen
+
+
+def _parameters(model: str, paths: Paths) -> float:
+    """By the files of the folder (two bytes each), else by the name; 0: nobody knows."""
+    folder = paths.here(model)
+    if folder is not None and os.path.isdir(folder):
+        files = [entry for entry in os.scandir(folder) if entry.name.endswith(".safetensors")]
+        if files:
+            return sum(entry.stat().st_size for entry in files) / 2
+    match = _BILLIONS.search(model.rsplit("/", 1)[-1])
+    return float(match[1]) * 1e9 if match else 0.0
+
+
+def beside_of(options: TrainingOptions) -> Beside:
+    """What runs beside the trainer, by those of its options that say so."""
+    return Beside(**{name: getattr(options, name) for name in Beside.__struct_fields__ if hasattr(options, name)})
+
+
+def judges_of(options: Beside) -> list[ServerScript]:
+    """The servers to start. Raises ConfigError."""
+    if options.server_address is not None or not options.server_gpus:
+        if options.server_model is not None and options.server_address is None:
+            raise ConfigError("Where is the judge? Give --server_address, or --server_gpus and --server_type.")
+        return []
+    if not options.server_type or not options.server_model:
+        raise ConfigError("A judge that is served here needs --server_type and --server_model.")
+    return [
+        ServerScript(
+            options.server_type,
+            options.server_model,
+            num_gpus=options.server_gpus,
+            num_nodes=options.server_nodes,
+            server_args=options.server_args,
+            server_entrypoint=options.server_entrypoint,
+        )
+        for _ in range(options.n_servers)
+    ]
+
+
+def sandbox_of(options: Beside, placement: TrainingOptions) -> SandboxScript | None:
+    if not options.with_sandbox:
+        return None
+    given = options.sandbox_env_overrides
+    overrides = [word for word in given if word.partition("=")[0] not in (HOST_VARIABLE, PORT_VARIABLE)]
+    return SandboxScript(keep_mounts=placement.keep_mounts_for_sandbox, env_overrides=overrides)
+
+
+def with_others(
+    group: CommandGroup, script: InsideScript, options: Beside, placement: TrainingOptions
+) -> list[CommandGroup]:
+    """`group` with the sandbox in it, and each judge in a group of its own."""
+    groups = [group]
+    if script.sandbox is not None:
+        mounts = [one.strip() for text in placement.sandbox_mounts for one in text.split(",")] or None
+        sandbox = Command(
+            script.sandbox, container=placement.sandbox_container or "sandbox", name=SANDBOX, mounts=mounts
+        )
+        group.commands = [sandbox, *group.commands]
+    for number, server in enumerate(script.judges):
+        name = f"judge-{number}"
+        container = options.server_container or server.server_type
+        needed = hardware(placement, gpus=server.num_gpus, nodes=server.num_nodes)
+        command = Command(server, container=container, name=name)
+        groups.append(CommandGroup([command], hardware=needed, name=name, log_dir=group.log_dir))
+    return groups
+
+
+def one_blank(prompt_config: str) -> str:
+    """The user's part of a prompt with `{}` for the problem, for `str.format`. Raises ConfigError."""
+    mark = "\0"
+    messages = load_prompt(prompt_config).messages({"problem": mark})
+    texts = [message.content for message in messages]
+    if len(texts) != 1 or not isinstance(texts[0], str) or texts[0].count(mark) != 1:
+        raise ConfigError(
+            f"--prompt_config={prompt_config}: trainers take one message of the user's, with the problem in it once."
+        )
+    return texts[0].replace("{", "{{").replace("}", "}}").replace(mark, "{}")
+
+
+def torchrun(own: str, nodes: int, gpus: int) -> list[Word]:
+    """One process for each GPU of each node; they meet at the first one."""
+    return [
+        "-m",
+        "torch.distributed.run",
+        f"--nnodes={nodes}",
+        f"--nproc-per-node={gpus}",
+        Ref(own, "rank", "--node-rank="),
+        Ref(own, "node", "--master-addr="),
+        Ref(own, "meeting_port", "--master-port="),
+    ]

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options of commands that train on clusters with the trainers of others."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from newskills.pipelines.options import AtLeastOne, PlacementOptions, doc
+from newskills.train.pipelines.nemo_rl import ROOT
+
+TRAINING = {"group": "training"}
+MODEL = {"group": "the final model"}
+JUDGES = {"group": "judge servers"}
+REPORT = {"group": "Weights & Biases"}
+
+
+class TrainingOptions(PlacementOptions, frozen=True, kw_only=True):
+    """What all trainers on clusters take."""
+
+    output_dir: Annotated[
+        str | None, doc("checkpoints, logs, final_hf_model (default: results/EXPNAME, printed)", TRAINING)
+    ] = None
+    num_nodes: Annotated[AtLeastOne, doc("nodes", TRAINING)] = 1
+    num_gpus: Annotated[
+        AtLeastOne | None, doc("GPUs per node (default: all that the cluster's nodes have)", TRAINING)
+    ] = None
+    container: Annotated[str | None, doc("image of the trainer, a name of the cluster config or a reference")] = (
+        None
+    )
+    wandb_project: Annotated[str, doc("project of the run", REPORT)] = "nemo-skills"
+    wandb_group: Annotated[str | None, doc("group of the run", REPORT)] = None
+    disable_wandb: Annotated[bool, doc("no Weights & Biases (nor without WANDB_API_KEY)", REPORT)] = False
+
+
+class RayOptions(TrainingOptions, frozen=True, kw_only=True):
+    """What trainers on Ray take."""
+
+    backend: Annotated[
+        Literal["fsdp", "megatron"] | None,
+        doc("how the model is split (default: fsdp; megatron above 20 billion parameters)", TRAINING),
+    ] = None
+    max_length: Annotated[
+        AtLeastOne | None,
+        doc("tokens of a sequence, prompt and answer (default: what the model can see, at most 4096)", TRAINING),
+    ] = None
+    ray_template: Annotated[
+        str | None,
+        doc("program that starts Ray around a command, called as newskills.launch.ray_node is", TRAINING),
+    ] = None
+
+
+class NemoRlOptions(RayOptions, frozen=True, kw_only=True):
+    """What `ns nemo_rl sft` and `ns nemo_rl grpo` share."""
+
+    model: Annotated[str, doc("model to start from: a Hugging Face folder or name")]
+    training_data: Annotated[str | None, doc("JSONL to learn from")] = None
+    validation_data: Annotated[str | None, doc("JSONL of the same form to validate on")] = None
+    data_format: Annotated[
+        str | None,
+        doc("form of the rows, where the file is not there yet (default: its first line tells)", TRAINING),
+    ] = None
+    config: Annotated[str | None, doc("another YAML of NeMo-RL's to start from", TRAINING)] = None
+    nemo_rl_path: Annotated[str, doc("folder of NeMo-RL in the container", TRAINING)] = ROOT
+    profile_step_range: Annotated[str | None, doc("steps A:B that nsys watches, from 1, without B", TRAINING)] = (
+        None
+    )
+    final_hf_path: Annotated[
+        str | None, doc("folder of the model (default: OUTPUT_DIR/final_hf_model)", MODEL)
+    ] = None
+    conversion_step: Annotated[str, doc("step that becomes the model: last, or a number", MODEL)] = "last"
+    average_steps: Annotated[str | None, doc("steps whose mean becomes the model, comma separated", MODEL)] = None
+    remove_checkpoints_after_average: Annotated[
+        bool, doc("remove the checkpoints of these steps once their mean is there", MODEL)
+    ] = False
+    run_conversion_only: Annotated[bool, doc("no training: make the model of the checkpoints", MODEL)] = False
+    max_position_embeddings: Annotated[AtLeastOne | None, doc("written into the model's config.json", MODEL)] = (
+        None
+    )
+
+
+JudgeModel = Annotated[str | None, doc("name or path of the judge", JUDGES)]
+JudgeAddress = Annotated[str | None, doc("a judge that runs", JUDGES)]
+JudgeType = Annotated[str | None, doc("engine: vllm, sglang, trtllm, …", JUDGES)]
+JudgeGpus = Annotated[int | None, doc("GPUs per node of each server", JUDGES)]
+JudgeNodes = Annotated[int, Meta(ge=1, description="nodes of each server", extra=JUDGES)]
+JudgeCount = Annotated[int, Meta(ge=1, description="servers, independent of each other", extra=JUDGES)]
+JudgeArgs = Annotated[str, doc("further arguments of the engine, as they are", JUDGES)]
+JudgeEntrypoint = Annotated[str | None, doc("other start command of the engine", JUDGES)]
+JudgeContainer = Annotated[str | None, doc("container image of the servers", JUDGES)]
+WithSandbox = Annotated[bool, doc("a sandbox beside the trainer", TRAINING)]
+SandboxOverrides = Annotated[list[str], doc("KEY=VALUE of the sandbox's own settings", TRAINING)]
+PromptConfig = Annotated[
+    str, doc("prompt for rows {problem, expected_answer}: the one that evaluations use", TRAINING)
+]
+
+
+class Beside(Struct, frozen=True, kw_only=True):
+    """What runs beside a trainer. The options of those that reinforce have the same names."""
+
+    server_model: JudgeModel = None
+    server_address: JudgeAddress = None
+    server_type: JudgeType = None
+    server_gpus: JudgeGpus = None
+    server_nodes: JudgeNodes = 1
+    n_servers: JudgeCount = 1
+    server_args: JudgeArgs = ""
+    server_entrypoint: JudgeEntrypoint = None
+    server_container: JudgeContainer = None
+    with_sandbox: WithSandbox = False
+    sandbox_env_overrides: SandboxOverrides = []

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of `ns verl ppo`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from newskills.pipelines.options import doc
+from newskills.pipelines.training.options import (
+    MODEL,
+    TRAINING,
+    JudgeAddress,
+    JudgeArgs,
+    JudgeContainer,
+    JudgeCount,
+    JudgeEntrypoint,
+    JudgeGpus,
+    JudgeModel,
+    JudgeNodes,
+    JudgeType,
+    PromptConfig,
+    RayOptions,
+    SandboxOverrides,
+    WithSandbox,
+)
+from newskills.train.pipelines.verl import MODULE
+
+
+class PpoVerlOptions(RayOptions, frozen=True, kw_only=True):
+    model: Annotated[str, doc("model to start from: a Hugging Face folder or name")]
+    prompt_data: Annotated[
+        str, doc("rows in verl's form (parquet, JSONL), or JSONL of {problem, expected_answer}")
+    ]
+    eval_data: Annotated[str | None, doc("the same to validate on")] = None
+    data_format: Annotated[
+        str | None, doc("verl or plain, where the file is not there yet (default: its first line tells)", TRAINING)
+    ] = None
+    prompt_config: PromptConfig = "generic/math"
+    script_module: Annotated[str, doc("module that trains", TRAINING)] = MODULE
+    verl_config_dir: Annotated[str | None, doc("folder with another Hydra configuration", TRAINING)] = None
+    verl_config_name: Annotated[str | None, doc("its name", TRAINING)] = None
+    final_ckpt_path: Annotated[
+        str | None, doc("folder of the model (default: OUTPUT_DIR/final_hf_model)", MODEL)
+    ] = None
+    convert_last_ckpt_to_hf: Annotated[bool, doc("make a Hugging Face folder of the last checkpoint", MODEL)] = (
+        True
+    )
+    server_model: JudgeModel = None
+    server_address: JudgeAddress = None
+    server_type: JudgeType = None
+    server_gpus: JudgeGpus = None
+    server_nodes: JudgeNodes = 1
+    n_servers: JudgeCount = 1
+    server_args: JudgeArgs = ""
+    server_entrypoint: JudgeEntrypoint = None
+    server_container: JudgeContainer = None
+    with_sandbox: WithSandbox = False
+    sandbox_env_overrides: SandboxOverrides = []  # noqa: RUF012 - copied

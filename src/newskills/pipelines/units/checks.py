@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Units that other machines will work on: their files as those see them, and what can be refused before."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from newskills.base.errors import ConfigError
+from newskills.base.requirements import NotInstalledError, installing_nothing
+from newskills.launch.mounts import CODE
+from newskills.launch.shell import Shell
+from newskills.models.serving import ServeSpec, prepare
+from newskills.pipelines.notices import notice
+from newskills.pipelines.placement.cluster import Paths
+from newskills.pipelines.placement.packaged_code import below_working_folder, code_paths, renamed, sources
+from newskills.pipelines.placement.shipments import Shipment, shipment
+from newskills.pipelines.submission.plan import Plan
+from newskills.run.config import GenerationConfig
+from newskills.run.execute import check
+from newskills.run.spec import Unit
+from newskills.solve.selection_config import ParallelThinking
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+def with_inputs(units: Sequence[Unit], paths: Paths, plan: Plan, shell: Shell) -> list[Unit]:
+    """`units` of prepared data, whose files are called as the clients of jobs see them.
+
+    What these do not see is added to what `plan` copies. Raises ConfigError, RemoteError, StorageError.
+    """
+    folders: dict[str, str] = {}
+    for path in dict.fromkeys(unit.config.input_file for unit in units):
+        seen = _seen_there(path, paths, shell)
+        if seen is None:
+            made = shipment(os.path.dirname(path), paths.cluster, contained=paths.contained)
+            plan.shipments[made.seen] = made
+            seen = f"{made.seen}/{os.path.basename(path)}"
+        if os.path.dirname(path) != os.path.dirname(seen):
+            folders[os.path.dirname(path)] = os.path.dirname(seen)
+    return [_moved(unit, folders) for unit in units]
+
+
+def _seen_there(path: str, paths: Paths, shell: Shell) -> str | None:
+    """The file as clients see it; None: they do not, and it is on this machine."""
+    if paths.cluster.ssh_tunnel is not None:
+        host = paths.host(path)
+        return None if os.path.exists(path) and not shell.exists([host])[0] else path
+    try:
+        return paths.moved(path, f"The input {path}")
+    except ConfigError:
+        if os.path.exists(path):
+            return None
+        raise
+
+
+def _moved(unit: Unit, folders: Mapping[str, str]) -> Unit:
+    """`unit` with its input, and what else its settings name in that folder, in another one."""
+    old = os.path.dirname(unit.config.input_file)
+    if (new := folders.get(old)) is None:
+        return unit
+
+    def change(text: str) -> str:
+        return new + text[len(old) :] if text == old or text.startswith(f"{old}/") else text
+
+    return replace(unit, config=renamed(unit.config, change))
+
+
+def with_code(units: Sequence[Unit], paths: Paths) -> list[Unit]:
+    """`units` whose files of the packaged code are called as the clients of jobs find them."""
+    if paths.contained or not any(code_paths(unit.config) for unit in units):
+        return list(units)
+    return [replace(unit, config=renamed(unit.config, below_working_folder)) for unit in units]
+
+
+def check_inputs(
+    units: Sequence[Unit], paths: Paths, shell: Shell, *, after: Sequence[str] = (), shipped: Sequence[str] = ()
+) -> None:
+    """Raises ConfigError where an input file is not on the machine that submits.
+
+    Jobs that run `after` others may get their input from these: a note says what is not there yet. Those in folders
+    that are `shipped`, or packaged with the code, need not be there yet.
+    """
+    seen = dict.fromkeys(unit.config.input_file for unit in units)
+    files = [paths.host(file) for file in seen if os.path.dirname(file) not in shipped and not paths.in_code(file)]
+    missing = [file for file, there in zip(files, shell.exists(files), strict=True) if not there]
+    if here := [file for file in missing if os.path.exists(file)]:
+        raise ConfigError(
+            f"{', '.join(here)}: on this machine only; {shell.name} has no such file.",
+            hint=f"Copy it (rsync {here[0]} {shell.name}:…) and give its place there as --input_file; or commit it, "
+            f"and name it as {CODE}/….",
+        )
+    if missing and not after:
+        raise ConfigError(
+            f"There is no input file {', '.join(missing)} on {shell.name}.",
+            hint="Benchmark data is prepared there by: ns prepare_data NAME… --cluster=… --data_dir=…",
+        )
+    for file in missing:
+        notice(f"there is no {file} yet: it is left to what {', '.join(after)} will have done")
+    check_addresses(units, paths)
+
+
+def check_addresses(units: Sequence[Unit], paths: Paths) -> None:
+    """Says it where an address means another machine for a job than for the user."""
+    if paths.cluster.executor == "slurm":
+        servers = [one for unit in units for one in (unit.config.server, *unit.config.models.values())]
+        for url in dict.fromkeys(server.base_url for server in servers):
+            if url and any(f"//{name}" in url for name in LOOPBACK):
+                notice(f"{url} is, for a job on a node, that node itself")
+
+
+def fetch_weights(host: ServeSpec | None, paths: Paths) -> None:
+    """What a server without container needs on disk, as nodes often have no way out. Raises NewskillsError."""
+    if host is not None and not paths.contained and paths.cluster.ssh_tunnel is None:
+        prepare(host, notice)
+
+
+def check_prompts(
+    units: Sequence[Unit],
+    *,
+    hosted: bool,
+    paths: Paths,
+    shipments: Mapping[str, Shipment] = {},
+    dry_run: bool = False,
+) -> None:
+    """The first unit of each name: its key, settings, and first prompt where its data can be read here.
+
+    Raises NewskillsError, also where the packaged code lacks a file that is named.
+    """
+    for unit in {unit.name: unit for unit in reversed(units)}.values():
+        config, whole = unit.config, True
+        text = config.inference.endpoint_type == "text"
+        folder, name = os.path.split(config.input_file)
+        shipped = shipments.get(folder)
+        local = f"{shipped.source}/{name}" if shipped is not None else paths.here(config.input_file)
+        if shipped is not None:
+            config = _moved(unit, {folder: shipped.source}).config
+        elif local is not None:
+            config = replace(config, input_file=local)
+        if code_paths(config):
+            config, whole = sources(config, paths.packaged)
+        if paths.contained:
+            config = _mounted(config, paths)
+        rendered = local is not None and whole and not (hosted and text)
+        _check(replace(unit, config=_with_solutions(config, paths)), paths, rendered=rendered, dry_run=dry_run)
+
+
+def _check(unit: Unit, paths: Paths, *, rendered: bool, dry_run: bool) -> None:
+    """What a module declares to need is brought here where jobs will run in this very environment."""
+    if not dry_run and not paths.contained and paths.cluster.ssh_tunnel is None:
+        check(unit, rendered=rendered)
+        return
+    try:
+        with installing_nothing():
+            check(unit, rendered=rendered)
+    except NotInstalledError as error:
+        notice(f"the first prompt is left to the jobs: {error}")
+
+
+def _mounted(config: GenerationConfig, paths: Paths) -> GenerationConfig:
+    """`config` whose own code and prompt, where they lie below a mount, are called as this machine calls them."""
+
+    def local(text: str | None) -> str | None:
+        file, colons, name = (text or "").partition("::")
+        here = paths.here(file) if os.path.isabs(file) and not os.path.exists(file) else None
+        return f"{here}{colons}{name}" if here is not None else text
+
+    prompt = config.prompt_config
+    return replace(
+        config,
+        solver=local(config.solver) or config.solver,
+        eval_type=local(config.eval_type),
+        prompt_config=local(prompt) if isinstance(prompt, str) else prompt,
+    )
+
+
+def _with_solutions(config: GenerationConfig, paths: Paths) -> GenerationConfig:
+    """`config` with the folder of stored solutions as this machine calls it; without it where it is not there yet."""
+    thinking = config.parallel_thinking
+    if thinking.generation_dir is None:
+        return config
+    local = paths.here(thinking.generation_dir)
+    there = local is not None and any(Path(local).glob("output-rs*.jsonl"))
+    changed = replace(thinking, generation_dir=local) if there else ParallelThinking()
+    return replace(config, parallel_thinking=changed)

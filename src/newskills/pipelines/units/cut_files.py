@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finished files that were cut since, seen from where jobs are submitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from newskills.launch.shell import Shell
+from newskills.pipelines.placement.cluster import Paths
+from newskills.run.spec import Unit
+
+_SIZES = 'while IFS= read -r file; do stat -c %s -- "$file" 2>/dev/null || echo -1; done'
+"""Prints the size of each file that is named on its stdin; -1 for one that is not there."""
+
+
+class _Ended(msgspec.Struct):
+    """What an exit record tells of the final file: bytes; 0 = not known."""
+
+    size: int = 0
+
+
+def cut_files(units: Sequence[Unit], paths: Paths, shell: Shell) -> set[Path]:
+    """Files of finished units that have another size than their exit records tell, or are empty; in two trips.
+
+    The job itself counts the rows, and has nothing to do where they are all there.
+    """
+    if not units:
+        return set()
+    texts = shell.read([paths.host(str(unit.paths.state)) for unit in units])
+    wanted = _sizes(units, texts)
+    found = shell.run(["bash", "-c", _SIZES], stdin="".join(f"{paths.host(str(path))}\n" for path in wanted))
+    there = zip(wanted.items(), map(int, found.out.split()), strict=False)
+    return {path for (path, size), now in there if now == 0 or (now > 0 and 0 < size != now)}
+
+
+def _sizes(units: Sequence[Unit], texts: Sequence[str | None]) -> Mapping[Path, int]:
+    """File → bytes that it had in the end, a merged one those of all its chunks; 0 = not known."""
+    parts: dict[Path, list[int]] = {}
+    chunks: dict[Path, int] = {}
+    for unit, text in zip(units, texts, strict=True):
+        parts.setdefault(unit.merged, []).append(_size(text))
+        chunks[unit.merged] = unit.config.num_chunks or 1
+    return {path: sum(sizes) if len(sizes) == chunks[path] and all(sizes) else 0 for path, sizes in parts.items()}
+
+
+def _size(text: str | None) -> int:
+    try:
+        return msgspec.json.decode(text or "{}", type=_Ended).size
+    except msgspec.MsgspecError:
+        return 0

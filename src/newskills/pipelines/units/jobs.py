@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Units of work → jobs: an even split, each job with a run.json, and its server and sandbox beside it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.base.plan import Ref, Script, Word
+from newskills.launch.clients import around
+from newskills.launch.cluster import ClusterConfig
+from newskills.launch.declarative import JobDict
+from newskills.launch.scripts import (
+    Context,
+    JobScript,
+    SandboxScript,
+    ServerScript,
+    sandbox_secrets,
+    server_secrets,
+)
+from newskills.launch.shell import Shell
+from newskills.launch.validate import ONE_MACHINE
+from newskills.models.config import key_of
+from newskills.models.serving import ServeSpec
+from newskills.pipelines.options import WorkOptions
+from newskills.pipelines.placement.cluster import Paths
+from newskills.pipelines.submission.groups import (
+    groups_of,
+    sandbox_env,
+    sandbox_script,
+    server_groups,
+    server_script,
+)
+from newskills.pipelines.submission.plan import Plan, job_name, unique
+from newskills.pipelines.units.cut_files import cut_files
+from newskills.run.build import grades_by_running
+from newskills.run.paths import done_path
+from newskills.run.spec import RUN_FILE, RunSpec, Unit
+
+
+@dataclass(eq=False)
+class RunScript(JobScript):
+    """`python -m newskills.run` over the run.json in the job's folder.
+
+    server   of this job, for units that name none; None: all of them name one
+    more     the same for further models, by role
+    secrets  names of variables with keys that were given as values
+    """
+
+    _: KW_ONLY
+    server: ServerScript | None = None
+    more: Mapping[str, ServerScript] = field(default_factory=dict)
+    sandbox: SandboxScript | None = None
+    preprocess_cmd: str | None = None
+    secrets: tuple[str, ...] = ()
+
+    def build(self, context: Context) -> Script:
+        words: list[Word] = [context.python, "-m", "newskills.run", Ref(context.own, "folder")]
+        if self.server is not None:
+            words += ["--server", context.ref(self.server)]
+        for role, server in self.more.items():
+            words += ["--server", msgspec.structs.replace(context.ref(server), before=f"{role}=")]
+        servers = (self.server, *self.more.values())
+        keys = (*self.secrets, *(name for server in servers for name in server_secrets(server, context)))
+        secrets = (*dict.fromkeys(keys), *(sandbox_secrets(context) if self.sandbox else ()))
+        env = sandbox_env(self.sandbox, context)
+        return self._script(around(words, self.preprocess_cmd, None), context, env=env, secrets=secrets)
+
+
+class UnitJobs(Struct, frozen=True, kw_only=True):
+    """What all jobs of one generation share.
+
+    spec    without units
+    parts   1 = all units in one job, -1 = a job for each
+    makers  input file → jobs of this pipeline that make it; None: inputs are there already
+    """
+
+    options: WorkOptions
+    paths: Paths
+    spec: RunSpec
+    host: ServeSpec | None = None
+    more: dict[str, ServeSpec] = {}
+    parts: int = -1
+    name: str = "run"
+    preprocess_cmd: str | None = None
+    makers: Mapping[Path, Sequence[JobDict]] | None = None
+
+    def add(self, units: Sequence[Unit], plan: Plan) -> dict[Path, list[JobDict]]:
+        """Adds the jobs; returns the output file (merged) → jobs that work on it. Raises ConfigError."""
+        found: dict[Path, list[JobDict]] = {}
+        shares = split(units, self.parts)
+        for number, share in enumerate(shares):
+            name = self.name if len(shares) == 1 else f"{self.name}-{number}"
+            if len(share) == 1:
+                name = job_name(share[0].label)
+            job = self._job(name, share, plan)
+            for unit in share:
+                found.setdefault(unit.merged, []).append(job)
+        return found
+
+    def _job(self, name: str, units: Sequence[Unit], plan: Plan) -> JobDict:
+        options = self.options
+        mine = {str(unit.merged.parent) for unit in units}
+        beside = {path: text for path, text in self.spec.beside.items() if str(Path(path).parent) in mine}
+        inputs = dict.fromkeys(Path(unit.config.input_file) for unit in units)
+        needs = () if self.makers is None else tuple(str(done_path(path)) for path in inputs)
+        spec = msgspec.structs.replace(self.spec, units=tuple(units), beside=beside, needs=needs)
+        spec, secrets = spec.sealed()
+        text = msgspec.json.format(msgspec.json.encode(spec), indent=1).decode() + "\n"
+        plan.secrets |= secrets
+        clients = [one for unit in units for one in (unit.config.server, *unit.config.models.values())]
+        named = {client.api_key_env_var for client in clients}
+        keys = (*secrets, *sorted(name for name in named if name and name in os.environ))
+        server = server_script(self.host, options) if self.host is not None else None
+        own, _ = key_of(units[0].config.server, os.environ)
+        if server is not None and server.key_variable and own:
+            plan.secrets[server.key_variable] = own
+        needed = any(unit.config.needs_sandbox or grades_by_running(unit.config) for unit in units)
+        sandbox = sandbox_script(options) if options.with_sandbox and needed else None
+        more = {role: server_script(host, options) for role, host in self.more.items()}
+        client = RunScript(
+            server=server,
+            more=more,
+            sandbox=sandbox,
+            preprocess_cmd=self.preprocess_cmd,
+            secrets=keys,
+            installation_command=options.installation_command,
+        )
+        return plan.add(
+            name,
+            [*groups_of(client, options, server=server, sandbox=sandbox), *server_groups(more, options)],
+            unique([job for path in inputs for job in (self.makers or {}).get(path, ())]),
+            files={RUN_FILE: text},
+            copies=options.dependent_jobs,
+            outputs=tuple(dict.fromkeys([*sorted(mine), *map(str, inputs)])),
+            makes=tuple(str(unit.paths.output) for unit in units),
+        )
+
+
+def split(units: Sequence[Unit], parts: int) -> list[Sequence[Unit]]:
+    """Contiguous shares of nearly the same length; -1 = one each. Raises ConfigError."""
+    if parts == 0 or parts < -1:
+        raise ConfigError(f"--num_jobs={parts}: 1 or more, or -1 for one job per unit.")
+    count = len(units) if parts == -1 else min(parts, len(units))
+    bounds = [len(units) * number // count for number in range(count + 1)]
+    return [units[begin:end] for begin, end in itertools.pairwise(bounds)]
+
+
+def parts_of(options: WorkOptions, cluster: ClusterConfig) -> int:
+    """`--num_jobs`, or what is usual there."""
+    if options.num_jobs is not None:
+        return options.num_jobs
+    return 1 if cluster.executor in ONE_MACHINE else -1
+
+
+def unfinished(units: Sequence[Unit], paths: Paths, shell: Shell) -> list[Unit]:
+    """Units without their `.done`, or whose file was cut since, and those to be begun anew, in a few trips.
+
+    The merged file will do for a chunk.
+    """
+    asked: dict[str, None] = {}
+    for unit in units:
+        asked |= dict.fromkeys((*_marks(unit, paths, chunk=False), *_marks(unit, paths, chunk=True)))
+    found: Mapping[str, bool] = dict(zip(asked, shell.exists(list(asked)), strict=True))
+
+    def finished(unit: Unit) -> bool:
+        return any(all(found[path] for path in _marks(unit, paths, chunk=chunk)) for chunk in (False, True))
+
+    cut = cut_files([unit for unit in units if finished(unit)], paths, shell)
+    return [u for u in units if not u.config.skip_filled or not finished(u) or u.merged in cut]
+
+
+def _marks(unit: Unit, paths: Paths, *, chunk: bool) -> tuple[str, str]:
+    output = unit.paths.output if chunk else unit.merged
+    return paths.host(str(output)), paths.host(f"{output}.done")

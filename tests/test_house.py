@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the source is laid out: no circles of imports, no crowded folders, a command where its words say."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import newskills
+from newskills.commands.command import resolve
+from newskills.commands.loading import load
+from newskills.commands.table import GROUPS, command_names, module_of
+
+ROOT = Path(newskills.__file__).parent
+MOST = 25
+"""Python files beside each other."""
+CROWDED = {"benchmarks", "graders", "graders/math", "launch", "metrics", "run", "solve"}
+"""Folders that still have more. None may be added."""
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_name(path): path for path in ROOT.rglob("*.py")}
+
+
+def imported(name: str) -> set[str]:
+    """Modules of newskills that the module names in any import: at the top, within functions, for types only."""
+    package = name.split(".") if FILES[name].name == "__init__.py" else name.split(".")[:-1]
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(FILES[name].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            # what is no module is a name in the module that it is imported from
+            found |= {whole if (whole := f"{base}.{alias.name}") in FILES else base for alias in node.names}
+    return found & FILES.keys() - {name}
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Sets of modules each of which imports, by way of others, itself: first who imports nobody is left out."""
+    left = dict(graph)
+    while free := [name for name, targets in left.items() if not targets & left.keys()]:
+        for name in free:
+            del left[name]
+    reach = {name: _reached(name, left) for name in left}
+    groups = {tuple(sorted(other for other in reach[name] if name in reach[other])) for name in left}
+    return sorted(list(group) for group in groups if group)
+
+
+def _reached(name: str, graph: dict[str, set[str]]) -> set[str]:
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        for target in graph[waiting.pop()] & graph.keys() - seen:
+            seen.add(target)
+            waiting.append(target)
+    return seen
+
+
+def test_circles_are_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
+    assert "newskills.commands.command" in imported("newskills.commands.loading")  # for types only
+    assert "newskills.commands.shared.benchmark_list" in imported(
+        "newskills.commands.loading"
+    )  # within a function
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert circles({name: imported(name) for name in FILES}) == []
+
+
+def test_no_folder_is_crowded() -> None:
+    folders = [path for path in (ROOT, *ROOT.rglob("*")) if path.is_dir()]
+    crowded = {
+        folder.relative_to(ROOT).as_posix()
+        for folder in folders
+        if sum(file.suffix == ".py" for file in folder.iterdir()) > MOST
+    }
+    categories = {path.relative_to(ROOT).as_posix() for path in (ROOT / "benchmarks").iterdir() if path.is_dir()}
+    assert crowded - categories == CROWDED
+
+
+@pytest.mark.parametrize("name", command_names())
+def test_a_command_is_where_its_words_say(name: str) -> None:
+    command = load(name)
+    assert command.name == name
+    assert module_of(name) in FILES
+    for function in (command.run, command.result, command.prepare, command.more_help):
+        assert function is None or callable(resolve(function))
+
+
+def test_rooms_are_the_groups_of_the_help() -> None:
+    rooms = {path.name for path in (ROOT / "commands").iterdir() if (path / "__init__.py").is_file()}
+    assert rooms == {*GROUPS, "shared"}
