@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cells and scripts a second through `ns sandbox serve`, what idle sessions weigh, and what a thousand leave behind."""
+"""Cells and scripts a second through `ns sandbox serve`, what idle sessions weigh, what a thousand leave behind, and
+how long a new session waits beside cells that never end."""
 
 from __future__ import annotations
 
@@ -22,6 +23,10 @@ from newskills.base.protocols import Execution
 from newskills.sandbox.client import HttpSandbox
 
 CELL_MS, CELLS, SCRIPTS, FRESH, SESSION_MIB = 1.0, 1500, 60, 10, 8.0
+FRESH_SECONDS, OVERRUN_SECONDS = 2.0, 2.0
+SPIN = "while True: pass"
+LARGE = "import numpy\nwhile True: kept = [numpy.ones(1 << 20) for _ in range(64)]"
+BOMB = "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass"
 LOADED = "import numpy, sympy; print(numpy.pi > sympy.Integer(3))"
 MIB = 1 << 20
 CELL = Execution(code="x = 1 + 1")
@@ -47,6 +52,9 @@ def bench(options: Options) -> Iterator[Line]:
     yield line("an idle session of 200", figures["session_mib"], "MiB", SESSION_MIB, better="less")
     yield line("errors among 200 sessions alive", figures["errors"], "errors", 0, better="less")
     yield line("left by 1,000 sessions", figures["left"], "things", 0, better="less")
+    for what in ("8 busy cells", "12 large cells", "4 fork bombs and 4 busy cells"):
+        yield line(f"new session beside {what}", figures[what], "s", FRESH_SECONDS, better="less")
+    yield line("4 fork bombs, past their deadline", figures["overrun"], "s", OVERRUN_SECONDS, better="less")
 
 
 def line(
@@ -106,7 +114,27 @@ async def ours(options: Options, environ: dict[str, str]) -> dict[str, float]:
         await asyncio.gather(*(repeat(client, SCRIPT, None, 2) for _ in range(4)))
         figures["scripts"] = await rate([repeat(client, SCRIPT, None, each) for _ in range(4)], 4 * each)
         figures |= await many(client, pid)
+        figures["8 busy cells"], _ = await beside(client, [SPIN] * 8)
+        figures["12 large cells"], _ = await beside(client, [LARGE] * 12)
+        figures["4 fork bombs and 4 busy cells"], figures["overrun"] = await beside(client, [BOMB, SPIN] * 4)
     return figures
+
+
+async def beside(client: HttpSandbox, codes: Sequence[str], timeout: float = 5.0) -> tuple[float, float]:
+    """Seconds that the slowest of five new sessions takes for `1 + 1`, and those that a cell ran past its deadline."""
+    cells = [
+        Execution(code=code, session_id=f"beside-{number}", timeout=timeout) for number, code in enumerate(codes)
+    ]
+    running = [asyncio.create_task(client.execute(cell)) for cell in cells]
+    waited = []
+    for _ in range(5):
+        await asyncio.sleep(0.5)
+        began = time.perf_counter()
+        await repeat(client, CELL, None, 1)
+        waited.append(time.perf_counter() - began)
+    results = await asyncio.gather(*running)
+    await asyncio.gather(*(client.delete_session(cell.session_id or "") for cell in cells))
+    return max(waited), max(result.seconds for result in results) - timeout
 
 
 async def repeat(client: HttpSandbox, execution: Execution, session: str | None, times: int) -> None:

@@ -140,7 +140,8 @@ def test_a_cell_whose_client_left_before_its_turn_never_runs() -> None:
     async def play() -> tuple[str, str]:
         async with rig(concurrency=1) as found:
             await found.execute("ran = 'no'", "queued")
-            busy = asyncio.create_task(found.execute("import time; time.sleep(1.5)", "busy"))
+            code = "import time; time.sleep(1.5)"  # a program, which nobody stops
+            busy = asyncio.create_task(found.execute(code, "busy", language="python"))
             await asyncio.sleep(0.3)
             local = Execution(code="ran = 'yes'", session_id="queued")
             queued = asyncio.create_task(found.local.execute(local))

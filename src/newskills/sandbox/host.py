@@ -14,10 +14,11 @@ from typing import Any
 
 from newskills.base.errors import ExecutionRefusedError, SandboxError
 from newskills.base.protocols import Execution, ExecutionResult
+from newskills.sandbox import memory
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.languages import Language, language
 from newskills.sandbox.launch import Launched, launch
-from newskills.sandbox.turns import Turns
+from newskills.sandbox.turns import Turn, Turns
 from newskills.sandbox.zygote import Channel
 
 EXCESS = {
@@ -55,7 +56,9 @@ class LocalSandbox:
         self._sessions: dict[str, _Session] = {}
         self._opening: dict[str, asyncio.Lock] = {}
         self._ready: dict[bool, deque[asyncio.Task[Channel]]] = {True: deque(), False: deque()}
-        self._turns = Turns(config.concurrency or 2 * (os.cpu_count() or 1), strict=config.concurrency > 0)
+        usual = config.concurrency or 2 * (os.cpu_count() or 1)
+        enough = usual * config.limits.memory_mb << 20
+        self._turns = Turns(usual, strict=config.concurrency > 0, ample=lambda: memory.is_ample(enough))
         self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
         self.executions = self.timeouts = 0
@@ -152,11 +155,10 @@ class LocalSandbox:
     async def _once(
         self, launched: Launched, spoken: Language, execution: Execution, request: dict[str, Any]
     ) -> ExecutionResult:
-        async with self._turns.turn() as rest:
+        async with self._turns.turn(whole=not spoken.stateful) as turn:
             channel = await self._take(launched, eager=spoken.stateful)
-            channel.on_idle = rest
             try:
-                outcome = await self._ask(launched, channel, execution, request)
+                outcome = await self._ask(launched, channel, execution, request, turn)
                 return self._result(launched, execution, outcome)
             finally:
                 self._keep(asyncio.create_task(self._end(channel, launched)))
@@ -187,10 +189,9 @@ class LocalSandbox:
     async def _locked(self, session: _Session, execution: Execution, request: dict[str, Any]) -> dict[str, Any]:
         """Goes on when its caller is cancelled: the answer must be read before the next question."""
         try:
-            async with self._turns.turn() as rest:
+            async with self._turns.turn(whole=not language(execution.language).stateful) as turn:
                 session.running = True
-                session.channel.on_idle = rest
-                outcome = await self._ask(session.launched, session.channel, execution, request)
+                outcome = await self._ask(session.launched, session.channel, execution, request, turn)
             session.last_used = time.time()
             return outcome
         finally:
@@ -233,16 +234,21 @@ class LocalSandbox:
         return task
 
     async def _ask(
-        self, launched: Launched, channel: Channel, execution: Execution, request: dict[str, Any]
+        self, launched: Launched, channel: Channel, execution: Execution, request: dict[str, Any], turn: Turn
     ) -> dict[str, Any]:
         launched.settle(channel.number)
+        channel.on_idle = turn.rest
         try:
-            async with asyncio.timeout(execution.timeout + SLACK):
+            async with asyncio.timeout(execution.timeout + SLACK) as limit:
+                if not turn.whole:
+                    _let_stop(turn, channel, limit)
                 outcome = await channel.ask(request)
         except TimeoutError:
             channel.close()
             await launched.zygote.kill(channel.number)
             raise SandboxError("The sandbox did not keep a deadline; the session was ended.") from None
+        finally:
+            turn.keep_running()
         if outcome is None:
             if launched.zygote.closed:
                 raise SandboxError("The sandbox ended while code was running in it.")
@@ -289,6 +295,26 @@ class LocalSandbox:
         if not task.cancelled():
             with contextlib.suppress(SandboxError):
                 task.exception()
+
+
+def _let_stop(turn: Turn, channel: Channel, limit: asyncio.Timeout) -> None:
+    """While the cell is stopped, the time in which it must be answered stands still as well."""
+    now = asyncio.get_running_loop().time
+    left = 0.0
+
+    def stop() -> None:
+        nonlocal left
+        if not limit.expired():
+            left = (limit.when() or now()) - now()
+            limit.reschedule(None)
+        channel.stop()
+
+    def go() -> None:
+        if not limit.expired():
+            limit.reschedule(now() + left)
+        channel.go()
+
+    turn.let_stop(stop, go)
 
 
 def _notice(status: str, execution: Execution, outcome: Mapping[str, Any]) -> str:

@@ -65,8 +65,18 @@ class Channel(asyncio.Protocol):
 
     def interrupt(self) -> None:
         """Ends the request under way as if its time were up."""
+        self._tell("interrupt")
+
+    def stop(self) -> None:
+        """Stops the cell under way, and its clock, until `go`."""
+        self._tell("stop")
+
+    def go(self) -> None:
+        self._tell("go")
+
+    def _tell(self, what: str) -> None:
         if self._transport is not None and not self.closed:
-            self._transport.write(pack({"do": "interrupt"}))
+            self._transport.write(pack({"do": what}))
 
     def close(self) -> None:
         """The supervisor and everything below it end."""

@@ -32,6 +32,7 @@ class Budget:
         self._namespaced = settings["rung"] == "a"
         self._meminfo = meminfo
         self._next_walk = 0.0
+        self._shares: dict[int, int] = {}
 
     def exceeded(self, pids: Collection[int]) -> str:
         """memory, processes or disk; empty while all is well. `pids`: the session's processes."""
@@ -59,7 +60,7 @@ class Budget:
 
     def _too_much_memory(self, pids: Collection[int]) -> bool:
         most = self._limits["memory"]
-        used = processes.memory(pids, most) + processes.socket_memory(pids) + self._files()
+        used = processes.memory(pids, most, self._shares) + processes.socket_memory(pids) + self._files()
         free = self._free()
         if free < FREE_RESERVE // 2:
             return True

@@ -4,18 +4,22 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import time
 
-from newskills.sandbox.inside import worker
+from newskills.sandbox.inside import processes, worker
 from newskills.sandbox.inside.capture import Capture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from typing import Any
 
 FIRST_LOOK = 0.02
+NEVER = 1e6
+CROWD = 4
+"""Processes beside the worker that run at a time."""
 
 
 class Process:
@@ -64,11 +68,46 @@ class Watch:
         self.next_look = self.began + FIRST_LOOK
         self.nonce, self.unsent, self.reply = nonce, memoryview(request), b""
         self.excess = ""
+        self._stopped_at = self._left = 0.0
+        self.held: list[int] = []
+        self.crowd: list[int] = []
+        self.stopped = False
         self.idle = self.timed_out = self.interrupted = self.corrupt = self.hung_up = False
 
     def send(self, control: socket.socket) -> None:
         """As much of the request as the worker's socket takes now. Raises OSError."""
         self.unsent = self.unsent[control.send(self.unsent) :]
+
+    def stop(self, held: list[int]) -> None:
+        """The clock stands still; `held` are the processes that stand still with it."""
+        self._stopped_at = time.monotonic()
+        self._left = self.deadline - self._stopped_at
+        self.deadline, self.held, self.stopped = self._stopped_at + NEVER, held, True
+
+    def go(self) -> None:
+        """The clock goes on, as if it had never stood still."""
+        now = time.monotonic()
+        self.began += now - self._stopped_at
+        self.deadline, self.next_look = now + self._left, now + FIRST_LOOK
+        self.held, self.stopped, self.idle = [], False, False
+
+    def share_out(self, pids: Collection[int], running: Collection[int]) -> bool:
+        """Lets a few of a crowd run at a time, by turns, or it would take all processors from other sessions.
+
+        `pids`: all processes of the session; `running`: those of them that run. The worker is left alone. True where
+        any runs or would.
+        """
+        before = [pid for pid in self.crowd if pid in pids]
+        waiting = [pid for pid in before if pid not in running]
+        inline = [*waiting, *(pid for pid in running if pid != self.process.pid)]
+        self.crowd = inline[CROWD:]
+        for pid in self.crowd:
+            if pid not in waiting:
+                processes.send(pid, signal.SIGSTOP)
+        for pid in before:  # though it runs: the signal to stop may only just be on its way
+            if pid not in self.crowd:
+                processes.send(pid, signal.SIGCONT)
+        return bool(running or inline)
 
     @property
     def answered(self) -> bool:

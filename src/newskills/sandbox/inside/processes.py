@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 PAGE = os.sysconf("SC_PAGE_SIZE")
 ROUNDS = 200
 STOP_PATIENCE = 0.5
+MEASURE = 0.05
 USUAL_DESCRIPTORS = 256
 SOCKET_BUFFER = 212_992  # net.core.wmem_default
 
@@ -51,8 +52,8 @@ def _children(pid: int) -> list[int]:
     return children
 
 
-def _stat(pid: int) -> list[bytes]:
-    """Fields of /proc/PID/stat from the state on; empty for a process that is gone."""
+def _stat(pid: int | str) -> list[bytes]:
+    """Fields of /proc/PID/stat, or PID/task/THREAD, from the state on; empty for a process that is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
             return file.read().rpartition(b") ")[2].split()
@@ -65,9 +66,18 @@ def _alive(pid: int) -> bool:
     return bool(fields) and fields[0] not in b"ZX"
 
 
-def any_runs(pids: Collection[int]) -> bool:
-    """Whether one of them uses a processor, waits for one, or for a disk."""
-    return any((fields := _stat(pid)) and fields[0] in b"RD" for pid in pids)
+def running(pids: Collection[int]) -> list[int]:
+    """Those of them that use a processor, wait for one, or for a disk, with any of their threads."""
+    return [pid for pid in pids if (fields := _stat(pid)) and (fields[0] in b"RD" or _thread_runs(pid, fields))]
+
+
+def _thread_runs(pid: int, fields: list[bytes]) -> bool:
+    if int(fields[17]) == 1 or fields[0] in b"TZ":
+        return False
+    with contextlib.suppress(OSError):  # it has ended
+        names = os.listdir(f"/proc/{pid}/task")
+        return any((found := _stat(f"{pid}/task/{name}")) and found[0] in b"RD" for name in names)
+    return False
 
 
 def send(pid: int, number: int) -> None:
@@ -83,10 +93,26 @@ def undisturbed(pid: int) -> bool:
         return False
 
 
-def end(listing: Callable[[], list[int]]) -> bool:
+def stop(listing: Callable[[], list[int]]) -> list[int]:
+    """SIGSTOP to everything that `listing` finds; those that were not stopped before."""
+    seen: set[int] = set()
+    stopped: list[int] = []
+    for _ in range(ROUNDS):
+        found = [pid for pid in listing() if pid not in seen]
+        if not found:
+            break
+        seen.update(found)
+        running = [pid for pid in found if _stat(pid)[:1] != [b"T"]]
+        for pid in running:
+            send(pid, signal.SIGSTOP)
+        stopped += running
+    return stopped
+
+
+def end(listing: Callable[[], list[int]], on_end: Callable[[int, int], None] | None = None) -> bool:
     """SIGKILL to everything that `listing` finds, until nothing is left; False: it breeds too fast.
 
-    All are stopped before any is killed: what is stopped cannot fork a successor.
+    All are stopped before any is killed: what is stopped cannot fork a successor. `on_end`: see `reap`.
     """
     for turn in range(ROUNDS):
         found = listing()
@@ -97,7 +123,7 @@ def end(listing: Callable[[], list[int]]) -> bool:
                 send(pid, number)
         if turn:
             time.sleep(0.0005 * min(turn, 20))
-        reap()
+        reap(on_end)
     return False
 
 
@@ -114,10 +140,25 @@ def reap(on_end: Callable[[int, int], None] | None = None) -> None:
             on_end(pid, status)
 
 
-def memory(pids: Collection[int], enough: int) -> int:
-    """Bytes in use by `pids`. Shared pages are told apart only where the plain sum is above `enough`."""
+def memory(pids: Collection[int], enough: int, shares: dict[int, int]) -> int:
+    """Bytes in use by `pids`. Shared pages are told apart only where the plain sum is above `enough`.
+
+    `shares`: what was told apart at earlier calls, for the next one. A process that forks is long in answering, and a
+    crowd of them keeps nobody here: what cannot be measured within `MEASURE` counts as it did before.
+    """
     plain = sum(_resident(pid) for pid in pids)
-    return plain if plain <= enough else sum(_proportional(pid) for pid in pids)
+    if plain <= enough:
+        shares.clear()
+        return plain
+    for gone in shares.keys() - set(pids):
+        del shares[gone]
+    until = time.monotonic() + MEASURE
+    for pid in (*(set(pids) - shares.keys()), *shares):  # those never measured, then by age
+        shares.pop(pid, None)
+        shares[pid] = _proportional(pid)
+        if time.monotonic() > until:
+            break
+    return sum(shares.values())
 
 
 def _resident(pid: int) -> int:

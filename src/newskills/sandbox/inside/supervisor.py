@@ -17,7 +17,7 @@ import time
 
 from newskills.sandbox.inside import linux, processes, root, wire, worker
 from newskills.sandbox.inside.budget import Budget
-from newskills.sandbox.inside.child import Process, Watch
+from newskills.sandbox.inside.child import NEVER, Process, Watch
 from newskills.sandbox.inside.programs import Folder, sealed_file
 
 TYPE_CHECKING = False
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 GRACE = 1.0
 """Seconds that a cell has to end by KeyboardInterrupt before it is killed and the state lost."""
 LOOK_EVERY = 0.05
+LOOK_WHILE_STOPPED = 1.0
+LOOK_SHARE = 2
+"""After a look at many processes, so many times what it has cost passes until the next."""
 HANG_UP_PATIENCE = 0.5
-NEVER = 1e6
 
 
 def main(settings: dict[str, Any], message: dict[str, Any], descriptors: list[int]) -> NoReturn:
@@ -63,6 +65,7 @@ def main(settings: dict[str, Any], message: dict[str, Any], descriptors: list[in
 def _settle(settings: dict[str, Any]) -> None:
     """Moves into the session's own tree, hides from it, gives up all rights."""
     limits = settings["limits"]
+    os.setsid()  # where the kernel shares processors out by session, no crowd of workers keeps this one waiting
     if settings["rung"] == "a":
         linux.mount("none", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
         options = f"size={limits['disk']},nr_inodes={limits['files']},mode=755"
@@ -82,7 +85,6 @@ def _settle(settings: dict[str, Any]) -> None:
         linux.drop_capabilities()
         os.chdir(root.HOME)
     else:
-        os.setsid()
         linux.subreaper()
         linux.die_with_parent()
         os.chdir(settings["folder"])
@@ -139,7 +141,7 @@ class Supervisor:
             elif message["do"] == "program":
                 result = self._program(message)
             else:
-                continue  # an interrupt that came too late
+                continue  # to stop, go on or end what has ended meanwhile
             self._host.sendall(wire.pack(result))
         self._end_everything()
 
@@ -255,7 +257,7 @@ class Supervisor:
             process.out.descriptor: process.out.read,
             process.err.descriptor: process.err.read,
             self._wake.fileno(): self._reap,
-            self._host.fileno(): lambda: self._interrupt(watch),
+            self._host.fileno(): lambda: self._hear(watch),
         }
         for descriptor in readers:
             poll.register(descriptor, select.POLLIN)
@@ -306,42 +308,75 @@ class Supervisor:
         if whole and not watch.corrupt:
             watch.corrupt = watch.reply[16] > 1
 
-    def _interrupt(self, watch: Watch) -> None:
-        """The host gives up on the request, or is gone."""
-        if wire.receive(self._host) is None:
+    def _hear(self, watch: Watch) -> None:
+        """The host lets others run for a while, lets this one go on, gives up on it, or is gone."""
+        message = wire.receive(self._host)
+        if message is None:
             self._end_everything()
             os._exit(0)
-        watch.deadline = min(watch.deadline, time.monotonic())
+        if message["do"] == "stop":
+            if watch.nonce and not (watch.stopped or watch.interrupted or watch.excess):
+                watch.stop(processes.stop(self._listing))
+            return
+        if watch.stopped:
+            self._go_on(watch)
+        if message["do"] == "interrupt":
+            watch.deadline = min(watch.deadline, time.monotonic())
+
+    def _go_on(self, watch: Watch) -> None:
+        there = set(self._listing())
+        held = [pid for pid in watch.held if pid in there]
+        watch.go()
+        for pid in held:
+            processes.send(pid, signal.SIGCONT)
 
     def _keep_limits(self, watch: Watch) -> None:
         now = time.monotonic()
         if now >= watch.deadline:
             self._stop(watch, now)
         elif now >= watch.next_look:
-            watch.next_look = now + LOOK_EVERY
-            pids = self._listing()
-            watch.excess = self._budget.exceeded(pids)
-            if watch.excess:
-                self._kill(watch)
-            elif watch.idle == processes.any_runs(pids):  # the host lets others begin while all here only wait
-                watch.idle = not watch.idle
-                self._host.sendall(wire.pack({"idle": watch.idle}))
+            self._look(watch)
+
+    def _look(self, watch: Watch) -> None:
+        began = time.process_time()
+        pids = self._listing()
+        watch.excess = self._budget.exceeded(pids)
+        if watch.excess:
+            self._kill(watch)
+            return
+        if watch.stopped:
+            watch.next_look = time.monotonic() + LOOK_WHILE_STOPPED
+            return
+        idle = not watch.share_out(pids, processes.running(pids))
+        if watch.idle != idle:  # the host lets others begin while all here only wait
+            watch.idle = idle
+            self._host.sendall(wire.pack({"idle": idle}))
+        watch.next_look = time.monotonic() + max(LOOK_EVERY, LOOK_SHARE * (time.process_time() - began))
 
     def _stop(self, watch: Watch, now: float) -> None:
         watch.timed_out = watch.timed_out or not watch.hung_up
         if watch.nonce and not watch.interrupted:
             watch.interrupted = True
-            watch.deadline = now + GRACE
+            self._end_others(watch.process.pid)
+            watch.deadline = time.monotonic() + GRACE
             processes.send(watch.process.pid, signal.SIGINT)
         else:
             self._kill(watch)
+
+    def _end_others(self, worker: int) -> None:
+        """Ends what the cell has started: a crowd would keep its interrupt, and us, from a processor."""
+        if self._listing(worker):
+            processes.send(worker, signal.SIGSTOP)
+            processes.end(lambda: self._listing(worker), self._note)
+            processes.send(worker, signal.SIGCONT)
 
     def _kill(self, watch: Watch) -> None:
         watch.deadline = watch.next_look = time.monotonic() + NEVER
         if watch.nonce and self._namespaced:
             processes.send(-1, signal.SIGKILL)
         else:
-            processes.send(watch.process.pid, signal.SIGKILL)
+            frozen = self._worker.pid if self._worker and not watch.nonce else 0
+            processes.end(lambda: self._listing(frozen), self._note)
 
     def _listing(self, keep: int = 0) -> list[int]:
         """All of the session's processes but `keep`."""
