@@ -318,7 +318,7 @@ class Supervisor:
             if watch.nonce and not (watch.stopped or watch.interrupted or watch.excess):
                 watch.stop(processes.stop(self._listing))
             return
-        if watch.stopped:
+        if watch.stopped and not watch.excess:  # what was ended while it was stopped has no clock to go on
             self._go_on(watch)
         if message["do"] == "interrupt":
             watch.deadline = min(watch.deadline, time.monotonic())
