@@ -71,7 +71,7 @@ class Watch:
         self._stopped_at = self._left = 0.0
         self.held: list[int] = []
         self.crowd: list[int] = []
-        self.stopped = False
+        self.stopped = self.looked_at = False
         self.idle = self.timed_out = self.interrupted = self.corrupt = self.hung_up = False
 
     def send(self, control: socket.socket) -> None:

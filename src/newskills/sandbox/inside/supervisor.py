@@ -161,8 +161,10 @@ class Supervisor:
         watch = self._run(process, message, nonce, head + stdin + code)
         if process.status is None:
             processes.send(process.pid, signal.SIGSTOP)  # it stops while its outputs are read
+            if watch.answered and watch.looked_at:  # a last time, or the next cell would answer for what it kept
+                watch.excess = self._budget.exceeded(self._listing())
         result = self._result(watch, fresh=fresh)
-        if not watch.answered or watch.corrupt or not self._freeze(process):
+        if not watch.answered or watch.corrupt or watch.excess or not self._freeze(process):
             self._drop_worker()
             self._fresh = True
             self._start_worker()
@@ -339,6 +341,7 @@ class Supervisor:
 
     def _look(self, watch: Watch) -> None:
         began = time.process_time()
+        watch.looked_at = True
         pids = self._listing()
         watch.excess = self._budget.exceeded(pids)
         if watch.excess:
