@@ -290,6 +290,7 @@ CASES = [
         while True:
             kept.append(bytearray(1 << 22))
         """,
+        after="full",
     ),
     memory_bomb(
         "tables of pages",
