@@ -98,7 +98,7 @@ def test_front_pages_take_little_cpu(name):
     ],
 )
 def test_bad_input_is_one_sentence_and_non_zero(line, message, tmp_path):
-    done = ns(line, cwd=tmp_path)
+    done = ns(line, cwd=tmp_path, env={"NEWSKILLS_DATA_DIR": str(tmp_path / "data")})
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     errors = [text for text in done.stderr.splitlines() if text.startswith("error: ")]
