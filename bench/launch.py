@@ -15,12 +15,12 @@ from msgspec import structs
 
 from bench.measure import BenchError, Line, Options, least_cpu, run, scratch
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline, Script
-from newskills.launch.cluster import ClusterConfig, SshTunnel
+from newskills.launch.clusters.config import ClusterConfig, SshTunnel
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import has_ended
+from newskills.launch.machines.ssh import Call, Remote, shell_of
 from newskills.launch.package import PackageOptions
 from newskills.launch.place import Site
-from newskills.launch.ssh import Call, Remote, shell_of
 from newskills.launch.submit import SubmitOptions, executor_of, submit
 
 COMMANDS, STATUS_SECONDS = 20, 1.5

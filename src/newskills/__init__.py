@@ -33,11 +33,11 @@ if TYPE_CHECKING:
         train_megatron_lm,
         wrap_arguments,
     )
-    from newskills.launch.clients import EvalScript, GenerationClientScript, SummarizeScript
     from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, Pipeline
-    from newskills.launch.gym_clients import NemoGymRolloutsScript
-    from newskills.launch.scripts import BaseJobScript, SandboxScript, ServerScript
-    from newskills.launch.unit_clients import EvalClientScript
+    from newskills.launch.scripts.clients import EvalScript, GenerationClientScript, SummarizeScript
+    from newskills.launch.scripts.gym_clients import NemoGymRolloutsScript
+    from newskills.launch.scripts.script import BaseJobScript, SandboxScript, ServerScript
+    from newskills.launch.scripts.unit_clients import EvalClientScript
 
 PIPELINES = {
     "BaseJobScript": "scripts",

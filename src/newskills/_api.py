@@ -120,8 +120,8 @@ async def evaluate_async(ctx: Arguments | None = None, **options: Any) -> Any:
     import importlib
     from concurrent.futures import ThreadPoolExecutor
 
-    from newskills.run.supervision import Supervision
-    from newskills.run.threads import ready_for_threads
+    from newskills.run.engine.supervision import Supervision
+    from newskills.run.engine.threads import ready_for_threads
 
     importlib.import_module("newskills.pipelines.evaluation.work")
     ready_for_threads()

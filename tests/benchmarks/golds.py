@@ -15,7 +15,7 @@ from newskills.graders import executes, make_grader
 from newskills.graders.gold import gold_reply
 from newskills.graders.multichoice import choices
 from newskills.prompts.renderer import PromptOverrides, load_prompt
-from newskills.run.inspection import ANSWERED
+from newskills.run.validation.inspection import ANSWERED
 
 _FAR = "918273645.546372"
 

@@ -9,7 +9,7 @@ import pytest
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
-from newskills.benchmarks.fetch import FetchOptions
+from newskills.benchmarks.downloads.fetch import FetchOptions
 
 pytestmark = pytest.mark.mirror
 

@@ -20,7 +20,7 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import data_dir, load_rows, prepare, prepare_many, read_provenance
-from newskills.benchmarks.fetch import FetchOptions
+from newskills.benchmarks.downloads.fetch import FetchOptions
 
 QUICK = FetchOptions(retries=0, pause=0.01)
 

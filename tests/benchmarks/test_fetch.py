@@ -9,7 +9,7 @@ from tests.benchmarks.web import Web, serving
 
 from newskills.base.benchmark import Source
 from newskills.base.errors import DataError
-from newskills.benchmarks.fetch import Fetcher, FetchOptions, pinned
+from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions, pinned
 
 BODY = bytes(range(256)) * 5000
 SHA = hashlib.sha256(BODY).hexdigest()

@@ -12,7 +12,7 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows, prepare_many
-from newskills.benchmarks.fetch import FetchOptions
+from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.prompts.renderer import load_prompt
 
 pytestmark = pytest.mark.mirror

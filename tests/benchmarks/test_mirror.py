@@ -13,9 +13,9 @@ from newskills.base.benchmark import Benchmark, Source
 from newskills.base.errors import ConfigError, DataError, LockedError
 from newskills.base.store import locked
 from newskills.benchmarks.data import prepare
-from newskills.benchmarks.fetch import Fetcher, FetchOptions
-from newskills.benchmarks.mirror import Mirror, mirror_path
-from newskills.benchmarks.mirror_build import Mirrored, build_mirror, check_mirror
+from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.mirror import Mirror, mirror_path
+from newskills.benchmarks.downloads.mirror_build import Mirrored, build_mirror, check_mirror
 
 
 @pytest.mark.parametrize(

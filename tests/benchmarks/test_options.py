@@ -17,7 +17,7 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import expand, get_benchmark
 from newskills.benchmarks.data import PreparedSplit, prepare
-from newskills.benchmarks.fetch import FetchOptions
+from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.general_knowledge.mmlu_pro import key
 from newskills.benchmarks.generate_catalog import built_in
 from newskills.benchmarks.options import check_options, values_of, with_options

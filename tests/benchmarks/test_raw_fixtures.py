@@ -22,7 +22,7 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare, split_folder
-from newskills.benchmarks.fetch import FetchOptions
+from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.generate_catalog import built_in
 
 RAW = Path(__file__).with_name("raw")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from newskills.base.benchmark import Source
 from newskills.base.errors import ConfigError, DataError
-from newskills.benchmarks.readers import read_source
+from newskills.benchmarks.downloads.readers import read_source
 
 
 def rows(path: Path, **source: Any) -> list[dict[str, Any]]:

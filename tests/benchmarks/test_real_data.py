@@ -21,9 +21,9 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import PreparedData, prepare
-from newskills.benchmarks.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.sources import in_mirror
 from newskills.benchmarks.generate_catalog import built_in
-from newskills.benchmarks.sources import in_mirror
 from newskills.graders import make_grader
 from newskills.graders.lean.program import read_proof, read_statement
 from newskills.graders.lean.source import forbidden

@@ -20,7 +20,7 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import Places, expand, get_benchmark, get_group
 from newskills.benchmarks.data import load_rows, prepare
-from newskills.benchmarks.fetch import FetchOptions
+from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.ruler import second
 from newskills.benchmarks.ruler.build import make
 from newskills.benchmarks.ruler.second import make as make_second

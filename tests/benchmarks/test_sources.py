@@ -20,8 +20,8 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
-from newskills.benchmarks.fetch import FetchOptions
-from newskills.benchmarks.patterns import braces, select
+from newskills.benchmarks.downloads.fetch import FetchOptions
+from newskills.benchmarks.downloads.patterns import braces, select
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TREE = {

@@ -43,7 +43,7 @@ def test_a_help_page_loads_no_engine(name):
     code = f"import sys; from newskills.cli import main; main(['{name}', '--help']); {show}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "++code_execution" in done.stdout
-    for heavy in ("asyncio", "jinja2", "yaml", "rich", "newskills.run.engine", "newskills.solve.chat"):
+    for heavy in ("asyncio", "jinja2", "yaml", "rich", "newskills.run.engine.loop", "newskills.solve.chat"):
         assert f"'{heavy}'" not in done.stderr
 
 

@@ -3,7 +3,7 @@ import pytest
 from tests.commands.running import ns, rows_of, write
 from tests.server import Answer, Fault, Script
 
-from newskills.solve.contamination import same
+from newskills.solve.judges.contamination import same
 
 TRAIN = [{"problem": text} for text in ("Add 1 and 2.", "Add 3 and 4.", "Add 5 and 6.", "Add 7 and 8.")]
 TEST = [{"problem": text} for text in ("Sum of 1 and 2?", "Sum of 4 and 3?", "Sum of 6 and 6?", "A new one")]

@@ -9,12 +9,12 @@ import pytest
 from tests.commands.running import ns, write
 
 from newskills.base.errors import UnknownNameError
-from newskills.launch.cluster import ClusterConfig
-from newskills.launch.shell import Here
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.machines.shell import Here
 from newskills.pipelines.placement.cluster import Paths
 from newskills.pipelines.placement.mounted_benchmarks import _copied, mounted_benchmarks
 from newskills.pipelines.placement.packaged_code import PackagedCode
-from newskills.run.plan import parse_benchmarks
+from newskills.run.planning.plan import parse_benchmarks
 
 CONSTANTS = "METRICS_TYPE = 'math'\nGENERATION_ARGS = '++prompt_config=generic/math'\n"
 GROUP = "IS_BENCHMARK_GROUP = True\nBENCHMARKS = {'pair.sums': {}, 'pair.more': {}}\n"

@@ -20,8 +20,8 @@ from tests.server import Answer, Script
 
 from newskills.base.errors import AuthError, DataError, GraderError, NewskillsError
 from newskills.commands.serve.serve_rewards import COMMAND
-from newskills.run.reward_client import ClientOptions, RewardClient, compute_score, trl_reward
-from newskills.run.rewarding import Verdicts
+from newskills.run.rewarding.client import ClientOptions, RewardClient, compute_score, trl_reward
+from newskills.run.rewarding.graders import Verdicts
 from newskills.sandbox.config import SandboxConfig
 
 FOUR = {"problem": "2 + 2?", "expected_answer": "4"}

@@ -12,7 +12,7 @@ from tests.commands.running import ns
 from tests.launch.needs import lacking
 from tests.launch.slurm_cluster import require_cluster
 
-from newskills.launch.cluster import load_cluster
+from newskills.launch.clusters.config import load_cluster
 
 
 def written(folder):

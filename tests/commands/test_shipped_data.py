@@ -18,7 +18,7 @@ from tests.launch.needs import lacking
 from tests.launch.slurm_login import OTHER, Login, login
 
 from newskills.base.errors import ConfigError
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.pipelines.placement import shipments
 
 __all__ = ["login", "podman"]

@@ -16,7 +16,7 @@ from newskills.base.plan import Job, Pipeline, Ref
 from newskills.commands.command import resolve
 from newskills.commands.loading import load
 from newskills.commands.table import one_name
-from newskills.launch.cluster import from_keys
+from newskills.launch.clusters.config import from_keys
 from newskills.launch.executors import make_executor
 from newskills.launch.job_script import render
 from newskills.launch.place import Site

@@ -65,12 +65,12 @@ def test_all_that_are_missing_are_named(here: Path, cluster: str) -> None:
 
 def test_files_that_are_missing_elsewhere_are_named(here: Path) -> None:
     from newskills.base.errors import ConfigError
-    from newskills.launch.cluster import ClusterConfig
-    from newskills.launch.shell import Here
+    from newskills.launch.clusters.config import ClusterConfig
+    from newskills.launch.machines.shell import Here
     from newskills.pipelines.placement.cluster import paths_of
     from newskills.pipelines.units.checks import check_inputs
-    from newskills.run.config import GenerationConfig
-    from newskills.run.spec import Unit
+    from newskills.run.planning.config import GenerationConfig
+    from newskills.run.planning.spec import Unit
 
     units = [Unit(name=name, config=GenerationConfig(input_file=f"/gone/{name}.jsonl")) for name in ("one", "two")]
     paths = paths_of(ClusterConfig(executor="none", name="mine"), "nemo-skills")

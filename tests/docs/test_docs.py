@@ -19,8 +19,8 @@ from newskills.commands.table import one_name
 from newskills.config.layers import Layer, resolve
 from newskills.config.values import parse_value
 from newskills.graders import make_grader
-from newskills.run.config import GenerationConfig
-from newskills.run.plan import resolve_config
+from newskills.run.planning.config import GenerationConfig
+from newskills.run.planning.plan import resolve_config
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

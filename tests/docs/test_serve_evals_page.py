@@ -17,7 +17,7 @@ from tests.commands.trainers import Served, prepare, serving
 from tests.launch.containers import IMAGE, podman
 from tests.launch.needs import lacking
 
-from newskills.launch.cluster import load_cluster
+from newskills.launch.clusters.config import load_cluster
 from newskills.run.evaluation_server.wire import read_request
 
 __all__ = ["podman"]

@@ -7,7 +7,7 @@ import pytest
 
 from newskills.base.records import Row
 from newskills.graders import make_grader
-from newskills.graders.arena import arena_label, mark
+from newskills.graders.judges.arena import arena_label, mark
 from newskills.metrics import make_metric
 
 

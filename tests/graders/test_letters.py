@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from newskills.base.records import Score
 from newskills.graders import make_grader
-from newskills.graders.letters import letter_in
+from newskills.graders.reading.letters import letter_in
 
 WORDS = ("alpha stone", "beta river", "gamma cloud", "delta field")
 TEN = tuple(f"thing number {place}" for place in "abcdefghij")

@@ -9,7 +9,7 @@ import pytest
 
 from newskills.base.records import Score
 from newskills.graders import make_grader
-from newskills.graders.livebench_tables import block, mapping, read, same
+from newskills.graders.reading.tables import block, mapping, read, same
 
 
 def grade(task: str, gold: str | None, generation: str, **record: Any) -> Score:

@@ -14,8 +14,9 @@ import pytest
 
 from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.records import Score
-from newskills.graders.math import equal, symbolic
-from newskills.graders.math.deadline import OutOfTime, limited
+from newskills.graders.math import equal
+from newskills.graders.math.values import symbolic
+from newskills.graders.math.values.deadline import OutOfTime, limited
 
 MOST = 2.0
 """CPU seconds for one answer. A worker that needs more is killed, and its answer a Failure."""

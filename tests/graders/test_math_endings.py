@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extract import Policy, extract
+from newskills.graders.math.extraction.extract import Policy, extract
 from newskills.graders.math.grader import MathGrader
 
 HERE = Path(__file__).parent

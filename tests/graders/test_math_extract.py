@@ -6,7 +6,7 @@ import time
 import pytest
 
 from newskills.base.errors import ConfigError
-from newskills.graders.math.extract import Policy, extract
+from newskills.graders.math.extraction.extract import Policy, extract
 
 DEFAULT = Policy(extract_regex=r"The final answer is (.+)$")
 RELAXED = Policy(extract_regex=r"The final answer is (.+)$", relaxed_extraction=True)

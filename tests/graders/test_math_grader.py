@@ -9,7 +9,8 @@ from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.protocols import Grader
 from newskills.base.records import Failure, Score
 from newskills.graders import make_grader
-from newskills.graders.math import symbolic, verdict
+from newskills.graders.math import verdict
+from newskills.graders.math.values import symbolic
 
 
 def grade(record: dict, **config: Any) -> Score:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from newskills.graders.math import equal
-from newskills.graders.math.extract import Policy, extract
+from newskills.graders.math.extraction.extract import Policy, extract
 from newskills.graders.math.grader import MathGrader
 from newskills.graders.math.normalise import key, tidy
 from newskills.graders.math.spellings import spellings

@@ -17,7 +17,7 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
-from newskills.benchmarks.fetch import FetchOptions
+from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.graders import make_grader
 from newskills.graders.tau2.grader import start
 from newskills.graders.tau2.mock import TaskList

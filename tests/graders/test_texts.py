@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from newskills.base.records import Score
 from newskills.graders import make_grader
 from newskills.graders.grid import grids
-from newskills.graders.overlap import anls, best_pairing, drop_score, edit_distance, squad_score
+from newskills.graders.reading.overlap import anls, best_pairing, drop_score, edit_distance, squad_score
 
 
 def grade(grader: str, generation: str, gold: Any, config: dict[str, Any] | None = None, **record: Any) -> Score:

@@ -15,7 +15,7 @@ from newskills.base.records import Row, Score
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
-from newskills.benchmarks.fetch import FetchOptions
+from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.graders import make_grader
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.host import LocalSandbox

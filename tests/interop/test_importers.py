@@ -19,7 +19,7 @@ from tests.interop.imported import STAMP, imported, only
 from newskills.base.errors import DataError, UnknownNameError
 from newskills.interop.importers import FORMATS, Imported, Source, by_seed, read, renamed
 from newskills.interop.importers import write as write_imported
-from newskills.run.results import discover
+from newskills.run.reporting.results import discover
 
 
 def test_folders_of_nemo_skills(tmp_path):

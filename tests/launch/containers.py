@@ -19,7 +19,7 @@ from tests.launch.needs import lacking
 from tests.launch.places import SERVER
 
 from newskills.base.plan import Command, Job, Ready, Ref, Script, Word
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.executors import make_executor
 from newskills.launch.executors.local import Containers
 from newskills.launch.place import Site

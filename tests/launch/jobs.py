@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from newskills.base.plan import Command, CommandGroup, Job, Pipeline, Script
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 
 
 def job(name: str, shell: str, **settings: object) -> Job:

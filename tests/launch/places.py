@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from newskills.base.plan import Command, CommandGroup, Job, Ready, Ref, Script, Word
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.executors.none import Processes
 from newskills.launch.place import JobFolder, Site, Variable
 

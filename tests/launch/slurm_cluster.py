@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.launch.needs import lacking, require_ssh
 
 from newskills.base.plan import Command, CommandGroup, Job, Ref, Script, Word
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.executors.slurm import Slurm
 from newskills.launch.executors.slurm_status import WAITING
 from newskills.launch.place import Site, Waiting

@@ -14,7 +14,7 @@ from tests.launch.needs import lacking, require_ssh
 from tests.launch.slurm_cluster import require_cluster, slurm
 from tests.launch.sshd import HOST, Sshd
 
-from newskills.launch.cluster import SshTunnel
+from newskills.launch.clusters.config import SshTunnel
 from newskills.launch.executors.slurm import Slurm
 
 OTHER = os.environ.get("NEWSKILLS_SLURM_USER", "dev")

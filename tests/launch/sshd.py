@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from tests.launch.needs import require_ssh
 
-from newskills.launch.cluster import SshTunnel
-from newskills.launch.ssh import Remote
+from newskills.launch.clusters.config import SshTunnel
+from newskills.launch.machines.ssh import Remote
 
 HOST = "far-away"
 

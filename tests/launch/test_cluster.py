@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
-from newskills.launch.cluster import ClusterConfig, cluster_names, image_of, load_cluster, python_of
-from newskills.launch.times import seconds_of
-from newskills.launch.variables import job_variables
+from newskills.launch.clusters.config import ClusterConfig, cluster_names, image_of, load_cluster, python_of
+from newskills.launch.clusters.times import seconds_of
+from newskills.launch.clusters.variables import job_variables
 
 EXAMPLES = Path(__file__).parents[2] / "cluster_configs/examples"
 HOME = {"HOME": "/home/me", "USER": "me"}

@@ -12,9 +12,9 @@ import pytest
 import newskills
 from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
 from newskills.base.plan import Ref
-from newskills.launch.clients import GenerationClientScript
 from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, Pipeline, Submission
-from newskills.launch.scripts import BaseJobScript, SandboxScript, ServerScript
+from newskills.launch.scripts.clients import GenerationClientScript
+from newskills.launch.scripts.script import BaseJobScript, SandboxScript, ServerScript
 from newskills.launch.validate import check
 from newskills.models.config import LLAMACPP_KEY
 from newskills.sandbox.config import TOKEN_VARIABLE

@@ -9,7 +9,7 @@ import pytest
 
 from newskills.base.errors import ConfigError, DataError, StorageError, UnknownNameError
 from newskills.base.plan import Pipeline
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.experiments import Experiment, JobRecord, Records, experiments_folder, job_root, new_stamp
 from newskills.launch.package import Package
 

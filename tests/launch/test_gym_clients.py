@@ -12,8 +12,8 @@ import pytest
 
 from newskills.base.errors import NewskillsError
 from newskills.launch.declarative import Command, CommandGroup, Pipeline
-from newskills.launch.gym_clients import NemoGymRolloutsScript
-from newskills.launch.scripts import BaseJobScript, ServerScript
+from newskills.launch.scripts.gym_clients import NemoGymRolloutsScript
+from newskills.launch.scripts.script import BaseJobScript, ServerScript
 
 SERVED = Path(__file__).parents[1] / "commands/served.py"
 PROGRAM = """\

@@ -15,11 +15,11 @@ from tests.launch.jobs import cluster, environment, job, pipeline
 from tests.launch.sshd import remote, sshd
 
 from newskills.base.errors import ConfigError
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.experiments import Experiment, JobRecord
 from newskills.launch.logs import clean, follow_logs, log_files, read_logs
+from newskills.launch.machines.shell import Here, Shell
 from newskills.launch.package import Package
-from newskills.launch.shell import Here, Shell
 from newskills.launch.states import Watch, states
 from newskills.launch.submit import executor_of, submit
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError
-from newskills.launch.mounts import (
+from newskills.launch.clusters.mounts import (
     Mount,
     clean,
     inside,

@@ -15,9 +15,9 @@ from tests.launch.sshd import remote, sshd
 
 import newskills
 from newskills.base.errors import ConfigError, StorageError
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.machines.shell import Here
 from newskills.launch.package import Package, PackageOptions, package
-from newskills.launch.shell import Here
 
 __all__ = ["remote", "sshd"]
 

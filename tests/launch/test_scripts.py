@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.plan import Ref
-from newskills.launch.clients import EvalScript, GenerationClientScript, SummarizeScript
-from newskills.launch.cluster import ClusterConfig
-from newskills.launch.scripts import BaseJobScript, Context, SandboxScript, ServerScript
-from newskills.launch.unit_clients import EvalClientScript
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.scripts.clients import EvalScript, GenerationClientScript, SummarizeScript
+from newskills.launch.scripts.script import BaseJobScript, Context, SandboxScript, ServerScript
+from newskills.launch.scripts.unit_clients import EvalClientScript
 from newskills.models.config import LLAMACPP_KEY
 from newskills.sandbox.config import TOKEN_VARIABLE
 

@@ -33,7 +33,7 @@ from tests.launch.slurm_cluster import (
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Ready, Ref, Script
 from newskills.launch.executors.slurm_status import accounted
-from newskills.launch.shell import Here
+from newskills.launch.machines.shell import Here
 
 pytestmark = pytest.mark.usefixtures("cluster")
 

@@ -12,7 +12,7 @@ import pytest
 from tests.launch.slurm_cluster import ended, require_cluster, story
 
 from newskills.launch.declarative import Command, CommandGroup, HardwareConfig, Pipeline
-from newskills.launch.scripts import BaseJobScript, ServerScript
+from newskills.launch.scripts.script import BaseJobScript, ServerScript
 from newskills.launch.submit import executor_of
 
 ENGINE = """

@@ -16,10 +16,10 @@ from tests.launch.slurm_cluster import bash, ended, grouped, require_cluster, sl
 
 from newskills.base.errors import ConfigError, RemoteError
 from newskills.base.plan import CommandGroup, HardwareConfig, Job
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.executors import slurm_script, slurm_status, slurm_submission
 from newskills.launch.experiments import Records
-from newskills.launch.ssh import shell_of
+from newskills.launch.machines.ssh import shell_of
 from newskills.launch.states import states
 from newskills.launch.submit import SubmitOptions, executor_of, submit, with_handles
 

@@ -14,7 +14,7 @@ from tests.launch.test_job_script import TWO_GROUPS
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Script
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.executors.slurm import Slurm
 from newskills.launch.executors.slurm_status import Record, chain_state, from_sacct, from_squeue, slurm_ids
 from newskills.launch.job_script import render

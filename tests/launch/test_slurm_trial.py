@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from newskills.launch.executors.slurm_trial import asked, misfit, partitions
-from newskills.launch.shell import Call, Here, Ran
+from newskills.launch.machines.shell import Call, Here, Ran
 
 SINFO = """\
 gpu*|4:00:00|2|gpu:h100:8(S:0-1)

@@ -22,9 +22,9 @@ from tests.launch.slurm_cluster import until
 from tests.launch.slurm_login import OTHER, Login, login
 
 from newskills.base.errors import ConfigError, RemoteError
-from newskills.launch.shell import Here
-from newskills.launch.squash import SquashPlace, plan_squash, squash
-from newskills.launch.ssh import Remote
+from newskills.launch.containers.squash import SquashPlace, plan_squash, squash
+from newskills.launch.machines.shell import Here
+from newskills.launch.machines.ssh import Remote
 
 __all__ = ["login"]
 
@@ -227,9 +227,9 @@ def test_who_goes_away_takes_the_import_along(scene: Scene) -> None:
     scene.enroot.mode("slow")
     code = (
         "import json, sys\n"
-        "from newskills.launch.cluster import SshTunnel\n"
-        "from newskills.launch.squash import SquashPlace, plan_squash, squash\n"
-        "from newskills.launch.ssh import Remote\n"
+        "from newskills.launch.clusters.config import SshTunnel\n"
+        "from newskills.launch.containers.squash import SquashPlace, plan_squash, squash\n"
+        "from newskills.launch.machines.ssh import Remote\n"
         "import msgspec\n"
         "tunnel, place, environ = json.loads(sys.argv[1])\n"
         "shell = Remote(msgspec.convert(tunnel, SshTunnel), environ)\n"

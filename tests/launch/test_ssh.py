@@ -16,9 +16,9 @@ from tests.launch.slurm_cluster import login
 from tests.launch.sshd import HOST, remote, sshd
 
 from newskills.base.errors import ConfigError, DataError, RemoteError, StorageError
-from newskills.launch.cluster import ClusterConfig, SshTunnel
-from newskills.launch.shell import Call, Here, Shell
-from newskills.launch.ssh import Remote, shell_of
+from newskills.launch.clusters.config import ClusterConfig, SshTunnel
+from newskills.launch.machines.shell import Call, Here, Shell
+from newskills.launch.machines.ssh import Remote, shell_of
 
 __all__ = ["remote", "sshd"]
 

@@ -14,9 +14,9 @@ from tests.launch.repositories import repository, write
 
 from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
 from newskills.launch.experiments import Experiment, Records
+from newskills.launch.machines.shell import Here
 from newskills.launch.package import PackageOptions
 from newskills.launch.place import Waiting
-from newskills.launch.shell import Here
 from newskills.launch.states import states
 from newskills.launch.submit import SubmitOptions, executor_of, submit
 

@@ -16,10 +16,10 @@ from tests.launch.slurm_cluster import login
 
 from newskills.base.errors import UnknownNameError
 from newskills.base.plan import Pipeline
-from newskills.launch.cluster import ClusterConfig, SshTunnel
+from newskills.launch.clusters.config import ClusterConfig, SshTunnel
 from newskills.launch.experiments import Records
 from newskills.launch.logs import follow_logs, log_files, read_logs
-from newskills.launch.ssh import shell_of
+from newskills.launch.machines.ssh import shell_of
 from newskills.launch.states import Watch, states
 from newskills.launch.submit import SubmitOptions, executor_of, submit
 

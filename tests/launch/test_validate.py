@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline, Ref, Script
-from newskills.launch.cluster import ClusterConfig
-from newskills.launch.names import LONGEST, is_file_name, is_variable, looks_secret
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.clusters.names import LONGEST, is_file_name, is_variable, looks_secret
 from newskills.launch.validate import check, problems
 
 NONE = ClusterConfig()

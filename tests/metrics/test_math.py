@@ -12,7 +12,7 @@ from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.judgement import parse_judgement
 from newskills.base.protocols import Metric
 from newskills.metrics import METRICS, make_metric
-from newskills.metrics.base import ScoreMetric
+from newskills.metrics.counting.base import ScoreMetric
 
 ANSWERS = st.sampled_from([None, "1", "2", "3"])
 

@@ -10,7 +10,7 @@ from pathlib import Path
 PROGRAM = """
 import sys
 from newskills.config.command_line import Parsed
-from newskills.launch.cluster import from_keys
+from newskills.launch.clusters.config import from_keys
 from newskills.pipelines.generation.jobs import prepare
 from newskills.pipelines.generation.options import GenerateOptions
 

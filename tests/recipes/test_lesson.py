@@ -11,7 +11,7 @@ from newskills.recipes.lesson import LessonSpec, Stage, lesson, report
 from newskills.recipes.skill import accepted
 from newskills.recipes.steps_shown import Watch
 from newskills.run.grade import grade_rows
-from newskills.run.rewarding import Verdicts
+from newskills.run.rewarding.graders import Verdicts
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.sft import SftConfig
 

@@ -43,7 +43,7 @@ def test_tensorboard_shows_each_step_once_also_after_a_kill(tmp_path):
 SCRIPT = """
 from pathlib import Path
 from tests.recipes.test_reporting import tell
-from newskills.run.tracking import Tracking
+from newskills.run.reporting.tracking import Tracking
 tell(lambda _: None, Path("."), [1, 2], tracking=Tracking(name="run", project="p"))
 """
 

@@ -13,9 +13,9 @@ import msgspec
 from rich.console import Console
 
 from newskills.base.records import Inference, Row
-from newskills.run.config import GenerationConfig, Server
-from newskills.run.execute import execute
-from newskills.run.spec import RunResult, RunSpec, Unit
+from newskills.run.engine.execute import execute
+from newskills.run.planning.config import GenerationConfig, Server
+from newskills.run.planning.spec import RunResult, RunSpec, Unit
 
 
 def write_input(folder: Path, rows: int = 20, **extra: Any) -> Path:

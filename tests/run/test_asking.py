@@ -13,7 +13,7 @@ from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.errors import ConfigError
 from newskills.recipes.skill import Skill
-from newskills.run.asking import Asking
+from newskills.run.rewarding.questions import Asking
 from newskills.solve import SOLVERS
 
 TEMPLATE = (

@@ -12,8 +12,8 @@ from tests.server import Answer, Script
 from newskills.base.errors import ConfigError
 from newskills.config.layers import Layer
 from newskills.config.values import Text
-from newskills.run.build import code_options
-from newskills.run.plan import resolve_config
+from newskills.run.engine.build import code_options
+from newskills.run.planning.plan import resolve_config
 from newskills.sandbox.config import SandboxConfig
 
 ECHO = Script(answer=Answer(kind="echo"))

@@ -12,10 +12,10 @@ from tests.run.support import make_unit, names, records, run, write_input
 from tests.server import Answer, Script
 
 from newskills.base.errors import DataError, LockedError
-from newskills.run.chunks import merge_chunks, merge_if_complete
-from newskills.run.execute import check, preview
-from newskills.run.paths import chunk_path, done_path, output_name
-from newskills.run.spec import RunSpec
+from newskills.run.engine.execute import check, preview
+from newskills.run.planning.spec import RunSpec
+from newskills.run.records.chunks import merge_chunks, merge_if_complete
+from newskills.run.records.paths import chunk_path, done_path, output_name
 
 ECHO = Script(answer=Answer(kind="echo"))
 
@@ -104,7 +104,7 @@ def test_a_merge_waits_for_another_one(tmp_path: Path, monkeypatch: pytest.Monke
     import time
 
     from newskills.base.store import locked
-    from newskills.run.paths import Paths
+    from newskills.run.records.paths import Paths
 
     merged = tmp_path / "output.jsonl"
     chunk_path(merged, 0).write_text("{}\n")
@@ -138,8 +138,8 @@ def test_locks_are_per_file(tmp_path: Path, fake_server: FakeServerFactory) -> N
 TOGETHER = """
 import os, sys, time
 from pathlib import Path
-from newskills.run.chunks import merge_if_complete
-from newskills.run.paths import chunk_path, done_path
+from newskills.run.records.chunks import merge_if_complete
+from newskills.run.records.paths import chunk_path, done_path
 merged, chunk, start = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 renames = []
 sys.addaudithook(lambda event, args: event == "os.rename" and renames.append(str(args[1]) == str(merged)))

@@ -11,10 +11,10 @@ from tests.run.support import changed, make_unit, records, run, run_and_listen, 
 from tests.server import Answer, Script
 
 from newskills.base.errors import DataError
-from newskills.run.completeness import check_complete, is_cut
-from newskills.run.prepare import is_finished
-from newskills.run.spec import Unit
-from newskills.run.summarize import SummaryOptions, summarize_files
+from newskills.run.engine.preflight import is_finished
+from newskills.run.planning.spec import Unit
+from newskills.run.records.completeness import check_complete, is_cut
+from newskills.run.reporting.summarize import SummaryOptions, summarize_files
 
 ROWS = 20
 ANSWERS = Answer(kind="table", table={f"is {i} +": str(i + 1) for i in range(ROWS)}, template="\\boxed{%s}")

@@ -13,7 +13,7 @@ from tests.run.toy import NAME
 from tests.server import Answer, Fault, Script
 
 from newskills.base.errors import DataError
-from newskills.run.spec import Unit
+from newskills.run.planning.spec import Unit
 
 ECHO = Script(answer=Answer(kind="echo"))
 BLOCK = 512

@@ -15,7 +15,7 @@ from newskills.base.errors import ModelError, NewskillsError, ServerError, Trans
 from newskills.base.records import Message, Reply, Request
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
-from newskills.run.endpoint import Endpoint, Policy
+from newskills.run.engine.endpoint import Endpoint, Policy
 
 FAST = Policy(concurrency=16, max_retries=2, first_delay=0.02, longest_delay=0.2, patience=20)
 

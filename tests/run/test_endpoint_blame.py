@@ -13,8 +13,8 @@ from tests.run.support import make_unit, records, run, run_and_listen, write_inp
 from tests.server import Answer, Fault, Latency, Script
 
 from newskills.base.records import Ledger, Report, Score
-from newskills.run.grading import verdict_fields
-from newskills.run.tables import render
+from newskills.run.engine.grader_pool import verdict_fields
+from newskills.run.reporting.tables import render
 
 FILTER_BODY = json.dumps(
     {"choices": [{"index": 0, "message": {"role": "assistant", "content": ""}, "finish_reason": "content_filter"}]}

@@ -13,7 +13,7 @@ from tests.server import Answer, Fault, Latency, Script
 from newskills.base.errors import ConfigError, DataError, LockedError, StorageError
 from newskills.base.records import Request, Sample
 from newskills.base.store import locked
-from newskills.run.execute import preview
+from newskills.run.engine.execute import preview
 from newskills.solve.chat import ChatSolver
 
 ECHO = Script(answer=Answer(kind="echo"))
@@ -348,7 +348,7 @@ def test_a_resume_asks_the_solver_about_a_part_of_what_is_done(
         return request(self, sample)
 
     monkeypatch.setattr(ChatSolver, "request", counted)
-    monkeypatch.setattr("newskills.run.unit.CHECKED", 10)
+    monkeypatch.setattr("newskills.run.engine.unit.CHECKED", 10)
     result, said = run_and_listen(unit)
     kept = result.units[0].kept
     assert (result.exit_code, len(records(unit.merged))) == (0, 300)

@@ -18,8 +18,8 @@ from tests.run.support import make_unit, records, run, run_and_listen, write_inp
 from tests.server import Answer, FakeServer, FakeServerProcess, Fault, Latency, Script
 
 from newskills.base.errors import ConfigError
-from newskills.run.execute import execute
-from newskills.run.spec import RunSpec
+from newskills.run.engine.execute import execute
+from newskills.run.planning.spec import RunSpec
 
 ECHO = Script(answer=Answer(kind="echo"))
 
@@ -109,7 +109,7 @@ def test_an_endpoint_that_stays_away_ends_the_run_resumably(
 def test_an_address_that_never_answered_is_given_up_soon_unless_a_scheduler_runs_us(
     tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
-    monkeypatch.setattr("newskills.run.engine.FIRST_PATIENCE", 0.5)
+    monkeypatch.setattr("newskills.run.engine.loop.FIRST_PATIENCE", 0.5)
     server = fake_server(ECHO)
     server.down(4)
     write_input(tmp_path, 5)
@@ -126,7 +126,7 @@ def test_a_disk_that_stays_full(
     tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What could not be saved is counted, and nothing else is asked again."""
-    monkeypatch.setattr("newskills.run.log.PATIENCE", 0.2)
+    monkeypatch.setattr("newskills.run.records.log.PATIENCE", 0.2)
     with small_disk(tmp_path / "out", "256k"):
         server = fake_server(Script(answer=Answer(text="x" * 1000)))
         write_input(tmp_path, 400)

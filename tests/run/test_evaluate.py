@@ -17,7 +17,7 @@ from newskills.base.records import Row
 from newskills.benchmarks.data import prepare, read_provenance
 from newskills.config.layers import Layer
 from newskills.run.evaluate import EvaluationSpec, evaluate, plan_evaluation
-from newskills.run.plan import BenchmarkRun
+from newskills.run.planning.plan import BenchmarkRun
 
 
 def rows(split: str) -> Iterator[Row]:

@@ -16,7 +16,7 @@ from newskills.base.errors import SandboxError
 from newskills.base.records import Row
 from newskills.graders.worker import make
 from newskills.run.grade import grade_rows
-from newskills.run.state import load_state
+from newskills.run.records.state import load_state
 from newskills.sandbox.config import SandboxConfig
 
 ROWS = 30
@@ -54,7 +54,7 @@ def test_more_records_than_the_window(
     sandbox: tuple[Mirror, SandboxConfig],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("newskills.run.grading.WINDOW", 3)
+    monkeypatch.setattr("newskills.run.engine.grader_pool.WINDOW", 3)
     server = fake_server(Script(answer=ANSWERS))
     write_input(tmp_path, ROWS)
     result = run(make_unit(tmp_path, server.base_url, eval_type=NAME, sandbox=sandbox[1]))

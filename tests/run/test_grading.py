@@ -11,7 +11,7 @@ from tests.server import Answer, Fault, Script
 
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.records import Failure, Row, Score
-from newskills.run.grading import as_score, verdict_fields
+from newskills.run.engine.grader_pool import as_score, verdict_fields
 
 RIGHT = Answer(kind="table", table={f"is {i} +": str(i + 1) for i in range(5)}, text="no idea")
 
@@ -143,7 +143,7 @@ def test_graders_are_checked_before_any_request(
 def test_more_records_than_the_window_are_all_graded(
     tmp_path: Path, fake_server: FakeServerFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("newskills.run.grading.WINDOW", 3)
+    monkeypatch.setattr("newskills.run.engine.grader_pool.WINDOW", 3)
     server = fake_server(Script(answer=RIGHT))
     write_input(tmp_path, 200)
     result = run(make_unit(tmp_path, server.base_url, eval_type=NAME))

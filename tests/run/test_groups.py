@@ -11,8 +11,8 @@ from newskills.base.benchmark import Group
 from newskills.base.errors import ConfigError
 from newskills.base.records import Ledger, Number, Report, Row
 from newskills.benchmarks.scores import headline
-from newskills.run.groups import group_reports
-from newskills.run.tables import render
+from newskills.run.reporting.groups import group_reports
+from newskills.run.reporting.tables import render
 
 
 def report(name: str, value: float, half: float = 2.0, n: int = 10) -> Report:

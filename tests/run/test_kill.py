@@ -17,7 +17,7 @@ from tests.run.support import make_unit, names, records, run, write_input
 from tests.run.toy import NAME
 from tests.server import Answer, Latency, Script
 
-from newskills.run.spec import RunSpec, Unit
+from newskills.run.planning.spec import RunSpec, Unit
 
 RANDOM = Script(answer=Answer(kind="random", modulus=10**9), latency=Latency(fixed=0.004, jitter=0.01))
 
@@ -89,14 +89,14 @@ def test_kill_at_fifty_random_moments(tmp_path: Path, fake_server: FakeServerFac
 
 
 COUNTED = """
-import mmap, newskills.run.execute, newskills.run.log, newskills.run.unit
-newskills.run.log.QUICK = 60.0
+import mmap, newskills.run.engine.execute, newskills.run.records.log, newskills.run.engine.unit
+newskills.run.records.log.QUICK = 60.0
 counter = mmap.mmap(os.open({path!r}, os.O_RDWR), 8)
-answered = newskills.run.unit.UnitRun.answered
+answered = newskills.run.engine.unit.UnitRun.answered
 def count(*arguments):
     answered(*arguments)
     counter[:8] = (int.from_bytes(counter[:8], "little") + 1).to_bytes(8, "little")
-newskills.run.unit.UnitRun.answered = count
+newskills.run.engine.unit.UnitRun.answered = count
 """
 
 
@@ -130,14 +130,14 @@ def counted(folder: Path) -> int:
 @pytest.mark.parametrize(
     "where",
     [
-        "newskills.run.unit.UnitRun._grade_rest",
-        "newskills.run.unit.UnitRun._write_final",
-        "newskills.run.unit.UnitRun._save_state",
-        "newskills.run.unit.mark_done",
-        "newskills.run.paths.Paths.remove_logs",
-        "newskills.run.unit.merge_if_complete",
-        "newskills.run.chunks.atomic_write",
-        "newskills.run.chunks.done_path",
+        "newskills.run.engine.unit.UnitRun._grade_rest",
+        "newskills.run.engine.unit.UnitRun._write_final",
+        "newskills.run.engine.unit.UnitRun._save_state",
+        "newskills.run.engine.unit.mark_done",
+        "newskills.run.records.paths.Paths.remove_logs",
+        "newskills.run.engine.unit.merge_if_complete",
+        "newskills.run.records.chunks.atomic_write",
+        "newskills.run.records.chunks.done_path",
     ],
 )
 def test_kill_while_finishing(tmp_path: Path, fake_server: FakeServerFactory, where: str) -> None:
@@ -147,7 +147,7 @@ def test_kill_while_finishing(tmp_path: Path, fake_server: FakeServerFactory, wh
     owner, _, name = where.rpartition(".")
     module, _, kind = owner.rpartition(".") if owner.rpartition(".")[2][0].isupper() else (owner, "", "")
     target = f"sys.modules[{module!r}]" + (f".{kind}" if kind else "")
-    patch = f"import os, newskills.run.execute\nsetattr({target}, {name!r}, lambda *a, **k: os._exit(9))"
+    patch = f"import os, newskills.run.engine.execute\nsetattr({target}, {name!r}, lambda *a, **k: os._exit(9))"
     process = start(tmp_path, patch)
     process.communicate(timeout=60)
     assert process.returncode == 9
@@ -215,7 +215,7 @@ def test_grading_that_is_left_can_be_put_off(tmp_path: Path, fake_server: FakeSe
     write_input(tmp_path, 5)
     found = spec(tmp_path, server.base_url)
     slow = "async def forever(self, grading): sys.stderr.write('grading\\n'); await asyncio.sleep(600)"
-    patch = f"import asyncio, newskills.run.unit\n{slow}\nnewskills.run.unit.UnitRun._grade_rest = forever"
+    patch = f"import asyncio\nfrom newskills.run.engine.unit import UnitRun\n{slow}\nUnitRun._grade_rest = forever"
     process = start(tmp_path, patch)
     assert process.stderr is not None
     while "grading" not in process.stderr.readline():

@@ -11,7 +11,7 @@ from tests.run.virtual import SimulatedModel, above, ask, at_random, simulated
 
 from newskills.base.errors import ModelError, RateLimitError, ServerError, TransportError
 from newskills.base.records import Request
-from newskills.run.endpoint import Endpoint, Policy
+from newskills.run.engine.endpoint import Endpoint, Policy
 
 LATENCY, IN_FLIGHT, ROWS = 0.1, 256, 5000
 Meet = Callable[[Request], Awaitable[ModelError | None]]

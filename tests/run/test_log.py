@@ -13,7 +13,7 @@ from newskills.base.aio import run
 from newskills.base.errors import StorageError
 from newskills.base.records import Score
 from newskills.base.store import encode_line
-from newskills.run.log import (
+from newskills.run.records.log import (
     Disk,
     GradeLine,
     GroupLog,

@@ -14,9 +14,9 @@ from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, SandboxError
 from newskills.config.layers import Layer
 from newskills.recipes.skill import RewardConfig, Skill
-from newskills.run.asking import asking_of
-from newskills.run.measuring import Measuring, with_programs
-from newskills.run.rewarding import Verdicts
+from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.policy import Measuring, with_programs
+from newskills.run.rewarding.questions import asking_of
 from newskills.train.loops.evaluation import EvalSettings, HeldOut, measure
 from newskills.train.verbs import Sampled, SamplingParams
 

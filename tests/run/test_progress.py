@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from newskills.run.progress import Progress, Snapshot, describe, duration
+from newskills.run.engine.progress import Progress, Snapshot, describe, duration
 
 
 def test_the_line_says_what_is_known_and_nothing_else() -> None:
@@ -40,7 +40,7 @@ def test_without_a_terminal_there_are_few_plain_lines() -> None:
 
 def test_what_went_before_the_first_request_is_in_no_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 100.0, 110.0])
-    monkeypatch.setattr("newskills.run.progress.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("newskills.run.engine.progress.time", SimpleNamespace(monotonic=lambda: next(clock)))
     out = io.StringIO()
     with Progress(Console(file=out, width=200), "gsm8k") as progress:
         progress.begin()

@@ -15,8 +15,8 @@ from newskills.base.errors import ConfigError, SandboxError, UnknownNameError
 from newskills.models.config import ServerConfig
 from newskills.recipes.skill import Skill
 from newskills.run.grade import grade_rows
-from newskills.run.rewarding import Verdicts
-from newskills.run.rewards import FormatReward, JudgeReward, OverlongPenalty, RewardConfig
+from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.reward import FormatReward, JudgeReward, OverlongPenalty, RewardConfig
 from newskills.sandbox.config import SandboxConfig
 
 PAIRS = [*pairs("equal_cases.txt")[:60], *pairs("different_cases.txt")[:40]]

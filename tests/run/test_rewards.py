@@ -11,8 +11,8 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Failure, Score
 from newskills.config.layers import Layer, resolve
 from newskills.models.config import ServerConfig
-from newskills.run.reward_judge import mark, points
-from newskills.run.rewards import (
+from newskills.run.rewarding.judge import mark, points
+from newskills.run.rewarding.reward import (
     FormatReward,
     JudgeReward,
     LengthPenalty,

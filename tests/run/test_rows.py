@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from newskills.base.errors import DataError
 from newskills.base.store import file_digest
-from newskills.run.rows import bounds, content_id, scan
+from newskills.run.records.rows import bounds, content_id, scan
 
 
 def write(folder: Path, *rows: object) -> Path:

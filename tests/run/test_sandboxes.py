@@ -8,7 +8,7 @@ import pytest
 from newskills.base.aio import run
 from newskills.base.errors import ConfigError, ExecutionRefusedError, NewskillsError, SandboxError
 from newskills.base.protocols import Execution, ExecutionResult
-from newskills.run.sandboxes import ALIKE, Sandboxes
+from newskills.run.engine.sandboxes import ALIKE, Sandboxes
 from newskills.sandbox.config import SandboxConfig
 
 ONE = Execution(code="1")

@@ -16,9 +16,9 @@ from tests.run.toy import NAME
 from tests.server import Answer, Fault, Latency, Script
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.run.config import GenerationConfig
-from newskills.run.spec import RunSpec, Unit
-from newskills.solve.selection_config import ParallelThinking
+from newskills.run.planning.config import GenerationConfig
+from newskills.run.planning.spec import RunSpec, Unit
+from newskills.solve.selection.config import ParallelThinking
 
 RANDOM = Script(answer=Answer(kind="random", modulus=10**9))
 

@@ -23,7 +23,7 @@ import pytest
 
 from newskills.base.errors import ConfigError, ServerStartError, StorageError
 from newskills.models.serving import ServeSpec
-from newskills.run.servers import RunningServer, free_port, running_server, serve_foreground
+from newskills.run.hosting.servers import RunningServer, free_port, running_server, serve_foreground
 
 SERVER = """
 import http.server, os, subprocess, sys, time
@@ -43,7 +43,7 @@ OWNER = """
 import sys, time
 from pathlib import Path
 from newskills.models.serving import ServeSpec
-from newskills.run.servers import running_server
+from newskills.run.hosting.servers import running_server
 spec = ServeSpec(model="m", server_type="generic", entrypoint=sys.argv[1])
 with running_server(spec, Path(sys.argv[2]), 60) as server:
     print("ready", flush=True)
@@ -102,7 +102,7 @@ def test_it_is_stopped_on_the_way_out_of_an_exception(tmp_path: Path, error: typ
 
 
 def test_a_server_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("newskills.run.servers.stop.__defaults__", (0.3,))
+    monkeypatch.setattr("newskills.run.hosting.servers.stop.__defaults__", (0.3,))
     log = tmp_path / "server.log"
     with running_server(spec_of(STUBBORN), log, 60):
         pids = _pids(log)
@@ -198,7 +198,7 @@ def test_killing_the_guard_leaves_no_server(tmp_path: Path) -> None:
 def test_foreground_streams_the_log_until_ctrl_c(tmp_path: Path) -> None:
     program = (
         "import sys\nfrom pathlib import Path\nfrom newskills.models.serving import ServeSpec\n"
-        "from newskills.run.servers import serve_foreground\n"
+        "from newskills.run.hosting.servers import serve_foreground\n"
         "spec = ServeSpec(model='m', server_type='generic', entrypoint=sys.argv[1])\n"
         "sys.exit(serve_foreground(spec, Path(sys.argv[2]), 60, say=lambda text: print(text, flush=True)))"
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.commands.running import ns, rows_of, write
 
 from newskills.base.errors import DataError
-from newskills.run.similar import QUERIES, SimilarMeanings, SimilarTexts, retrieve_similar
+from newskills.run.judging.similar import QUERIES, SimilarMeanings, SimilarTexts, retrieve_similar
 
 PROBLEMS = [
     "A train leaves the station at 5 pm and travels 60 km per hour. How far is it at 8 pm?",

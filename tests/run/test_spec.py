@@ -14,9 +14,9 @@ from tests.server import Answer, Fault, Script
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.config.fields import leaves
-from newskills.run.config import ALIASES, DEPRECATED, GenerationConfig
-from newskills.run.execute import execute
-from newskills.run.spec import RunSpec, load_spec, masked
+from newskills.run.engine.execute import execute
+from newskills.run.planning.config import ALIASES, DEPRECATED, GenerationConfig
+from newskills.run.planning.spec import RunSpec, load_spec, masked
 
 
 def test_every_key_says_what_it_means_and_aliases_lead_somewhere() -> None:

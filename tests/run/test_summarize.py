@@ -10,9 +10,9 @@ from newskills.base.errors import ConfigError, DataError, StorageError, UnknownN
 from newskills.base.records import Ledger, Report
 from newskills.base.store import write_rows
 from newskills.metrics import VERSION
-from newskills.run.results import discover
-from newskills.run.summarize import SummaryOptions, lost_share, summarize, summarize_files
-from newskills.run.tables import render
+from newskills.run.reporting.results import discover
+from newskills.run.reporting.summarize import SummaryOptions, lost_share, summarize, summarize_files
+from newskills.run.reporting.tables import render
 
 GOLDEN = Path(__file__).parent / "golden"
 OPTIONS = SummaryOptions()

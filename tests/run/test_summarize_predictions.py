@@ -5,7 +5,7 @@ import pytest
 
 from newskills.base.errors import DataError
 from newskills.base.store import write_rows
-from newskills.run.predictions import read_problems
+from newskills.run.reporting.predictions import read_problems
 
 FIELDS = {"n": int | None}
 

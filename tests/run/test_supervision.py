@@ -15,9 +15,9 @@ from rich.console import Console
 from tests.run.support import make_unit, records, write_input
 from tests.server import Latency, Script
 
-from newskills.run.execute import execute
-from newskills.run.spec import RunResult, RunSpec
-from newskills.run.supervision import SharedLimit, Supervision, supervision
+from newskills.run.engine.execute import execute
+from newskills.run.engine.supervision import SharedLimit, Supervision, supervision
+from newskills.run.planning.spec import RunResult, RunSpec
 
 
 class Meter:

@@ -16,7 +16,7 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.metrics import make_metric
-from newskills.run.swe_bench import patch_of, read_reports, with_reports, write_predictions
+from newskills.run.harnesses.swe_bench import patch_of, read_reports, with_reports, write_predictions
 
 DIFF = "diff --git a/f.py b/f.py\n--- a/f.py\n+++ b/f.py\n@@ -1 +1 @@\n-a\n+b\n"
 HARNESS = """

@@ -12,7 +12,7 @@ from newskills.base.records import Row
 from newskills.base.store import write_rows
 from newskills.commands.results.summarize_results import metric_for
 from newskills.interop.importers import Source, read, write
-from newskills.run.summarize import SummaryOptions, summarize
+from newskills.run.reporting.summarize import SummaryOptions, summarize
 
 YES, NO = "Judgement: Yes", "Judgement: No\n\nOne root is missing."
 

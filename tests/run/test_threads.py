@@ -9,7 +9,7 @@ import sys
 RACE = """
 import sys, threading, types
 import msgspec
-from newskills.run.threads import ready_for_threads
+from newskills.run.engine.threads import ready_for_threads
 
 sys.setswitchinterval(1e-6)
 text = '''
@@ -44,7 +44,7 @@ def test_threads_find_complete_structs() -> None:
 
 def test_everything_that_an_evaluation_may_load_is_loaded() -> None:
     code = (
-        "import sys; from newskills.run.threads import ready_for_threads; ready_for_threads();"
+        "import sys; from newskills.run.engine.threads import ready_for_threads; ready_for_threads();"
         "wanted = ('run.engine', 'models.openai_chat', 'graders.math.grader', 'metrics.math', 'solve.chat',"
         " 'sandbox.host', 'tools.mcp', 'prompts.renderer', 'base.pool');"
         "assert all(f'newskills.{name}' in sys.modules for name in wanted);"

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from newskills.base.errors import AuthError
-from newskills.run.tracking import check_tracking, over_k
+from newskills.run.reporting.tracking import check_tracking, over_k
 
 pytest.importorskip("wandb")
 
@@ -14,7 +14,7 @@ LOG = """
 import sys
 from pathlib import Path
 from newskills.base.records import Report
-from newskills.run.tracking import Tracking, check_tracking, log_reports
+from newskills.run.reporting.tracking import Tracking, check_tracking, log_reports
 import os
 assert check_tracking(os.environ)
 modes = {"pass@1": {"num_entries": 3, "symbolic_correct": 50.0, "note": "x"}, "pass@2": {"symbolic_correct": 75.0}}

@@ -11,8 +11,8 @@ from tests.commands.running import ns
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import write_json, write_rows
-from newskills.run.results import chunk_files, discover
-from newskills.run.summarize import SummaryOptions, summarize
+from newskills.run.reporting.results import chunk_files, discover
+from newskills.run.reporting.summarize import SummaryOptions, summarize
 
 NAMES = ("{stem}-chunk{k}.jsonl", "{stem}_chunk_{k}.jsonl")
 

@@ -11,8 +11,8 @@ from tests.run.virtual import SimulatedModel, ask, simulated
 
 from newskills.base.errors import ConnectError, ModelError, RateLimitError, RequestTimeoutError, ServerError
 from newskills.base.records import Reply, Request
-from newskills.run.endpoint import Endpoint, Policy
-from newskills.run.progress import Slow, Snapshot, describe
+from newskills.run.engine.endpoint import Endpoint, Policy
+from newskills.run.engine.progress import Slow, Snapshot, describe
 
 
 class Watched:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from newskills.solve.claims import next_step, split_claims
+from newskills.solve.judges.claims import next_step, split_claims
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from newskills.base.records import Inference, Logprobs, Message, Reply, Row, Sam
 from newskills.prompts.code_tags import code_tags
 from newskills.prompts.renderer import load_prompt
 from newskills.solve.chat import ChatOptions, ChatSolver, with_stop
-from newskills.solve.code_config import CodeExecution
-from newskills.solve.code_execution import CodeExecutionSolver, CodeOptions
+from newskills.solve.code.config import CodeExecution
+from newskills.solve.code.execution import CodeExecutionSolver, CodeOptions
 from newskills.solve.dialogue import GO_ON, continued
 from newskills.solve.replies import joined
 

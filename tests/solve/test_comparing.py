@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.records import Message, Request
-from newskills.solve.candidates import Candidate, seen
-from newskills.solve.comparing import chosen, comparable, last_match, problem_of, windows
-from newskills.solve.selection_config import GenSelectPrompt, GenSynthesisPrompt, ParallelThinking
+from newskills.solve.selection.candidates import Candidate, seen
+from newskills.solve.selection.comparing import chosen, comparable, last_match, problem_of, windows
+from newskills.solve.selection.config import GenSelectPrompt, GenSynthesisPrompt, ParallelThinking
 
 SELECT, WRITE = GenSelectPrompt().regex, GenSynthesisPrompt().regex
 

@@ -18,8 +18,8 @@ from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.solve import make_solver
+from newskills.solve.calls.function_calls import MORE_TOOLS, MOST_STEPS
 from newskills.solve.chat import MAIN, ChatOptions, ChatSolver
-from newskills.solve.function_calls import MORE_TOOLS, MOST_STEPS
 from newskills.solve.parts import SolverParts
 
 

@@ -24,8 +24,8 @@ from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import load_prompt
 from newskills.solve import make_solver
 from newskills.solve.chat import MAIN, ChatOptions, ChatSolver
-from newskills.solve.loglikelihood import tokens_at_end
 from newskills.solve.parts import SolverParts
+from newskills.solve.tasks.loglikelihood import tokens_at_end
 
 CAT: Row = {
     "context": "The cat sat on the",

@@ -13,7 +13,7 @@ import pytest
 
 from newskills.base.records import Row
 from newskills.graders.tool_calls.calls import Called
-from newskills.solve.memories import make_memory, similar_keys
+from newskills.solve.calls.memories import make_memory, similar_keys
 
 _PLACE = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
 _WORDS = ("name", "coffee_machine", "home_city", "coffee_taste", "age", "Bad Key", "order_1", "2nd")

@@ -13,7 +13,7 @@ from newskills.prompts.renderer import load_prompt
 from newskills.solve import make_solver
 from newskills.solve.chat import ChatOptions, ChatSolver
 from newskills.solve.parts import SolverParts
-from newskills.solve.sc_tir import CUT, ScTirSolver
+from newskills.solve.selection.sc_tir import CUT, ScTirSolver
 
 CODE = "Try.\n```python\n6 * 7\n```\n```output\n"
 

@@ -14,10 +14,10 @@ from newskills.base.errors import ConfigError, DataError, ModelError
 from newskills.base.records import Inference, Row, Sample
 from newskills.prompts.code_tags import code_tags
 from newskills.solve.chat import ChatOptions
-from newskills.solve.code_execution import CodeExecutionSolver, CodeOptions
-from newskills.solve.parallel_thinking import parallel_thinking
-from newskills.solve.selecting import SelectingSolver
-from newskills.solve.selection_config import ParallelThinking
+from newskills.solve.code.execution import CodeExecutionSolver, CodeOptions
+from newskills.solve.selection.config import ParallelThinking
+from newskills.solve.selection.parallel_thinking import parallel_thinking
+from newskills.solve.selection.selecting import SelectingSolver
 
 RIGHT, WRONG, OTHER = r"Since so, \boxed{42}.", r"I guess \boxed{41}.", r"Perhaps \boxed{7}."
 

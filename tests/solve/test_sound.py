@@ -19,7 +19,7 @@ from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.solve.chat import MAIN, ChatOptions, ChatSolver
-from newskills.solve.sound import in_pieces
+from newskills.solve.tasks.sound import in_pieces
 
 soundfile = pytest.importorskip("soundfile")
 numpy = pytest.importorskip("numpy")

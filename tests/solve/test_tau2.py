@@ -19,9 +19,9 @@ from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import load_prompt
 from newskills.solve import make_solver
+from newskills.solve.calls.tau2 import GREETING, _yes_or_no
 from newskills.solve.chat import ChatOptions, ChatSolver
 from newskills.solve.parts import SolverParts
-from newskills.solve.tau2 import GREETING, _yes_or_no
 
 DATA: Row = {
     "data": {

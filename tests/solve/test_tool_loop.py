@@ -22,9 +22,9 @@ from newskills.base.records import Inference, Message, Reply, Row, Sample
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import load_prompt
+from newskills.solve.calls.tool_calls import read_calls
+from newskills.solve.calls.tool_loop import LIMIT_REACHED, UNLIMITED, ToolOptions, ToolSolver
 from newskills.solve.chat import MAIN, ChatOptions, ChatSolver
-from newskills.solve.tool_calls import read_calls
-from newskills.solve.tool_loop import LIMIT_REACHED, UNLIMITED, ToolOptions, ToolSolver
 
 ADD = ToolSpec(
     name="add",

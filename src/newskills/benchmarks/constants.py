@@ -12,7 +12,7 @@ from newskills.base.benchmark import Group, GroupScore
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.registry import load_module
-from newskills.benchmarks.measures import MEASURES, REPLY, measure_of
+from newskills.benchmarks.trained_judges import MEASURES, REPLY, measure_of
 from newskills.config.values import parse_value
 from newskills.solve import SOLVERS
 from newskills.solve.generation_modules import GENERATION_MODULE_MAP, PAGE, PREFIX

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from newskills.base.records import Row
-from newskills.benchmarks.pickled_text import hidden_text
+from newskills.benchmarks.downloads.pickled_text import hidden_text
 
 STARTED = "Complete the code that is given below."
 READ_AND_PRINT = "Read the input from standard input and print the answer to standard output."

@@ -33,11 +33,11 @@ from newskills.base.errors import DataError, NewskillsError
 from newskills.base.records import Row
 from newskills.base.store import read_rows, waiting_lock, write_json, write_rows
 from newskills.benchmarks.assets import AssetFolder
-from newskills.benchmarks.fetch import Fetcher, FetchOptions
-from newskills.benchmarks.mirror import file_sha256
+from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.mirror import file_sha256
+from newskills.benchmarks.downloads.readers import RawRow
+from newskills.benchmarks.downloads.sources import in_mirror, local_files, opened
 from newskills.benchmarks.options import written
-from newskills.benchmarks.readers import RawRow
-from newskills.benchmarks.sources import in_mirror, local_files, opened
 
 _MISFITS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 

@@ -20,6 +20,7 @@ from newskills.benchmarks import Entry
 from newskills.benchmarks.lookup import exported
 
 TARGET = Path(newskills.benchmarks.__file__).with_name("catalog.py")
+NO_CATEGORIES = ("newskills.benchmarks.downloads",)
 _HEAD = '''# SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E501
 # fmt: off
@@ -42,7 +43,7 @@ def built_in_groups() -> Iterator[tuple[str, Group]]:
 def _exports() -> list[tuple[str, Benchmark | Group]]:
     found = []
     for package in pkgutil.iter_modules(newskills.benchmarks.__path__, "newskills.benchmarks."):
-        if not package.ispkg:
+        if not package.ispkg or package.name in NO_CATEGORIES:
             continue
         folder = importlib.import_module(package.name).__path__
         for info in pkgutil.iter_modules(folder, f"{package.name}."):

@@ -16,7 +16,7 @@ from newskills.config.fields import leaves
 from newskills.config.help import command_help
 
 if TYPE_CHECKING:
-    from newskills.launch.cluster import ClusterConfig
+    from newskills.launch.clusters.config import ClusterConfig
     from newskills.pipelines.submission.prepared import Prepared
 
 O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options

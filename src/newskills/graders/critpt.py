@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from newskills.base.records import Row, Score
 from newskills.graders.code.extract import extract_code
-from newskills.graders.replies import unanswered
+from newskills.graders.reading.replies import unanswered
 
 _FUNCTION = "def answer("
 

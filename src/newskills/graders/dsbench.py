@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from newskills.base.records import Row, Score
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.exact import plain
-from newskills.graders.math.extract import Policy, extract
+from newskills.graders.math.extraction.extract import Policy, extract
 from newskills.graders.math.grader import MathGrader
 from newskills.graders.math.normalise import tidy
-from newskills.graders.replies import decided, stripped, unanswered, unscored
+from newskills.graders.math.values.exact import plain
+from newskills.graders.reading.replies import decided, stripped, unanswered, unscored
 
 _LETTER = re.compile(r"[A-N]", re.IGNORECASE)
 _AMOUNT = re.compile(

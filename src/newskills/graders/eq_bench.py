@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from newskills.base.records import Row, Score
-from newskills.graders.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 
 _LINE = re.compile(r"([^\W\d_][\w /-]{0,40}?)[\s*_]{0,6}:[\s*_]{0,6}(\d{1,2}(?:\.\d{1,3})?)(?![\d.])")
 _SCALE = 0.7477

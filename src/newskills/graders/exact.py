@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
-from newskills.graders.math.extract import Policy, extract
-from newskills.graders.replies import decided, stripped, unanswered, unscored, visible
+from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.reading.replies import decided, stripped, unanswered, unscored, visible
 
 _WRAPPED = re.compile(r"\A\\(?:boxed|text|textbf|texttt|mathrm|mathbf|mathsf)\s?\{(.*)\}\Z", re.DOTALL)
 _BRACKETED = re.compile(r"\A(?:\((\w+)\)|\[(\w+)\])\Z")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from newskills.base.records import Row, Score
-from newskills.graders.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 
 Grid = list[list[int]]
 

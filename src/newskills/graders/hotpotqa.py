@@ -13,8 +13,8 @@ from typing import Annotated, Any, NamedTuple
 from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
-from newskills.graders.overlap import squad_tokens
-from newskills.graders.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.overlap import squad_tokens
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 from newskills.graders.short_answer import short_answer
 
 _OBJECT = re.compile(r'\{\s*"(?:answer|supporting_facts)"')

@@ -9,7 +9,7 @@ from typing import Any
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row, Score
-from newskills.graders.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 
 _FENCE = re.compile(r"^```[^\n`]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _SHOWN = 200

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from newskills.base.errors import ConfigError
 from newskills.base.protocols import Grader
 from newskills.base.records import Row, Score
-from newskills.graders import livebench_tables as tables
 from newskills.graders.exact import final_answer
-from newskills.graders.math.extract import Policy, extract
-from newskills.graders.overlap import edit_distance
-from newskills.graders.replies import decided, unanswered, unscored, visible
+from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.reading import tables
+from newskills.graders.reading.overlap import edit_distance
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 
 if TYPE_CHECKING:
     from newskills.graders.instructions.grader import IFEvalGrader

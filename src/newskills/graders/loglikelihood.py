@@ -8,7 +8,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from newskills.base.records import Row, Score
-from newskills.graders.replies import decided, unscored
+from newskills.graders.reading.replies import decided, unscored
 
 _UNLIKELY = -1e6
 _FIELDS = ("acc", "acc_norm", "loglikelihood")

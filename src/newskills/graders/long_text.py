@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Literal, get_args
 
 from newskills.base.records import Row, Score
-from newskills.graders.overlap import edit_distance, squad_score, squad_tokens
-from newskills.graders.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.overlap import edit_distance, squad_score, squad_tokens
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 from newskills.graders.short_answer import short_answer
 
 Measure = Literal["f1", "rouge_l", "class", "count", "retrieval", "code", "contains", "sequence"]

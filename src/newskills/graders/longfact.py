@@ -8,7 +8,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
-from newskills.graders.replies import decided, unanswered, unscored
+from newskills.graders.reading.replies import decided, unanswered, unscored
 
 SUPPORTED, NOT_SUPPORTED, IRRELEVANT = VERDICTS = ("supported", "not_supported", "irrelevant")
 KS = (64, 178)

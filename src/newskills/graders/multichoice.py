@@ -13,7 +13,8 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Cause, Row, Score
-from newskills.graders.letters import (
+from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.reading.letters import (
     labels,
     letter_after,
     letter_in,
@@ -21,8 +22,7 @@ from newskills.graders.letters import (
     letter_stated,
     what_follows,
 )
-from newskills.graders.math.extract import Policy, extract
-from newskills.graders.replies import after_thinking, stripped
+from newskills.graders.reading.replies import after_thinking, stripped
 
 _DRESS = " .,;:!?()[]{}*_`'\"$"
 _WRAPPED = re.compile(r"\\(?:boxed|text|textbf|mathrm)\s?\{([^{}]*)\}")

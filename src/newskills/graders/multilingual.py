@@ -12,7 +12,7 @@ from newskills.graders.instructions.language import is_language, language_suppor
 from newskills.graders.math.config import MathConfig
 from newskills.graders.math.grader import MathGrader
 from newskills.graders.multichoice import MultichoiceConfig, MultichoiceGrader
-from newskills.graders.replies import visible
+from newskills.graders.reading.replies import visible
 
 _FORMULA = re.compile(r"\$[^$]{0,2000}\$|\\[a-zA-Z]{1,20}|```[^`]{0,20000}```")
 

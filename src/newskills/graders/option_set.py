@@ -12,10 +12,10 @@ from msgspec import Meta, Struct
 from newskills.base.protocols import Grader
 from newskills.base.records import Row, Score
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extract import Policy, extract
+from newskills.graders.math.extraction.extract import Policy, extract
 from newskills.graders.math.grader import MathGrader
 from newskills.graders.multichoice import choices
-from newskills.graders.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 
 _ANSWER_LINE = re.compile(
     r"(?i:answers?|答案)\W{0,8}(?i:is|are|是|为)?\W{0,8}"

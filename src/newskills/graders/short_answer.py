@@ -10,8 +10,8 @@ from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
 from newskills.graders.exact import final_answer
-from newskills.graders.overlap import anls, drop_score, split_spans, squad_score
-from newskills.graders.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.overlap import anls, drop_score, split_spans, squad_score
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 
 Gold = str | Sequence[str]
 

@@ -17,7 +17,7 @@ from newskills.base.records import Row
 from newskills.base.registry import Registry
 from newskills.interop.artifacts import RESULTS_YML, RUN_CONFIG_YML
 from newskills.interop.results_yml import task_results
-from newskills.run.summarize import EXTENDED_FILE, METRICS_FILE
+from newskills.run.reporting.summarize import EXTENDED_FILE, METRICS_FILE
 
 Say = Callable[[str], None]
 

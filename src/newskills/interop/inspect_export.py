@@ -23,9 +23,9 @@ from newskills.base.records import Row
 from newskills.interop.importers.inspect_logs import FORMAT
 from newskills.interop.inspect_files import write_log
 from newskills.interop.results_yml import credit
-from newskills.run.paths import Paths
-from newskills.run.results import Found, discover, parts, read_output
-from newskills.run.summarize import BENCHMARK_FILE
+from newskills.run.records.paths import Paths
+from newskills.run.reporting.results import Found, discover, parts, read_output
+from newskills.run.reporting.summarize import BENCHMARK_FILE
 
 SCORER = "newskills"
 UNKNOWN = "none/unknown"

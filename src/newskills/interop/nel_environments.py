@@ -18,8 +18,8 @@ from newskills.base.records import Row, Sample
 from newskills.benchmarks import Entry, entries
 
 if TYPE_CHECKING:
-    from newskills.run.inspection import Rows
-    from newskills.run.rewarding import Verdicts
+    from newskills.run.rewarding.graders import Verdicts
+    from newskills.run.validation.inspection import Rows
 
 PREFIX = "newskills."
 FIELD = "newskills_row"
@@ -35,8 +35,8 @@ class Problems:
     def __init__(self, name: str, most: int | None) -> None:
         from newskills.base.store import read_rows
         from newskills.benchmarks import get_benchmark
-        from newskills.benchmarks.fetch import FetchOptions
-        from newskills.run.inspection import find_rows
+        from newskills.benchmarks.downloads.fetch import FetchOptions
+        from newskills.run.validation.inspection import find_rows
 
         benchmark = get_benchmark(name)
         if benchmark.solver != "chat" or benchmark.judge is not None:
@@ -60,8 +60,8 @@ class Problems:
 
     def score(self, at: int, answer: str) -> tuple[float | None, Row]:
         """(share from 0 to 1, or None where the grader failed; what the grader says) of an answer to row `at`."""
-        from newskills.run.rewarding import Verdicts
-        from newskills.run.rewards import answered
+        from newskills.run.rewarding.graders import Verdicts
+        from newskills.run.rewarding.reward import answered
 
         if self._verdicts is None:
             config = self.found.config

@@ -24,12 +24,12 @@ from newskills.interop.export_results import Finished
 from newskills.interop.invocations import ENDED, Entry, State, Store, folder_state, job_state
 from newskills.interop.remote import fetch_run
 from newskills.interop.tasks import map_task
+from newskills.launch.clusters.names import looks_secret
 from newskills.launch.experiments import PLAN, Experiment, Records
 from newskills.launch.logs import follow_logs, read_logs
-from newskills.launch.names import looks_secret
+from newskills.launch.machines.shell import Here
+from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import PackageOptions
-from newskills.launch.shell import Here
-from newskills.launch.ssh import shell_of
 from newskills.launch.states import JobState, states
 from newskills.launch.submit import SubmitOptions, executor_of, submit
 

@@ -12,13 +12,13 @@ from msgspec import structs
 from newskills.interop.config import CompiledConfig, Image
 from newskills.interop.deployments.place import client_image, cluster_of
 from newskills.interop.deployments.plan import Planned
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.containers.images import is_file
+from newskills.launch.containers.squash import Squash, SquashPlace, plan_squash, squash
 from newskills.launch.experiments import Experiment
-from newskills.launch.images import is_file
 from newskills.launch.logs import follow_logs
+from newskills.launch.machines.ssh import Remote, shell_of
 from newskills.launch.package import PackageOptions
-from newskills.launch.squash import Squash, SquashPlace, plan_squash, squash
-from newskills.launch.ssh import Remote, shell_of
 from newskills.launch.states import Watch
 from newskills.launch.submit import SubmitOptions, executor_of, submit
 

@@ -18,8 +18,8 @@ from msgspec import Struct
 from newskills.base.errors import DataError, storage_error
 from newskills.base.records import Number, Row
 from newskills.base.store import encode_line
-from newskills.run.results import RESULTS, discover, read_output
-from newskills.run.summarize import EXTENDED_FILE, METRICS_FILE, NOT_SCORES
+from newskills.run.reporting.results import RESULTS, discover, read_output
+from newskills.run.reporting.summarize import EXTENDED_FILE, METRICS_FILE, NOT_SCORES
 
 Z = 1.959963984540054
 """Half the width of a 95 % interval in standard errors."""

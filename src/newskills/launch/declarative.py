@@ -24,11 +24,11 @@ from msgspec import Struct
 from newskills.base import plan
 from newskills.base.errors import ConfigError, NewskillsError, suggest
 from newskills.base.plan import HardwareConfig
-from newskills.launch.cluster import ClusterConfig, image_of, load_cluster
+from newskills.launch.clusters.config import ClusterConfig, image_of, load_cluster
+from newskills.launch.clusters.names import looks_secret
 from newskills.launch.experiments import Experiment
-from newskills.launch.names import looks_secret
 from newskills.launch.place import Attended
-from newskills.launch.scripts import Context, JobScript, SandboxScript, ServerScript, ray_words
+from newskills.launch.scripts.script import Context, JobScript, SandboxScript, ServerScript, ray_words
 from newskills.sandbox.config import TOKEN_VARIABLE
 
 __all__ = ["Command", "CommandGroup", "HardwareConfig", "JobDict", "Pipeline", "Submission", "Submit"]

@@ -21,8 +21,8 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError, UnknownNameError, storage_error
 from newskills.base.plan import Pipeline
 from newskills.base.store import write_json
-from newskills.launch.cluster import ClusterConfig, twin
-from newskills.launch.names import is_file_name
+from newskills.launch.clusters.config import ClusterConfig, twin
+from newskills.launch.clusters.names import is_file_name
 from newskills.launch.package import Package
 
 RECORD, PLAN, FILES = "experiment.json", "plan.json", "files.txt"

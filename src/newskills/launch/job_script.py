@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, Job, Ref, Word
-from newskills.launch.names import is_file_name, is_variable
+from newskills.launch.clusters.names import is_file_name, is_variable
 from newskills.launch.place import JobFolder, Place, Variable
 
 PORT_PATIENCE = 1800.0

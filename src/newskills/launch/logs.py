@@ -11,7 +11,7 @@ from subprocess import Popen
 
 from newskills.base.errors import ConfigError, suggest
 from newskills.launch.experiments import Experiment, JobRecord
-from newskills.launch.shell import Shell
+from newskills.launch.machines.shell import Shell
 
 JOB_LOG = "job"
 """Beside the logs of commands, the one of job.sh itself."""

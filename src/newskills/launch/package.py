@@ -19,10 +19,10 @@ from msgspec import Struct, structs
 from newskills import base
 from newskills.base.errors import ConfigError, StorageError, storage_error, suggest
 from newskills.base.plan import Pipeline
-from newskills.launch.cluster import ClusterConfig, twin
+from newskills.launch.clusters.config import ClusterConfig, twin
+from newskills.launch.clusters.mounts import CODE, clean, inside
 from newskills.launch.git import Committed, committed, extract, repository_of
-from newskills.launch.mounts import CODE, clean, inside
-from newskills.launch.shell import Shell
+from newskills.launch.machines.shell import Shell
 
 SHOWN = 10
 """Uncommitted files that a message names."""

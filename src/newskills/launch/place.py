@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from msgspec import Struct
 
 from newskills.base.plan import Command, Job
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 
 
 class JobFolder(Struct, frozen=True, kw_only=True):

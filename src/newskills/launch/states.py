@@ -12,7 +12,7 @@ from msgspec import Struct
 from newskills.base.errors import RemoteError
 from newskills.base.protocols import Executor
 from newskills.launch.experiments import Experiment, JobRecord, has_ended
-from newskills.launch.shell import Shell
+from newskills.launch.machines.shell import Shell
 
 NOT_SUBMITTED = "not submitted"
 

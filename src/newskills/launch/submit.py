@@ -12,14 +12,14 @@ from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.plan import Job, Pipeline
 from newskills.base.protocols import Executor
 from newskills.launch.at_work import Outputs, Remaining, remaining
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.clusters.variables import job_variables
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment, JobRecord, Records, has_ended, job_root, new_stamp
+from newskills.launch.machines.ssh import Shell, shell_of
 from newskills.launch.package import Package, PackageOptions, check_named, in_place, package
 from newskills.launch.place import AllAtOnce, Finding, Site, Waiting
-from newskills.launch.ssh import Shell, shell_of
 from newskills.launch.validate import check
-from newskills.launch.variables import job_variables
 
 Say = Callable[[str], None]
 

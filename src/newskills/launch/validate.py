@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, NewskillsError, suggest
 from newskills.base.plan import Command, CommandGroup, Job, Pipeline, Ref
-from newskills.launch.cluster import ClusterConfig, image_of, twin
-from newskills.launch.mounts import CODE, Mount, inside, parse_mounts, reachable
-from newskills.launch.names import is_file_name, is_variable, looks_secret
-from newskills.launch.times import seconds_of
-from newskills.launch.variables import Variables, job_variables, missing_sentence, missing_variables
+from newskills.launch.clusters.config import ClusterConfig, image_of, twin
+from newskills.launch.clusters.mounts import CODE, Mount, inside, parse_mounts, reachable
+from newskills.launch.clusters.names import is_file_name, is_variable, looks_secret
+from newskills.launch.clusters.times import seconds_of
+from newskills.launch.clusters.variables import Variables, job_variables, missing_sentence, missing_variables
 
 RESERVED = ("job",)
 """Commands that would take the place of a job's own files."""

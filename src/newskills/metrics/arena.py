@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from newskills.base.records import Number, Row
 from newskills.base.stats import bootstrap
-from newskills.metrics.base import ScoreMetric, Scores
+from newskills.metrics.counting.base import ScoreMetric, Scores
 
 STRONG = 3
 _WINS = {"A>>B": 1.0, "A>B": 1.0, "A=B": 0.5, "A<B": 0.0, "A<<B": 0.0}

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from newskills.base.judgement import parse_judgement
 from newskills.base.records import Number, Row
-from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores, is_lost
-from newskills.metrics.corpus import jackknife, mean_number
+from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost
+from newskills.metrics.counting.corpus import jackknife, mean_number
 from newskills.metrics.translation import bleu
 
 _SUMS = ("substitutions", "insertions", "deletions", "ref_words")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Row
-from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores, is_lost
+from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost
 
 
 class ContestMetric(ScoreMetric):

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from newskills.base.records import Row
-from newskills.metrics.base import NO_ANSWER, Scores
-from newskills.metrics.kinds import KindMetric
+from newskills.metrics.counting.base import NO_ANSWER, Scores
+from newskills.metrics.counting.kinds import KindMetric
 
 
 class EqBenchMetric(KindMetric):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from newskills.base.records import Row
-from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores
+from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores
 
 _FIELDS = {"passing_base_tests": "is_correct", "passing_plus_tests": "is_correct-plus"}
 

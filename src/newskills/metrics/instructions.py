@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
 from newskills.base.stats import wilson
-from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores, is_lost, together
+from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost, together
 
 _LEVELS = {"strict": "strict_eval", "loose": "loose_eval"}
 _PROMPT, _INSTRUCTION = "prompt_{}_accuracy", "instruction_{}_accuracy"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from newskills.base.judgement import parse_judgement, structured_verdict
 from newskills.base.records import Row
-from newskills.metrics.base import ScoreMetric, Scores
+from newskills.metrics.counting.base import ScoreMetric, Scores
 
 
 class JudgedMetric(ScoreMetric):

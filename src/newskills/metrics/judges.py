@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 from newskills.base.judgement import parse_judgement
 from newskills.base.records import Number, Row
-from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores, is_lost, percent
-from newskills.metrics.kinds import KindMetric
-from newskills.metrics.tally import AVERAGE
+from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost, percent
+from newskills.metrics.counting.kinds import KindMetric
+from newskills.metrics.counting.tally import AVERAGE
 from newskills.metrics.verdicts import Part, ratio
 
 Said = bool | None

@@ -8,8 +8,8 @@ from itertools import accumulate
 from typing import Any, ClassVar
 
 from newskills.base.records import Row
-from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores
-from newskills.metrics.tally import AVERAGE, Tally, mean_of
+from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores
+from newskills.metrics.counting.tally import AVERAGE, Tally, mean_of
 
 
 class LeanMetric(ScoreMetric):

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
 from newskills.base.stats import mean_interval
-from newskills.metrics.base import ScoreMetric, Scores
-from newskills.metrics.tally import mean_of
+from newskills.metrics.counting.base import ScoreMetric, Scores
+from newskills.metrics.counting.tally import mean_of
 
 _NAMES = ("acc", "acc_norm")
 PERPLEXITY = "perplexity"

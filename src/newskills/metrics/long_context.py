@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from newskills.base.judgement import parse_verdict
 from newskills.base.records import Row
-from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores
+from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores
 
 _VERDICTS = {"A": "correct", "B": "incorrect"}
 

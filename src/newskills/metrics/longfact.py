@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from newskills.base.records import Row
-from newskills.metrics.base import ScoreMetric, Scores
+from newskills.metrics.counting.base import ScoreMetric, Scores
 
 _NAMES = ("f1_at_64", "f1_at_178", "precision")
 

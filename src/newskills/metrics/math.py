@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from newskills.base.judgement import parse_judgement
 from newskills.base.records import Row
-from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores
+from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores
 
 
 class MathMetric(ScoreMetric):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
 from newskills.base.stats import Z95
-from newskills.metrics.base import NO_ANSWER, Scores
+from newskills.metrics.counting.base import NO_ANSWER, Scores
 from newskills.metrics.math import MathMetric
 
 _SUFFIX = "_correct"

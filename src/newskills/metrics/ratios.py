@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from newskills.base.records import Number, Row
-from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores, is_lost
-from newskills.metrics.corpus import jackknife, mean_number
+from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost
+from newskills.metrics.counting.corpus import jackknife, mean_number
 
 Quotient = Callable[[Sequence[float]], float]
 

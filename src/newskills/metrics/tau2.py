@@ -8,7 +8,7 @@ from math import comb
 from typing import Any, ClassVar
 
 from newskills.base.records import Row
-from newskills.metrics.base import NO_ANSWER, ScoreMetric, Scores, is_lost
+from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost
 
 
 class Tau2Metric(ScoreMetric):

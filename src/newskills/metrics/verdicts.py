@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 from newskills.base.judgement import parse_verdict
 from newskills.base.records import Number, Row
 from newskills.base.stats import Z95
-from newskills.metrics.base import ScoreMetric, Scores
+from newskills.metrics.counting.base import ScoreMetric, Scores
 
 
 class Part(NamedTuple):

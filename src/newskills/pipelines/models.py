@@ -22,7 +22,7 @@ from newskills.models.serving.gpus import visible_gpus
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import ModelOptions
 from newskills.pipelines.placement.cluster import cluster_of
-from newskills.run.hosting import Hosting
+from newskills.run.hosting.roles import Hosting
 
 CPU_SERVERS = frozenset({"llamacpp"})
 LISTS = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 if TYPE_CHECKING:
-    from newskills.run.tracking import Tracking
+    from newskills.run.reporting.tracking import Tracking
 
 JOB = {"group": "placement (on clusters)"}
 NAME = {"name": True}
@@ -130,7 +130,7 @@ class WorkOptions(ModelOptions, frozen=True, kw_only=True):
 
 def tracking_of(name: str | None, project: str, group: str | None, *, samples: bool = False) -> Tracking | None:
     """What to log, checked before any work. Raises ConfigError, AuthError."""
-    from newskills.run.tracking import Tracking, check_tracking
+    from newskills.run.reporting.tracking import Tracking, check_tracking
 
     if name is None or not check_tracking(os.environ):
         return None

@@ -13,8 +13,8 @@ from newskills.base.terminal import printable
 from newskills.config.layers import explain
 from newskills.pipelines.options import WorkOptions
 from newskills.pipelines.tables import print_table
-from newskills.run.execute import preview
-from newskills.run.plan import PlannedUnit
+from newskills.run.engine.execute import preview
+from newskills.run.planning.plan import PlannedUnit
 
 
 def dry_run(options: WorkOptions, planned: Sequence[PlannedUnit]) -> bool:

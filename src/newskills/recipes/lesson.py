@@ -27,12 +27,12 @@ from newskills.models.serving.weights import resolve_weights
 from newskills.recipes.skill import RewardConfig, Skill, accepted
 from newskills.recipes.steps_shown import Watch
 from newskills.recipes.training import model_folder, trained
-from newskills.run.asking import asking_of
+from newskills.run.engine.execute import SIGNALLED
 from newskills.run.evaluate import EvaluationSpec, evaluate, plan_evaluation
-from newskills.run.execute import SIGNALLED
-from newskills.run.hosting import Hosting
-from newskills.run.plan import RESULTS, BenchmarkRun
-from newskills.run.rewarding import Verdicts
+from newskills.run.hosting.roles import Hosting
+from newskills.run.planning.plan import RESULTS, BenchmarkRun
+from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.questions import asking_of
 from newskills.train.loops.evaluation import EvalSettings, HeldOut
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.grpo import GrpoConfig

@@ -14,13 +14,13 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
-from newskills.benchmarks.fetch import FetchOptions
+from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.config.layers import Layer
 from newskills.models.serving import ServeSpec
 from newskills.models.serving.spec import DEFAULT_SLOTS
 from newskills.run.evaluate import Evaluation, EvaluationSpec, evaluate, plan_evaluation
-from newskills.run.hosting import Hosting
-from newskills.run.plan import BenchmarkRun
+from newskills.run.hosting.roles import Hosting
+from newskills.run.planning.plan import BenchmarkRun
 
 Say = Callable[[str], None]
 MODEL = "smollm2"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.errors import ConfigError
-from newskills.run.tracking import Tracking
+from newskills.run.reporting.tracking import Tracking
 from newskills.train.loops.stepping import Progress, Told
 
 TENSORBOARD = "tensorboard"

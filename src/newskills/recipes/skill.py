@@ -14,10 +14,10 @@ from newskills.base.chat_template import prompt_ids, prompt_text
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Message, Request, Row, Score
 from newskills.models.tokenizer import HFTokenizer
-from newskills.run.asking import Asking, asking_of
-from newskills.run.rewarding import Verdicts
-from newskills.run.rewards import RewardConfig as RewardConfig
-from newskills.run.rewards import answered
+from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.questions import Asking, asking_of
+from newskills.run.rewarding.reward import RewardConfig as RewardConfig
+from newskills.run.rewarding.reward import answered
 from newskills.train.loops.samples import Problem, Reward, Scorer
 from newskills.train.loops.sft import example
 from newskills.train.verbs import Datum

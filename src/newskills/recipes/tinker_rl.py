@@ -28,8 +28,8 @@ from newskills.recipes.tinker_run import (
     rate_for,
     run_batches,
 )
-from newskills.run.rewarding import Verdicts
-from newskills.run.rewards import FormatReward, RewardConfig
+from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.reward import FormatReward, RewardConfig
 from newskills.train.loops.evaluation import EvalSettings, HeldOut, measure
 from newskills.train.loops.groups import advantages_of
 from newskills.train.loops.samples import Judged, Problem, Scorer

@@ -21,8 +21,8 @@ from msgspec import structs
 from newskills.base.errors import ConfigError, NewskillsError
 
 if TYPE_CHECKING:
-    from newskills.run.config import Server
-    from newskills.run.spec import RunSpec
+    from newskills.run.planning.config import Server
+    from newskills.run.planning.spec import RunSpec
 
 JOB = "NEWSKILLS_JOB"
 """Variable that says: nobody sits before this run, and its server may come up after it."""
@@ -77,8 +77,8 @@ def main(argv: list[str]) -> int:
     """Exit code of the run."""
     try:
         folder, addresses = _arguments(argv)
-        from newskills.run.execute import execute
-        from newskills.run.spec import load_spec
+        from newskills.run.engine.execute import execute
+        from newskills.run.planning.spec import load_spec
 
         spec = load_spec(folder)
         again = structs.replace(spec, rerun_done=False)

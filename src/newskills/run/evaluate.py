@@ -17,16 +17,16 @@ from newskills.base.records import Report
 from newskills.benchmarks import get_group
 from newskills.benchmarks.data import read_provenance
 from newskills.config.layers import Layer
-from newskills.run.build import Recipe, grader_id
-from newskills.run.execute import SIGNALLED, execute
-from newskills.run.groups import GroupFor
-from newskills.run.hosting import Hosting, at_servers, check_units, hosted
-from newskills.run.judging import ANSWERS, LOGS, UNIT, Judging, check_judges, judge, judge_units
-from newskills.run.plan import RESULTS, BenchmarkRun, Pieces, PlannedUnit, benchmark_units
-from newskills.run.results import SEEDED, SEEDLESS
-from newskills.run.spec import RunResult, RunSpec, Unit
-from newskills.run.summarize import BENCHMARK_FILE, MetricFor, SummaryOptions, lost_share, summarize
-from newskills.run.tables import render
+from newskills.run.engine.build import Recipe, grader_id
+from newskills.run.engine.execute import SIGNALLED, execute
+from newskills.run.hosting.roles import Hosting, at_servers, check_units, hosted
+from newskills.run.judging.generation import ANSWERS, LOGS, UNIT, Judging, check_judges, judge, judge_units
+from newskills.run.planning.plan import RESULTS, BenchmarkRun, Pieces, PlannedUnit, benchmark_units
+from newskills.run.planning.spec import RunResult, RunSpec, Unit
+from newskills.run.reporting.groups import GroupFor
+from newskills.run.reporting.results import SEEDED, SEEDLESS
+from newskills.run.reporting.summarize import BENCHMARK_FILE, MetricFor, SummaryOptions, lost_share, summarize
+from newskills.run.reporting.tables import render
 
 Say = Callable[[str], None]
 

@@ -19,9 +19,9 @@ from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.protocols import ExecutingGrader, Kit
 from newskills.base.records import Row, Score
 from newskills.graders import cpu_seconds, executes, make_grader
-from newskills.run.build import Recipe
-from newskills.run.grading import AT_ONCE, as_score, execute_grader, verdict_fields
-from newskills.run.sandboxes import Sandboxes
+from newskills.run.engine.build import Recipe
+from newskills.run.engine.grader_pool import AT_ONCE, as_score, execute_grader, verdict_fields
+from newskills.run.engine.sandboxes import Sandboxes
 from newskills.sandbox.config import SandboxConfig
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from newskills.base.protocols import Kit, Model, Tokenizer
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
 from newskills.solve.reasoning import split_reasoning, trim_at_stop
 from newskills.solve.replies import joined
-from newskills.solve.sound import in_pieces
+from newskills.solve.tasks.sound import in_pieces
 
 MAIN = "main"
 

@@ -12,9 +12,9 @@ from newskills.base.errors import ConfigError
 from newskills.base.protocols import Solver, Tokenizer
 from newskills.base.records import Row
 from newskills.prompts.renderer import Prompt, load_prompt
+from newskills.solve.calls.tool_loop import ToolOptions, ToolSolver
 from newskills.solve.chat import ChatSolver
-from newskills.solve.code_execution import CodeExecutionSolver, CodeOptions
-from newskills.solve.tool_loop import ToolOptions, ToolSolver
+from newskills.solve.code.execution import CodeExecutionSolver, CodeOptions
 
 
 class SolverParts(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
 from newskills.metrics import make_metric
-from newskills.run.plan import in_folder
+from newskills.run.planning.plan import in_folder
 
 pytestmark = pytest.mark.skipif(not shutil.which("g++"), reason="needs g++")
 NEAR = (

@@ -14,7 +14,7 @@ from tests.graders.code.running_any import fenced, graded
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.benchmarks.pickled_text import hidden_text, text_in_pickle
+from newskills.benchmarks.downloads.pickled_text import hidden_text, text_in_pickle
 
 TWICE = "print(2 * int(input()))"
 ADD = (

@@ -16,7 +16,7 @@ from newskills.base.records import Row, Score
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows, prepare_many
-from newskills.benchmarks.fetch import FetchOptions
+from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.graders import make_grader
 
 pytestmark = pytest.mark.mirror

@@ -13,7 +13,7 @@ from newskills.base.records import Row
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import load_rows, prepare
-from newskills.benchmarks.fetch import FetchOptions
+from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.metrics import make_metric
 
 ONE = "def twice(x):\n    return 2 * np.asarray(x)"

@@ -16,7 +16,7 @@ from newskills.base.records import Row, Score
 from newskills.base.store import read_rows
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import prepare
-from newskills.benchmarks.fetch import FetchOptions
+from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.tool_calling.bfcl import CATEGORIES
 from newskills.graders import cpu_seconds, make_grader
 from newskills.graders.tool_calls.calls import Called, answered_calls, read_calls, written_calls

@@ -17,7 +17,7 @@ import pytest
 from tests.launch.places import SERVER, client, finished, job, processes, python, server, until
 
 from newskills.base.plan import Command, Job, Ready, Ref, Script
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.executors.none import Processes
 from newskills.launch.place import JobFolder, Site, Variable
 

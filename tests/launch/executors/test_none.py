@@ -16,7 +16,7 @@ from tests.launch.places import client, finished, job, processes, server, until
 from newskills.base.errors import ConfigError, LockedError, UnknownNameError
 from newskills.base.plan import Command, Job, Ref, Script
 from newskills.base.protocols import Executor
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.executors import EXECUTORS, make_executor
 from newskills.launch.executors.none import Processes
 from newskills.launch.executors.supervisor import children

@@ -16,10 +16,10 @@ import msgspec
 import pytest
 
 from newskills.base.errors import DataError, NewskillsError, UnknownNameError
+from newskills.run.engine.supervision import Supervision
 from newskills.run.evaluation_server.job import JOB_FILE, Job, load_job
 from newskills.run.evaluation_server.jobs import ALIVE, AT_ONCE, JobLimits, Jobs, last_sign
 from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest, read_request
-from newskills.run.supervision import Supervision
 
 T = TypeVar("T")
 

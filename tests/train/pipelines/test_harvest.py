@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from tests.disks import small_disk
 from tests.train.tiny import CONFIG, tensors, tiny_folder, with_tokenizer
 
-from newskills.run.servers import free_port
+from newskills.run.hosting.servers import free_port
 from newskills.train.pipelines.harvest import main
 
 CONVERTER = """

@@ -21,7 +21,7 @@ from newskills.base.store import write_rows
 from newskills.recipes.aimo.answers import verify_answers
 from newskills.recipes.aimo.lines import Reporting
 from newskills.recipes.aimo.settings import TESTS, AimoConfig, RlStage
-from newskills.run.rewards import boxed
+from newskills.run.rewarding.reward import boxed
 
 Verifier = Callable[[str, str], bool]
 PROBLEMS, ANSWERS = ("problem", "prompt", "question"), ("expected_answer", "answer")

@@ -5,7 +5,7 @@ import hashlib
 
 from newskills.base.benchmark import OTHER_SPLIT, Benchmark, Drop, Source
 from newskills.base.records import Row
-from newskills.benchmarks.sources import BESIDE
+from newskills.benchmarks.downloads.sources import BESIDE
 from newskills.benchmarks.text import choices
 
 _TENTH = "10pct_opt_v1"

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from newskills.base.benchmark import Benchmark, Drop, Option, RowMapper, Source
 from newskills.base.records import Row
+from newskills.benchmarks.downloads.sources import BESIDE
 from newskills.benchmarks.options import one, rows_with
-from newskills.benchmarks.sources import BESIDE
 from newskills.benchmarks.text import number_text
 
 _NUMBER = re.compile(r"-?\d+(?:\.(\d+))?")

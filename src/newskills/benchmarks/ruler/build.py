@@ -15,9 +15,9 @@ from newskills.base.benchmark import Option, Source
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import atomic_write, write_json, write_rows
-from newskills.benchmarks.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.sources import opened
 from newskills.benchmarks.ruler.tasks import TASKS, Article, Made, Material, build
-from newskills.benchmarks.sources import opened
 from newskills.config.fields import leaves
 from newskills.config.settings import read_config
 

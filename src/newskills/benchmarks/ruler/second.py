@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.benchmarks.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.sources import opened
 from newskills.benchmarks.general_knowledge.mmlu import BENCHMARK as MMLU
 from newskills.benchmarks.ruler import words
 from newskills.benchmarks.ruler.build import Family, Limits, RulerOptions, articles_of, make_family
 from newskills.benchmarks.ruler.tasks import Article, Made
-from newskills.benchmarks.sources import opened
 
 _ORDINALS = ("first", "second", "third", "fourth")
 _DIGITS, _VALUE_DIGITS = 7, 10

@@ -15,9 +15,9 @@ from newskills.commands.command import Command
 from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.options import DryRun, doc
-from newskills.run.chunks import count_chunks, count_lines, merge_chunks
-from newskills.run.paths import done_path
-from newskills.run.results import chunk_files
+from newskills.run.records.chunks import count_chunks, count_lines, merge_chunks
+from newskills.run.records.paths import done_path
+from newskills.run.reporting.results import chunk_files
 
 
 class Options(Struct, frozen=True, kw_only=True):

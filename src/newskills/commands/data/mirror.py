@@ -13,8 +13,8 @@ from msgspec import Meta, Struct
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, NewskillsError
 from newskills.benchmarks import expand, list_benchmarks
-from newskills.benchmarks.fetch import FetchOptions
-from newskills.benchmarks.mirror_build import Mirrored, build_mirror, check_mirror
+from newskills.benchmarks.downloads.fetch import FetchOptions
+from newskills.benchmarks.downloads.mirror_build import Mirrored, build_mirror, check_mirror
 from newskills.commands.command import Command
 from newskills.config.command_line import Parsed
 from newskills.pipelines.data.downloads import Bar, Downloads

@@ -18,7 +18,7 @@ from newskills.config.command_line import Parsed
 from newskills.models.embeddings import Embedder
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.options import AtLeastOne, DryRun, doc
-from newskills.run.similar import Index, SimilarMeanings, SimilarTexts, retrieve_similar
+from newskills.run.judging.similar import Index, SimilarMeanings, SimilarTexts, retrieve_similar
 
 
 class Options(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.options import DryRun, doc
-from newskills.run.critpt import KEY_VARIABLE, SERVICE, Service, accuracy, batch, submit
+from newskills.run.harnesses.critpt import KEY_VARIABLE, SERVICE, Service, accuracy, batch, submit
 
 
 class Options(Struct, frozen=True, kw_only=True):

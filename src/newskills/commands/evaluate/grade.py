@@ -23,9 +23,9 @@ from newskills.graders import executes, make_grader
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.options import AcceptLost, DryRun, doc
 from newskills.pipelines.pages import ledger_line
-from newskills.run.chunks import count_lines
 from newskills.run.grade import grade_rows
-from newskills.run.spec import count
+from newskills.run.planning.spec import count
+from newskills.run.records.chunks import count_lines
 from newskills.sandbox.config import SandboxConfig
 
 STDIN = "-"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from newskills.commands.command import Command
 from newskills.pipelines.evaluation.robust_options import RobustEvalOptions
 from newskills.pipelines.options import OLD_NAMES
-from newskills.run.config import GenerationConfig
+from newskills.run.planning.config import GenerationConfig
 
 COMMAND = Command(
     name="robust_eval",

@@ -20,9 +20,7 @@ from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.options import DryRun, doc
 from newskills.pipelines.pages import ledger_line
-from newskills.run.chunks import count_lines
-from newskills.run.spec import count
-from newskills.run.swe_bench import (
+from newskills.run.harnesses.swe_bench import (
     Harness,
     check_harness,
     read_reports,
@@ -30,6 +28,8 @@ from newskills.run.swe_bench import (
     with_reports,
     write_predictions,
 )
+from newskills.run.planning.spec import count
+from newskills.run.records.chunks import count_lines
 
 
 class Options(Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import AcceptLost, DryRun, doc
 from newskills.run.evaluate import require_trust
-from newskills.run.summarize import (
+from newskills.run.reporting.summarize import (
     SummaryOptions,
     choose_metric,
     extended_path,
@@ -30,7 +30,7 @@ from newskills.run.summarize import (
     summarize_files,
     write_metrics,
 )
-from newskills.run.tables import render
+from newskills.run.reporting.tables import render
 
 
 class Options(Struct, frozen=True, kw_only=True):

@@ -30,8 +30,8 @@ from newskills.pipelines.options import (
     tracking_of,
 )
 from newskills.run.evaluate import require_trust
-from newskills.run.groups import GroupFor
-from newskills.run.summarize import (
+from newskills.run.reporting.groups import GroupFor
+from newskills.run.reporting.summarize import (
     METRICS_FILE,
     Summary,
     SummaryOptions,
@@ -40,8 +40,8 @@ from newskills.run.summarize import (
     summarize,
     wanted,
 )
-from newskills.run.tables import render
-from newskills.run.tracking import log_reports
+from newskills.run.reporting.tables import render
+from newskills.run.reporting.tracking import log_reports
 
 if TYPE_CHECKING:
     from newskills.pipelines.placement.results import ResultsPlace

@@ -17,7 +17,7 @@ from newskills.config.command_line import Parsed
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import JOB, AcceptLost, ClusterOptions, DryRun, doc
-from newskills.run.robustness import (
+from newskills.run.reporting.robustness import (
     FOLDER,
     TABLES_FILE,
     RobustnessSummary,
@@ -25,7 +25,7 @@ from newskills.run.robustness import (
     render_robustness,
     summarize_robustness,
 )
-from newskills.run.summarize import METRICS_FILE, SummaryOptions
+from newskills.run.reporting.summarize import METRICS_FILE, SummaryOptions
 
 if TYPE_CHECKING:
     from newskills.pipelines.placement.results import ResultsPlace

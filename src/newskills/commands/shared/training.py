@@ -34,9 +34,9 @@ from newskills.recipes.reporting import reported
 from newskills.recipes.skill import RewardConfig, Skill
 from newskills.recipes.steps_shown import Watch, steps_shown
 from newskills.recipes.training import TooLong, context_of, fitting_problems, trained
-from newskills.run.asking import asking_of
-from newskills.run.measuring import Measuring, with_programs
-from newskills.run.rewarding import Verdicts
+from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.policy import Measuring, with_programs
+from newskills.run.rewarding.questions import asking_of
 from newskills.train.loops.evaluation import EvalSettings, HeldOut
 from newskills.train.loops.folder import TrainingFolder
 from newskills.train.loops.stepping import Hooks, TimeLimit

@@ -139,8 +139,8 @@ def _endpoint(address: str) -> Finding:
 
 def _cluster(options: Options) -> list[Finding]:
     """Which configs there are; for the one that was named, whether it keeps what it promises."""
-    from newskills.launch.cluster import BUILT_IN, cluster_names, load_cluster
-    from newskills.launch.variables import missing_variables
+    from newskills.launch.clusters.config import BUILT_IN, cluster_names, load_cluster
+    from newskills.launch.clusters.variables import missing_variables
 
     names = [name for name in cluster_names(options.config_dir, os.environ) if name not in BUILT_IN]
     if options.cluster is None:
@@ -149,7 +149,7 @@ def _cluster(options: Options) -> list[Finding]:
     try:
         cluster = load_cluster(options.cluster, options.config_dir, os.environ)
         missing = missing_variables(cluster, os.environ)
-        from newskills.launch.trial import try_cluster
+        from newskills.launch.clusters.trial import try_cluster
 
         tried = try_cluster(cluster, os.environ)
     except NewskillsError as error:

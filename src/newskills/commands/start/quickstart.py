@@ -24,7 +24,7 @@ from newskills.pipelines.options import DryRun, doc
 from newskills.recipes.lesson import PROBLEMS, LessonSpec, lesson
 from newskills.recipes.quickstart import MODEL, PARTS, QuickstartSpec, activation, quickstart
 from newskills.recipes.steps_shown import steps_shown
-from newskills.run.plan import RESULTS
+from newskills.run.planning.plan import RESULTS
 from newskills.train.loops.stopping import StoppedError, ended_by_term
 
 NEXT = """

@@ -42,8 +42,8 @@ from newskills.pipelines.pages import prompt_text
 from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.skill import RewardConfig, Skill
 from newskills.recipes.training import fitting_problems, model_folder
-from newskills.run.asking import asking_of
-from newskills.run.rewarding import Verdicts
+from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.questions import asking_of
 from newskills.train.loops.evaluation import EvalSettings, HeldOut, kept_apart
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Problem

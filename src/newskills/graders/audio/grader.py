@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from newskills.base.records import Row, Score
 from newskills.graders.audio import texts
 from newskills.graders.audio.errors import Edits, align, edits, joined_compounds, mark_errors, mark_hits, same_case
-from newskills.graders.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 from newskills.graders.short_answer import short_answer
 from newskills.graders.translation import bleu, bleu_counts
 

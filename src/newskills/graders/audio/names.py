@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from newskills.base.records import Row, Score
 from newskills.graders.audio import texts
 from newskills.graders.audio.errors import align, edits
-from newskills.graders.replies import decided, unanswered, unscored, visible
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
 
 _HALF = 0.5
 

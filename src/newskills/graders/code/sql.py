@@ -15,7 +15,7 @@ from newskills.base.protocols import Execution, Sandbox
 from newskills.base.records import Row
 from newskills.graders.code.base import CodeGrader, Finding, unjudged
 from newskills.graders.code.extract import Extracted, extract_code
-from newskills.graders.math.extract import Policy, extract
+from newskills.graders.math.extraction.extract import Policy, extract
 
 _LONGEST = 10_000_000
 _LETTER = re.compile(r"[^\W\d_]")

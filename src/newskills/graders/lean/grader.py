@@ -22,7 +22,7 @@ from newskills.graders.lean.program import (
     read_statement,
 )
 from newskills.graders.lean.source import UNPROVED, forbidden, tokens
-from newskills.graders.replies import unanswered, unscored
+from newskills.graders.reading.replies import unanswered, unscored
 
 AXIOMS = frozenset({"propext", "Classical.choice", "Quot.sound", "choice", "sound"})
 """Lean may print a name as short as the header's opened namespaces allow; answers declare no axioms of their own."""

@@ -21,7 +21,7 @@ from newskills.graders.lean.grader import (
 )
 from newskills.graders.lean.program import Names, Statement, new_names, read_statement
 from newskills.graders.lean.source import forbidden, without_comments
-from newskills.graders.replies import decided, unanswered
+from newskills.graders.reading.replies import decided, unanswered
 
 HEADER = (
     "import Mathlib\nimport Aesop\n\nset_option maxHeartbeats 400000\n\nopen BigOperators Real Nat Topology Rat\n"

@@ -18,7 +18,7 @@ from newskills.graders.code.extract import extract_code
 from newskills.graders.lean.grader import OUTPUT, first_error, not_taken
 from newskills.graders.lean.program import Proof, Statement, read_proof
 from newskills.graders.lean.source import forbidden
-from newskills.graders.replies import decided, unanswered
+from newskills.graders.reading.replies import decided, unanswered
 
 _UNTRUE = "did not evaluate to"
 _PROOFS = "first | decide | simp_all | omega | grind"

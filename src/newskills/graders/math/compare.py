@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from newskills.graders.math import quantities
-from newskills.graders.math.intervals import NoRealSet, looks_like_one, real_set, same_set
-from newskills.graders.math.nodes import Node, has, number, replace, symbols
 from newskills.graders.math.relations import labelled, same_relation
-from newskills.graders.math.values import Options, rename, same_value
+from newskills.graders.math.syntax.nodes import Node, has, number, replace, symbols
+from newskills.graders.math.values.equal import Options, rename, same_value
+from newskills.graders.math.values.intervals import NoRealSet, looks_like_one, real_set, same_set
 from newskills.graders.math.words import option_letter, same_words, words
 
 MAX_ITEMS = 300

@@ -6,14 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 from newskills.base.records import Cause, Row, Score
-from newskills.graders.math import symbolic
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.exact import plain
-from newskills.graders.math.extract import Extracted, Policy, extract
+from newskills.graders.math.extraction.extract import Extracted, Policy, extract
 from newskills.graders.math.normalise import tidy
 from newskills.graders.math.spellings import spellings
-from newskills.graders.math.tolerance import near
-from newskills.graders.math.values import Options
+from newskills.graders.math.values import symbolic
+from newskills.graders.math.values.equal import Options
+from newskills.graders.math.values.exact import plain
+from newskills.graders.math.values.tolerance import near
 from newskills.graders.math.verdict import equal
 
 VERSION = "4"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from newskills.graders.math.tables import SCRIPTS, UNICODE
-from newskills.graders.replies import stripped
+from newskills.graders.math.syntax.tables import SCRIPTS, UNICODE
+from newskills.graders.reading.replies import stripped
 
 _SCRIPT_RUN = re.compile("[" + re.escape("".join(SCRIPTS)) + "]+")
 _BARE_ROOT = re.compile(r"\\sqrt (\d+|[a-zA-Z])(?![\d{])")

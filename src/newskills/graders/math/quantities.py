@@ -10,8 +10,8 @@ from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
-from newskills.graders.math.nodes import Node, number
-from newskills.graders.math.tables import FILLERS, LAST_WORDS, UNITS, VALUE_WORDS
+from newskills.graders.math.syntax.nodes import Node, number
+from newskills.graders.math.syntax.tables import FILLERS, LAST_WORDS, UNITS, VALUE_WORDS
 
 _POWER = re.compile(r"(square|sq|cubic|cu)?\s*([a-z$¢°/]+?)\s*(?:\^(\d))?$")
 _LEFT_OVER = re.compile(r"(?<=[a-z])(?<!\bthe)(?<!\bto) left\b")

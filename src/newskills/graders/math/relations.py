@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from newskills.graders.math.evaluate import context
-from newskills.graders.math.nodes import Node, has, replace, symbols
-from newskills.graders.math.tables import FLIPPED
-from newskills.graders.math.values import agree, ratio, real_value
+from newskills.graders.math.syntax.nodes import Node, has, replace, symbols
+from newskills.graders.math.syntax.tables import FLIPPED
+from newskills.graders.math.values.equal import agree, ratio, real_value
+from newskills.graders.math.values.evaluate import context
 
 Same = Callable[[Node, Node], bool | None]
 _ORDER = frozenset("<>≤≥")

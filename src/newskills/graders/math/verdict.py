@@ -6,19 +6,19 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from newskills.graders.math import symbolic
 from newskills.graders.math.clock import same_time
 from newskills.graders.math.compare import same
-from newskills.graders.math.exact import Plain, close, plain
-from newskills.graders.math.measures import is_value, measure
-from newskills.graders.math.modular import beyond
-from newskills.graders.math.nodes import Node, TooBig, Unreadable, has, number, walk
+from newskills.graders.math.extraction.prose import formula_in_prose
+from newskills.graders.math.measurements import is_value, measure
 from newskills.graders.math.normalise import key, latinise, tidy
-from newskills.graders.math.parser import parse
-from newskills.graders.math.prose import formula_in_prose
-from newskills.graders.math.tables import HEDGES
-from newskills.graders.math.units import SAME_NAME
-from newskills.graders.math.values import Options
+from newskills.graders.math.syntax.nodes import Node, TooBig, Unreadable, has, number, walk
+from newskills.graders.math.syntax.parser import parse
+from newskills.graders.math.syntax.tables import HEDGES
+from newskills.graders.math.syntax.units import SAME_NAME
+from newskills.graders.math.values import symbolic
+from newskills.graders.math.values.equal import Options
+from newskills.graders.math.values.exact import Plain, close, plain
+from newskills.graders.math.values.modular import beyond
 from newskills.graders.math.words import is_prose, option, option_letter, same_letters, same_words, words
 
 Verdict = tuple[bool | None, str]

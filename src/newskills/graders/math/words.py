@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from newskills.graders.math.tables import NUMBER_WORDS, SYNONYMS
+from newskills.graders.math.syntax.tables import NUMBER_WORDS, SYNONYMS
 
 _COMMAND = re.compile(
     r"\\(?:text|mbox|textbf|textit|textrm|mathrm|mathbf|mathit|operatorname)\s*(?=\{)|\\[,;:! ]|[{}$]|\\(?=[a-zA-Z])"

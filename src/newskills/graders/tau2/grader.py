@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import DataError, UnknownNameError
 from newskills.base.records import Row, Score
-from newskills.graders.replies import unscored
+from newskills.graders.reading.replies import unscored
 from newskills.graders.tau2.mock import TaskList
 from newskills.graders.tau2.retail import Shop
 from newskills.graders.tau2.service import Service

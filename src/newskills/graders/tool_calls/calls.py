@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from newskills.base.records import Row
-from newskills.graders.replies import visible
+from newskills.graders.reading.replies import visible
 
 LONGEST = 50_000
 """Characters of a text that may be read as calls."""

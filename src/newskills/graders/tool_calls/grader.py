@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from newskills.base.records import Cause, Outcome, Row, Score
-from newskills.graders.replies import visible
+from newskills.graders.reading.replies import visible
 from newskills.graders.tool_calls.calls import answered_calls
 from newskills.graders.tool_calls.conversation import conversation_problem
 from newskills.graders.tool_calls.match import difference

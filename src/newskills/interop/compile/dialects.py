@@ -20,7 +20,7 @@ from newskills.base.records import Row
 from newskills.interop.compile.problems import Problem
 from newskills.interop.compile.tree import Path
 from newskills.interop.config import Dialect, EnvMap, EnvValue
-from newskills.launch.names import is_variable
+from newskills.launch.clusters.names import is_variable
 
 KEY = "env_vars"
 SECTIONS = ("deployment", "evaluation", "export")

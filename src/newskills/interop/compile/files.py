@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.records import Row
-from newskills.launch.cluster_yaml import Numbers, read
+from newskills.launch.clusters.reading import Numbers, read
 
 SUFFIXES = (".yaml", ".yml")
 BUILT_IN = Path(__file__).parent / "library"

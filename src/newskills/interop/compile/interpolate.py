@@ -22,7 +22,7 @@ from newskills.base.records import Row
 from newskills.interop.compile.manifests import Manifests
 from newskills.interop.compile.problems import Problem
 from newskills.interop.compile.tree import Path, lookup, shown_path, split_path
-from newskills.launch.names import looks_secret
+from newskills.launch.clusters.names import looks_secret
 
 MISSING = "???"
 RESOLVERS = ("oc.env", "oc.select", "select_not_null", "art")

@@ -19,8 +19,8 @@ from newskills.interop.deployments.environment import Environment
 from newskills.interop.deployments.place import client_image, mounts_of
 from newskills.interop.deployments.servers import PROXY, SERVER
 from newskills.interop.tasks import eval_call
-from newskills.launch.cluster import ClusterConfig, image_of, python_of
-from newskills.launch.mounts import CODE
+from newskills.launch.clusters.config import ClusterConfig, image_of, python_of
+from newskills.launch.clusters.mounts import CODE
 
 CLIENT = "client"
 DATASETS = "/datasets"

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.interop.config import EnvMap
-from newskills.launch.names import is_variable, looks_secret
+from newskills.launch.clusters.names import is_variable, looks_secret
 
 OPTIONAL = ("WANDB_API_KEY", "WANDB_PROJECT", "WANDB_ENTITY")
 """Variables of the host without which jobs run just as well."""

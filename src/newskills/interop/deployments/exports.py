@@ -15,8 +15,8 @@ from newskills.interop.config import CompiledConfig
 from newskills.interop.deployments.environment import Variables
 from newskills.interop.deployments.place import client_image
 from newskills.interop.export_results import DESTINATIONS, ExportPlan, Finished
-from newskills.launch.cluster import ClusterConfig, image_of, python_of
-from newskills.launch.names import looks_secret
+from newskills.launch.clusters.config import ClusterConfig, image_of, python_of
+from newskills.launch.clusters.names import looks_secret
 
 EXPORT, FILE = "export", "export.json"
 PASSED = (

@@ -11,8 +11,8 @@ from typing import Any
 from newskills.base.errors import ConfigError
 from newskills.base.plan import HardwareConfig
 from newskills.interop.config import CompiledConfig, Execution, Task
-from newskills.launch.cluster import ClusterConfig, SshTunnel
-from newskills.launch.times import seconds_of
+from newskills.launch.clusters.config import ClusterConfig, SshTunnel
+from newskills.launch.clusters.times import seconds_of
 
 MOST_COPIES = 4
 """Jobs that wait to go on where the time limit stops a task; `ns resume` submits further ones."""

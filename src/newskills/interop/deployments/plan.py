@@ -18,7 +18,7 @@ from newskills.interop.deployments.environment import Variables
 from newskills.interop.deployments.exports import export_job
 from newskills.interop.deployments.place import cluster_of, copies_of, hardware_of, output_dir
 from newskills.interop.deployments.servers import PROXY, SERVER, server_command
-from newskills.launch.cluster import ClusterConfig, python_of
+from newskills.launch.clusters.config import ClusterConfig, python_of
 
 TRUST = "NEMO_EVALUATOR_TRUST_PRE_CMD"
 """Set to 1 by who has read the shell commands that tasks of a configuration bring along."""

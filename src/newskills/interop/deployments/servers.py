@@ -18,8 +18,8 @@ from newskills.base.registry import Registry
 from newskills.interop.config import CompiledConfig, Deployment
 from newskills.interop.deployments.environment import Environment
 from newskills.interop.deployments.place import mounts_of
-from newskills.launch.cluster import ClusterConfig, image_of
-from newskills.launch.scripts import Context, ServerScript, ray_words
+from newskills.launch.clusters.config import ClusterConfig, image_of
+from newskills.launch.scripts.script import Context, ServerScript, ray_words
 
 CHECKPOINT = "/checkpoint"
 SERVER, PROXY = "server", "proxy"

@@ -19,9 +19,9 @@ from newskills._version import __version__
 from newskills.base.errors import DataError, UnknownNameError
 from newskills.base.records import Row
 from newskills.base.store import atomic_write, encode_line, write_json
-from newskills.run.paths import done_path, output_name
-from newskills.run.results import RESULTS, output_files
-from newskills.run.summarize import BENCHMARK_FILE
+from newskills.run.records.paths import done_path, output_name
+from newskills.run.reporting.results import RESULTS, output_files
+from newskills.run.reporting.summarize import BENCHMARK_FILE
 
 FORMATS: dict[str, str] = {
     "evalscope": "newskills.interop.importers.evalscope",

@@ -16,7 +16,7 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.interop.importers import Imported, Source, by_seed, origin_of, read_lines, unscored
 from newskills.interop.json_of_others import finite, loads
-from newskills.run.results import SEEDED, Found, discover, parts
+from newskills.run.reporting.results import SEEDED, Found, discover, parts
 
 _PROBLEM = ("problem", "question", "prompt", "messages", "turns", "index")
 _ID = ("id", "task_id", "problem_id", "uid")
@@ -79,7 +79,7 @@ def _identity(row: Row, number: int) -> str:
 
 
 def _of_problem(row: Row) -> str:
-    from newskills.run.rows import content_id
+    from newskills.run.records.rows import content_id
 
     return content_id({name: row[name] for name in (*_PROBLEM, "expected_answer") if name in row})
 

@@ -17,11 +17,21 @@ from pathlib import Path
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, Job
-from newskills.launch.cluster import image_of
-from newskills.launch.engine import COMMON, ENGINES, FOLDER, IMAGE, JOB, Engine, find_engine, no_engine, volume
+from newskills.launch.clusters.config import image_of
+from newskills.launch.clusters.mounts import CODE, Mount, inside, parse_mounts
+from newskills.launch.containers.engine import (
+    COMMON,
+    ENGINES,
+    FOLDER,
+    IMAGE,
+    JOB,
+    Engine,
+    find_engine,
+    no_engine,
+    volume,
+)
 from newskills.launch.executors.none import Processes, held
 from newskills.launch.job_script import quote
-from newskills.launch.mounts import CODE, Mount, inside, parse_mounts
 from newskills.launch.place import SIGNAL_GROUP, JobFolder, Site, Variable
 
 CLEAN_UP, CLEANED = "job.clean_up", "job.cleaned"

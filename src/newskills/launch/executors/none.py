@@ -20,10 +20,10 @@ from pathlib import Path
 from newskills.base.errors import ConfigError, LockedError, StorageError, storage_error
 from newskills.base.plan import Command, Job
 from newskills.base.replacing import replacement
+from newskills.launch.clusters.variables import job_variables
 from newskills.launch.executors import supervisor
 from newskills.launch.job_script import render
 from newskills.launch.place import SIGNAL_GROUP, JobFolder, Site, Variable
-from newskills.launch.variables import job_variables
 
 STATES = {"completed": "completed", "failed": "failed", "cancelled": "cancelled", "time": "timeout"}
 """Second word of job.exit → state."""

@@ -32,9 +32,9 @@ from newskills.launch.executors.slurm_submission import (
 )
 from newskills.launch.executors.slurm_trial import Partition, asked, misfit, partitions
 from newskills.launch.job_script import render, resource
+from newskills.launch.machines.shell import Call
+from newskills.launch.machines.ssh import shell_of
 from newskills.launch.place import JobFolder, Obstacle, Site, Waiting
-from newskills.launch.shell import Call
-from newskills.launch.ssh import shell_of
 
 LAST_LINES = 2000
 """Of each log that `logs` yields."""

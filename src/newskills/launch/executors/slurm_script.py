@@ -14,13 +14,13 @@ from pathlib import PurePosixPath
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, Job
-from newskills.launch.cluster import image_of
+from newskills.launch.clusters.config import image_of
+from newskills.launch.clusters.mounts import CODE, parse_mounts
+from newskills.launch.clusters.names import LONGEST
+from newskills.launch.clusters.times import seconds_of
+from newskills.launch.clusters.variables import job_variables
 from newskills.launch.job_script import quote
-from newskills.launch.mounts import CODE, parse_mounts
-from newskills.launch.names import LONGEST
 from newskills.launch.place import JobFolder, Site, Variable
-from newskills.launch.times import seconds_of
-from newskills.launch.variables import job_variables
 
 WARNING = 120
 """Seconds before the time limit at which job.sh is told, for limits of ten minutes and more. Slurm may be a minute

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, NewskillsError, RemoteError
-from newskills.launch.shell import Call, Ran, Shell
+from newskills.launch.machines.shell import Call, Ran, Shell
 
 LAG = (0.0, 0.3, 0.7, 1.5)
 """Seconds to wait before each look into accounting, which learns of an end later than everybody else."""

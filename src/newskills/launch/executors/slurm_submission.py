@@ -13,11 +13,11 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
+from newskills.launch.clusters.names import LONGEST
 from newskills.launch.executors.slurm_script import TROUBLE, Options, log_pattern, sbatch_lines
 from newskills.launch.job_script import quote, resource
-from newskills.launch.names import LONGEST
+from newskills.launch.machines.shell import Shell
 from newskills.launch.place import JobFolder, Waiting
-from newskills.launch.shell import Shell
 
 SBATCH_SECONDS, SQUEUE_SECONDS = 120, 60
 """After which Slurm's commands are not waited for any longer."""

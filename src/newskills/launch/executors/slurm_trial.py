@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
+from newskills.launch.clusters.times import seconds_of
 from newskills.launch.job_script import quote
-from newskills.launch.shell import Ran, Shell
-from newskills.launch.times import seconds_of
+from newskills.launch.machines.shell import Ran, Shell
 
 Options = Mapping[str, str]
 """Of one group: option of sbatch without its dashes → value."""

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Script, Word
 from newskills.config.command_line import Parsed
-from newskills.launch.clients import ns_words
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup
 from newskills.launch.experiments import Experiment
-from newskills.launch.scripts import Context, JobScript
+from newskills.launch.scripts.clients import ns_words
+from newskills.launch.scripts.script import Context, JobScript
 from newskills.pipelines.conversion.options import ConvertOptions
 from newskills.pipelines.placement.cluster import Paths, cluster_of, hardware, paths_of
 from newskills.pipelines.submission.groups import MAIN, main_container

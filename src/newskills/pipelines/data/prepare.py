@@ -22,15 +22,15 @@ from newskills.benchmarks.data import (
     read_provenance,
     split_folder,
 )
-from newskills.benchmarks.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.sources import in_mirror
 from newskills.benchmarks.options import Given, check_options, shown, values_of, with_options
-from newskills.benchmarks.sources import in_mirror
 from newskills.config.command_line import Parsed
 from newskills.config.fields import leaves
-from newskills.launch.clients import PrepareDataScript
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.clusters.variables import job_variables
 from newskills.launch.experiments import Experiment
-from newskills.launch.variables import job_variables
+from newskills.launch.scripts.clients import PrepareDataScript
 from newskills.pipelines.data.downloads import Downloads
 from newskills.pipelines.data.prepare_options import PrepareDataOptions
 from newskills.pipelines.data.training_sets import lay_out_all, training_sets, training_steps

@@ -16,12 +16,12 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.plan import HardwareConfig, Script
 from newskills.config.command_line import Parsed
-from newskills.launch.clients import SummarizeScript
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup, JobDict
-from newskills.launch.scripts import Context
-from newskills.launch.shell import Shell
-from newskills.launch.ssh import shell_of
+from newskills.launch.machines.shell import Shell
+from newskills.launch.machines.ssh import shell_of
+from newskills.launch.scripts.clients import SummarizeScript
+from newskills.launch.scripts.script import Context
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.evaluation.judges import JudgePlan
 from newskills.pipelines.evaluation.options import EvalOptions
@@ -51,9 +51,9 @@ from newskills.run.evaluate import (
     describe_judges,
     plan_evaluation,
 )
-from newskills.run.judging import LOGS, UNIT, check_judges
-from newskills.run.plan import RESULTS, BenchmarkRun
-from newskills.run.spec import RunSpec, Unit
+from newskills.run.judging.generation import LOGS, UNIT, check_judges
+from newskills.run.planning.plan import RESULTS, BenchmarkRun
+from newskills.run.planning.spec import RunSpec, Unit
 
 MAPS_VARIABLE = "NEMO_SKILLS_EXTRA_BENCHMARK_MAP"
 METRICS = "metrics.json"

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from newskills.base.benchmark import Judge
 from newskills.base.errors import ConfigError, UnknownNameError
-from newskills.benchmarks.measures import MEASURES, REPLY, measure_of
+from newskills.benchmarks.trained_judges import MEASURES, REPLY, measure_of
 from newskills.config.command_line import build, parse
 from newskills.config.fields import leaves
 from newskills.config.layers import Layer
@@ -26,9 +26,9 @@ from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.models import choose_model, hosting_of
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import WorkOptions
-from newskills.run.config import JUDGES
-from newskills.run.judging import LOGS, Judging
-from newskills.run.plan import BenchmarkRun
+from newskills.run.judging.generation import LOGS, Judging
+from newskills.run.planning.config import JUDGES
+from newskills.run.planning.plan import BenchmarkRun
 from newskills.solve.generation_modules import solver_of_module
 
 SERVER = (

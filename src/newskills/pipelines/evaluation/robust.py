@@ -15,7 +15,7 @@ from newskills.base.registry import fold
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer
 from newskills.graders import GRADERS
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup
 from newskills.launch.experiments import Experiment
 from newskills.pipelines.arguments import command_line
@@ -34,10 +34,10 @@ from newskills.pipelines.submission.prepared import Prepared, prepared
 from newskills.pipelines.submission.submit import finished, run_prepared
 from newskills.prompts.prompt_sets import Variant, load_prompt_set
 from newskills.run.evaluate import EvaluationPlan, EvaluationSpec, Say, check_kinds, metric_of
-from newskills.run.hosting import at_servers, check_units, hosted
-from newskills.run.plan import BenchmarkRun
-from newskills.run.robustness import RobustnessSummary, render_robustness, summarize_robustness
-from newskills.run.summarize import SummaryOptions
+from newskills.run.hosting.roles import at_servers, check_units, hosted
+from newskills.run.planning.plan import BenchmarkRun
+from newskills.run.reporting.robustness import RobustnessSummary, render_robustness, summarize_robustness
+from newskills.run.reporting.summarize import SummaryOptions
 
 ROBUSTNESS = "robustness"
 """Command of the job that compares the prompts."""

@@ -15,7 +15,7 @@ from newskills.pipelines.placement.mounted_benchmarks import mounted_benchmarks
 from newskills.pipelines.placement.packaged_code import at_repository
 from newskills.pipelines.units.sandbox import sandbox_layer
 from newskills.run.evaluate import EvaluationSpec
-from newskills.run.plan import parse_benchmarks
+from newskills.run.planning.plan import parse_benchmarks
 
 SPLIT = "split"
 SUMMARY = "summary"

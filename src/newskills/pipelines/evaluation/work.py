@@ -19,9 +19,9 @@ from newskills.pipelines.placement.cluster import placed
 from newskills.pipelines.submission.submit import finished, run_prepared
 from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.evaluate import Evaluation, EvaluationPlan, Say, evaluate, plan_evaluation
-from newskills.run.judging import UNIT, check_judges
-from newskills.run.plan import RESULTS
-from newskills.run.tracking import log_reports
+from newskills.run.judging.generation import UNIT, check_judges
+from newskills.run.planning.plan import RESULTS
+from newskills.run.reporting.tracking import log_reports
 
 
 def run(parsed: Parsed[EvalOptions]) -> int:

@@ -10,10 +10,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from newskills.config.command_line import Parsed
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import JobDict
-from newskills.launch.scripts import BaseJobScript
-from newskills.launch.ssh import shell_of
+from newskills.launch.machines.ssh import shell_of
+from newskills.launch.scripts.script import BaseJobScript
 from newskills.pipelines.arguments import command_line
 from newskills.pipelines.generation.options import GenerateOptions
 from newskills.pipelines.generation.units import from_benchmark, plan_generation
@@ -27,7 +27,7 @@ from newskills.pipelines.submission.plan_view import settings_of
 from newskills.pipelines.submission.prepared import Prepared, prepared
 from newskills.pipelines.units.checks import check_inputs, check_prompts, fetch_weights, with_code, with_inputs
 from newskills.pipelines.units.jobs import UnitJobs, parts_of, unfinished
-from newskills.run.spec import RunSpec, Unit
+from newskills.run.planning.spec import RunSpec, Unit
 
 
 def prepare(parsed: Parsed[GenerateOptions], cluster: ClusterConfig) -> Prepared | None:

@@ -19,11 +19,11 @@ from newskills.pipelines.models import ModelChoice, choose_models
 from newskills.pipelines.placement.cluster import Paths
 from newskills.pipelines.placement.packaged_code import at_repository
 from newskills.pipelines.units.sandbox import check_sandbox, sandbox_layer
-from newskills.run.config import AUTOFORMALIZE, BEST_OF_N, CHAT, PROVER, SELECTING, GenerationConfig
-from newskills.run.judging import judge_layer
-from newskills.run.plan import Pieces, PlannedUnit, file_units, folder_units
+from newskills.run.judging.generation import judge_layer
+from newskills.run.planning.config import AUTOFORMALIZE, BEST_OF_N, CHAT, PROVER, SELECTING, GenerationConfig
+from newskills.run.planning.plan import Pieces, PlannedUnit, file_units, folder_units
 from newskills.solve.generation_modules import solver_of_module
-from newskills.solve.speech import SPEECH_SOLVERS
+from newskills.solve.tasks.speech import SPEECH_SOLVERS
 
 BENCHMARK_KEYS = ("dataset", "split")
 MATH_JUDGE = "math_judge"

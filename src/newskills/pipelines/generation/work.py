@@ -21,15 +21,15 @@ from newskills.pipelines.options import tracking_of
 from newskills.pipelines.pages import dry_run, ledger_line, show_explained, show_plan
 from newskills.pipelines.placement.cluster import placed
 from newskills.pipelines.submission.submit import finished, run_prepared
-from newskills.run.completeness import is_cut
-from newskills.run.contamination import contamination_line
-from newskills.run.execute import execute
-from newskills.run.hosting import at_servers, check_units, hosted
-from newskills.run.paths import done_path
-from newskills.run.plan import PlannedUnit
-from newskills.run.spec import RunResult, RunSpec, UnitResult
-from newskills.run.tables import finish_counts
-from newskills.run.tracking import log_reports
+from newskills.run.engine.execute import execute
+from newskills.run.hosting.roles import at_servers, check_units, hosted
+from newskills.run.judging.contamination import contamination_line
+from newskills.run.planning.plan import PlannedUnit
+from newskills.run.planning.spec import RunResult, RunSpec, UnitResult
+from newskills.run.records.completeness import is_cut
+from newskills.run.records.paths import done_path
+from newskills.run.reporting.tables import finish_counts
+from newskills.run.reporting.tracking import log_reports
 
 
 def run(parsed: Parsed[GenerateOptions]) -> int:

@@ -13,7 +13,7 @@ from newskills.base.errors import ConfigError
 from newskills.config.command_line import parse
 from newskills.config.settings import read_config
 from newskills.config.values import parse_value
-from newskills.run.servers import RunningServer
+from newskills.run.hosting.servers import RunningServer
 from newskills.view.chat import ChatOptions, ServedModel, chat_page
 
 OPTION = "--extra_chat_args"

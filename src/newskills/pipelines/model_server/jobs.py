@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError, RemoteError, ServerStartError
 from newskills.config.command_line import Parsed
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command
 from newskills.launch.experiments import Experiment
-from newskills.launch.scripts import ServerScript
-from newskills.launch.ssh import Remote, shell_of
+from newskills.launch.machines.ssh import Remote, shell_of
+from newskills.launch.scripts.script import ServerScript
 from newskills.launch.validate import ONE_MACHINE
 from newskills.pipelines.model_server.chat import chat_options, chat_with
 from newskills.pipelines.model_server.options import StartServerOptions

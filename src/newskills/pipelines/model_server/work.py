@@ -18,7 +18,7 @@ from newskills.pipelines.model_server.chat import chat_beside, chat_options
 from newskills.pipelines.model_server.options import StartServerOptions
 from newskills.pipelines.models import serve_spec
 from newskills.pipelines.placement.cluster import cluster_of, placed
-from newskills.run.servers import serve_foreground
+from newskills.run.hosting.servers import serve_foreground
 
 
 def run(parsed: Parsed[StartServerOptions]) -> int:

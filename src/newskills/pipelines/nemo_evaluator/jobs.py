@@ -20,10 +20,10 @@ from newskills.config.command_line import Parsed
 from newskills.config.values import Text
 from newskills.interop.compile.compiler import Asked, compile_config
 from newskills.interop.config import CompiledConfig, Task
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup
 from newskills.launch.experiments import Experiment
-from newskills.launch.scripts import Context, JobScript, ServerScript, server_secrets
+from newskills.launch.scripts.script import Context, JobScript, ServerScript, server_secrets
 from newskills.pipelines.nemo_evaluator.options import HEALTH, NemoEvaluatorOptions
 from newskills.pipelines.placement.cluster import Paths, cluster_of, hardware, paths_of
 from newskills.pipelines.submission.groups import MAIN, OWN_CONTAINER

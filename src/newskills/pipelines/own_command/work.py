@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Ref, Script, Word
 from newskills.config.command_line import Parsed
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command
 from newskills.launch.experiments import Experiment
-from newskills.launch.scripts import (
+from newskills.launch.scripts.script import (
     BaseJobScript,
     Context,
     SandboxScript,

@@ -13,9 +13,9 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.plan import HardwareConfig
 from newskills.config.fields import leaves
-from newskills.launch.cluster import ClusterConfig, load_cluster
+from newskills.launch.clusters.config import ClusterConfig, load_cluster
+from newskills.launch.clusters.mounts import inside, parse_mounts, to_container, to_host
 from newskills.launch.experiments import job_root
-from newskills.launch.mounts import inside, parse_mounts, to_container, to_host
 from newskills.launch.package import PACKAGES
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.notices import notice
@@ -43,7 +43,7 @@ def placed(options: PlacementOptions, given: frozenset[str], num_jobs: int | Non
 
     This process does it for executor none, unless it is to be several jobs or to wait for others.
     """
-    from newskills.launch.variables import job_variables
+    from newskills.launch.clusters.variables import job_variables
 
     cluster = cluster_of(options)
     if cluster.executor != "none" or num_jobs not in (None, 1) or options.run_after:
@@ -141,7 +141,7 @@ class Paths(Struct, frozen=True, kw_only=True):
 
 def paths_of(cluster: ClusterConfig, container: str, options: PlacementOptions | None = None) -> Paths:
     """`container`: that of the clients. Raises UnknownNameError."""
-    from newskills.launch.cluster import image_of
+    from newskills.launch.clusters.config import image_of
 
     contained = image_of(cluster, container) is not None
     return Paths(cluster=cluster, contained=contained, packaged=PackagedCode(cluster, options))
@@ -149,7 +149,7 @@ def paths_of(cluster: ClusterConfig, container: str, options: PlacementOptions |
 
 def make_mount_sources(cluster: ClusterConfig, environ: Mapping[str, str]) -> None:
     """`--check_mounted_paths`: makes the folders that are missing. Raises ConfigError."""
-    from newskills.launch.ssh import shell_of
+    from newskills.launch.machines.ssh import shell_of
 
     sources = [mount.src for mount in parse_mounts(cluster.mounts)]
     if not sources:

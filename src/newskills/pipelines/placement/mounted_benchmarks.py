@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 
 from newskills.base.errors import DataError
 from newskills.benchmarks.external import FOLDERS_VARIABLES, split_folders
-from newskills.launch.shell import Shell
-from newskills.launch.ssh import shell_of
-from newskills.launch.variables import Variables, job_variables, missing_variables
+from newskills.launch.clusters.variables import Variables, job_variables, missing_variables
+from newskills.launch.machines.shell import Shell
+from newskills.launch.machines.ssh import shell_of
 from newskills.pipelines.placement.cluster import Paths
 
 _MOST, _LARGEST = 2000, 256

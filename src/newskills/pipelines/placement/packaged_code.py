@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, suggest
 from newskills.config.command_line import Parsed
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.clusters.mounts import CODE, clean, inside
 from newskills.launch.experiments import Records, job_root
 from newskills.launch.git import repository_of
-from newskills.launch.mounts import CODE, clean, inside
+from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import Package, PackageOptions, in_place, package
-from newskills.launch.ssh import shell_of
 from newskills.pipelines.options import PlacementOptions
 
 O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options

@@ -13,8 +13,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.launch.cluster import ClusterConfig
-from newskills.launch.ssh import Remote, shell_of
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.machines.ssh import Remote, shell_of
 from newskills.pipelines.options import ClusterOptions
 from newskills.pipelines.placement.cluster import Paths, cluster_of
 from newskills.pipelines.placement.packaged_code import PackagedCode

@@ -14,9 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError, StorageError
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.experiments import job_root
-from newskills.launch.shell import Shell
+from newskills.launch.machines.shell import Shell
 from newskills.pipelines.notices import notice
 
 FOLDER = "data"

@@ -18,16 +18,16 @@ from newskills.base.errors import NewskillsError, RemoteError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline, Ready, Ref, Word
 from newskills.base.terminal import printable
 from newskills.config.command_line import Parsed
-from newskills.launch.cluster import ClusterConfig, image_of
+from newskills.launch.clusters.config import ClusterConfig, image_of
+from newskills.launch.clusters.trial import try_cluster
+from newskills.launch.clusters.variables import missing_variables
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment, job_root
+from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import PackageOptions
 from newskills.launch.place import Foreseeing
-from newskills.launch.ssh import shell_of
 from newskills.launch.submit import SubmitOptions, site_of, submit, unmet
-from newskills.launch.trial import try_cluster
 from newskills.launch.validate import problems
-from newskills.launch.variables import missing_variables
 from newskills.pipelines.options import PlacementOptions, WorkOptions
 from newskills.pipelines.placement.cluster import Paths, cluster_of, paths_of
 from newskills.pipelines.placement.packaged_code import below_working_folder, code_paths, renamed
@@ -37,7 +37,7 @@ from newskills.pipelines.submission.groups import MAIN, SANDBOX, main_container
 from newskills.pipelines.submission.prepared import Prepared
 from newskills.pipelines.submission.submitted import ask_about
 from newskills.pipelines.tables import print_table
-from newskills.run.spec import RUN_FILE, RunSpec
+from newskills.run.planning.spec import RUN_FILE, RunSpec
 
 ROWS, JOBS = 2, 3
 """Of each input, and for the units of a run."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from newskills.base.plan import Word
 from newskills.launch.declarative import Command, CommandGroup
-from newskills.launch.scripts import (
+from newskills.launch.scripts.script import (
     Context,
     JobScript,
     SandboxScript,

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 
 from newskills.base.plan import Command, CommandGroup, Job, Pipeline, Ref, Word
 from newskills.config.layers import Resolved, explain
-from newskills.launch.cluster import ClusterConfig, image_of
+from newskills.launch.clusters.config import ClusterConfig, image_of
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment
 from newskills.launch.job_script import render
 from newskills.launch.place import Place, Site
 from newskills.launch.submit import site_of
 from newskills.pipelines.tables import print_table
-from newskills.run.config import GenerationConfig
-from newskills.run.spec import masked
+from newskills.run.planning.config import GenerationConfig
+from newskills.run.planning.spec import masked
 
 if TYPE_CHECKING:
     from rich.tree import Tree

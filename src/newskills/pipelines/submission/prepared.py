@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from newskills.launch.cluster import ClusterConfig, image_of
+from newskills.launch.clusters.config import ClusterConfig, image_of
+from newskills.launch.clusters.mounts import parse_mounts, to_host
 from newskills.launch.declarative import Pipeline, Submission
-from newskills.launch.mounts import parse_mounts, to_host
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import PlacementOptions
 from newskills.pipelines.placement.shipments import Shipment, with_mount

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from newskills.base.errors import NewskillsError
 from newskills.launch.experiments import Experiment, JobRecord
+from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import PackageOptions
-from newskills.launch.ssh import shell_of
 from newskills.launch.submit import SubmitOptions, submit
 from newskills.launch.validate import ONE_MACHINE, check
 from newskills.pipelines.notices import notice

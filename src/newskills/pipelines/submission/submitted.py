@@ -14,8 +14,8 @@ from newskills.base.protocols import Executor
 from newskills.base.terminal import printable
 from newskills.launch.experiments import Experiment, Records
 from newskills.launch.logs import chosen_jobs, follow_logs, log_files, read_logs
-from newskills.launch.shell import Shell
-from newskills.launch.ssh import shell_of
+from newskills.launch.machines.shell import Shell
+from newskills.launch.machines.ssh import shell_of
 from newskills.launch.states import JobState, Watch, states
 from newskills.launch.submit import executor_of, with_handles
 

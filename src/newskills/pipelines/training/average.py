@@ -9,7 +9,7 @@ from pathlib import Path
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.config.command_line import Parsed
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.extras import require_train
 from newskills.pipelines.placement.cluster import paths_of, placed

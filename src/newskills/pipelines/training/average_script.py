@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 
 from newskills.base.plan import Script, Word
-from newskills.launch.clients import ns_words
-from newskills.launch.scripts import Context, JobScript
+from newskills.launch.scripts.clients import ns_words
+from newskills.launch.scripts.script import Context, JobScript
 
 
 @dataclass(eq=False)

@@ -15,10 +15,12 @@ from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError, DataError, RemoteError
 from newskills.base.plan import Ref, Script, Word
-from newskills.launch.clients import around
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
+from newskills.launch.clusters.times import seconds_of
 from newskills.launch.declarative import Command, CommandGroup
-from newskills.launch.scripts import (
+from newskills.launch.machines.ssh import shell_of
+from newskills.launch.scripts.clients import around
+from newskills.launch.scripts.script import (
     Context,
     JobScript,
     SandboxScript,
@@ -27,8 +29,6 @@ from newskills.launch.scripts import (
     sandbox_secrets,
     server_secrets,
 )
-from newskills.launch.ssh import shell_of
-from newskills.launch.times import seconds_of
 from newskills.models.serving.gpus import visible_gpus
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.notices import notice

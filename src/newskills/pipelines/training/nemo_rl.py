@@ -14,7 +14,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.plan import Ref, Word
 from newskills.base.records import Row
 from newskills.config.command_line import Parsed
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup, JobDict
 from newskills.launch.experiments import Experiment
 from newskills.pipelines.notices import notice

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from newskills.base.plan import Ref, Word
 from newskills.config.command_line import Parsed
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command, JobDict
 from newskills.launch.experiments import Experiment
 from newskills.pipelines.placement.cluster import cluster_of, paths_of

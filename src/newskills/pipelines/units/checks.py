@@ -11,18 +11,18 @@ from msgspec.structs import replace
 
 from newskills.base.errors import ConfigError
 from newskills.base.requirements import NotInstalledError, installing_nothing
-from newskills.launch.mounts import CODE
-from newskills.launch.shell import Shell
+from newskills.launch.clusters.mounts import CODE
+from newskills.launch.machines.shell import Shell
 from newskills.models.serving import ServeSpec, prepare
 from newskills.pipelines.notices import notice
 from newskills.pipelines.placement.cluster import Paths
 from newskills.pipelines.placement.packaged_code import below_working_folder, code_paths, renamed, sources
 from newskills.pipelines.placement.shipments import Shipment, shipment
 from newskills.pipelines.submission.plan import Plan
-from newskills.run.config import GenerationConfig
-from newskills.run.execute import check
-from newskills.run.spec import Unit
-from newskills.solve.selection_config import ParallelThinking
+from newskills.run.engine.execute import check
+from newskills.run.planning.config import GenerationConfig
+from newskills.run.planning.spec import Unit
+from newskills.solve.selection.config import ParallelThinking
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 

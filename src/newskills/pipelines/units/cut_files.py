@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from newskills.launch.shell import Shell
+from newskills.launch.machines.shell import Shell
 from newskills.pipelines.placement.cluster import Paths
-from newskills.run.spec import Unit
+from newskills.run.planning.spec import Unit
 
 _SIZES = 'while IFS= read -r file; do stat -c %s -- "$file" 2>/dev/null || echo -1; done'
 """Prints the size of each file that is named on its stdin; -1 for one that is not there."""

@@ -14,10 +14,11 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Ref, Script, Word
-from newskills.launch.clients import around
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import JobDict
-from newskills.launch.scripts import (
+from newskills.launch.machines.shell import Shell
+from newskills.launch.scripts.clients import around
+from newskills.launch.scripts.script import (
     Context,
     JobScript,
     SandboxScript,
@@ -25,7 +26,6 @@ from newskills.launch.scripts import (
     sandbox_secrets,
     server_secrets,
 )
-from newskills.launch.shell import Shell
 from newskills.launch.validate import ONE_MACHINE
 from newskills.models.config import key_of
 from newskills.models.serving import ServeSpec
@@ -40,9 +40,9 @@ from newskills.pipelines.submission.groups import (
 )
 from newskills.pipelines.submission.plan import Plan, job_name, unique
 from newskills.pipelines.units.cut_files import cut_files
-from newskills.run.build import grades_by_running
-from newskills.run.paths import done_path
-from newskills.run.spec import RUN_FILE, RunSpec, Unit
+from newskills.run.engine.build import grades_by_running
+from newskills.run.planning.spec import RUN_FILE, RunSpec, Unit
+from newskills.run.records.paths import done_path
 
 
 @dataclass(eq=False)

@@ -11,8 +11,8 @@ from newskills.config.layers import Layer, explain
 from newskills.config.values import Text
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import WorkOptions
-from newskills.run.build import grades_by_running
-from newskills.run.plan import PlannedUnit
+from newskills.run.engine.build import grades_by_running
+from newskills.run.planning.plan import PlannedUnit
 from newskills.sandbox.config import (
     BLOCK_NETWORK_VARIABLE,
     DISABLE_RESTORE_VARIABLE,

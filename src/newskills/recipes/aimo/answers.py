@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from newskills.graders.math.extract import Policy, extract
+from newskills.graders.math.extraction.extract import Policy, extract
 from newskills.graders.math.normalise import key, tidy
-from newskills.run.rewarding import Verdicts
-from newskills.solve.voting import same_answer
+from newskills.run.rewarding.graders import Verdicts
+from newskills.solve.selection.votes import same_answer
 
 _HASHES = re.compile(r"####[ \t]*([^\n]+)")
 

@@ -19,8 +19,8 @@ from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
 from newskills.models.serving.weights import PACKAGED
 from newskills.recipes.aimo.lines import FINAL, Line
-from newskills.run.plan import RESULTS
-from newskills.run.summarize import EXTENDED_FILE
+from newskills.run.planning.plan import RESULTS
+from newskills.run.reporting.summarize import EXTENDED_FILE
 
 BENCHMARKS: Mapping[str, str] = {
     "math": "hendrycks_math",

@@ -19,10 +19,10 @@ from newskills.base.errors import DataError
 from newskills.base.protocols import Execution, ExecutionResult, Kit, Sandbox
 from newskills.base.records import Row
 from newskills.base.store import AppendLog, read_rows, write_rows
-from newskills.run.sandboxes import SharedSandbox
+from newskills.run.engine.sandboxes import SharedSandbox
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.make import make_sandbox
-from newskills.solve.sessions import CodeSession
+from newskills.solve.code.sessions import CodeSession
 
 KEPT = "kept"
 SAVED_AFTER = 64

@@ -21,7 +21,7 @@ from newskills.base.benchmark import Source
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Message, Row
 from newskills.base.store import atomic_folder, decode_row, encode_line, read_rows, write_json, write_rows
-from newskills.benchmarks.readers import read_source
+from newskills.benchmarks.downloads.readers import read_source
 from newskills.models.serving.weights import PACKAGED
 from newskills.models.tokenizer import HFTokenizer
 from newskills.prompts.renderer import load_prompt

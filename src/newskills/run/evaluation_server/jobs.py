@@ -27,11 +27,11 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError, NewskillsError, StorageError, guard, storage_error
 from newskills.base.records import Failure
+from newskills.run.engine.supervision import SharedLimit, Supervision
+from newskills.run.engine.threads import ready_for_threads
 from newskills.run.evaluation_server.job import JOB_FILE, LOG_FILE, OPEN, Job, Part, load_job, read_metrics
 from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest
-from newskills.run.spec import masked
-from newskills.run.supervision import SharedLimit, Supervision
-from newskills.run.threads import ready_for_threads
+from newskills.run.planning.spec import masked
 
 DELIVERED_SECONDS = 60.0
 KEPT = 1000

@@ -14,9 +14,9 @@ from msgspec import Struct
 from newskills.base.http.hosts import own_names_only
 from newskills.base.http.server import serve
 from newskills.base.store import locked
+from newskills.run.engine.threads import ready_for_threads
 from newskills.run.evaluation_server.jobs import ALIVE, JobLimits, Jobs, Planner, last_sign
 from newskills.run.evaluation_server.server import EvaluationServer
-from newskills.run.threads import ready_for_threads
 
 ALIVE_EVERY = 5.0
 GRACE = 2.0

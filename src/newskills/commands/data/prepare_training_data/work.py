@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.store import read_rows
 from newskills.benchmarks import Places, expand, get_benchmark
 from newskills.benchmarks.data import data_dir, load_rows, prepare
-from newskills.benchmarks.fetch import FetchOptions
+from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.commands.data.prepare_training_data import Options
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, Resolved, explain, resolve
@@ -27,7 +27,7 @@ from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
 from newskills.pipelines.tables import print_table
 from newskills.recipes.leakage import FIELDS, question_of
-from newskills.run.plan import task_layer
+from newskills.run.planning.plan import task_layer
 from newskills.train.data.build import BuildRequest, Compared, Given, build, preview
 from newskills.train.data.card import Card, card_files
 from newskills.train.data.filters.contamination import read_contaminated

@@ -13,15 +13,15 @@ from newskills.base.errors import ConfigError
 from newskills.base.store import atomic_write
 from newskills.benchmarks import Places, expand, get_benchmark, list_benchmarks
 from newskills.benchmarks.data import data_dir, split_folder
-from newskills.benchmarks.fetch import Fetcher, FetchOptions
-from newskills.benchmarks.sources import in_mirror
+from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.sources import in_mirror
 from newskills.commands.data.validate import Options
 from newskills.config.command_line import Parsed
 from newskills.pipelines.data.downloads import Bar
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.notices import notice
 from newskills.pipelines.tables import print_table
-from newskills.run.validation import KINDS, Sampling, Validation, validate
+from newskills.run.validation.checks import KINDS, Sampling, Validation, validate
 
 ALL = "all"
 

@@ -23,7 +23,7 @@ from newskills.commands.evaluate.eval import COMMAND as EVAL
 from newskills.commands.serve.serve_evals import Options
 from newskills.commands.shared.token import check_reach, token_of, who
 from newskills.config.command_line import Parsed
-from newskills.launch.cluster import ClusterConfig
+from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.experiments import Experiment, Records
 from newskills.launch.states import Watch
 from newskills.pipelines.arguments import user_layer
@@ -36,15 +36,15 @@ from newskills.pipelines.placement.cluster import placed
 from newskills.pipelines.submission.submit import submitted
 from newskills.pipelines.submission.submitted import ask_about
 from newskills.pipelines.units.sandbox import check_sandbox
+from newskills.run.engine.supervision import Supervision
 from newskills.run.evaluate import EvaluationPlan, plan_evaluation
 from newskills.run.evaluation_server.jobs import JobLimits, Work
 from newskills.run.evaluation_server.serving import Place, serve_until_stopped
 from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest
-from newskills.run.journal import Journal
-from newskills.run.judging import check_judges
-from newskills.run.plan import resolve_config
-from newskills.run.spec import masked
-from newskills.run.supervision import Supervision
+from newskills.run.judging.generation import check_judges
+from newskills.run.planning.plan import resolve_config
+from newskills.run.planning.spec import masked
+from newskills.run.records.journal import Journal
 
 LOOK_EVERY = 0.5
 """Seconds between two looks at the jobs of a cluster."""

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from newskills.commands.command import Command
 from newskills.commands.shared.token import Open, TokenFile
 from newskills.pipelines.options import NAME, AtLeastOne, DryRun, doc
-from newskills.run.rewards import RewardConfig
+from newskills.run.rewarding.reward import RewardConfig
 from newskills.sandbox.config import SandboxConfig
 
 Port = Annotated[int, Meta(ge=0, le=65535)]

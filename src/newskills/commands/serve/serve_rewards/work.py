@@ -22,10 +22,10 @@ from newskills.config.command_line import Parsed
 from newskills.models.tokenizer import HFTokenizer
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.prompts.renderer import load_prompt
-from newskills.run.plan import in_folder
-from newskills.run.reward_server import Listening, serve_rewards
-from newskills.run.rewarding import Capacity, Count, Rewarding
-from newskills.run.rewards import RewardConfig
+from newskills.run.planning.plan import in_folder
+from newskills.run.rewarding.graders import Capacity, Count, Rewarding
+from newskills.run.rewarding.reward import RewardConfig
+from newskills.run.rewarding.server import Listening, serve_rewards
 
 DEFAULT_TOKEN_ENV = "NEWSKILLS_REWARDS_TOKEN"  # noqa: S105 - the name of a variable
 

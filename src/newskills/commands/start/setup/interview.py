@@ -12,11 +12,11 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, UserError, suggest
 from newskills.base.store import atomic_write
-from newskills.launch.cluster import ENDINGS, ClusterConfig, config_folders, from_keys
-from newskills.launch.mounts import parse_mount, parse_mounts, reachable
-from newskills.launch.names import is_file_name
-from newskills.launch.times import seconds_of
-from newskills.launch.trial import ENGINES, engine_of, try_cluster
+from newskills.launch.clusters.config import ENDINGS, ClusterConfig, config_folders, from_keys
+from newskills.launch.clusters.mounts import parse_mount, parse_mounts, reachable
+from newskills.launch.clusters.names import is_file_name
+from newskills.launch.clusters.times import seconds_of
+from newskills.launch.clusters.trial import ENGINES, engine_of, try_cluster
 
 if TYPE_CHECKING:
     from newskills.commands.start.setup.options import Options
@@ -176,7 +176,7 @@ def try_and_tell(cluster: ClusterConfig, environ: Mapping[str, str], *, say: Say
 
 
 def _pull(cluster: ClusterConfig, environ: Mapping[str, str], say: Say) -> bool:
-    from newskills.launch.ssh import shell_of
+    from newskills.launch.machines.ssh import shell_of
 
     shell = shell_of(cluster, environ)
     engine = engine_of(shell, cluster) if cluster.executor == "local" else None
@@ -289,7 +289,7 @@ def _check_folder(text: str, answers: Answers) -> None:
 
 
 def _check_mount(text: str, environ: Mapping[str, str]) -> str:
-    from newskills.launch.expand import at_home, expand
+    from newskills.launch.clusters.expand import at_home, expand
 
     filled = at_home(expand(text, environ, "mounts"), environ)
     parse_mount(filled)

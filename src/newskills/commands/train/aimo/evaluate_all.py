@@ -8,7 +8,7 @@ from typing import Annotated
 from newskills.commands.command import Command
 from newskills.commands.train.aimo.work.lines import BenchmarkOptions, UseVllm
 from newskills.pipelines.options import doc
-from newskills.run.config import GenerationConfig
+from newskills.run.planning.config import GenerationConfig
 
 
 class Options(BenchmarkOptions, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from newskills.commands.command import Command
 from newskills.commands.train.aimo.work.lines import AnswerOptions, UseVllm
 from newskills.pipelines.options import AtLeastOne, doc
-from newskills.run.config import GenerationConfig
+from newskills.run.planning.config import GenerationConfig
 
 
 class Options(AnswerOptions, frozen=True, kw_only=True):

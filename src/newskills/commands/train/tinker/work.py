@@ -90,7 +90,7 @@ def rows_of(config: TinkerRlConfig | TinkerSftConfig, data_dir: str | None) -> l
     """The dataset, fetched where it is not here yet. Raises DataError, ConfigError."""
     path, schema = dataset_file(config, data_dir), _published(str(config.dataset_name))
     if schema is not None:
-        from newskills.benchmarks.fetch import FetchOptions
+        from newskills.benchmarks.downloads.fetch import FetchOptions
         from newskills.pipelines.data.training_sets import lay_out
 
         lay_out(schema, config.dataset_split, data_dir, FetchOptions())

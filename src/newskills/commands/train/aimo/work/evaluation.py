@@ -31,7 +31,7 @@ from newskills.recipes.aimo.evaluating import (
     write_everything,
 )
 from newskills.recipes.aimo.lines import Line
-from newskills.run.plan import RESULTS
+from newskills.run.planning.plan import RESULTS
 
 
 def run_evaluate(parsed: Parsed[OneOptions]) -> int:

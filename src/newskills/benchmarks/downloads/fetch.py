@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Address → verified file on disk: from the mirror, from the download cache, or over HTTPS.
+
+Downloads survive a cut line (Range requests on the partial file), are retried with growing pauses, honour
+`Retry-After` and the proxy variables of the environment, and appear under their name only when they are whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, Literal, TypeVar
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from newskills._version import __version__
+from newskills.base.benchmark import Source
+from newskills.base.errors import DataError, storage_error
+from newskills.base.store import waiting_lock
+from newskills.benchmarks.downloads.mirror import HUB, Mirror, file_sha256, mirror_path
+
+T = TypeVar("T")
+Progress = Callable[[str, int, int | None], None]
+"""(what, bytes so far, total bytes or None); called from download threads."""
+
+_BLOCK = 1 << 18
+_LFS_MARK = b"version https://git-lfs.github.com/spec/"
+_LONGEST_PAUSE = 60.0
+
+
+class FetchOptions(Struct, frozen=True, kw_only=True):
+    """How data is fetched.
+
+    mirror        folder of an offline mirror; empty: `NEWSKILLS_MIRROR`, if set
+    offline       never use the network; None: `NEWSKILLS_OFFLINE` or `HF_HUB_OFFLINE` is 1
+    retries       further attempts after a failed one
+    parallelism   benchmarks prepared at the same time
+    pause         seconds before the first further attempt, doubled for each next one
+    timeout       seconds without any byte before an attempt is given up
+    """
+
+    mirror: str = ""
+    offline: bool | None = None
+    retries: int = 3
+    parallelism: int = 20
+    pause: float = 1.0
+    timeout: float = 60.0
+    progress: Progress | None = None
+
+    def open_mirror(self) -> Mirror | None:
+        folder = self.mirror or os.environ.get("NEWSKILLS_MIRROR", "")
+        return Mirror(folder) if folder else None
+
+    def is_offline(self) -> bool:
+        if self.offline is not None:
+            return self.offline
+        return any(os.environ.get(name) in ("1", "true") for name in ("NEWSKILLS_OFFLINE", "HF_HUB_OFFLINE"))
+
+
+class Fetched(Struct, frozen=True, kw_only=True):
+    """A file and where it came from; `url` is the address that was (or would have been) asked."""
+
+    path: Path
+    url: str
+    sha256: str
+    origin: Literal["mirror", "cache", "network"]
+
+
+class _Temporary(Exception):
+    """Worth another attempt, after `pause` seconds if the server names a time."""
+
+    def __init__(self, reason: str, pause: float | None = None) -> None:
+        super().__init__(reason)
+        self.pause = pause
+
+
+class _PartMisfit(_Temporary):
+    """The server has nothing after the partial file: it is whole, or of another file."""
+
+
+class Fetcher:
+    """Fetches files into `cache`. Safe for threads and for several processes with one cache."""
+
+    def __init__(self, cache: Path, options: FetchOptions) -> None:
+        self.cache = cache
+        self.options = options
+        self.mirror = options.open_mirror()
+
+    def fetch(self, url: str, source: Source) -> Fetched:
+        """The file at `url`. Raises DataError: absent, refused, no network, not the expected content."""
+        if self.mirror and (found := self.mirror.find(url)):
+            return checked(Fetched(path=found[0], url=url, sha256=found[1], origin="mirror"), source)
+        address = pinned(url, source.revision)
+        target = self.cache / mirror_path(address)
+        with waiting_lock(target.with_name(f".{target.name}.lock"), url):
+            if target.is_file():
+                cached = Fetched(path=target, url=address, sha256=file_sha256(target), origin="cache")
+                if not source.sha256 or cached.sha256 == source.sha256:
+                    return cached
+                target.unlink()
+            if self.options.is_offline():
+                where = f"It is not in the mirror {self.mirror.folder}." if self.mirror else "No mirror is set."
+                raise DataError(f"Offline, and {url} was never fetched. {where}", hint=_OFFLINE_HINT)
+            sha256 = self._download(address, target, source)
+        return Fetched(path=target, url=address, sha256=sha256, origin="network")
+
+    def has_mirrored(self, url: str) -> bool:
+        """Whether the mirror holds the file at `url` (not yet verified)."""
+        return bool(self.mirror and self.mirror.holds(url))
+
+    def listing(self, url: str, source: Source) -> bytes:
+        """A small answer of the hub's API. Raises DataError."""
+        if self.options.is_offline():
+            where = f"It is not in the mirror {self.mirror.folder}." if self.mirror else "No mirror is set."
+            raise DataError(f"Offline, and {source.hf} has to be asked for at {url}. {where}", hint=_OFFLINE_HINT)
+
+        def attempt() -> bytes:
+            with _open(url, {}, self.options.timeout, source) as reply:
+                return bytes(reply.read())
+
+        return self._persistently(url, attempt)
+
+    def _download(self, url: str, target: Path, source: Source) -> str:
+        part = target.with_name(f"{target.name}.part")
+        resumed = part.exists()
+        self._persistently(url, lambda: self._attempt(url, part, source))
+        sha256 = file_sha256(part)
+        if source.sha256 and sha256 != source.sha256 and resumed:
+            part.unlink()
+            self._persistently(url, lambda: self._attempt(url, part, source))
+            sha256 = file_sha256(part)
+        try:
+            checked(Fetched(path=part, url=url, sha256=sha256, origin="network"), source)
+        except DataError:
+            part.unlink()
+            raise
+        part.replace(target)
+        _validator_file(part).unlink(missing_ok=True)
+        return sha256
+
+    def _persistently(self, url: str, attempt: Callable[[], T]) -> T:
+        pause = self.options.pause
+        for left in range(self.options.retries, -1, -1):
+            try:
+                return attempt()
+            except _Temporary as error:
+                if not left:
+                    tries = self.options.retries + 1
+                    raise DataError(
+                        f"Cannot fetch {url} ({tries} attempts): {error}.", hint=_OFFLINE_HINT
+                    ) from error
+                time.sleep(min(_LONGEST_PAUSE, error.pause if error.pause is not None else pause))
+                pause *= 2
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _attempt(self, url: str, part: Path, source: Source) -> None:
+        """One request that starts, or continues, the partial file."""
+        have = part.stat().st_size if part.exists() else 0
+        validator = _validator_file(part)
+        known = validator.read_text() if have and validator.exists() else ""
+        headers = {"Range": f"bytes={have}-", "If-Range": known} if known else {}
+        with _drop_misfit(part), _open(url, headers, self.options.timeout, source) as reply:
+            continues = reply.status == 206 and str(reply.headers.get("Content-Range", "")).startswith(
+                f"bytes {have}-"
+            )
+            if not continues:
+                have = 0
+                validator.write_text(reply.headers.get("ETag") or reply.headers.get("Last-Modified") or "")
+            length = reply.headers.get("Content-Length")
+            total = have + int(length) if length and length.isdigit() else None
+            self._copy(reply, part, url, start=have, total=total)
+
+    def _copy(self, reply: Any, part: Path, url: str, *, start: int, total: int | None) -> None:
+        done = start
+        try:
+            with part.open("r+b" if start else "wb") as file:
+                file.seek(start)
+                while block := _receive(reply):
+                    file.write(block)
+                    done += len(block)
+                    if self.options.progress:
+                        self.options.progress(url, done, total)
+                file.truncate()
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise storage_error(error, part) from error
+        if total is not None and done != total:
+            raise _Temporary(f"the line was cut after {done} of {total} bytes")
+
+
+def checked(fetched: Fetched, source: Source) -> Fetched:
+    """`fetched`. Raises DataError for a git-LFS pointer, and for another content than `source` promises."""
+    with fetched.path.open("rb") as file:
+        if file.read(len(_LFS_MARK)) == _LFS_MARK:
+            raise DataError(f"{fetched.url} gave a git-LFS pointer instead of the file.")
+    check_sha256(fetched.url, fetched.origin, fetched.sha256, source)
+    return fetched
+
+
+def check_sha256(what: str, origin: str, sha256: str, source: Source) -> None:
+    """Raises DataError where `sha256` is not the one that `source` promises."""
+    if source.sha256 and sha256 != source.sha256:
+        raise DataError(
+            f"{what} ({origin}) is not the file that this benchmark is defined on: "
+            f"its sha256 is {sha256}, expected {source.sha256}.",
+            hint="It was changed or damaged on the way; scores on it would not be comparable.",
+        )
+
+
+_OFFLINE_HINT = (
+    "Without a network, point --mirror (or NEWSKILLS_MIRROR) to a folder with the files; "
+    "behind a proxy, set HTTPS_PROXY."
+)
+
+
+def pinned(url: str, revision: str) -> str:
+    """`url` with the branch replaced by the commit `revision`, for addresses of GitHub's raw files and the hub."""
+    if not revision:
+        return url
+    parts = urlsplit(url)
+    steps = parts.path.replace("/refs/heads/", "/", 1).split("/")
+    at = {"raw.githubusercontent.com": 3}.get(parts.netloc)
+    if at is None and "resolve" in steps:
+        at = steps.index("resolve") + 1
+    if at is None or at >= len(steps):
+        return url
+    steps[at] = revision
+    return parts._replace(path="/".join(steps)).geturl()
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Hands the token on only to the host it belongs to: hubs redirect to storage that must not see it."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        new = super().redirect_request(req, fp, code, msg, headers, newurl)
+        token = req.unredirected_hdrs.get("Authorization")
+        if new is not None and token and urlsplit(newurl)[:2] == urlsplit(req.full_url)[:2]:
+            new.add_unredirected_header("Authorization", token)
+        return new
+
+
+def _open(url: str, headers: dict[str, str], timeout: float, source: Source) -> Any:
+    if urlsplit(url).scheme not in ("https", "http"):
+        raise DataError(f"Only http(s) addresses are fetched, not {url}.")
+    request = urllib.request.Request(url, headers={"User-Agent": f"newskills/{__version__}", **headers})  # noqa: S310
+    token = os.environ.get("HF_TOKEN", "")
+    if token and urlsplit(url).netloc == urlsplit(hub()).netloc:
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
+    try:
+        return urllib.request.build_opener(_Redirects()).open(request, timeout=timeout)
+    except urllib.error.HTTPError as error:
+        with error:
+            raise _refusal(error, url, source, token=bool(token)) from error
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        raise _Temporary(str(reason) or type(error).__name__) from error
+
+
+def hub() -> str:
+    """The Hugging Face hub, or the address in `HF_ENDPOINT`."""
+    return os.environ.get("HF_ENDPOINT", f"https://{HUB}").rstrip("/")
+
+
+def archives() -> str:
+    """Where repositories of GitHub are to be had as archives, or the address in `NEWSKILLS_GITHUB_ARCHIVES`."""
+    return os.environ.get("NEWSKILLS_GITHUB_ARCHIVES", "https://codeload.github.com").rstrip("/")
+
+
+def _refusal(error: urllib.error.HTTPError, url: str, source: Source, *, token: bool) -> Exception:
+    if error.code in (401, 403) and (source.gated or source.hf or url.startswith(hub())):
+        page = source.note or (f"{hub()}/datasets/{source.hf}" if source.hf else url)
+        say = "the account of HF_TOKEN has no access" if token else "no HF_TOKEN is set"
+        return DataError(
+            f"{url} is only given to people who accepted its terms (HTTP {error.code}; {say}).",
+            hint=f"Accept them at {page}, then set HF_TOKEN to a read token of that account.",
+        )
+    if error.code == 416:
+        return _PartMisfit("the partial file does not fit the one on the server")
+    if error.code in (408, 425, 429) or error.code >= 500:
+        wait = error.headers.get("Retry-After", "")
+        return _Temporary(f"HTTP {error.code} {error.reason}", float(wait) if wait.isdigit() else None)
+    return DataError(f"{url} answered HTTP {error.code} {error.reason}.")
+
+
+def _receive(reply: Any) -> bytes:
+    try:
+        return bytes(reply.read(_BLOCK))
+    except (OSError, http.client.HTTPException) as error:
+        raise _Temporary(f"the line was cut: {error or type(error).__name__}") from error
+
+
+@contextlib.contextmanager
+def _drop_misfit(part: Path) -> Iterator[None]:
+    try:
+        yield
+    except _PartMisfit:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _validator_file(part: Path) -> Path:
+    return part.with_name(f"{part.name}.etag")

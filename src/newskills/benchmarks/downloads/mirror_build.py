@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a mirror folder for machines without a network, and checks one.
+
+Building goes on where it stopped: files that are there and intact are not fetched again, whole downloads are kept
+until they are in place, and the manifest is written after each benchmark.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.benchmark import Benchmark
+from newskills.base.errors import DataError, NewskillsError, storage_error
+from newskills.base.store import locked, write_json
+from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
+from newskills.benchmarks.downloads.mirror import (
+    MANIFEST,
+    Listed,
+    Manifest,
+    Mirror,
+    file_sha256,
+    mirror_path,
+    read_manifest,
+)
+from newskills.benchmarks.downloads.sources import Original, opened
+
+_DOWNLOADS = ".downloads"
+_LOCK = ".lock"
+_AT_ONCE = 8
+
+
+class Mirrored(Struct, frozen=True, kw_only=True):
+    """What the mirror has of one benchmark; `fresh`: files that were not there before; `missing`: splits left out."""
+
+    benchmark: str
+    files: int = 0
+    size: int = 0
+    fresh: int = 0
+    missing: dict[str, str] = {}
+
+
+class Checked(Struct, frozen=True, kw_only=True):
+    """What `check_mirror` found: sentences in `problems`; `unlisted`: files that the manifest does not name."""
+
+    files: int
+    size: int
+    problems: list[str]
+    unlisted: list[str]
+
+
+Report = Callable[[Benchmark, Mirrored | NewskillsError], None]
+
+
+def build_mirror(
+    benchmarks: Sequence[Benchmark],
+    folder: Path,
+    *,
+    options: FetchOptions | None = None,
+    report: Report | None = None,
+) -> list[Mirrored | NewskillsError]:
+    """Brings the files of all splits into `folder`; a benchmark that fails gives its error in its place.
+
+    `options.mirror` may be another mirror, from which is copied. `report` is called as each is done. Raises
+    LockedError where another process builds the same folder, DataError for a manifest that cannot be read.
+    """
+    options = options or FetchOptions()
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / _LOCK, f"The mirror {folder}"):
+        for left in folder.rglob(".*.tmp"):  # of a killed process
+            left.unlink(missing_ok=True)
+        builder = _Builder(folder, options)
+
+        def one(benchmark: Benchmark) -> Mirrored | NewskillsError:
+            try:
+                result: Mirrored | NewskillsError = builder.add(benchmark)
+            except NewskillsError as error:
+                result = error
+            if report:
+                report(benchmark, result)
+            return result
+
+        with ThreadPoolExecutor(max(1, min(options.parallelism, len(benchmarks)))) as pool:
+            results = list(pool.map(one, benchmarks))
+        if not any(isinstance(result, NewskillsError) for result in results):
+            shutil.rmtree(folder / _DOWNLOADS, ignore_errors=True)
+        return results
+
+
+class _Builder:
+    def __init__(self, folder: Path, options: FetchOptions) -> None:
+        self.folder = folder
+        self.listed = {file.path: file for file in read_manifest(folder).files}
+        self.lock = threading.Lock()
+        self.here = msgspec.structs.replace(options, mirror=str(folder), offline=True)
+        self.options = options
+
+    def add(self, benchmark: Benchmark) -> Mirrored:
+        found: dict[str, Original] = {}
+        missing: dict[str, str] = {}
+        fresh = 0
+        for split in dict.fromkeys(source.split for source in benchmark.sources if not source.path):
+            try:
+                with self._originals(benchmark, split) as originals:
+                    fresh += sum([self._place(original, benchmark) for original in originals])
+                    found.update({original.url: original for original in originals})
+            except DataError as error:
+                if split == benchmark.split:
+                    raise
+                missing[split] = str(error)
+        with self.lock:
+            write_json(self.folder / MANIFEST, Manifest(files=[self.listed[path] for path in sorted(self.listed)]))
+            size = sum(self.listed[mirror_path(url)].bytes for url in found)
+        return Mirrored(benchmark=benchmark.name, files=len(found), size=size, fresh=fresh, missing=missing)
+
+    @contextlib.contextmanager
+    def _originals(self, benchmark: Benchmark, split: str) -> Iterator[Sequence[Original]]:
+        """The files of the first source that can be had; of what is in the folder already, if that is whole."""
+        cache = self.folder / _DOWNLOADS
+        sources = [source for source in benchmark.sources if source.split == split and not source.path]
+        tries = [(source, options) for options in (self.here, self.options) for source in sources]
+        problems: list[DataError] = []
+        with contextlib.ExitStack() as stack:
+            for source, options in tries:
+                try:
+                    files = stack.enter_context(opened(source, Fetcher(cache, options)))
+                except DataError as error:
+                    problems += [error] if options is self.options else []
+                    continue
+                yield files.originals
+                return
+        hints = dict.fromkeys(problem.hint for problem in problems)
+        raise DataError(" ".join(problem.message for problem in problems), hint=" ".join(hints))
+
+    def _place(self, original: Original, benchmark: Benchmark) -> bool:
+        """Puts one file in; says whether it was not there."""
+        place = mirror_path(original.url)
+        target = self.folder / place
+        with self.lock:
+            known = self.listed.get(place)
+        fresh = original.path.resolve() != target.resolve()
+        if fresh:
+            _copy(original.path, target, link=self.folder / _DOWNLOADS in original.path.parents)
+        users = [*(known.benchmarks if known else []), benchmark.data or benchmark.name]
+        entry = Listed(
+            path=place,
+            sha256=original.sha256,
+            commit=original.commit or (known.commit if known else ""),
+            url=original.url,
+            bytes=target.stat().st_size,
+            benchmarks=sorted(set(users)),
+            licence=benchmark.licence,
+        )
+        with self.lock:
+            self.listed[place] = entry
+        return fresh
+
+
+def _copy(path: Path, target: Path, *, link: bool) -> None:
+    """Not forced to the disk file by file: the manifest tells what was cut by a power failure."""
+    fresh = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if link:
+            os.link(path, fresh)
+        else:
+            shutil.copyfile(path, fresh)
+        fresh.replace(target)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise storage_error(error, target) from error
+
+
+def check_mirror(folder: Path, *, progress: Callable[[str, int, int | None], None] | None = None) -> Checked:
+    """Reads every file that the manifest names. `progress` gets (path, bytes done, bytes of all).
+
+    Raises ConfigError where there is no such folder, DataError where it has no manifest.
+    """
+    files = read_manifest(Mirror(folder).folder).files
+    if not files:
+        raise DataError(f"{folder} has no {MANIFEST} that lists files: nothing says what they should be.")
+    total = sum(max(file.bytes, 0) for file in files)
+    done = 0
+
+    def problem(file: Listed) -> str:
+        nonlocal done
+        found = _problem(folder / file.path, file)
+        done += max(file.bytes, 0)
+        if progress:
+            progress(file.path, done, total or None)
+        return found
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        problems = [found for found in pool.map(problem, files) if found]
+    known = {(folder / file.path).resolve() for file in files}
+    there = (path for path in folder.rglob("*") if path.is_file() and path.name not in (MANIFEST, _LOCK))
+    unlisted = [str(path.relative_to(folder)) for path in there if path.resolve() not in known]
+    return Checked(files=len(files), size=total, problems=problems, unlisted=sorted(unlisted))
+
+
+def _problem(path: Path, file: Listed) -> str:
+    if not path.is_file():
+        return f"{file.path} is missing."
+    size = path.stat().st_size
+    if 0 <= file.bytes != size:
+        return f"{file.path} has {size} bytes, {file.bytes} are listed: it is damaged or only partly copied."
+    if file.sha256 and (sha256 := file_sha256(path)) != file.sha256:
+        return f"{file.path} is damaged: its sha256 is {sha256}, {file.sha256} is listed."
+    return ""

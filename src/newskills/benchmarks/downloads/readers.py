@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Raw files → rows: JSON lines, JSON, YAML, CSV, TSV, XML, parquet, Arrow, text; alone, gzipped, or in an archive.
+
+Nothing is unpickled or executed, whatever a file holds.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple, cast
+from xml.etree import ElementTree
+
+import msgspec
+
+from newskills.base.benchmark import Asset, Source
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Row
+from newskills.base.store import decode_row
+from newskills.benchmarks.downloads.patterns import select
+
+_BYTE_ORDER = b"\xef\xbb\xbf"
+_GZIP_MARK = b"\x1f\x8b"
+_LONGEST_CELL = 1 << 27
+_AT_ONCE = 256  # rows in memory: each may hold an image
+
+
+class RawRow(NamedTuple):
+    """A row as the source has it, and where it stands (`file, line 7`)."""
+
+    row: Row
+    where: str
+
+
+def read_source(path: Path, source: Source, *, shown: str = "", name: str = "") -> Iterator[RawRow]:
+    """Rows of the file at `path` in the form that `source` describes, in file order; of all members of an archive.
+
+    `shown` is the name for messages; `name` becomes `_file` of the rows, members of archives give their own.
+    Raises DataError naming file, line and what is wrong; ConfigError where a reader is not installed.
+    """
+    shown = shown or str(path)
+    if source.members and not source.github:
+        for member, file in members(path, source.members, shown):
+            data = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if member.endswith(".gz") else file
+            yield from _rows(data, source, f"{shown}, {member}", member)
+    else:
+        yield from _rows(_plain(path), source, shown, name)
+
+
+def _rows(file: IO[bytes], source: Source, shown: str, name: str) -> Iterator[RawRow]:
+    with file:
+        if source.format == "asset":
+            yield RawRow({"_file": name, "asset": Asset(name or Path(shown).name, file.read())}, shown)
+            return
+        read = _READERS.get(source.format)
+        if read is None:
+            raise DataError(f"{shown}: there is no reader for the format '{source.format}'.")
+        for raw in read(file, source, shown):
+            if name:
+                raw.row["_file"] = name
+            yield raw
+
+
+def _plain(path: Path) -> IO[bytes]:
+    with path.open("rb") as file:
+        zipped = file.read(len(_GZIP_MARK)) == _GZIP_MARK
+    return cast(IO[bytes], gzip.open(path, "rb")) if zipped else path.open("rb")
+
+
+def members(path: Path, pattern: str, shown: str) -> Iterator[tuple[str, IO[bytes]]]:
+    """(name, open file) of the members of a zip or tar whose path matches. Raises DataError where none does."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as zipped:
+            for name in _wanted(
+                [info.filename for info in zipped.infolist() if not info.is_dir()], pattern, shown
+            ):
+                yield name, zipped.open(name)
+    elif tarfile.is_tarfile(path):
+        with tarfile.open(path) as archive:
+            files = {member.name: member for member in archive if member.isfile()}
+            for name in _wanted(files, pattern, shown):
+                opened = archive.extractfile(files[name])
+                assert opened is not None, "a regular file can be extracted"
+                yield name, opened
+    else:
+        raise DataError(f"{shown} is neither a zip nor a tar archive.")
+
+
+def _wanted(names: Iterable[str], pattern: str, shown: str) -> list[str]:
+    wanted = select(names, pattern)
+    if not wanted:
+        raise DataError(f"{shown} has no member like '{pattern}'.")
+    return wanted
+
+
+def _jsonl(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    for number, line in enumerate(file, 1):
+        line = line.removeprefix(_BYTE_ORDER) if number == 1 else line
+        if line.strip():
+            yield RawRow(_decoded(line, shown, number), f"{shown}, line {number}")
+
+
+def _decoded(line: bytes, shown: str, number: int) -> Row:
+    """Python writes numbers that are not in JSON, and reads them again."""
+    try:
+        return decode_row(line, Path(shown), number)
+    except DataError:
+        if b"Infinity" not in line and b"NaN" not in line:
+            raise
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{shown}, line {number}: invalid JSON ({error}).") from error
+    if not isinstance(row, dict):
+        raise DataError(f"{shown}, line {number}: a JSON object is expected.")
+    return row
+
+
+def _json_value(file: IO[bytes], shown: str) -> Any:
+    try:
+        return msgspec.json.decode(file.read().removeprefix(_BYTE_ORDER))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{shown}: invalid JSON ({error}).") from error
+
+
+def _yaml_value(file: IO[bytes], shown: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(file.read())
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DataError(f"{shown}: invalid YAML ({error}).") from error
+
+
+def _records(decode: Callable[[IO[bytes], str], Any]) -> Callable[[IO[bytes], Source, str], Iterator[RawRow]]:
+    """One row per item of the list at `records`, or per key; items that are no objects become `{"value": item}`."""
+
+    def read(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+        value = decode(file, shown)
+        for key in source.records:
+            if not isinstance(value, dict) or key not in value:
+                raise DataError(f"{shown}: there is no '{key}' on the way {' → '.join(source.records)}.")
+            value = value[key]
+        if isinstance(value, dict):
+            value = [{"_key": key, **_row(item)} for key, item in value.items()]
+        if not isinstance(value, list):
+            raise DataError(f"{shown}: a list of objects is expected, not {type(value).__name__}.")
+        for number, item in enumerate(value, 1):
+            yield RawRow(_row(item), f"{shown}, record {number}")
+
+    return read
+
+
+def _row(value: Any) -> Row:
+    return value if isinstance(value, dict) else {"value": value}
+
+
+def _whole_object(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    value = _json_value(file, shown)
+    if not isinstance(value, dict):
+        raise DataError(f"{shown}: an object is expected, not {type(value).__name__}.")
+    yield RawRow(value, shown)
+
+
+def _delimited(delimiter: str) -> Callable[[IO[bytes], Source, str], Iterator[RawRow]]:
+    def read(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+        csv.field_size_limit(_LONGEST_CELL)
+        with io.TextIOWrapper(file, encoding=_encoding(source), newline="") as text:
+            lines = csv.reader(
+                text,
+                delimiter=source.separator or delimiter,
+                quoting=csv.QUOTE_MINIMAL if source.quoted else csv.QUOTE_NONE,
+            )
+            try:
+                columns = list(source.columns) or next(lines, [])
+                end = lines.line_num
+                for cells in lines:
+                    where, end = f"{shown}, line {end + 1}", lines.line_num
+                    if not cells:
+                        continue
+                    if len(cells) != len(columns):
+                        raise DataError(f"{where}: {len(columns)} columns are expected, there are {len(cells)}.")
+                    yield RawRow(dict(zip(columns, cells, strict=True)), where)
+            except (csv.Error, UnicodeDecodeError) as error:
+                raise DataError(f"{shown}, line {lines.line_num}: {error}.") from error
+
+    return read
+
+
+def _xml(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    """One row per element named by the last of `records`: its attributes, and its children.
+
+    A child is its text, or an object of the same form, with `text`, where it has attributes or children itself;
+    children of one name are a list. Namespaces do not count. Entity declarations are refused, so that nothing outside
+    the file is read and nothing is expanded.
+    """
+    data = file.read()
+    if b"<!ENTITY" in data.replace(b"\0", b""):  # as UTF-16 writes it, too
+        raise DataError(f"{shown}: declarations of entities are not accepted.")
+    try:
+        root = ElementTree.fromstring(data)  # noqa: S314 - declarations of entities were refused above
+    except ElementTree.ParseError as error:
+        raise DataError(f"{shown}: invalid XML ({error}).") from error
+    wanted = source.records[-1]
+    for number, element in enumerate((one for one in root.iter() if _name(one) == wanted), 1):
+        yield RawRow(_fields(element), f"{shown}, {wanted} {number}")
+
+
+def _fields(element: ElementTree.Element) -> Row:
+    children: dict[str, list[Any]] = {}
+    for child in element:
+        value = "".join(child.itertext())
+        form = {**_fields(child), "text": value} if child.attrib or len(child) else value
+        children.setdefault(_name(child), []).append(form)
+    return {**element.attrib, **{tag: forms[0] if len(forms) == 1 else forms for tag, forms in children.items()}}
+
+
+def _name(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _text(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    yield RawRow({"text": _decode(file.read(), source, shown)}, shown)
+
+
+def _lines(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    for number, line in enumerate(file, 1):
+        where = f"{shown}, line {number}"
+        yield RawRow({"text": _decode(line, source, where).rstrip("\r\n")}, where)
+
+
+def _encoding(source: Source) -> str:
+    return source.encoding or "utf-8-sig"
+
+
+def _decode(data: bytes, source: Source, where: str) -> str:
+    try:
+        return data.decode(_encoding(source))
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where}: {error}.") from error
+
+
+def _parquet(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    pyarrow = _pyarrow(shown)
+    from pyarrow import parquet
+
+    try:
+        yield from _batches(parquet.ParquetFile(file).iter_batches(_AT_ONCE), shown)
+    except pyarrow.ArrowException as error:
+        raise DataError(f"{shown}: invalid parquet ({error}).") from error
+
+
+def _arrow(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
+    """An Arrow stream, as the datasets library writes it, or an Arrow file."""
+    pyarrow = _pyarrow(shown)
+    try:
+        try:
+            batches = pyarrow.ipc.open_stream(file)
+        except pyarrow.ArrowInvalid:
+            file.seek(0)
+            whole = pyarrow.ipc.open_file(file)
+            batches = map(whole.get_batch, range(whole.num_record_batches))
+        yield from _batches(batches, shown)
+    except pyarrow.ArrowException as error:
+        raise DataError(f"{shown}: invalid Arrow data ({error}).") from error
+
+
+def _batches(batches: Iterable[Any], shown: str) -> Iterator[RawRow]:
+    number = 0
+    for batch in batches:
+        for row in batch.to_pylist():
+            number += 1
+            yield RawRow(row, f"{shown}, row {number}")
+
+
+def _pyarrow(shown: str) -> Any:
+    try:
+        import pyarrow
+        import pyarrow.ipc
+    except ImportError as error:
+        raise ConfigError(
+            f"{shown} is a parquet or Arrow file; reading it needs the extra newskills[hf].",
+            hint="Install it: pip install 'newskills[hf]'.",
+        ) from error
+    return pyarrow
+
+
+_READERS: dict[str, Callable[[IO[bytes], Source, str], Iterator[RawRow]]] = {
+    "jsonl": _jsonl,
+    "json": _records(_json_value),
+    "yaml": _records(_yaml_value),
+    "object": _whole_object,
+    "csv": _delimited(","),
+    "tsv": _delimited("\t"),
+    "xml": _xml,
+    "text": _text,
+    "lines": _lines,
+    "parquet": _parquet,
+    "arrow": _arrow,
+}

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A source → its files on disk, whichever form it has: addresses, hub data sets, trees of repositories, archives."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import os
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.benchmark import Source
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.benchmarks.downloads.fetch import Fetched, Fetcher, archives, check_sha256, hub
+from newskills.benchmarks.downloads.mirror import RAW, file_sha256, verify
+from newskills.benchmarks.downloads.patterns import braces, select
+from newskills.benchmarks.downloads.readers import RawRow, members, read_source
+
+T = TypeVar("T")
+U = TypeVar("U")
+_AT_ONCE = 8
+BESIDE = "_beside"
+"""Field of raw rows with what lies beside their source."""
+
+
+class _File(NamedTuple):
+    """`name`: `_file` of its rows, if it is one of several; `extra`: further fields of each row."""
+
+    path: Path
+    shown: str
+    name: str
+    extra: Row
+
+
+class Original(Struct, frozen=True):
+    """A file as it is published: what a mirror holds. `commit`: of the repository, where it is known."""
+
+    url: str
+    path: Path
+    sha256: str
+    commit: str = ""
+
+
+class Opened(Struct, frozen=True):
+    """The files of a source; `origin` is what to record about them; `assets` by name; `originals`: what was fetched."""
+
+    source: Source
+    files: Sequence[_File]
+    origin: list[Row]
+    assets: dict[str, Path]
+    originals: Sequence[Original] = ()
+
+    def rows(self) -> Iterator[RawRow]:
+        """Raises DataError naming file, line and what is wrong."""
+        found = (
+            RawRow({**raw.row, **file.extra} if file.extra else raw.row, raw.where)
+            for file in self.files
+            for raw in read_source(file.path, self.source, shown=file.shown, name=file.name)
+        )
+        return found if self.source.span is None else itertools.islice(found, *self.source.span)
+
+
+@contextlib.contextmanager
+def opened(source: Source, fetcher: Fetcher, folder: Path = Path()) -> Iterator[Opened]:
+    """The files of `source`, fetched and verified, until the end of the block. Raises DataError.
+
+    `folder`: where relative paths begin.
+    """
+    with contextlib.ExitStack() as stack:
+        if source.path:
+            found = _local(source, folder, stack)
+        elif source.github:
+            found = _repository(source, fetcher, stack)
+        elif source.hf:
+            found = _hub(source, fetcher)
+        else:
+            found = _addresses(source, fetcher, stack)
+        yield _with_beside(found, source, fetcher) if source.beside else found
+
+
+def _with_beside(found: Opened, source: Source, fetcher: Fetcher) -> Opened:
+    """The same with what lies beside it in each row. Raises DataError."""
+    file = fetcher.fetch(source.beside, Source(url=source.beside))
+    text = file.path.read_text(encoding="utf-8")
+    try:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except ValueError as error:
+        raise DataError(f"{source.beside} is no JSON: {error}.") from error
+    fields = {BESIDE: value}
+    return msgspec.structs.replace(
+        found,
+        files=[one._replace(extra={**one.extra, **fields}) for one in found.files],
+        origin=[*found.origin, _origin(file, source)],
+        originals=[*found.originals, Original(source.beside, file.path, file.sha256)],
+    )
+
+
+def in_mirror(source: Source, fetcher: Fetcher) -> bool:
+    """Whether the mirror holds all of it (not yet verified), or it lies on this machine anyway."""
+    if source.path:
+        return True
+    if fetcher.mirror is None or (source.beside and not fetcher.has_mirrored(source.beside)):
+        return False
+    if source.github:
+        return bool(_mirrored_tree(source, fetcher))
+    if source.hf:
+        return all(fetcher.mirror.files_below(listing) for listing, _ in _listings(source))
+    return all(fetcher.has_mirrored(url) for url in braces(source.url))
+
+
+def local_files(source: Source, folder: Path) -> dict[str, Path]:
+    """Name → file of a source on this machine. Raises DataError where there is none."""
+    place = folder / source.path
+    if place.is_dir():
+        tree = {name: place / name for name in _names_below(place)}
+        if not (names := select(tree, source.members or "*")):
+            raise DataError(f"{place} has no file like '{source.members or '*'}'.")
+        return {name: tree[name] for name in names}
+    paths = braces(str(place))
+    for path in paths:
+        if not Path(path).is_file():
+            raise DataError(f"There is no file {path}.")
+    return {name: Path(path) for name, path in zip(_below_common_folder(paths), paths, strict=True)}
+
+
+def _local(source: Source, folder: Path, stack: contextlib.ExitStack) -> Opened:
+    found = local_files(source, folder)
+    tree = (folder / source.path).is_dir()
+    sums = {name: file_sha256(path) for name, path in found.items()}
+    sha256 = _together(sums.items())
+    check_sha256(str(folder / source.path), "this machine", sha256, source)
+    files = [_File(path, str(path), name if tree or len(found) > 1 else "", {}) for name, path in found.items()]
+    if tree:
+        assets = {
+            name: folder / source.path / name for name in _assets(source, _names_below(folder / source.path))
+        }
+    else:
+        assets = _unpacked(list(found.values()), source, stack)
+    origin = {"path": str(folder / source.path), "from": "this machine", "sha256": sha256, "files": len(found)}
+    return Opened(source if not tree else msgspec.structs.replace(source, members=""), files, [origin], assets)
+
+
+def _names_below(folder: Path) -> Iterator[str]:
+    return (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def _addresses(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -> Opened:
+    urls = braces(source.url)
+    single = len(urls) == 1 and "{" not in source.url
+    each = source if single else msgspec.structs.replace(source, sha256="")
+    fetched = _each(lambda url: fetcher.fetch(url, each), urls)
+    names = [""] if single else _below_common_folder(urls)
+    if not single:
+        check_sha256(
+            source.url, fetched[0].origin, _together(zip(names, (f.sha256 for f in fetched), strict=True)), source
+        )
+    assets = _unpacked([file.path for file in fetched], source, stack)
+    files = [_File(file.path, str(file.path), name, {}) for file, name in zip(fetched, names, strict=True)]
+    originals = [
+        Original(url, file.path, file.sha256, source.revision) for url, file in zip(urls, fetched, strict=True)
+    ]
+    return Opened(source, files, [_origin(file, source) for file in fetched], assets, originals)
+
+
+def _unpacked(archives: Sequence[Path], source: Source, stack: contextlib.ExitStack) -> dict[str, Path]:
+    """The assets in archives, by name."""
+    if not source.assets:
+        return {}
+    folder = _temporary(stack)
+    found = {}
+    for archive in archives:
+        for name, data in members(archive, source.assets, str(archive)):
+            found[name] = _new_file(folder, name)
+            with data, found[name].open("wb") as copy:
+                shutil.copyfileobj(data, copy)
+    return found
+
+
+def _hub(source: Source, fetcher: Fetcher) -> Opened:
+    files, origin, originals = [], [], []
+    several = "{" in f"{source.hf}{source.config}{source.hf_split}"
+    for listing, fields in _listings(source):
+        shards = _each(lambda url: fetcher.fetch(url, source), _shards(listing, source, fetcher))
+        for number, file in enumerate(shards):
+            files.append(_File(file.path, str(file.path), "", fields if several else {}))
+            origin.append(_origin(file, source))
+            originals.append(Original(f"{listing}/{number}.parquet", file.path, file.sha256))
+    return Opened(msgspec.structs.replace(source, format="parquet"), files, origin, {}, originals)
+
+
+def _listings(source: Source) -> list[tuple[str, Row]]:
+    """(address of the list of files; `_config`, `_split`, of several sets `_hf`) of each set, configuration, split."""
+    found = []
+    for name, config in itertools.product(braces(source.hf), braces(source.config or "default")):
+        name, _, its = name.partition(":")
+        config, _, own = (its or config).partition("/")
+        for split in [own] if own else braces(source.hf_split or source.split):
+            fields = {"_config": config, "_split": split, **({"_hf": name} if name != source.hf else {})}
+            found.append((f"{hub()}/api/datasets/{name}/parquet/{config}/{split}", fields))
+    return found
+
+
+def _shards(listing: str, source: Source, fetcher: Fetcher) -> list[str]:
+    if fetcher.mirror and (names := fetcher.mirror.files_below(listing)):
+        return [f"{listing}/{name}" for name in names]
+    try:
+        return msgspec.json.decode(fetcher.listing(listing, source), type=list[str])
+    except msgspec.DecodeError as error:
+        raise DataError(f"{listing} did not answer with a list of files ({error}).") from error
+
+
+def _repository(source: Source, fetcher: Fetcher, stack: contextlib.ExitStack) -> Opened:
+    tree = _mirrored_tree(source, fetcher)
+    at, commit = source.revision or source.ref, source.revision
+    record = {"from": "mirror", "revision": at, "url": f"https://github.com/{source.github}/tree/{at}"}
+    if not tree:
+        url = f"{archives()}/{source.github}/tar.gz/{at}"
+        archive = fetcher.fetch(url, msgspec.structs.replace(source, sha256=""))
+        tree, commit = _extracted(archive.path, source, _temporary(stack))
+        record = {"from": archive.origin, "revision": commit or at, "url": url}
+    names = select(tree, source.members)
+    if not names:
+        raise DataError(f"{record['url']} has no file like '{source.members}'.")
+    wanted = {name: verify(*tree[name]) for name in dict.fromkeys([*names, *_assets(source, tree)])}
+    sha256 = _together((name, wanted[name]) for name in names)
+    check_sha256(record["url"], record["from"], sha256, source)
+    shown = f"{source.github}@{at[:12]}"
+    return Opened(
+        source,
+        [_File(tree[name][0], f"{shown}, {name}", name, {}) for name in names],
+        [{**record, "sha256": sha256, "files": len(names)}],
+        {name: tree[name][0] for name in _assets(source, tree)},
+        [
+            Original(f"https://{RAW}/{source.github}/{at}/{name}", tree[name][0], wanted[name], commit)
+            for name in wanted
+        ],
+    )
+
+
+def _assets(source: Source, tree: Iterable[str]) -> list[str]:
+    return select(tree, source.assets) if source.assets else []
+
+
+def _mirrored_tree(source: Source, fetcher: Fetcher) -> dict[str, tuple[Path, str]]:
+    """path → (file, promised sha256) if the mirror has any file that is wanted."""
+    if fetcher.mirror is None:
+        return {}
+    tree = fetcher.mirror.tree(source.github, source.ref, source.revision)
+    return tree if select(tree, source.members) else {}
+
+
+def _extracted(archive: Path, source: Source, folder: Path) -> tuple[dict[str, tuple[Path, str]], str]:
+    """(wanted files of a repository's archive, its commit); the one folder that all members lie in is left out."""
+    try:
+        with tarfile.open(archive) as tar:
+            entries = {entry.name.partition("/")[2]: entry for entry in tar if entry.isfile()}
+            tree = {}
+            for name in _wanted(source, entries):
+                data = tar.extractfile(entries[name])
+                assert data is not None, "a regular file can be extracted"
+                path = _new_file(folder, name)
+                with data, path.open("wb") as copy:
+                    shutil.copyfileobj(data, copy)
+                tree[name] = (path, "")
+            return tree, str(tar.pax_headers.get("comment", ""))
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise DataError(f"{archive} cannot be read as an archive: {error}.") from error
+
+
+def _wanted(source: Source, names: dict[str, tarfile.TarInfo]) -> list[str]:
+    found = {*select(names, source.members), *_assets(source, names)}
+    order = {name: place for place, name in enumerate(names)}
+    return sorted(found, key=order.__getitem__)
+
+
+def _new_file(folder: Path, name: str) -> Path:
+    """A path for `name` below `folder`. Raises DataError for a name that would leave it."""
+    if os.path.isabs(name) or "\0" in name or ".." in PurePosixPath(name).parts:
+        raise DataError(f"The archive has a member with the name '{name}', which leads out of its folder.")
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _temporary(stack: contextlib.ExitStack) -> Path:
+    return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="newskills-")))
+
+
+def _below_common_folder(urls: Sequence[str]) -> list[str]:
+    parts = [url.split("/") for url in urls]
+    common = 0
+    while all(len(steps) > common + 1 and steps[common] == parts[0][common] for steps in parts):
+        common += 1
+    return ["/".join(steps[common:]) for steps in parts]
+
+
+def _together(files: Iterable[tuple[str, str]]) -> str:
+    """sha256 of one file; of several, that of the lines `<sha256>  <name>`."""
+    pairs = list(files)
+    if len(pairs) == 1:
+        return pairs[0][1]
+    return hashlib.sha256("".join(f"{sha256}  {name}\n" for name, sha256 in pairs).encode()).hexdigest()
+
+
+def _each(work: Callable[[T], U], items: Sequence[T]) -> list[U]:
+    if len(items) < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(min(_AT_ONCE, len(items))) as pool:
+        return list(pool.map(work, items))
+
+
+def _origin(file: Fetched, source: Source) -> Row:
+    return {"url": file.url, "sha256": file.sha256, "from": file.origin, "revision": source.revision}

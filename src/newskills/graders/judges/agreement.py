@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well a model judges: its verdict, or its mark, against that of people. Here a missing one is its own failure."""
+
+from __future__ import annotations
+
+import re
+
+from newskills.base.judgement import parse_judgement
+from newskills.base.records import Row, Score
+from newskills.graders.reading.replies import decided, unanswered, unscored, visible
+
+POINTS = {"correct": 7, "almost": 6, "partial": 1, "incorrect": 0}
+_WORD = re.compile(r"[A-Za-z]{1,40}")
+
+
+def _text(record: Row) -> str:
+    return str(record.get("judgement", record.get("generation")) or "")
+
+
+class AnswerJudgementGrader:
+    """Fields written: `predicted_judgement` (true, false, null), `judgement_kind`.
+
+    The kinds: true_positive, true_negative, false_positive (wrongly accepted), false_negative, invalid.
+    """
+
+    name = "answer-judgement"
+    version = "1"
+
+    def gold_reply(self, record: Row) -> str | None:
+        return None if record.get("expected_judgement") is None else str(record["expected_judgement"])
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        expected = parse_judgement(record.get("expected_judgement"))
+        if expected is None:
+            why = "the record has no expected_judgement with Yes or No"
+            return unscored(stamp, why, {"predicted_judgement": None, "judgement_kind": None})
+        said = parse_judgement(visible(_text(record)))
+        if said is None:
+            fields: Row = {"predicted_judgement": None, "judgement_kind": "invalid"}
+            return unanswered(stamp, {**record, "generation": _text(record)}, fields)
+        right = said == expected
+        kind = f"{'true' if right else 'false'}_{'positive' if said else 'negative'}"
+        return decided(stamp, right, {"predicted_judgement": said, "judgement_kind": kind}, kind)
+
+
+class GradingGrader:
+    """The last word: correct, almost, partial or incorrect. Fields written: `predicted_answer`, `exact`, `binarized`
+    (correct and almost are alike, and so are the others), `points_off` (of 7; null without a mark)."""
+
+    name = "gradingbench"
+    version = "1"
+
+    def gold_reply(self, record: Row) -> str | None:
+        return None if record.get("expected_answer") is None else str(record["expected_answer"])
+
+    def grade(self, record: Row) -> Score:
+        stamp = f"{self.name}@{self.version}"
+        expected = str(record.get("expected_answer") or "").strip().lower()
+        names = ("exact", "binarized", "points_off")
+        if expected not in POINTS:
+            why = "expected_answer is none of the four marks"
+            return unscored(stamp, why, {"predicted_answer": None, **dict.fromkeys(names)})
+        words = _WORD.findall((visible(_text(record)) or "")[-200:])
+        mark = words[-1].lower() if words else ""
+        if mark not in POINTS:
+            missing: Row = {"predicted_answer": None, "exact": False, "binarized": False, "points_off": None}
+            return unanswered(stamp, {**record, "generation": _text(record)}, missing)
+        same = (POINTS[mark] > 1) == (POINTS[expected] > 1)
+        values = (mark == expected, same, abs(POINTS[mark] - POINTS[expected]))
+        fields = {"predicted_answer": mark, **dict(zip(names, values, strict=True))}
+        return decided(stamp, mark == expected, fields, f"{mark}, not {expected}" if mark != expected else mark)

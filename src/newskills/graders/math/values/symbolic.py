@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fall-back for what our own reader leaves open: math-verify's LaTeX grammar, with checks after a True.
+
+Only its LaTeX extraction is used: the plain-text one hands its input to Python's parser.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from functools import lru_cache
+from typing import Any
+
+from newskills.base.errors import guard
+from newskills.base.records import Failure
+from newskills.graders.math.syntax.tables import VALUE_WORDS
+from newskills.graders.math.values.deadline import OutOfTime, limited
+
+HINT = "pip install 'newskills[math]'"
+_SEPARATORS = re.compile(r"[,;，；、]|\\\\|\b(?:and|or)\b")
+_SPACING = re.compile(r"\\[,;:! ]|\\q?quad(?![a-zA-Z])")
+_BASES = re.compile(r"[0-9A-F]_\{?(\d+)\}?")
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
+_WORD = re.compile(r"[a-z]{3,}")
+_COMMAND = re.compile(r"\\[a-zA-Z]+")
+_ROW = re.compile(r"-?[\d.]+(?:\s+-?[\d.]+)+")
+_SIDE_BY_SIDE = re.compile(r"(?<![\^_\d.])\d+\s+\d")
+_ENVIRONMENT = re.compile(r"\\begin\{")
+CPU_SECONDS = 0.8
+"""For one pair; what a benchmark asks for takes a fiftieth of it."""
+_LONGEST = 600
+_MATRIX_WORK = re.compile(
+    r"\\det|vmatrix|\\(?:operatorname|text|mathrm)\{\w+\}|\\end\{\w*matrix\}[\s)]*(?:\\right\s*\))?\s*(?:\^|\\cdot|\\begin)"
+)
+_MOST_CELLS = 16
+_TOO_BIG = "too big to compare symbolically"
+_TOWER = re.compile(r"\^[^^]{0,20}\^[^^]{0,20}\^|\d{4,}!|!{3,}|\^\{?\d{5,}")
+
+
+@lru_cache(maxsize=1)
+def library() -> Any:
+    """The module math_verify, warm, or None where it is not installed."""
+    try:
+        import math_verify
+    except ImportError:
+        return None
+    # It warns at every call without its own alarm clock; our deadline is the worker's.
+    for name in ("math_verify", "latex2sympy2_extended"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    guard(lambda: _compared(math_verify, r"\frac{1}{2}", r"\sqrt{2}+x", 15))
+    return math_verify
+
+
+def preload() -> None:
+    """Imports the library and builds its grammar's tables, so that forked workers have them."""
+    library()
+
+
+def decide(pred: str, gold: str, digits: int, *, readable_gold: bool = False) -> tuple[bool | None, str]:
+    """(verdict, step). Undecided where the library is missing or fails.
+
+    An answer that is too big, or that takes longer than CPU_SECONDS to work out beside a gold whose value our own
+    reader knows (`readable_gold`), is wrong; where gold may be the one that is too much, it is undecided.
+    """
+    if not balanced(pred):
+        return False, "unbalanced"
+    if (_row(pred) is None) != (_row(gold) is None):
+        return False, "numbers side by side"
+    if _too_big(pred) or _too_big(gold):
+        return None if _too_big(gold) else False, _TOO_BIG
+    if library() is None:
+        return None, f"undecided; {HINT}"
+    try:
+        outcome = guard(lambda: limited(lambda: _compared(library(), gold, pred, digits), CPU_SECONDS))
+    except OutOfTime:
+        return False if readable_gold else None, "too long to work out"
+    if isinstance(outcome, Failure):
+        return None, f"undecided: math-verify failed ({outcome.kind})"
+    if outcome and (doubt := _doubt(pred, gold)):
+        return False, f"math-verify, but {doubt}"
+    return outcome, "math-verify"
+
+
+def _compared(lib: Any, gold: str, pred: str, digits: int) -> bool:
+    configs = [lib.LatexExtractionConfig()]
+    parsed = [
+        lib.parse(_wrapped(text), extraction_config=configs, fallback_mode="no_fallback", parsing_timeout=None)
+        for text in (gold, pred)
+    ]
+    return bool(lib.verify(parsed[0], parsed[1], numeric_precision=digits, timeout_seconds=None))
+
+
+def _wrapped(text: str) -> str:
+    text = text.replace("$", "").replace(r"\limits", "")
+    return text if _ENVIRONMENT.match(text) else f"${text}$"
+
+
+def _too_big(text: str) -> bool:
+    """Whether the work would grow beyond bounds: powers of powers, symbolic determinants, endless formulas."""
+    if len(text) > _LONGEST or _TOWER.search(text) is not None:
+        return True
+    return text.count("&") + text.count("\\\\") >= _MOST_CELLS and _MATRIX_WORK.search(text) is not None
+
+
+def _row(text: str) -> re.Match[str] | None:
+    """A text that is nothing but numbers with blanks between: no product, whatever LaTeX's grammar says."""
+    return _ROW.fullmatch(_SPACING.sub(" ", text).replace("~", " "))
+
+
+def balanced(text: str) -> bool:
+    return text.count("{") == text.count("}")
+
+
+def _doubt(pred: str, gold: str) -> str:
+    """Why a True should not be believed: what the library is known to overlook."""
+    pred, gold = _SPACING.sub(" ", pred), _SPACING.sub(" ", gold)
+    if len(_SEPARATORS.findall(pred)) != len(_SEPARATORS.findall(gold)):
+        return "not as many elements"
+    if (set(_WORD.findall(_COMMAND.sub(" ", pred))) ^ set(_WORD.findall(_COMMAND.sub(" ", gold)))) & VALUE_WORDS:
+        return "other words"
+    if bool(_SIDE_BY_SIDE.search(pred)) != bool(_SIDE_BY_SIDE.search(gold)):
+        return "numbers side by side"
+    if _BASES.findall(pred) != _BASES.findall(gold):
+        return "another base"
+    if _DECIMAL.fullmatch(pred) and _DECIMAL.fullmatch(gold):
+        a, b = float(pred), float(gold)
+        if abs(a - b) > 1e-6 * max(abs(a), abs(b)):
+            return "another size"
+    return ""

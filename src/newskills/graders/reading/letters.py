@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which option a text names by its letter: "Answer: **(B)**", "\\text{B) Vitamin C}", "答案是 B". Linear in the text.
+
+Letters of other alphabets that number options stand for A, B, …; "A or B" names none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from string import ascii_uppercase
+
+from newskills.graders.reading.replies import stripped
+
+SEVERAL = ""
+"""In place of a letter: the text offers a choice between letters, which is no answer."""
+
+_ORDERS = ("ΑΒΓΔΕ", "कखगघङ", "אבגדה", "甲乙丙丁戊", "กขคง", "ابجده", "কখগঘঙ", "অবডঢ")
+_NATIVE = {mark: letter for order in _ORDERS for mark, letter in zip(order, ascii_uppercase, strict=False)}
+_NATIVE |= {"أ": "A", "إ": "A"}
+_WIDE = str.maketrans(
+    {chr(start + i): letter for start in (0xFF21, 0xFF41, 0x24B6) for i, letter in enumerate(ascii_uppercase)}
+)
+_LATIN = (
+    "answer",
+    "ans",
+    "correct option",
+    "correct choice",
+    "right option",
+    "antwort",
+    "respuesta",
+    "risposta",
+    "resposta",
+    "jawaban",
+    "jibu",
+    "cevap",
+    "svar",
+    "antwoord",
+)
+_OTHERS = (
+    *(
+        "réponse",
+        "odpowiedź",
+        "odpověď",
+        "răspuns",
+        "đáp án",
+        "trả lời",
+        "ответ",
+        "відповідь",
+        "απάντηση",
+        "תשובה",
+    ),
+    *("答案", "故选", "应选", "答え", "回答", "解答", "正解", "정답", "답변", "الإجابة", "الجواب", "پاسخ", "جواب"),
+    *("উত্তর", "उत्तर", "సమాధానం", "பதில்", "คำตอบ"),
+)
+_IS = (
+    "is|are|was|must be|should be|would be|has to be|ist|lautet|est|es|è|é|jest|adalah|là|är|este|είναι|היא|هي|هو"
+    "|है|হল"
+)
+_FILL = (
+    "the|la|el|correcta?|correcte|corrett?[ao]|right|finale?|best|to|this|question|therefore|thus|definitely|clearly"
+    "|indeed|most|likely|probably|richtige?|benar|đúng"
+)
+_NOUN = "option|choice|letter"
+_WORD_ENDS = r"(?![^\W\d_])"
+_TOKEN = re.compile(
+    rf"(?P<firm>[:：=→]|-+>|[-–—]+(?=\s)|(?:{_IS}){_WORD_ENDS}|[是为為选選はが은는이])"
+    r"|(?P<dress>[\s*_\"'“”„‘’«»`(（\[【{$<>|#~]|\\[(\[]|\\[a-zA-Z]{2,14}|\\boldsymbol)"
+    rf"|(?P<noun>(?:{_NOUN}){_WORD_ENDS})|(?P<fill>(?:{_FILL}){_WORD_ENDS})",
+    re.IGNORECASE,
+)
+_MARK = re.compile(rf"(?:([A-Za-z])(?![A-Za-z0-9+#]|[-'’][A-Za-z])|([{''.join(_NATIVE)}])(?![^\W\d_]))")
+_REASONS = "because|since|as|is|for|due|which|with|and|or|while|but|given|that|weil|da|car|porque|perché|parce|ya"
+_GOES_ON = re.compile(rf"[ \t]+(?!(?:{_REASONS}){_WORD_ENDS})[^\W\d_]")
+_DENIED = re.compile(
+    r"[)\]*\"]*\s+(?:is|was|would be|seems)\s+(?:not|wrong|incorrect|false|also)\b|[)\]*\"]*\s+(?:isn't|cannot|can't)"
+)
+_ALSO = re.compile(
+    r"[)\]*\"}\s$]*(?:[,/&+、]|(?:or|and|und|oder|ou|et|o|y|e)\b|和|或|と)[\s(\[*\"{$]*([A-Z])(?![A-Za-z0-9'’-])"
+    r"[)\]*\"}$]*\s*(?=\Z|[.,;:!?\n]|(?:or|and|are|both)\b)"
+)
+_DELIMITED = re.compile(r"[\s*_)\]}\"']*[).:,;\-–—(=\]\n]")
+_ALONE = re.compile(r"(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])")
+_COMMAND = re.compile(r"\\[a-zA-Z]+")
+_AFFIRMED = re.compile(
+    r"\b(?:option|choice|answer|statement)[\s(*\"]{1,4}([A-Z])[)*\"]{0,3}\s(?:is|must be)\s(?:the\s)?(?:most\s)?"
+    r"(?:correct|right|best)\b",
+    re.IGNORECASE,
+)
+_LINE = re.compile(
+    r"[\s*_>\"'`(\[$#-]{0,9}(?:(?:option|choice)\s)?[(\[*]{0,3}([A-Z])(?![A-Za-z0-9])([)\].:*\"'`$]{0,6})(.*)",
+    re.IGNORECASE,
+)
+_DRESS = " .,;:!?()[]{}*_`'\"$\\\n\t"
+_COLON = " \t\r\n*_:："
+_SPAN = 120
+_TAIL = 2_000
+_MANY = 200
+
+
+def labels(text: str) -> list[int]:
+    """The places behind "answer" and its like in other languages, the last first."""
+    lower = text.lower()
+    if len(lower) != len(text):
+        lower = text
+    found: set[int] = set()
+    for label in _LATIN if text.isascii() else (*_LATIN, *_OTHERS):
+        at = lower.find(label)
+        while at >= 0:
+            end = at + len(label)
+            if not label.isascii() or not (lower[at - 1 : at].isalpha() or lower[end : end + 1].isalpha()):
+                found.add(end)
+            at = lower.find(label, end)
+    return sorted(found, reverse=True)
+
+
+def letter_after(text: str, at: int, count: int) -> str | None:
+    """The letter that stands behind a label which ends at `at`; SEVERAL, or None where none does."""
+    window = text[at : at + _SPAN].translate(_WIDE)
+    at, firm = _led(window)
+    return None if at < 0 else _letter_at(window, at, count, sure=firm)
+
+
+def what_follows(text: str, at: int) -> list[str]:
+    """The rest of the line behind a label: behind its colon, also without mark-up, also without "is"."""
+    window = text[at : at + 3 * _SPAN]
+    place = len(window) - len(window.lstrip(_COLON))
+    starts = [place]
+    while (token := _TOKEN.match(window, place)) is not None and token.lastgroup in ("firm", "dress"):
+        if token[0].startswith("\\"):
+            break
+        if token[0].isalpha():
+            starts.append(place)
+        place = token.end()
+    return [window[start:].partition("\n")[0] for start in dict.fromkeys((*starts[:2], place))]
+
+
+def letter_in(candidate: str, count: int) -> str | None:
+    """The letter that a box, or the match of an expression, means; SEVERAL, or None where it means none.
+
+    One character; else the letter that it begins with (`B) Vitamin C`); else the last capital that stands alone.
+    """
+    text = _COMMAND.sub(" ", candidate.translate(_WIDE))
+    plain = text.strip(_DRESS)
+    allowed = ascii_uppercase[:count]
+    if len(plain) == 1:
+        letter = _NATIVE.get(plain, plain.upper())
+        return letter if letter in allowed else None
+    at, _ = _led(plain, nouns=True)
+    first = _letter_at(plain, at, count, sure=True)
+    if first == SEVERAL:
+        return SEVERAL
+    if first is not None and (_DELIMITED.match(plain, at + 1) or not plain[at + 1 :].strip(_DRESS)):
+        return first
+    alone = [m for m in _ALONE.finditer(plain) if m[0] in allowed and not _is_word(m[0], plain, m.end())]
+    return alone[-1][0] if alone else None
+
+
+def letter_stated(text: str, count: int) -> str | None:
+    """The last "option B is correct"."""
+    found = [match[1].upper() for match in _AFFIRMED.finditer(text[-_TAIL:])]
+    return found[-1] if found and found[-1] in ascii_uppercase[:count] else None
+
+
+def letter_of_a_line(text: str, count: int, meant: Mapping[str, str]) -> str | None:
+    """The letter that is all of a line, or stands before its option (`meant`: text of it → letter), if no other does.
+
+    A reply that goes through several options names none of them.
+    """
+    lines = text.strip().splitlines()
+    seen: set[str] = set()
+    chosen: str | None = None
+    for line in lines[-_MANY:]:
+        match = _LINE.match(line)
+        if match is None or not (match[2] or not match[3].strip(_DRESS)):
+            continue
+        letter, rest = match[1].upper(), " ".join(stripped(match[3].casefold(), _DRESS).split())
+        seen.add(letter)
+        if letter in ascii_uppercase[:count] and (not rest or meant.get(rest) == letter or len(lines) == 1):
+            chosen = letter
+    return chosen if len(seen) == 1 else None
+
+
+def _led(window: str, *, nouns: bool = False) -> tuple[int, bool]:
+    """(place behind what may stand before a letter, whether "is" or a colon was there).
+
+    The place is -1 for "answer choice …" without them, unless `nouns` may stand there.
+    """
+    at, firm = 0, nouns
+    while (token := _TOKEN.match(window, at)) is not None:
+        if token.lastgroup == "noun" and not firm:
+            return -1, False
+        firm = firm or token.lastgroup == "firm"
+        at = token.end()
+    return at, firm
+
+
+def _letter_at(text: str, at: int, count: int, *, sure: bool) -> str | None:
+    mark = _MARK.match(text, at)
+    if mark is None:
+        return None
+    letter = mark[1].upper() if mark[1] else _NATIVE[mark[2]]
+    if letter not in ascii_uppercase[:count]:
+        return None
+    if (mark[1] and _is_word(mark[1], text, mark.end())) or (not sure and _DENIED.match(text, mark.end())):
+        return None
+    also = _ALSO.match(text, mark.end(), mark.end() + _SPAN)
+    return SEVERAL if also and also[1] != letter and also[1] in ascii_uppercase[:count] else letter
+
+
+def _is_word(mark: str, text: str, end: int) -> bool:
+    """An article or a pronoun: "a dog", "A dog", "I think"."""
+    return (mark.islower() or mark in "AI") and _GOES_ON.match(text, end) is not None

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster config: where jobs run, in which containers, with which mounts and variables (`cluster_configs/*.yaml`)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError, UnknownNameError
+from newskills.launch.clusters.names import is_variable, looks_secret
+
+ALWAYS_PASSED = (
+    "WANDB_API_KEY",
+    "NVIDIA_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "OPENAI_API_KEY",
+    "GEMINI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "HF_TOKEN",
+    "NGC_API_KEY",
+)
+"""Variables that go to every job where they are set: by name, their values never stand in a file or a command."""
+
+
+class SshTunnel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How to reach the machine that submits. Everything else is read from the user's own ssh configuration.
+
+    pre_command  shell text that runs before each remote command (to load modules)
+    """
+
+    host: str
+    user: str | None = None
+    job_dir: str = ""
+    identity: str | None = None
+    port: int | None = None
+    shell: str | None = None
+    pre_command: str = ""
+
+
+class ClusterConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One cluster, as its YAML file says; `name` is the file's.
+
+    containers         name → image (`dockerfile:PATH`, a reference, or an absolute .sqsh path)
+    mounts             `src:dst[:ro|rw]`, with ${VAR} and {VAR}
+    env_vars           `NAME` (copied from the launching shell) or `NAME=value`
+    required_env_vars  the same, and an error where the name is not set
+    timeouts           partition → HH:MM:SS or D-HH:MM:SS
+    job_dir            folder of experiments on a file system that all nodes see
+    """
+
+    executor: str = "none"
+    name: str = "none"
+    containers: dict[str, str] = {}
+    mounts: list[str] = []
+    env_vars: list[str] = []
+    required_env_vars: list[str] = []
+    skip_hf_home_check: bool = False
+    account: str | None = None
+    partition: str | None = None
+    cpu_partition: str | None = None
+    qos: str | None = None
+    timeouts: dict[str, str] = {}
+    default_timeout: str = "100-00:00:00"
+    job_dir: str = ""
+    job_name_prefix: str = ""
+    dependency_type: Annotated[str, Meta(pattern="^after(any|ok|notok|corr)?$")] = "afterany"
+    mail_type: str | None = None
+    mail_user: str | None = None
+    disable_gpus_per_node: bool = False
+    ray_template: str | None = None
+    ray: dict[str, Any] = {}
+    jobs: dict[str, Any] = {}
+    ssh_tunnel: SshTunnel | None = None
+    engine: Annotated[
+        Literal["docker", "podman"] | None,
+        Meta(description="container engine of executor local; None: what is there"),
+    ] = None
+
+
+USUAL_CONTAINERS = (
+    "nemo-skills",
+    "sandbox",
+    "vllm",
+    "vllm_dp_ray",
+    "vllm_multimodal",
+    "sglang",
+    "trtllm",
+    "megatron",
+    "nemo-rl",
+    "nemo-gym",
+    "verl",
+    "nemo",
+    "comet",
+)
+"""Names that commands use unasked; server types are such names, too."""
+
+BUILT_IN = {
+    "none": ClusterConfig(),
+    "local": ClusterConfig(name="local"),
+}
+"""Clusters that need no file. Both run processes of this machine; containers need images, which a file names."""
+
+FOLDER = "cluster_configs"
+EXAMPLES = "examples"
+"""Folder in it of files to copy from, which are no clusters."""
+ENDINGS = (".yaml", ".yml")
+
+Say = Callable[[str], None]
+
+
+def load_cluster(
+    cluster: str | Mapping[str, Any] | ClusterConfig | None,
+    config_dir: str | None,
+    environ: Mapping[str, str],
+    *,
+    say: Say = lambda text: None,
+) -> ClusterConfig:
+    """The cluster that the user means: a name, a path of a YAML file, the keys themselves, or nothing.
+
+    Order: keys as they are; a path; NAME.yaml in `config_dir`, in the folder of NEMO_SKILLS_CONFIG_DIR, in
+    `./cluster_configs`; built-in. Without a name: the file NEMO_SKILLS_CONFIG, else executor none. A variable
+    NEWSKILLS_… is read before its NEMO_SKILLS_… twin. `say` hears of choices that nobody made.
+    Raises ConfigError, DataError, UnknownNameError.
+    """
+    if isinstance(cluster, ClusterConfig):
+        return cluster
+    if isinstance(cluster, Mapping):
+        return from_keys(dict(cluster), "cluster config", environ)
+    if not cluster:
+        if path := twin("CONFIG", environ):
+            return _from_file(Path(path).expanduser(), environ)
+        say("no --cluster: working on this machine")
+        return BUILT_IN["none"]
+    if cluster.startswith("{"):  # keys from Python, on their way through an option
+        try:
+            return from_keys(msgspec.json.decode(cluster, type=dict[str, Any]), "cluster config", environ)
+        except msgspec.DecodeError as error:
+            raise ConfigError(f"--cluster is neither a name nor JSON: {error}.") from error
+    if cluster.endswith(ENDINGS) or "/" in cluster:
+        return _from_file(Path(cluster).expanduser(), environ)
+    folders = config_folders(config_dir, environ)
+    for folder in folders:
+        for ending in ENDINGS:
+            if (file := folder / f"{cluster}{ending}").is_file():
+                return _from_file(file, environ)
+    if cluster in BUILT_IN:
+        if cluster == "local":
+            say(
+                "there is no local.yaml: --cluster=local runs plain processes (ns setup writes one with containers)"
+            )
+        return BUILT_IN[cluster]
+    looked = ", ".join(str(folder) for folder in folders)
+    names = cluster_names(config_dir, environ)
+    found = ", ".join(name for name in names if name not in BUILT_IN) or "none"
+    example = next((file for folder in folders if (file := folder / EXAMPLES / f"{cluster}.yaml").is_file()), None)
+    write = "ns setup writes one" + (f"; {example} is an example to copy." if example else ".")
+    raise UnknownNameError(
+        "cluster", cluster, names, hint=f"Looked in {looked}; clusters found there: {found}. {write}"
+    )
+
+
+def config_folders(config_dir: str | None, environ: Mapping[str, str]) -> list[Path]:
+    """Where cluster configs are looked for, first to last."""
+    given = [config_dir, twin("CONFIG_DIR", environ)]
+    return [*(Path(folder).expanduser() for folder in given if folder), Path(FOLDER)]
+
+
+def cluster_names(config_dir: str | None, environ: Mapping[str, str]) -> list[str]:
+    """Clusters that can be named, built-in ones included."""
+    files = [
+        file for folder in config_folders(config_dir, environ) if folder.is_dir() for file in folder.iterdir()
+    ]
+    return sorted({*BUILT_IN, *(file.stem for file in files if file.suffix in ENDINGS)})
+
+
+def twin(name: str, environ: Mapping[str, str]) -> str:
+    """NEWSKILLS_<name>, else NEMO_SKILLS_<name>, else an empty text."""
+    return environ.get(f"NEWSKILLS_{name}") or environ.get(f"NEMO_SKILLS_{name}", "")
+
+
+def from_keys(
+    keys: Mapping[str, Any], where: str, environ: Mapping[str, str], *, name: str = "cluster"
+) -> ClusterConfig:
+    """The keys of a cluster config, checked and with variables filled in; `where` is the file, for errors.
+
+    Values in `env_vars` are filled in later (`variables.job_variables`): they may be secrets. Raises ConfigError.
+    """
+    from newskills.launch.clusters.reading import checked, sentence
+
+    checked(keys, ClusterConfig, where)
+    if isinstance(tunnel := keys.get("ssh_tunnel"), dict):
+        checked(tunnel, SshTunnel, where, "ssh_tunnel.")
+    if not keys.get("executor"):
+        raise ConfigError(f"{where}: 'executor' is missing; it is none, local or slurm.")
+    given = {key: value for key, value in keys.items() if value is not None}
+    try:
+        config = msgspec.convert({"name": name, **given}, ClusterConfig)
+    except msgspec.ValidationError as error:
+        raise ConfigError(sentence(error, where)) from error
+    _check_values(config, where)
+    return _expanded(config, where, environ)
+
+
+def image_of(cluster: ClusterConfig, container: str | None) -> str | None:
+    """The image of a command's `container`: a name in `containers`, or an image itself; None: no container.
+
+    Executor none uses no containers, and neither does a cluster that names none, unless the image itself is given:
+    there the usual names stand for plain processes. Raises UnknownNameError.
+    """
+    if container is None or cluster.executor == "none":
+        return None
+    if container in cluster.containers:
+        return cluster.containers[container]
+    if any(mark in container for mark in ":/") or container.endswith(".sqsh"):
+        return container
+    if cluster.containers:
+        raise UnknownNameError(f"container of cluster '{cluster.name}'", container, cluster.containers)
+    _check_usual(cluster, container)
+    return None
+
+
+def _check_usual(cluster: ClusterConfig, container: str) -> None:
+    if container in USUAL_CONTAINERS:
+        return
+    from newskills.models.serving import SERVERS
+
+    if container not in (known := (*USUAL_CONTAINERS, *SERVERS.names())):
+        raise UnknownNameError(
+            "container",
+            container,
+            known,
+            hint=f"Cluster '{cluster.name}' names no containers; its config can: containers: {{{container}: IMAGE}}.",
+        )
+
+
+def python_of(cluster: ClusterConfig, image: str | None) -> str:
+    """The interpreter on the machine where a command runs: this one's own where that is the same machine or disk."""
+    return "python3" if image or cluster.ssh_tunnel else sys.executable
+
+
+def _from_file(path: Path, environ: Mapping[str, str]) -> ClusterConfig:
+    from newskills.launch.clusters.reading import read
+
+    return from_keys(read(path), str(path), environ, name=path.stem)
+
+
+def _check_values(config: ClusterConfig, where: str) -> None:
+    from newskills.launch.clusters.expand import references
+    from newskills.launch.registry import EXECUTORS
+
+    if "::" not in config.executor:
+        try:
+            EXECUTORS.resolve(config.executor)
+        except UnknownNameError as error:
+            raise ConfigError(f"{where}: {error}") from error
+    from newskills.launch.clusters.times import seconds_of
+
+    for entry in (*config.env_vars, *config.required_env_vars):
+        variable, given, text = entry.partition("=")
+        if not is_variable(variable):
+            raise ConfigError(f"{where}: '{variable}' is no name of a variable; write NAME or NAME=value.")
+        if given and text and looks_secret(variable) and not references(text):
+            raise ConfigError(
+                f"{where}: the value of {variable} stands in the file, and it looks like a secret.",
+                hint=f"Set {variable} in your shell, and leave only the name there.",
+            )
+    for text in (*config.timeouts.values(), config.default_timeout):
+        try:
+            seconds_of(text)
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}") from error
+
+
+def _expanded(config: ClusterConfig, where: str, environ: Mapping[str, str]) -> ClusterConfig:
+    from newskills.launch.clusters.expand import at_home, expand
+    from newskills.launch.clusters.mounts import parse_mounts
+
+    def filled(text: str) -> str:
+        return expand(text, environ, where)
+
+    tunnel = config.ssh_tunnel
+    here = filled if tunnel else lambda text: at_home(filled(text), environ)
+    if tunnel is not None:
+        tunnel = msgspec.structs.replace(
+            tunnel,
+            job_dir=filled(tunnel.job_dir),
+            identity=at_home(filled(tunnel.identity), environ) if tunnel.identity else None,
+        )
+    mounts = [here(mount) for mount in config.mounts]
+    try:
+        parse_mounts(mounts)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    folder = here(config.job_dir) or (tunnel.job_dir if tunnel else "")
+    if folder and not folder.startswith("/"):
+        raise ConfigError(f"{where}: job_dir must be an absolute path, not '{folder}'.")
+    if config.executor == "slurm" and not folder:
+        raise ConfigError(f"{where}: 'job_dir' is missing: a folder for jobs that all nodes see.")
+    return msgspec.structs.replace(
+        config,
+        mounts=mounts,
+        containers={name: filled(image) for name, image in config.containers.items()},
+        job_dir=folder,
+        ssh_tunnel=tunnel,
+    )

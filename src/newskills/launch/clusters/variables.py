@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Environment variables of jobs: plain ones stand in scripts, secret ones travel by name and stand nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError
+from newskills.launch.clusters.config import ALWAYS_PASSED, ClusterConfig
+from newskills.launch.clusters.expand import expand, references
+from newskills.launch.clusters.names import looks_secret
+
+
+class Variables(Struct, frozen=True, repr_omit_defaults=True):
+    """plain: name → value, readable in scripts. secrets: name → value, only ever put into an environment."""
+
+    plain: dict[str, str] = {}
+    secrets: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Variables(plain={self.plain!r}, secrets={sorted(self.secrets)!r})"
+
+
+def missing_variables(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[str]:
+    """Names in `required_env_vars` that are not set."""
+    return [entry for entry in cluster.required_env_vars if "=" not in entry and entry not in environ]
+
+
+def job_variables(
+    cluster: ClusterConfig, environ: Mapping[str, str], *, say: Callable[[str], None] = lambda text: None
+) -> Variables:
+    """What every job of `cluster` gets. `say` hears of names in `env_vars` that are not set here.
+
+    Raises ConfigError that lists all required variables which are missing.
+    """
+    if missing := missing_variables(cluster, environ):
+        raise ConfigError(missing_sentence(cluster, missing))
+    secrets = {name: environ[name] for name in ALWAYS_PASSED if environ.get(name)}
+    plain: dict[str, str] = {}
+    for entry in (*cluster.env_vars, *cluster.required_env_vars):
+        name, given, text = entry.partition("=")
+        if not given and name not in environ:
+            say(f"{name} stands in env_vars of cluster '{cluster.name}' and is not set here: jobs go without it")
+            continue
+        plain.pop(name, None)
+        secrets.pop(name, None)
+        value = expand(text, environ, f"env_vars of cluster '{cluster.name}', {name}") if given else environ[name]
+        hidden = not given or looks_secret(name) or any(looks_secret(other) for other in references(text))
+        (secrets if hidden else plain)[name] = value
+    return Variables(plain, secrets)
+
+
+def missing_sentence(cluster: ClusterConfig, missing: list[str]) -> str:
+    """For variables that `cluster` requires."""
+    are = "are" if len(missing) > 1 else "is"
+    return f"Cluster '{cluster.name}' requires {', '.join(missing)}, which {are} not set in this shell."

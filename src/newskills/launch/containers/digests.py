@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which content a tag means now: asked of the image's registry, without any credentials.
+
+Protocol: https://distribution.github.io/distribution/spec/api/#pulling-an-image-manifest and, for anonymous tokens,
+https://distribution.github.io/distribution/spec/auth/token/.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.error
+import urllib.parse
+import urllib.request
+from http.client import HTTPException, HTTPMessage
+
+from newskills.launch.containers.images import Reference
+
+PATIENCE = 5.0
+"""Seconds for each of at most three requests."""
+_ACCEPTED = ", ".join(
+    (
+        "application/vnd.oci.image.index.v1+json",
+        "application/vnd.docker.distribution.manifest.list.v2+json",
+        "application/vnd.oci.image.manifest.v1+json",
+        "application/vnd.docker.distribution.manifest.v2+json",
+    )
+)
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}\Z", re.ASCII)
+_FIELD = re.compile(r'(\w+)="([^"]*)"', re.ASCII)
+_LOOPBACK = re.compile(r"(?:localhost|127\.\d+\.\d+\.\d+)(?::\d+)?\Z", re.ASCII)
+_MOST = 1 << 20
+
+
+def digest_of(reference: Reference, *, patience: float = PATIENCE) -> str:
+    """`sha256:…`; empty where the registry does not tell: no network, a private image, no registry at all."""
+    if reference.digest or reference.scheme != "docker":
+        return reference.digest
+    host = reference.registry or "registry-1.docker.io"
+    image = reference.image if "/" in reference.image or reference.registry else f"library/{reference.image}"
+    protocol = "http" if _LOOPBACK.match(host) else "https"
+    url = f"{protocol}://{host}/v2/{image}/manifests/{reference.tag}"
+    try:
+        headers = _asked(url, "", patience)
+    except (OSError, HTTPException, ValueError):
+        return ""
+    found = headers.get("Docker-Content-Digest", "")
+    return found if _DIGEST.match(found) else ""
+
+
+def _asked(url: str, token: str, patience: float) -> HTTPMessage:
+    """Headers of the manifest. Raises OSError, HTTPException, ValueError."""
+    headers = {"Accept": _ACCEPTED, **({"Authorization": f"Bearer {token}"} if token else {})}
+    request = urllib.request.Request(url, method="HEAD", headers=headers)  # noqa: S310 - http only on loopback
+    try:
+        with urllib.request.urlopen(request, timeout=patience) as reply:  # noqa: S310
+            told: HTTPMessage = reply.headers
+            return told
+    except urllib.error.HTTPError as error:
+        error.close()
+        challenge = error.headers.get("WWW-Authenticate", "")
+        if error.code != 401 or token or not challenge.lower().startswith("bearer "):
+            raise
+    return _asked(url, _token(dict(_FIELD.findall(challenge)), url, patience), patience)
+
+
+def _token(fields: dict[str, str], url: str, patience: float) -> str:
+    """An anonymous token of the service that the registry names. Raises OSError, HTTPException, ValueError."""
+    realm = fields.pop("realm", "")
+    if not realm.startswith("https://") and not (realm.startswith("http://") and url.startswith("http://")):
+        raise ValueError(f"a registry names '{realm}' as the place of its tokens")
+    asked = f"{realm}?{urllib.parse.urlencode(fields)}"
+    with urllib.request.urlopen(asked, timeout=patience) as reply:  # noqa: S310
+        told = json.loads(reply.read(_MOST))
+    token = told.get("token") or told.get("access_token") if isinstance(told, dict) else None
+    if not isinstance(token, str) or not token.isprintable():
+        raise ValueError("a registry gave no token")
+    return token

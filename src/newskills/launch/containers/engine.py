@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A container engine by its command line, docker or podman: images, users, GPUs, and what containers leave behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from newskills.base.errors import ConfigError
+from newskills.base.store import waiting_lock
+from newskills.launch.clusters.config import ClusterConfig, twin
+
+ENGINES = ("podman", "docker")
+DOCKERFILE = "dockerfile:"
+JOB, FOLDER, IMAGE = "newskills.job", "newskills.folder", "newskills.image"
+"""Labels of containers: a hash of their job's folder, that folder, and the image by the name that the user gave."""
+COMMON = (
+    "--init",
+    "--network=host",
+    "--ipc=host",
+    "--security-opt=label=disable",
+    "--log-driver=none",
+    "--pull=never",
+    "--entrypoint=",
+)
+"""Options of all containers. `--init`, as programs that run as process 1 ignore TERM; SELinux hides what is mounted;
+the output goes to the job's own log, so that the engine keeps no second one. No `--rm`: a container that is removed
+while its client still asks how it ended has been seen to end with 0 (podman 4.3, and docker's client on its socket)."""
+PROBE = 'echo "bash ${BASH_VERSINFO[0]:-0} ${BASH_VERSINFO[1]:-0}"'
+BASH = (4, 3)
+
+
+class Engine:
+    """`name` is the program; `environ` that of the submitting process, which may say where the engine is."""
+
+    def __init__(self, name: str, environ: Mapping[str, str]) -> None:
+        self.name = name
+        self._environ = dict(environ)
+        self._ids: dict[str, str] = {}
+
+    @cached_property
+    def is_podman(self) -> bool:
+        """Also where podman answers to the name of docker."""
+        return self.name == "podman" or "podman" in self.run("--version").stdout.lower()
+
+    @cached_property
+    def user(self) -> tuple[str, ...]:
+        """Options that make what a container writes belong to the caller, whatever user its image names.
+
+        Without privileges of its own an engine shows the caller as root inside; a daemon that runs as root does not.
+        """
+        if self.uid == 0:
+            return ("--user=0:0",)
+        groups = [f"--group-add={group}" for group in sorted(set(os.getgroups()) - {os.getgid()})]
+        name = self._environ.get("USER") or "user"
+        # Programs need a home that they can write to, and a name where the image's passwd file has none.
+        return (f"--user={self.uid}:{os.getgid()}", *groups, "--env=HOME=/tmp", f"--env=USER={name}")
+
+    @cached_property
+    def uid(self) -> int:
+        """The caller's user id as containers see it."""
+        if self.is_podman or os.getuid() == 0 or self._own_service():
+            return 0
+        return 0 if "rootless" in self.run("info", "--format={{.SecurityOptions}}").stdout else os.getuid()
+
+    def _own_service(self) -> bool:
+        """Whether docker's client talks to a service that runs as the caller (podman's does not say so itself)."""
+        socket = self._environ.get("DOCKER_HOST", "").removeprefix("unix://")
+        try:
+            return os.stat(socket).st_uid == os.getuid()
+        except OSError:
+            return False
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """One call to its end; its outputs as text, decoded as UTF-8."""
+        try:
+            return subprocess.run(
+                [self.name, *words],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                env=self._environ,
+                check=False,
+            )
+        except OSError as error:
+            return subprocess.CompletedProcess([self.name, *words], 127, "", f"{self.name}: {error.strerror}")
+
+    def check(self) -> None:
+        """Raises ConfigError where it does not answer."""
+        done = self.run("version")  # not `ps`: one broken container of anybody's makes that fail
+        if done.returncode != 0:
+            mend = "Is its service running, and may you use it?" if not self.is_podman else ""
+            raise ConfigError(f"{self.name} does not work here: {_last(done.stderr)}", hint=mend)
+
+    def gpus(self, wanted: bool) -> tuple[str, ...]:
+        """Options that give all GPUs of the machine, if it has any and the engine can.
+
+        Raises ConfigError where they are `wanted` and the engine is not set up for them.
+        """
+        path = self._environ.get("PATH")
+        if shutil.which("nvidia-smi", path=path) is None:
+            return ()
+        if self.is_podman:
+            ready = any(
+                file.is_file() for folder in ("/etc/cdi", "/var/run/cdi") for file in Path(folder).glob("nvidia*")
+            )
+            option, mend = (
+                "--device=nvidia.com/gpu=all",
+                "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+            )
+        else:
+            ready = any(shutil.which(f"nvidia-{tool}", path=path) for tool in ("container-runtime-hook", "ctk"))
+            option, mend = "--gpus=all", "sudo nvidia-ctk runtime configure --runtime=docker, then restart docker"
+        if not ready and wanted:
+            raise ConfigError(
+                f"{self.name} cannot give GPUs to containers: it needs the NVIDIA Container Toolkit.", hint=mend
+            )
+        if not ready:
+            return ()
+        visible = ("--env=CUDA_VISIBLE_DEVICES",) if "CUDA_VISIBLE_DEVICES" in self._environ else ()
+        return (option, *visible)
+
+    def privileged(self) -> tuple[str, ...]:
+        """Where the user asks for it by NEWSKILLS_PRIVILEGED_DOCKER=1."""
+        off = twin("PRIVILEGED_DOCKER", self._environ).lower() in ("", "0", "false", "no")
+        return () if off else ("--privileged",)
+
+    def image(self, image: str) -> str:
+        """The id of `image` where `ready` has found it, else what a container would be started from."""
+        return self._ids.get(image) or (tag(image) if image.startswith(DOCKERFILE) else image)
+
+    def ready(self, image: str, *, gpus: bool = False) -> None:
+        """Makes sure that containers of `image` start here and have bash: builds or pulls it first if need be.
+
+        Jobs then run the very image that was there at their submission. Raises ConfigError.
+        """
+        if image in self._ids:
+            return
+        if image.endswith(".sqsh"):
+            raise ConfigError(f"{self.name} cannot run {image}: squashfs images are for Slurm with Pyxis.")
+        found = self._built(image) if image.startswith(DOCKERFILE) else self._id(image) or self._pulled(image)
+        words = (*COMMON, *self.user, *self.privileged(), *self.gpus(gpus), found, "bash", "-c", PROBE)
+        done = self.run("run", "--rm", *words)
+        if done.returncode == 127 or (done.returncode == 0 and _version(done.stdout) < BASH):
+            raise ConfigError(f"Image '{image}' has no bash {'.'.join(map(str, BASH))} or later, which jobs need.")
+        if done.returncode != 0:
+            mend = "Install the package catatonit." if "container-init" in done.stderr else ""
+            raise ConfigError(f"{self.name} cannot run image '{image}': {_last(done.stderr)}", hint=mend)
+        self._ids[image] = found
+
+    def labelled(self, label: str, value: str) -> dict[str, str]:
+        """Id → what the label `value` says, of containers that have `label`."""
+        found = self.run("ps", "--all", "--quiet", f"--filter=label={label}").stdout.split()
+        if not found:
+            return {}
+        form = f'{{{{.Id}}}} {{{{json (index .Config.Labels "{value}")}}}}'
+        lines = self.run("inspect", f"--format={form}", *found).stdout.splitlines()
+        pairs = (line.partition(" ") for line in lines)
+        return {container: json.loads(text) for container, _, text in pairs}
+
+    def remove(self, container: str) -> None:
+        self.run("rm", *self.at_once, container)
+
+    @property
+    def at_once(self) -> tuple[str, ...]:
+        """Options of `rm` that kill what still runs without asking it first."""
+        return ("--force", "--time=0") if self.is_podman else ("--force",)
+
+    def _id(self, image: str) -> str:
+        """Empty where it is not on this machine."""
+        return self.run("image", "inspect", "--format={{.Id}}", image).stdout.strip().removeprefix("sha256:")
+
+    def _pulled(self, image: str) -> str:
+        print(f"{self.name} pulls {image}, which is not on this machine", file=sys.stderr)
+        code, last = self._watched("pull", image)
+        if code != 0:
+            raise ConfigError(f"Image '{image}' is not on this machine, and {self.name} cannot pull it: {last}")
+        return self._id(image) or image  # a transport (oci:, docker-archive:) names the image otherwise
+
+    def _built(self, image: str) -> str:
+        """Always asks the engine to build: its cache knows whether anything has changed."""
+        file, name = _dockerfile(image), tag(image)
+        print(f"{self.name} builds {name} from {file}", file=sys.stderr)
+        with waiting_lock(_locks(self._environ) / f"{name.replace(':', '-')}.lock", f"The image {name}"):
+            code, last = self._watched("build", "--file", str(file), "--tag", name, str(file.parent))
+            if code != 0:
+                raise ConfigError(f"{self.name} cannot build an image from {file}: {last}")
+            return self._id(name)
+
+    def _watched(self, *words: str) -> tuple[int, str]:
+        """Shows what it says while it works; returns its exit code and its last line."""
+        last = ""
+        with subprocess.Popen(
+            [self.name, *words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            env=self._environ,
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                sys.stderr.write(line)
+                last = line.strip() or last
+        return process.returncode, last
+
+
+def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> Engine | None:
+    """The engine that the config names, or the first one that is here and answers; None: there is none."""
+    names = [cluster.engine] if cluster.engine else list(ENGINES)
+    here = [Engine(name, environ) for name in names if shutil.which(name, path=environ.get("PATH"))]
+    if len(here) < 2:
+        return here[0] if here else None
+    return next((engine for engine in here if engine.run("version").returncode == 0), here[0])
+
+
+def no_engine(cluster: ClusterConfig) -> ConfigError:
+    """What to say where `find_engine` finds none."""
+    return ConfigError(
+        f"Cluster '{cluster.name}' runs containers with {cluster.engine or ' or '.join(ENGINES)}, "
+        f"which {'is' if cluster.engine else 'are'} not installed here.",
+        hint="Install one (apt install podman catatonit, or https://docs.docker.com/engine/install), "
+        "or use --cluster=none.",
+    )
+
+
+def tag(image: str) -> str:
+    """The name of what is built from `dockerfile:<path>`. Raises ConfigError where there is no such file."""
+    file = _dockerfile(image)
+    name = re.sub(r"[^a-z0-9]+", "-", str(file).lower()).strip("-")
+    return f"locally-built-{name}:{sha256(file.read_bytes()).hexdigest()[:12]}"
+
+
+def volume(source: str, target: str, *, read_only: bool = False) -> str:
+    """The option that shows the host's `source` as `target`; paths may have anything in them."""
+    if ":" not in source + target:
+        return f"--volume={source}:{target}" + (":ro" if read_only else "")
+    fields = ["type=bind", f"source={source}", f"destination={target}", *(["readonly"] if read_only else [])]
+    return "--mount=" + ",".join('"' + field.replace('"', '""') + '"' for field in fields)
+
+
+def _dockerfile(image: str) -> Path:
+    file = Path(os.path.abspath(os.path.expanduser(image.removeprefix(DOCKERFILE).strip())))
+    if not file.is_file():
+        raise ConfigError(f"There is no file {file} to build the image '{image}' from.")
+    return file
+
+
+def _locks(environ: Mapping[str, str]) -> Path:
+    chosen = environ.get("NEWSKILLS_CACHE")
+    return (Path(chosen).expanduser() if chosen else user_cache_path("newskills", appauthor=False)) / "images"
+
+
+def _version(text: str) -> tuple[int, ...]:
+    words = text.split()
+    return tuple(int(word) for word in words[1:3]) if words[:1] == ["bash"] else (0, 0)
+
+
+def _last(text: str) -> str:
+    lines: Sequence[str] = [line.strip() for line in text.splitlines() if line.strip()]
+    return re.sub(r"[^\x20-\x7e]", " ", lines[-1])[:300] if lines else "it gave no reason"

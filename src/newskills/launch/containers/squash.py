@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Container images as squashfs files on a cluster: imported once, on a compute node, and taken again from then on.
+
+Pyxis imports a docker reference anew on every `srun` (https://github.com/NVIDIA/pyxis); a file is mounted at once. The
+file is `<folder>/containers/<image>-<digest, or hash of the reference>.sqsh`, beside it `….sqsh.json` that says what it
+is of. The bash that does it stands in `bash/squash*.sh`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shlex
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import RemoteError
+from newskills.launch.containers.digests import digest_of
+from newskills.launch.containers.images import Reference, is_file, parse_image
+from newskills.launch.job_script import quote
+from newskills.launch.machines.shell import Shell
+
+Say = Callable[[str], None]
+
+CONTAINERS = "containers"
+AT_ONCE = 4
+"""Imports that run side by side; each needs a session of the ssh connection, which has ten by default."""
+LAST_LINES = 12
+"""Of the output, in the error of an import that failed."""
+
+
+class SquashPlace(Struct, frozen=True, kw_only=True):
+    """Where images are imported, and where to.
+
+    folder      absolute, on a disk that all nodes see: the job folder (`remote_job_dir`)
+    time_limit  of one import, as Slurm writes times
+    gpus        on partitions that take no jobs without
+    silence     seconds without a sign of life after which an import by somebody else counts as dead; more than the
+                minute for which a network file system may show old times
+    """
+
+    folder: str
+    account: str | None = None
+    partition: str | None = None
+    time_limit: str = "04:00:00"
+    gpus: int | None = None
+    silence: int = 180
+
+
+class Squash(Struct, frozen=True, kw_only=True):
+    """What becomes of one image: `path` is what a job gets. `why` is for people.
+
+    action  as-is: a file already; reuse: imported earlier; import: it will be
+    """
+
+    image: str
+    action: Literal["as-is", "reuse", "import"]
+    path: str
+    why: str
+    digest: str = ""
+
+
+class _Found(Struct, frozen=True):
+    whole: bool
+    path: str
+    side: Mapping[str, object]
+
+
+def plan_squash(
+    images: Sequence[str], place: SquashPlace, shell: Shell, *, force: bool = False, ask: bool = True
+) -> list[Squash]:
+    """What `squash` would do, in one trip; changes nothing. `ask`: registries, what their tags mean now.
+
+    Raises ConfigError for an image that is none, RemoteError.
+    """
+    wanted = list(dict.fromkeys(images))
+    references = {image: parse_image(image) for image in wanted if not is_file(image)}
+    digests = {image: digest_of(reference) if ask else reference.digest for image, reference in references.items()}
+    found = _looked(place, shell, sorted({reference.stem for reference in references.values()}))
+    return [
+        _planned(references[image], digests[image], found, place, force=force)
+        if image in references
+        else Squash(image=image, action="as-is", path=image, why="it is a file already")
+        for image in wanted
+    ]
+
+
+def squash(
+    plans: Sequence[Squash],
+    place: SquashPlace,
+    shell: Shell,
+    *,
+    force: bool = False,
+    say: Say = lambda text: None,
+) -> dict[str, str]:
+    """Image → path, once all are there. Ctrl-C ends the imports and leaves nothing half done.
+
+    Raises RemoteError with command and output of an import that failed.
+    """
+    for one in plans:
+        say(f"{one.image}: {one.why}" + (f": {one.path}" if one.action == "reuse" else ""))
+    work = [one for one in plans if one.action == "import"]
+    for start in range(0, len(work), AT_ONCE):
+        _imported(work[start : start + AT_ONCE], place, shell, force=force, say=say)
+    return {one.image: one.path for one in plans}
+
+
+def srun_words(place: SquashPlace) -> list[str]:
+    """Options of the one step that imports."""
+    return [
+        "--job-name=newskills-squash",
+        *([f"--account={place.account}"] if place.account else []),
+        *([f"--partition={place.partition}"] if place.partition else []),
+        "--nodes=1",
+        "--ntasks=1",
+        *([f"--gpus-per-node={place.gpus}"] if place.gpus else []),
+        f"--time={place.time_limit}",
+        "--export=ALL",
+        "--unbuffered",
+    ]
+
+
+def _planned(
+    reference: Reference, digest: str, found: Sequence[_Found], place: SquashPlace, *, force: bool
+) -> Squash:
+    path = f"{place.folder}/{CONTAINERS}/{reference.file_name(digest)}"
+    taken = _taken(reference, digest, found, path)
+    if taken and not force:
+        return Squash(image=reference.text, action="reuse", path=taken[0], why=taken[1], digest=digest)
+    broken = any(one.path == path and not one.whole for one in found)
+    why = "is imported on a compute node, as --force-squash says" if force else "is imported on a compute node"
+    if broken:
+        why += "; what lies at its place is no whole image"
+    return Squash(image=reference.text, action="import", path=path, why=why, digest=digest)
+
+
+def _taken(reference: Reference, digest: str, found: Sequence[_Found], path: str) -> tuple[str, str] | None:
+    """(path, why) of the file to take, the surest first."""
+    whole = [one for one in found if one.whole]
+    names = {reference.file_name(digest)}
+    for one in whole:
+        if one.path == path or os.path.basename(one.path) in names:
+            known = (
+                "" if digest else f"; its tag could not be looked up{_when(one)}, --force-squash imports it anew"
+            )
+            return one.path, f"is there{known}"
+    if not digest:
+        own = [one for one in whole if one.side.get("image") == reference.text]
+        if own:
+            last = max(own, key=lambda one: str(one.side.get("imported", "")))
+            return (
+                last.path,
+                f"is there; its tag could not be looked up{_when(last)}, --force-squash imports it anew",
+            )
+    foreign = [one for one in whole if os.path.basename(one.path) == f"{reference.stem}.sqsh" and not one.side]
+    if foreign:
+        return foreign[0].path, "is there, imported by another program; --force-squash imports it anew"
+    return None
+
+
+def _when(one: _Found) -> str:
+    return f" (imported {one.side['imported']})" if one.side.get("imported") else ""
+
+
+def _looked(place: SquashPlace, shell: Shell, stems: Sequence[str]) -> list[_Found]:
+    """Files that may be of these images, those in `containers/` first."""
+    if not stems:
+        return []
+    script = f'{_bash("whole")}\n{_bash("look")}\nsquash_look "$@"'
+    ran = shell.run(["bash", "-c", script, "bash", place.folder, *stems])
+    rows = [line.split("\t") for line in ran.out.splitlines() if line.count("\t") == 2]
+    found = [_Found(state == "whole", path, _side(text)) for state, path, text in rows]
+    return sorted(found, key=lambda one: f"/{CONTAINERS}/" not in one.path)
+
+
+def _side(text: str) -> Mapping[str, object]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, object]) if text else {}
+    except msgspec.DecodeError:
+        return {}
+
+
+def _script(one: Squash, place: SquashPlace, *, force: bool) -> str:
+    """bash/squash.sh with its variables; everything that a user wrote is quoted."""
+    reference = parse_image(one.image)
+    side = msgspec.json.encode({"image": one.image, "uri": reference.uri, "digest": one.digest}).decode()
+    variables = {
+        "folder": os.path.dirname(one.path),
+        "name": os.path.basename(one.path),
+        "uri": reference.uri,
+        "side": side.removesuffix("}"),
+        "cache": f"{place.folder}/.enroot",
+        "token": secrets.token_hex(6),
+        "force": "yes" if force else "",
+        "silence": str(place.silence),
+        "node": f"{_bash('whole')}\n{_bash('node')}",
+    }
+    lines = [f"squash_{name}={quote(value)}" for name, value in variables.items()]
+    lines.append('squash_cache+="/$(id -un)"')
+    lines.append(f"squash_srun=({' '.join(map(quote, srun_words(place)))})")
+    return "\n".join([*lines, _bash("whole"), _bash("")])
+
+
+class _Import:
+    """One import that runs, and a thread that reads what it says."""
+
+    def __init__(self, one: Squash, process: subprocess.Popen[bytes], say: Say) -> None:
+        self.one, self.process, self._say = one, process, say
+        self.lines: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        name = os.path.basename(self.one.path).removesuffix(".sqsh")
+        for raw in self.process.stdout:
+            line = re.sub(r"[^\x20-\x7e]+", " ", raw.decode(errors="replace").rpartition("\r")[2]).strip()
+            if line:
+                self.lines.append(line)
+                self._say(f"{name}: {line}")
+
+    def ended(self) -> int:
+        self._reader.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return self.process.wait()
+
+    def leave(self) -> None:
+        """It ends when nobody listens."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+
+def _imported(work: Sequence[Squash], place: SquashPlace, shell: Shell, *, force: bool, say: Say) -> None:
+    running: list[_Import] = []
+    codes: dict[str, int] = {}
+    try:
+        for one in work:
+            running.append(_Import(one, shell.converse(_script(one, place, force=force)), say))
+        for each in running:
+            codes[each.one.image] = each.ended()
+    finally:
+        for each in running:
+            each.leave()
+        for each in running:
+            each.ended()
+    for each in running:
+        if code := codes[each.one.image]:
+            raise _failure(each, code, place, shell)
+
+
+def _failure(failed: _Import, code: int, place: SquashPlace, shell: Shell) -> RemoteError:
+    reference = parse_image(failed.one.image)
+    command = shlex.join(["srun", *srun_words(place), "enroot", "import", reference.uri])
+    said = "\n".join(f"    | {line}" for line in failed.lines[-LAST_LINES:])
+    return RemoteError(
+        f"Image {failed.one.image} could not be imported on {shell.name} (exit code {code}).\n  {command}\n{said}",
+        hint="\nNothing of it is left there; the same command tries again. An image that needs a login: "
+        "https://github.com/NVIDIA/enroot/blob/master/doc/cmd/import.md tells where enroot looks for it.",
+    )
+
+
+def _bash(name: str) -> str:
+    return files("newskills.launch").joinpath("bash", f"squash_{name}.sh".replace("_.", ".")).read_text("utf-8")

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all metrics count with: samples, votes, sums over a corpus."""

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One engine for all metrics that give each sample a score.
+
+A metric says which fields it reads, what a sample scores, and what a wrong sample looks like. Everything else is
+here: pass@k, averages over samples with their variation, votes, rewards, answers that are missing, tokens, time,
+intervals, and the account of how samples ended. An unscored sample is neither right nor wrong: it leaves the
+numerator and the denominator of its problem; a problem with fewer than k scored samples is left out of pass@k and
+of the votes over k.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import accumulate, chain
+from typing import Any, ClassVar, get_args
+
+from newskills.base.errors import DataError
+from newskills.base.records import Cause, Ledger, Number, Outcome, Row
+from newskills.base.stats import mean_interval
+from newskills.metrics.counting import votes
+from newskills.metrics.counting.tally import AVERAGE, Tally, mean_of
+
+Scores = Mapping[str, float | None]
+"""Name → score of one sample, 0–1; None or absent = unscored."""
+
+REWARD = "reward_model_score"
+COMMON_FIELDS: Mapping[str, Any] = {
+    "id": Any,
+    "outcome": Any,
+    "outcome_cause": str | None,
+    "error": Any,
+    "finish_reason": Any,
+    "num_generated_tokens": int | float | None,
+    "num_reasoning_tokens": int | float | None,
+    "num_answer_tokens": int | float | None,
+    "generation_start_time": int | float | None,
+    "generation_end_time": int | float | None,
+    REWARD: int | float | None,
+}
+OUTCOMES: Mapping[str, Outcome] = {outcome: outcome for outcome in get_args(Outcome)}
+DEFAULT_CAUSES: Mapping[Outcome, Cause | None] = {
+    "correct": None,
+    "wrong": "model",
+    "no_answer": "model",
+    "unscored": "harness",
+}
+NO_ANSWER = "no_answer"
+FAMILIES = ("pass", "majority", "rm_best", "rm_majority")
+_CLOCK_DIGITS = 6
+"""Seconds since 1970 hold no more, and a whole number of them must not fall below itself."""
+TOKENS = {"reasoning_tokens": "num_reasoning_tokens", "answer_tokens": "num_answer_tokens"}
+
+
+class ScoreMetric(ABC):
+    """Base of score metrics.
+
+    score_fields   keys of a record that `scores` reads → their types
+    headline       names of scores, the one that decides first (for records without `outcome`)
+    """
+
+    score_fields: ClassVar[Mapping[str, Any]]
+    headline: ClassVar[tuple[str, ...]]
+    columns: tuple[str, ...] = ()
+
+    def __init__(self, *, compute_no_answer: bool = True, answer_key: str = "predicted_answer") -> None:
+        self.compute_no_answer = compute_no_answer
+        self.answer_key = answer_key
+        self.fields: Mapping[str, Any] = {**COMMON_FIELDS, answer_key: Any, **self.score_fields}
+        self._problems = self._samples = 0
+        self._tallies: dict[str, Tally] = {}
+        self._tokens: Counter[int] = Counter()
+        self._with_tokens = 0
+        self._start, self._end = math.inf, -math.inf
+        self._has_answers = False
+        self._endings: Counter[tuple[Outcome, Cause | None]] = Counter()
+        self._finishes: Counter[str] = Counter()
+
+    @abstractmethod
+    def scores(self, record: Row) -> Scores:
+        """What one sample is worth."""
+
+    @abstractmethod
+    def incorrect(self, prediction: Row) -> Row:
+        """`prediction` as a wrong one without an answer."""
+
+    def answer(self, record: Row) -> str | None:
+        """The text that votes compare; None = no answer."""
+        answer = record.get(self.answer_key)
+        if answer is None or record.get("outcome") == NO_ANSWER:
+            return None
+        return answer if isinstance(answer, str) else str(answer)
+
+    def update(self, predictions: Sequence[Row]) -> None:
+        """Raises DataError where problems have different numbers of samples."""
+        self._samples = self._samples or len(predictions)
+        if len(predictions) != self._samples:
+            raise DataError(
+                f"Problem {predictions[0].get('id', self._problems + 1)} has {len(predictions)} predictions, "
+                f"earlier ones have {self._samples}."
+            )
+        self._problems += 1
+        lost = [is_lost(record) for record in predictions]
+        scores = [{} if gone else self.scores(record) for gone, record in zip(lost, predictions, strict=True)]
+        answers = [self.answer(record) for record in predictions]
+        rewards = [record.get(REWARD) for record in predictions]
+        self._endings.update(map(self._ending, predictions, scores, answers))
+        self._finishes.update(reason for r in predictions if isinstance(reason := r.get("finish_reason"), str))
+        self._has_answers = self._has_answers or any(self.answer_key in record for record in predictions)
+        found: dict[tuple[float | None, ...], dict[str, Sequence[float]]] = {}
+        for name in dict.fromkeys(chain.from_iterable(scores)):
+            samples = tuple([score.get(name) for score in scores])
+            if samples not in found:
+                found[samples] = together(samples, answers, rewards)
+            self._tally(name).add(samples, found[samples])
+        if self.compute_no_answer:
+            self._count_missing(answers, lost)
+        self._count_tokens(predictions, lost)
+        self._count_time(predictions)
+
+    def metrics(self) -> dict[str, Row]:
+        numbers = self.numbers()
+        statistics = {name: tally.statistics() for name, tally in self._tallies.items() if name != NO_ANSWER}
+        modes: dict[str, Row] = {}
+        for mode, family, k in self._modes():
+            found = numbers.get(mode, {})
+            row = self._common() | {name: number.value for name, number in found.items()}
+            if family == AVERAGE:
+                row |= {f"{name}_statistics": by_k[k] for name, by_k in statistics.items() if k in by_k}
+            modes[mode] = row | self._beyond(found)
+        return modes
+
+    def numbers(self) -> dict[str, dict[str, Number]]:
+        order = self._scored() + [NO_ANSWER] * (self._has_answers and NO_ANSWER in self._tallies)
+        by_score = {
+            name: {family: self._tallies[name].values(family) for family in (*FAMILIES, AVERAGE)} for name in order
+        }
+        if NO_ANSWER in by_score:
+            by_score[NO_ANSWER] |= dict.fromkeys(FAMILIES, by_score[NO_ANSWER]["pass"])
+        total = self._problems * self._samples
+        return {
+            mode: {
+                name: percent(by_score[name][family][k], total - self._tallies[name].scored)
+                for name in order
+                if k in by_score[name][family]
+            }
+            for mode, family, k in self._modes()
+        }
+
+    def ledger(self) -> Ledger:
+        ledger, causes = Ledger(), Counter[str]()
+        for (outcome, cause), count in self._endings.items():
+            setattr(ledger, outcome, getattr(ledger, outcome) + count)
+            if cause is not None:
+                causes[cause] += count
+        ledger.causes = dict(causes)
+        ledger.finish_reasons = dict(self._finishes)
+        return ledger
+
+    def shown(self) -> tuple[str, ...]:
+        """The modes of the largest N."""
+        n = self._samples
+        if n <= 1:
+            return ("pass@1",)
+        modes = [mode for mode, _, _ in self._modes()]
+        wanted = (f"pass@1[avg-of-{n}]", f"majority@{n}", f"rm_best@{n}", f"rm_majority@{n}", f"pass@{n}")
+        return tuple(mode for mode in wanted if mode in modes)
+
+    def _modes(self) -> list[tuple[str, str, int]]:
+        """(mode, family, k) in the order of metrics.json."""
+        n = self._samples
+        modes = [(f"pass@{k}", "pass", k) for k in range(1, n + 1)]
+        modes += [(f"pass@1[avg-of-{k}]", AVERAGE, k) for k in range(2, n + 1)]
+        if not self._has_answers:
+            return modes
+        modes += [(f"majority@{k}", "majority", k) for k in range(2, n + 1)]
+        rewarded = any("rm_best" in self._tallies[name].families() for name in self._scored())
+        for family in ("rm_best", "rm_majority") if rewarded else ():
+            modes += [(f"{family}@{k}", family, k) for k in range(1, n + 1)]
+        return modes
+
+    def _scored(self) -> list[str]:
+        """Names of the scores."""
+        return [name for name in self._tallies if name != NO_ANSWER and name not in TOKENS]
+
+    def _common(self) -> Row:
+        row: Row = {"num_entries": self._problems}
+        if self._with_tokens:
+            tokens = sum(Fraction(total) / samples for samples, total in self._tokens.items())
+            row["avg_tokens"] = int(tokens / self._with_tokens)
+        if self._start <= self._end:
+            row["gen_seconds"] = int(round(self._end - self._start, _CLOCK_DIGITS))
+        return row
+
+    def _beyond(self, numbers: Mapping[str, Number]) -> Row:
+        """What the contract does not know: intervals, and the share of samples that could not be scored."""
+        row: Row = {
+            f"{name}_interval": [number.low, number.high]
+            for name, number in numbers.items()
+            if name != NO_ANSWER and math.isfinite(number.low)
+        }
+        unscored = sum(count for (outcome, _), count in self._endings.items() if outcome == "unscored")
+        if unscored:
+            row["unscored"] = 100.0 * unscored / (self._problems * self._samples)
+        return row
+
+    def _tally(self, name: str) -> Tally:
+        if name not in self._tallies:
+            self._tallies[name] = Tally(self._samples)
+        return self._tallies[name]
+
+    def _count_missing(self, answers: votes.Answers, lost: Sequence[bool]) -> None:
+        """Several samples together lack an answer where all of them do, in votes as in pass@k."""
+        missing = [None if gone else answer is None for gone, answer in zip(lost, answers, strict=True)]
+        together = list(accumulate((none for none in missing if none is not None), min))
+        self._tally(NO_ANSWER).add(missing, {"pass": together})
+
+    def _count_tokens(self, predictions: Sequence[Row], lost: Sequence[bool]) -> None:
+        """A request that failed has generated nothing, and says nothing about the length of answers."""
+        generated = [record.get("num_generated_tokens") for record in predictions]
+        counted = [n for n, gone in zip(generated, lost, strict=True) if n or (n == 0 and not gone)]
+        if counted:
+            self._tokens[len(counted)] += sum(counted)
+            self._with_tokens += 1
+        for name, field in TOKENS.items():
+            if any(field in record for record in predictions):
+                self._tally(name).add([record.get(field) for record in predictions], {})
+
+    def _count_time(self, predictions: Sequence[Row]) -> None:
+        starts = [record.get("generation_start_time") for record in predictions]
+        ends = [record.get("generation_end_time") for record in predictions]
+        self._start = min([self._start, *(start for start in starts if start is not None)])
+        self._end = max([self._end, *(end for end in ends if end is not None)])
+
+    def _ending(self, record: Row, scores: Scores, answer: str | None) -> tuple[Outcome, Cause | None]:
+        """The record's own outcome; else what its fields tell."""
+        outcome = _outcome(record)
+        if outcome is not None:
+            return outcome, record.get("outcome_cause") or DEFAULT_CAUSES[outcome]
+        name = next((name for name in self.headline if name in scores), None)
+        value = None if name is None else scores[name]
+        if value is None:
+            return "unscored", "provider" if is_lost(record) else "judge" if "judgement" in record else "grader"
+        if value == 1:
+            return "correct", None
+        if answer is None and self.answer_key in record:
+            return "no_answer", "truncation" if record.get("finish_reason") == "length" else "model"
+        return "wrong", "model"
+
+
+def together(
+    samples: Sequence[float | None], answers: votes.Answers, rewards: Sequence[float | None]
+) -> dict[str, Sequence[float]]:
+    """Family → the problem's values for k = 1, 2, … scored samples."""
+    scores = [score for score in samples if score is not None]
+    if len(scores) < len(samples):
+        kept = [i for i, score in enumerate(samples) if score is not None]
+        answers, rewards = [answers[i] for i in kept], [rewards[i] for i in kept]
+    values = {"pass": votes.passes(scores), "majority": votes.majority(answers, scores)}
+    if rewards.count(None) < len(rewards):
+        values["rm_best"] = votes.rewarded_best(answers, scores, rewards)
+        values["rm_majority"] = votes.rewarded_majority(answers, scores, rewards)
+    return values
+
+
+def is_lost(record: Row) -> bool:
+    """No verdict can be had of this sample, whatever its other fields say.
+
+    A record of others tells so by `error` without any generated token. Where only a judge failed, the grader's
+    verdict holds.
+    """
+    outcome = _outcome(record)
+    if outcome is not None:
+        return bool(outcome == "unscored" and record.get("outcome_cause") != "judge")
+    return bool(record.get("error")) and not record.get("num_generated_tokens")
+
+
+def _outcome(record: Row) -> Outcome | None:
+    """As our own engine wrote it; data sets may use the name for something else."""
+    outcome = record.get("outcome")
+    return OUTCOMES.get(outcome) if isinstance(outcome, str) else None
+
+
+def percent(values: Mapping[float, int], unscored: int) -> Number:
+    """Mean and interval of values 0–1, in percent; `values`: value of a problem → how many problems have it."""
+    interval = mean_interval(values)
+    return Number(
+        value=100.0 * mean_of(values),
+        low=100.0 * interval.low,
+        high=100.0 * interval.high,
+        n=sum(values.values()),
+        unscored=unscored,
+        method=interval.method,
+    )

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a config to the objects of other rooms: prompt, tokenizer, solver, model, grader pool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+
+import msgspec
+from msgspec import structs
+
+from newskills.base.errors import BadRequestError, ConfigError, ContextLimitError, ExecutionRefusedError
+from newskills.base.pool import PoolOptions, WorkerPool
+from newskills.base.protocols import Kit, Model, Sandbox, Solver, Tokenizer
+from newskills.base.records import Message, Request, Row, Score
+from newskills.benchmarks.few_shot import few_shot_rows
+from newskills.graders import cpu_seconds, executes, make_grader
+from newskills.models import check_inference, make_model
+from newskills.models.config import ServerConfig
+from newskills.models.context import shortened
+from newskills.models.parameters import is_reasoning_model
+from newskills.models.tokenizer import ServerTokenizer, make_tokenizer
+from newskills.prompts.code_tags import code_tags
+from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
+from newskills.run.engine.endpoint import ContextStrategy
+from newskills.run.engine.grader_pool import ExecutingGrading, Grading, PoolGrading
+from newskills.run.engine.tools import list_tools, tool_settings
+from newskills.run.planning.config import CHAT, SC_TIR, GenerationConfig, Server
+from newskills.sandbox.config import SandboxConfig
+from newskills.sandbox.languages import language
+from newskills.solve import make_solver
+from newskills.solve.calls.tool_loop import ToolOptions
+from newskills.solve.chat import ChatOptions, ChatSolver
+from newskills.solve.code.execution import CodeOptions
+from newskills.solve.parts import SolverParts
+from newskills.solve.selection.config import LARGEST
+from newskills.solve.selection.parallel_thinking import parallel_thinking
+from newskills.solve.structured import RESPONSE_FORMATS
+from newskills.solve.tasks.speech import check_speech
+
+
+class Recipe:
+    """Builds what a run needs; `environ` is where keys are looked up. `notes`: what the user should be told, once.
+
+    Tokenizers are shared by all that count or render with them, and closed with the recipe.
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self.environ = environ
+        self.notes: dict[str, None] = {}
+        self._tokenizers: dict[tuple[str | None, Server], Tokenizer] = {}
+
+    def close(self) -> None:
+        """Closes what tokenizers hold open."""
+        for tokenizer in self._tokenizers.values():
+            if isinstance(tokenizer, ServerTokenizer):
+                tokenizer.close()
+
+    def prompt(self, config: GenerationConfig) -> Prompt:
+        """Raises ConfigError, UnknownNameError, DataError."""
+
+        def examples(name: str) -> Sequence[Row] | None:
+            return few_shot_rows(name, None, config.input_file)
+
+        return load_prompt(config.prompt_config, prompt_overrides(config), examples)
+
+    def solver(self, config: GenerationConfig, prompt: Prompt) -> Solver:
+        """Raises ConfigError (no tokenizer, settings), UnknownNameError, and what a server's tokenizer raises."""
+        text = config.inference.endpoint_type == "text"
+        template = self._template_tokenizer(config) if text else None
+        counter = self._tokenizer(config, needed=True) if config.count_prompt_tokens else None
+        chat = ChatSolver(prompt, chat_options(config), template=template, counter=counter)
+        code = code_options(config)
+        if config.runs_code and not text and code is not None and code.tags.new_turn:
+            self.notes[
+                f"The code tags {code.tags.name} are special tokens, which most chat endpoints leave out of the text:"
+                " then no code is found. ++inference.endpoint_type=text shows them."
+            ] = None
+        counts = config.solved_by != CHAT and config.inference.tokens_to_generate is not None
+        parts = SolverParts(
+            chat=chat,
+            code=code,
+            tools=self._tool_options(config) if config.tool_modules else None,
+            counter=self._tokenizer(config, needed=False) if counts else None,
+            stamp={
+                "model": config.server.model,
+                "prompt": f"{prompt.name} {prompt.hash}",
+                "temperature": config.inference.temperature,
+            },
+            folder=Path(config.output_file).parent,
+            load=partial(load_prompt, overrides=PromptOverrides(chat_template_kwargs=config.chat_template_kwargs)),
+        )
+        return self._selecting(config, parts)
+
+    def _selecting(self, config: GenerationConfig, parts: SolverParts) -> Solver:
+        """The solver of single answers, within one that draws several where that is asked for. Raises as `solver`."""
+        if config.draws_several:
+            _check_sampling(config)
+        if config.selected_by:
+            base = make_solver(config.solved_by, parts, {})
+            return make_solver(config.selected_by, structs.replace(parts, base=base), config.solver_config)
+        solver = make_solver(config.solved_by, parts, config.solver_config)
+        thinking = config.parallel_thinking
+        if thinking.mode is None:
+            return solver
+        if thinking.window_size > LARGEST:
+            self.notes[
+                f"More than {LARGEST} solutions in one prompt: the choice of a model becomes unstable there"
+                f" (++parallel_thinking.window_size={thinking.window_size})."
+            ] = None
+        return parallel_thinking(structs.replace(parts, base=solver), thinking)
+
+    def model(self, server: ServerConfig, concurrency: int) -> Model:
+        """Raises ConfigError, UnknownNameError, AuthError (no key)."""
+        return make_model(server, concurrency=concurrency, environ=self.environ)
+
+    def check_model(self, config: GenerationConfig) -> None:
+        """Raises ConfigError (a setting that the backend cannot honour), UnknownNameError, AuthError (no key)."""
+        check_speech(config.server.server_type, config.solved_by)
+        for server in (config.server, *config.models.values()):
+            check_inference(self.model(server, 1), config.inference, tools=bool(config.tool_modules))
+
+    def context_strategy(self, config: GenerationConfig) -> ContextStrategy | None:
+        """What to do about a request that is too long; None = nothing. Raises ConfigError (no tokenizer)."""
+        server = config.server
+        strategy = server.context_limit_retry_strategy
+        if strategy is None:
+            return None
+        tokenizer = self._tokenizer(config, needed=strategy != "reduce_generation")
+
+        def fit(request: Request, error: ContextLimitError) -> Request | None:
+            return shortened(strategy, request, error, tokenizer, server.num_special_tokens_budget)
+
+        return fit
+
+    def grading(self, config: GenerationConfig, kit: Kit) -> Grading:
+        """The grader of `config` at work: in worker processes, or with `kit` on the running loop."""
+        grader = make_grader(config.eval_type or "", config.eval_config)
+        if executes(grader):
+            return ExecutingGrading(grader, kit)
+        target = {"name": config.eval_type, "config": config.eval_config}
+        limits = PoolOptions(cpu_seconds=cpu_seconds(grader))
+        pool = WorkerPool("newskills.graders.worker:make", target, result_type=Score, options=limits)
+        return PoolGrading(pool, f"{grader.name}@{grader.version}")
+
+    def sandbox(self, config: SandboxConfig) -> Sandbox:
+        """Not yet started. Raises ConfigError."""
+        from newskills.sandbox.make import make_sandbox
+
+        return make_sandbox(config, self.environ)
+
+    def _tool_options(self, config: GenerationConfig) -> ToolOptions:
+        """Raises ConfigError, UnknownNameError, FatalToolError (a tool that cannot be started)."""
+        settings = tool_settings(config)
+        return ToolOptions(
+            specs=list_tools(settings, self.environ),
+            max_calls=config.max_tool_calls,
+            settings=msgspec.to_builtins(settings),
+            dropped_parts=frozenset(config.drop_content_types),
+        )
+
+    def _tokenizer(self, config: GenerationConfig, *, needed: bool) -> Tokenizer | None:
+        key = config.tokenizer, config.server.endpoint()
+        if key not in self._tokenizers:
+            try:
+                self._tokenizers[key] = make_tokenizer(config.tokenizer, config.server, self.environ)
+            except ConfigError:
+                if needed or config.tokenizer or config.server.tokenizer:
+                    raise
+                return None
+        return self._tokenizers[key]
+
+    def _template_tokenizer(self, config: GenerationConfig) -> Tokenizer | None:
+        """The tokenizer that renders prompts for the text endpoint; None for a model without a chat template.
+
+        Raises ConfigError for arguments of a template that is not there.
+        """
+        tokenizer = self._tokenizer(config, needed=False)
+        if tokenizer is not None:
+            try:
+                tokenizer.render([Message(role="user", content="x")], **config.chat_template_kwargs)
+                return tokenizer
+            except (ConfigError, BadRequestError) as error:
+                why = str(error)
+        else:
+            why = f"No tokenizer is known for {config.server.model}, so there is no chat template."
+            self.notes[
+                f"{why} The text endpoint gets the bare text of each prompt (++tokenizer=NAME names one)."
+            ] = None
+        if config.chat_template_kwargs:
+            raise ConfigError(
+                f"++chat_template_kwargs cannot be honoured. {why}",
+                hint="Set ++tokenizer=NAME, or leave them out.",
+            )
+        return None
+
+
+def prompt_overrides(config: GenerationConfig) -> PromptOverrides:
+    """The part of the schema that changes prompts."""
+    return PromptOverrides(
+        prompt_format=config.prompt_format,
+        system_message=config.system_message,
+        user_message=config.user_message,
+        examples_type=config.examples_type,
+        few_shot_examples=config.few_shot_examples,
+        code_tags=config.code_tags,
+        prompt_suffix=config.prompt_suffix,
+        start_assistant_response_key=config.start_assistant_response_key,
+        chat_template_kwargs=config.chat_template_kwargs,
+        data_dir=str(Path(config.input_file).parent),
+    )
+
+
+def chat_options(config: GenerationConfig) -> ChatOptions:
+    """The part of the schema that says how the answer is asked for and recorded."""
+    extra: Row = {}
+    if config.chat_template_kwargs and config.inference.endpoint_type != "text":
+        extra["chat_template_kwargs"] = config.chat_template_kwargs
+    return ChatOptions(
+        inference=config.inference,
+        stop=(config.stop_phrase,) if config.stop_phrase else (),
+        keep_stop=not config.remove_stop_phrases,
+        generation_key=config.generation_key,
+        parse_reasoning=config.parse_reasoning,
+        end_reasoning=config.end_reasoning_string,
+        timing=config.add_generation_stats,
+        response_format=RESPONSE_FORMATS[config.structured_output] if config.structured_output else None,
+        extra_body=extra,
+        pieces_of=(config.audio_chunk_task_types or ()) if config.enable_audio_chunking else (),
+        piece_seconds=config.chunk_audio_threshold_sec,
+    )
+
+
+def code_options(config: GenerationConfig) -> CodeOptions | None:
+    """The part of the schema that says how code in the answer is run. Raises UnknownNameError for the code tags."""
+    if config.code_tags is None:
+        return None
+    tags = code_tags(config.code_tags)
+    if config.code_execution:
+        _check_code(config)
+    stated = config.total_code_executions_in_prompt
+    return CodeOptions(
+        tags=tags,
+        execution=config.server.code_execution,
+        stated=(stated[0], stated[-1]) if isinstance(stated, tuple) else stated,
+        stated_is_limit=config.override_max_code_executions,
+        seed=config.inference.random_seed,
+    )
+
+
+def _check_sampling(config: GenerationConfig) -> None:
+    """Refuses to draw the same answer again and again. Raises ConfigError."""
+    greedy = config.inference.temperature == 0 and not is_reasoning_model(config.server.model or "")
+    if greedy and config.solved_by != SC_TIR:
+        raise ConfigError(
+            "Several answers are drawn for each row, and at temperature 0 all of them are the same.",
+            hint="Set ++inference.temperature=0.7, or what the model's authors recommend.",
+        )
+
+
+def _check_code(config: GenerationConfig) -> None:
+    """Refuses what would only show in every single sample. Raises ConfigError."""
+    execution = config.server.code_execution
+    try:
+        language(execution.code_execution_language)
+    except ExecutionRefusedError as error:
+        raise ConfigError(f"++server.code_execution.code_execution_language: {error.message}") from error
+    longest = config.sandbox.limits.timeout
+    if execution.code_execution_timeout > longest:
+        raise ConfigError(
+            f"++server.code_execution.code_execution_timeout is {execution.code_execution_timeout:g} s, above "
+            f"++sandbox.limits.timeout ({longest:g} s)."
+        )
+
+
+def grader_id(config: GenerationConfig) -> str:
+    """Name, version and settings of the grader: other verdicts are to be expected when this changes.
+
+    Raises UnknownNameError, ConfigError.
+    """
+    if config.eval_type is None:
+        return ""
+    return f"{grader_label(config)} {msgspec.json.encode(config.eval_config, order='deterministic').decode()}"
+
+
+def grades_by_running(config: GenerationConfig) -> bool:
+    """Whether the grader needs the sandbox. Raises UnknownNameError, ConfigError."""
+    if config.eval_type is None:
+        return False
+    return _executes(config.eval_type, msgspec.json.encode(config.eval_config, order="deterministic"))
+
+
+@cache
+def _executes(grader: str, settings: bytes) -> bool:
+    """Of thousands of units most have the same grader."""
+    return executes(make_grader(grader, msgspec.json.decode(settings)))
+
+
+def grader_label(config: GenerationConfig) -> str:
+    """`name@version`. Raises UnknownNameError, ConfigError."""
+    grader = make_grader(config.eval_type or "", config.eval_config)
+    return f"{grader.name}@{grader.version}"

@@ -1,0 +1,477 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One model endpoint, with the patience that a long run needs. Solvers see it as an ordinary Model.
+
+Who is to blame for a failed request?
+- The endpoint, while nobody's request succeeds: the breaker opens, all wait, one probe at a time goes out; no
+  tries are used up. The probe is the last request that is known to be good (a greeting before there is one), cut
+  to one token, so that a poisonous request can not keep the breaker open.
+- The load, where many are refused: `Load` finds what the endpoint takes. Retry-After stops all until it has passed.
+- The request, if others succeeded after it had failed: after `max_retries` such retries it is given up. A request
+  whose key, account or model is refused is retried never, and given up alone if a good one is answered.
+- The set-up, if a good request meets the same refusal, or nothing was ever answered: then the run stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.aio import Gate, backoff
+from newskills.base.errors import (
+    AuthError,
+    BadRequestError,
+    ConfigError,
+    ConnectError,
+    ContentFilterError,
+    ContextLimitError,
+    ModelError,
+    ModelNotFoundError,
+    NewskillsError,
+    RateLimitError,
+    RequestTimeoutError,
+    ServerError,
+    TransportError,
+)
+from newskills.base.protocols import Model
+from newskills.base.records import CONTENT_FILTER, Message, Reply, Request
+from newskills.run.engine.load import Load
+from newskills.run.engine.progress import Slow, duration
+from newskills.run.engine.supervision import SharedLimit
+from newskills.run.engine.trace import Trace
+from newskills.run.engine.waits import Waits
+
+ALIKE = 8
+STREAK = 16
+QUICK = 0.2
+"""The first retry comes after that share of `Policy.first_delay`: most failures are single."""
+LAST_PROBE = 10.0
+
+ContextStrategy = Callable[[Request, ContextLimitError], Request | None]
+
+
+class Policy(Struct, frozen=True, kw_only=True):
+    """How failures are met; times in seconds.
+
+    patience          the endpoint may be down that long
+    first_patience    the same before its first answer ever (None: no other): an address that is wrong stays so
+    soft_fail         single failures have been accepted
+    shortest_timeout  what any request may take, however short the others are
+    """
+
+    concurrency: int = 512
+    max_retries: int = 3
+    patience: float = 1800.0
+    first_patience: float | None = None
+    soft_fail: bool = False
+    first_delay: float = 0.5
+    longest_delay: float = 60.0
+    shortest_timeout: float = 300.0
+
+
+class Asked(Struct, eq=False):
+    """A request on its way through its tries."""
+
+    request: Request
+    tries: int = 0
+    blamed: int = 0
+    timeouts: int = 0
+    fitted: bool = False
+    started: float = 0.0
+
+
+class Endpoint:
+    """A Model that retries. After a fatal error `fatal` is set and `on_fatal` was called.
+
+    `proven`: the endpoint has answered before (an earlier process), so refusals are not the set-up's fault.
+    `shared`: a limit of requests that other endpoints have part in; waiting for it is in no time-out.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        policy: Policy,
+        *,
+        say: Callable[[str], None],
+        on_fatal: Callable[[NewskillsError], None],
+        context: ContextStrategy | None = None,
+        proven: bool = False,
+        shared: SharedLimit | None = None,
+        trace: Trace | None = None,
+    ) -> None:
+        self.model = model
+        self.name = model.name
+        self.policy = policy
+        self.retries = 0
+        self.fatal: NewskillsError | None = None
+        self._say, self._on_fatal, self._context = say, on_fatal, context
+        self._shared, self._trace = shared, trace
+        self._gate = Gate(policy.concurrency)
+        self._load = Load(self._gate, epoch=policy.first_delay)
+        self._waits = Waits(shortest=policy.shortest_timeout, tries=policy.max_retries + 1)
+        self._proven = proven
+        self._good: Request | None = None
+        self._asked = Request()
+        self._last_success = self._last_reply = self._newest_answered = 0.0
+        self._streak = 0
+        self._refused = 0
+        self._trouble: ModelError | None = None
+        self._trouble_since = 0.0
+        self._patience: asyncio.TimerHandle | None = None
+        self._outage: asyncio.Task[None] | None = None
+        self._recovered = 0.0
+        self._check: asyncio.Task[ModelError | None] | None = None
+        self._check_began = 0.0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pause_until = 0.0
+        self._draining = self._told_of_timeouts = False
+
+    @property
+    def concurrency(self) -> int:
+        """Requests that may be in flight just now."""
+        return int(self._gate.limit)
+
+    @property
+    def in_flight(self) -> int:
+        return self._gate.active
+
+    @property
+    def slow(self) -> Slow | None:
+        """What is in flight for much longer than others were."""
+        return self._waits.slow()
+
+    async def complete(self, request: Request) -> Reply:
+        """Raises the ModelError family once the request is given up; cancelled when the run stops."""
+        asked = Asked(request)
+        while True:
+            outcome = await self._try(asked)
+            if isinstance(outcome, Reply):
+                return outcome
+            failed_at = time.monotonic()
+            if isinstance(outcome, AuthError | ModelNotFoundError):
+                await self._weigh(outcome, failed_at)
+            asked.tries += 1
+            asked.timeouts += isinstance(outcome, RequestTimeoutError)
+            self.retries += 1
+            wait = self._delay(outcome, asked.tries)
+            if self._trace is not None:
+                self._trace.retried(asked.request, outcome, wait)
+            await asyncio.sleep(wait)
+            if self._outage is not None:
+                await asyncio.wait([self._outage])
+            if self._last_success > failed_at >= self._recovered and not self._excused(outcome):
+                asked.blamed += 1
+                if asked.blamed > self.policy.max_retries:
+                    raise outcome
+
+    def drain(self) -> None:
+        """Requests in flight may finish; no further one is sent."""
+        self._draining = True
+        self._gate.shut()
+
+    async def close(self) -> None:
+        self._gate.shut()
+        self._waits.close()
+        self._alive()
+        tasks = [task for task in (self._outage, self._check, *self._tasks) if task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        await self.model.close()
+
+    async def _try(self, asked: Asked) -> Reply | ModelError:
+        """The reply, or what may be retried. Raises what may not."""
+        await self._gate.acquire()
+        try:
+            if self._shared is not None:
+                await self._shared.acquire()
+            try:
+                return await self._send(asked)
+            finally:
+                if self._shared is not None:
+                    self._shared.release()
+        except ContextLimitError as error:
+            self._alive()
+            smaller = None if asked.fitted or self._context is None else self._context(asked.request, error)
+            if smaller is None:
+                self._count_refusal(error)
+                raise
+            asked.request, asked.fitted = smaller, True
+        except ConfigError as error:
+            self._stop(error)
+            raise
+        except ModelError as error:
+            self._failed(error, asked)
+            return error
+        finally:
+            self._gate.release()
+        return await self._try(asked)
+
+    async def _send(self, asked: Asked) -> Reply:
+        request = self._asked = asked.request
+        asked.started = started = time.monotonic()
+        self._load.started()
+        if self._trace is not None:
+            self._trace.sent(request, asked.tries)
+        reply = await self._waits.within(request, asked.timeouts, self.model.complete(request))
+        if self._trace is not None:
+            self._trace.answered(request, reply, time.monotonic() - started)
+        self._succeeded(request, started)
+        if reply.finish_reason == CONTENT_FILTER:
+            raise ContentFilterError(
+                f"{self.name}: a content filter of the endpoint withheld the answer.", status=200
+            )
+        return reply
+
+    def _succeeded(self, request: Request, started: float) -> None:
+        self._good = request
+        self._proven = True
+        self._last_success = self._last_reply = time.monotonic()
+        self._newest_answered = max(self._newest_answered, started)
+        self._alive()
+        self._load.answered(started)
+
+    def _alive(self) -> None:
+        self._streak = 0
+        self._trouble = None
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def _failed(self, error: ModelError, asked: Asked) -> None:
+        """Adapts to a failure. Raises `error` if retrying is pointless."""
+        started = asked.started
+        if isinstance(error, AuthError | ModelNotFoundError):
+            return
+        if not error.retryable:
+            self._alive()
+            if isinstance(error, ContentFilterError):
+                self._proven = True
+            if self._trace is not None:
+                self._trace.refused(asked.request, error)
+            self._count_refusal(error)
+            raise error
+        if isinstance(error, RequestTimeoutError) and not self._told_of_timeouts:
+            self._told_of_timeouts = True
+            self._say(f"{self.name}: {error} It is asked again; later time-outs are only counted.")
+        self._load.refused(started)
+        self._in_trouble(error, started)
+        if isinstance(error, RateLimitError | ServerError) and error.retry_after is not None:
+            self._load.told_to_wait(started)
+            self._pause(time.monotonic() + error.retry_after)
+        if isinstance(error, RateLimitError):
+            return
+        self._streak += 1
+        busy = error.status == 503 and time.monotonic() - self._last_reply < 2 * self.policy.first_delay
+        if self._streak >= min(STREAK, max(1, self._gate.active)) and not busy:
+            self._open_breaker()
+
+    async def _weigh(self, error: ModelError, failed_at: float) -> None:
+        """Of a refused key, account or model: raises it as the request's own fault, or as the end of the run.
+
+        Returns where the endpoint as a whole is in trouble: a router that is being set up anew knows no model.
+        """
+        if error.status is None or (error.status == 401 and not self._proven):
+            self._stop(error)
+            raise error
+        proven = self._proven
+        if proven:
+            await asyncio.sleep(backoff(1, base=self.policy.first_delay))
+        if self._newest_answered <= failed_at:
+            meant = await self._checked(failed_at)
+            if isinstance(meant, AuthError) or (isinstance(meant, ModelNotFoundError) and not proven):
+                self._stop(meant)
+                raise meant
+            if meant is not None and meant.status is None and not meant.retryable:
+                self._stop(error)
+                raise error
+            if meant is not None and (meant.retryable or isinstance(meant, ModelNotFoundError)):
+                self._in_trouble(meant, time.monotonic())
+                self._open_breaker()
+                return
+        self._proven = True
+        raise BadRequestError(f"{error.said} Other requests are answered.", status=error.status)
+
+    async def _checked(self, since: float) -> ModelError | None:
+        """What a good request sent after `since` met: one for all that ask."""
+        while (check := self._check) is None or self._check_began < since:
+            if check is not None and not check.done():
+                await asyncio.wait([check])
+                continue
+            self._check_began = time.monotonic()
+            self._check = asyncio.create_task(self._probe())
+        await asyncio.wait([check])
+        return check.result()
+
+    def _count_refusal(self, error: ModelError) -> None:
+        """The first requests are all refused: it is the set-up, not the rows."""
+        if self._proven or (self.policy.soft_fail and isinstance(error, ContextLimitError)):
+            return
+        self._refused += 1
+        if self._refused >= ALIKE:
+            self._stop(
+                BadRequestError(
+                    f"The endpoint refused each of the first {ALIKE} requests: {error}", status=error.status
+                )
+            )
+
+    def _stop(self, error: NewskillsError) -> None:
+        if self.fatal is None:
+            self.fatal = error
+            self._on_fatal(error)
+
+    def _excused(self, error: ModelError) -> bool:
+        """Whether a failed try says nothing about its request: it met a limit of the endpoint."""
+        if isinstance(error, RateLimitError):
+            return True
+        lately = time.monotonic() - self._last_reply < 10 * self.policy.first_delay
+        return error.status == 503 and self._load.limited and lately
+
+    def _delay(self, error: ModelError, tries: int) -> float:
+        """Seconds until the next try. At a limit the gate is what slows down."""
+        quick, longest = QUICK * self.policy.first_delay, self.policy.longest_delay
+        if isinstance(error, RateLimitError) or error.status == 503:
+            wait = backoff(min(tries, 4), base=quick, cap=longest)
+        else:
+            wait = backoff(max(tries, 2 * tries - 3), base=quick, cap=longest)
+        told = error.retry_after if isinstance(error, RateLimitError | ServerError) else None
+        return wait if told is None else told + wait
+
+    def _pause(self, until: float) -> None:
+        """Retry-After: nobody asks again before `until` (a server's word is taken for an hour at most)."""
+        now = time.monotonic()
+        until = min(until, now + 3600)
+        if until > self._pause_until:
+            self._pause_until = until
+            self._gate.shut()
+            asyncio.get_running_loop().call_later(until - now + 0.001, self._reopen)
+
+    def _reopen(self) -> None:
+        stopped = self._draining or self.fatal is not None
+        if not stopped and self._outage is None and time.monotonic() >= self._pause_until:
+            self._gate.open()
+
+    def _in_trouble(self, error: ModelError, started: float) -> None:
+        """From here on patience runs; a connection that never stood has failed since it was asked for."""
+        now = time.monotonic()
+        if self._trouble is None:
+            self._trouble_since = started if isinstance(error, ConnectError) else now
+        self._trouble = error
+        if self._left(now) <= 0 and isinstance(error, ConnectError):
+            self._give_up(error)
+        elif self._patience is None and self.fatal is None:
+            loop = asyncio.get_running_loop()
+            self._patience = loop.call_later(max(0.0, self._left(now)), self._out_of_patience)
+
+    def _left(self, now: float) -> float:
+        """Seconds of patience with the trouble at hand."""
+        error, patience = self._trouble, self.policy.patience
+        if isinstance(error, ConnectError) and error.certificate:
+            patience = min(patience, 60.0) if self._proven else 0.0
+        elif not self._proven and (isinstance(error, TransportError) or (error and error.status == 200)):
+            patience = patience if self.policy.first_patience is None else self.policy.first_patience
+        return self._trouble_since + patience - now
+
+    def _out_of_patience(self) -> None:
+        self._patience = None
+        if self._trouble is None or self.fatal is not None:
+            return
+        if (left := self._left(time.monotonic())) > 0:
+            self._patience = asyncio.get_running_loop().call_later(left, self._out_of_patience)
+        elif self._outage is not None:
+            self._give_up(self._trouble)
+            self._outage.cancel()
+        else:
+            self._spawn(self._last_chance(self._trouble))
+
+    async def _last_chance(self, error: ModelError) -> None:
+        """Requests that take long may be under way while others are refused: only silence ends the run."""
+        met: ModelError | None = error
+        try:
+            async with asyncio.timeout(LAST_PROBE):
+                met = await self._probe()
+        except TimeoutError:
+            pass
+        if met is None:
+            self._alive()
+        elif self._trouble is not None:
+            self._give_up(met)
+
+    def _give_up(self, error: ModelError) -> None:
+        waited = time.monotonic() - self._trouble_since
+        if isinstance(error, ConnectError) and error.certificate:
+            self._stop(error)
+            return
+        shown = f"{waited:.1f} s" if waited < 10 else duration(waited)
+        said = f"{self.name} has not answered for {shown} ({error})"
+        where = "" if self._proven else " Nothing was ever answered there: is the address right?"
+        more = "" if self._proven else " ++endpoint_patience=1800 waits longer."
+        self._stop(type(error)(f"{said}{where} The run stops; finished work is saved.{more}"))
+
+    def _open_breaker(self) -> None:
+        if self._outage is None and self.fatal is None:
+            self._outage = asyncio.create_task(self._wait_for_recovery())
+
+    async def _wait_for_recovery(self) -> None:
+        """The open breaker: probes until the endpoint answers, or patience ends."""
+        self._gate.shut()
+        since = time.monotonic()
+        tries, told = 0, False
+        try:
+            while self.fatal is None:
+                tries += 1
+                longest = self.policy.longest_delay / 2
+                await asyncio.sleep(backoff(2 * tries - 1, base=QUICK * self.policy.first_delay, cap=longest))
+                if self._last_success > since:
+                    break
+                met = await self._probe()
+                if isinstance(met, AuthError):
+                    self._stop(met)
+                if met is None or not (met.retryable or isinstance(met, ModelNotFoundError)):
+                    break
+                self._in_trouble(met, time.monotonic())
+                if tries == 2:
+                    told = True
+                    self._say(
+                        f"{self.name} does not answer ({met}) The run waits for it, up to"
+                        f" {duration(max(0.0, self._left(time.monotonic())))} more, and goes on by itself."
+                    )
+            self._alive()
+            self._recovered = time.monotonic() if tries > 1 else self._recovered
+            if told and self.fatal is None:
+                self._say(f"{self.name} answers again after {time.monotonic() - since:.0f} s; going on.")
+        finally:
+            self._outage = None
+            self._reopen()
+
+    async def _probe(self) -> ModelError | None:
+        """None if the endpoint is alive: it answers a request above suspicion, or refuses it as it is."""
+        request = self._good or _greeting(self._asked)
+        inference = msgspec.structs.replace(request.inference, tokens_to_generate=1, timeout=60.0)
+        probe = msgspec.structs.replace(request, inference=inference)
+        try:
+            await self.model.complete(probe)
+        except ModelError as error:
+            if error.retryable or error.status is None or isinstance(error, AuthError | ModelNotFoundError):
+                return error
+        else:
+            self._proven = True
+            self._good = self._good or probe
+        self._last_success = time.monotonic()
+        return None
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _greeting(request: Request) -> Request:
+    """`request` with nothing of a row in it."""
+    text = request.prompt[:1] if isinstance(request.prompt, list) else "Hello"
+    said = {"prompt": text} if request.messages is None else {"messages": [Message(role="user", content="Hello")]}
+    return msgspec.structs.replace(request, tools=None, response_format=None, **said)

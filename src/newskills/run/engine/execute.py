@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Does what a RunSpec says, in this process; `python -m newskills.run DIR` comes here too."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from newskills.base import aio
+from newskills.base.errors import AuthError, DataError, ModelNotFoundError, StorageError
+from newskills.base.records import Request
+from newskills.base.replacing import remove_abandoned
+from newskills.base.store import write_json
+from newskills.run.engine.build import Recipe
+from newskills.run.engine.loop import Engine
+from newskills.run.engine.preflight import Prepared, first_request, prepare
+from newskills.run.engine.progress import Progress
+from newskills.run.engine.supervision import supervision
+from newskills.run.engine.unit import UnitRun
+from newskills.run.planning.spec import RUN_FILE, RunResult, RunSpec, Status, Unit, UnitResult, masked
+from newskills.run.records.journal import Journal
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+SIGNALLED = 128
+"""Exit codes above are those of signals."""
+
+
+def execute(
+    spec: RunSpec,
+    *,
+    console: Console | None = None,
+    environ: Mapping[str, str] | None = None,
+    begin: Callable[[], object] | None = None,
+) -> RunResult:
+    """Generates, grades and writes every unit; finished units cost nothing.
+
+    `begin` is called once nothing can be refused any more and there is work to do.
+
+    Raises NewskillsError for what can be refused before the first request (input, settings, locks, prompts).
+    Later trouble is in the result: what is finished is on disk, and the same spec goes on from there.
+    """
+    from rich.console import Console
+
+    console = console or supervision().console or Console(stderr=True)
+    for path in spec.needs:
+        if not Path(path).exists():
+            raise DataError(f"There is no {path}: what is to be worked on is not complete.")
+    if spec.sequential and len(spec.units) > 1:
+        return _one_by_one(spec, console=console, environ=environ, begin=begin)
+    _allow_many_files()
+    recipe = Recipe(os.environ if environ is None else environ)
+    _tidy(spec)
+    with ExitStack() as stack, closing(recipe):
+        units = [prepare(unit, spec, recipe, stack) for unit in spec.units]
+        work = [unit for unit in units if isinstance(unit, Prepared)]
+        if not work:
+            return RunResult(units=[unit for unit in units if isinstance(unit, UnitResult)])
+        quiet = work[0].run.config.log_level in ("warning", "error")
+        _save(spec)
+        for path, content in spec.beside.items():
+            write_json(Path(path), content)
+        if begin is not None:
+            begin()
+        journal = Journal(spec.log_dir)
+        journal.begin(spec, [unit.run.unit.label for unit in work])
+        with Progress(console, _title(work), quiet=quiet, journal=journal) as progress:
+            for note in recipe.notes:
+                progress.say(note)
+            if kept := sum(unit.run.kept for unit in work):
+                rows = sum(unit.run.index.rows for unit in work)
+                progress.say(f"{kept:,} of {rows:,} rows are done already; going on from there.")
+            engine = Engine(work, recipe, progress)
+            aio.run(engine.run)
+        return _result(spec, engine, units, journal)
+
+
+def _one_by_one(
+    spec: RunSpec,
+    *,
+    console: Console,
+    environ: Mapping[str, str] | None,
+    begin: Callable[[], object] | None,
+) -> RunResult:
+    """Each unit by itself. A failure does not keep the next from its turn, a signal does; the last failure counts."""
+    total = RunResult(units=[])
+    for unit in spec.units:
+        alone = msgspec.structs.replace(spec, units=(unit,), sequential=False)
+        last = unit is spec.units[-1]
+        done = execute(alone, console=console, environ=environ, begin=begin if last else None)
+        total.units += done.units
+        total.retries += done.retries
+        if done.exit_code:
+            total.exit_code, total.message = done.exit_code, done.message
+        if done.exit_code > SIGNALLED:
+            break
+    return total
+
+
+def preview(unit: Unit, *, environ: Mapping[str, str] | None = None) -> Request:
+    """The first request of a unit, as it would be sent (dry run). Raises NewskillsError."""
+    with closing(Recipe(os.environ if environ is None else environ)) as recipe:
+        return first_request(unit, recipe)
+
+
+def _tidy(spec: RunSpec) -> None:
+    """Removes what killed processes have left of files that they were writing."""
+    names: dict[Path, set[str]] = {Path(spec.output_dir): {RUN_FILE}} if spec.output_dir else {}
+    for unit in (unit for unit in spec.units if unit.config.output_file):
+        for path in (unit.merged, *unit.paths.replaced):
+            names.setdefault(path.parent, set()).add(path.name)
+    for folder, found in names.items():
+        remove_abandoned(folder, found)
+
+
+def _save(spec: RunSpec) -> None:
+    """Leaves `run.json`, so that `python -m newskills.run DIR` can go on. Of two runs in one folder, the last wins."""
+    if spec.output_dir:
+        with suppress(StorageError):  # what matters meets the same trouble and says so
+            here = msgspec.structs.replace(spec, working_dir=spec.working_dir or str(Path.cwd()))
+            here.save(Path(spec.output_dir))
+
+
+def _allow_many_files() -> None:
+    """A run holds a socket for each request in flight and a lock for each unit; the usual soft limit is 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def check(unit: Unit, *, rendered: bool = True, environ: Mapping[str, str] | None = None) -> None:
+    """What can be refused without an endpoint: key, settings of the backend, and (`rendered`) the first prompt."""
+    with closing(Recipe(os.environ if environ is None else environ)) as recipe:
+        recipe.check_model(unit.config)
+        if rendered:
+            first_request(unit, recipe)
+
+
+def _title(work: Sequence[Prepared]) -> str:
+    return work[0].run.unit.label if len(work) == 1 else f"{len(work)} runs"
+
+
+def _result(spec: RunSpec, engine: Engine, units: Sequence[Prepared | UnitResult], journal: Journal) -> RunResult:
+    runs = [unit.run for unit in units if isinstance(unit, Prepared)]
+    exit_code, why = _verdict(engine, runs)
+    why = masked(why)
+    for run in runs:
+        if run.status is None:
+            status: Status = "interrupted" if engine.signal else "failed" if run.complete else "stopped"
+            with suppress(*([StorageError] if engine.fatal else [])):  # a full disk takes no exit record either
+                run.end(status, exit_code=exit_code, error=why)
+    results = [unit.run.result() if isinstance(unit, Prepared) else unit for unit in units]
+    journal.end(results, exit_code, engine.retries, why)
+    message = f"{why} {_onward(engine, spec.resume_with)}" if exit_code else ""
+    return RunResult(units=results, exit_code=exit_code, message=message, retries=engine.retries)
+
+
+def _onward(engine: Engine, command: str) -> str:
+    """What to type next. Where the command itself is wrong, it is not the same one."""
+    if isinstance(engine.fatal, ModelNotFoundError):
+        return "Type the command again with a model that this server has."
+    if isinstance(engine.fatal, AuthError):
+        return f"With a key that the server takes, go on with: {command or 'the same command.'}"
+    return f"Go on with: {command}" if command else "The same command goes on from here."
+
+
+def _verdict(engine: Engine, runs: Sequence[UnitRun]) -> tuple[int, str]:
+    """(exit code, what went wrong)."""
+    if engine.fatal is not None:
+        return engine.fatal.exit_code, str(engine.fatal)
+    if all(run.status == "done" for run in runs):
+        return 0, ""
+    if engine.signal is not None:
+        return 128 + engine.signal, f"Stopped by {engine.signal.name}; finished rows are saved."
+    return 1, " ".join(_failed(run) for run in runs if run.failures)
+
+
+def _failed(run: UnitRun) -> str:
+    first = f"{run.first_failure.kind}: {run.first_failure.message}" if run.first_failure else ""
+    causes = ", ".join(f"{cause} {n}" for cause, n in run.failure_causes.most_common())
+    text = (
+        f"{run.unit.label}: {run.failures} of {run.index.rows} rows got no answer ({causes}); the first: {first} See"
+        f" {run.paths.failed}."
+    )
+    if run.unfit:
+        text += f" {run.unfit} of them do not fit the prompt: mend them or the prompt, and use --rerun_done."
+    if run.failures > run.unfit:
+        text += " Another run retries them; ++server.enable_soft_fail=true records them as unscored."
+    return text

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine: a bounded window of rows in flight over all units of a run, on one event loop.
+
+Workers pull rows lazily, so memory does not grow with the input. A fatal error or a signal stops the pulling; what
+is finished is on disk, and the same command goes on from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import structs
+
+from newskills.base.aio import guarded
+from newskills.base.errors import NewskillsError, SandboxError
+from newskills.base.protocols import Kit
+from newskills.base.records import Failure
+from newskills.run.engine.build import Recipe, grader_id, grades_by_running
+from newskills.run.engine.endpoint import Endpoint, Policy
+from newskills.run.engine.grader_pool import Grading
+from newskills.run.engine.preflight import Prepared
+from newskills.run.engine.progress import Progress, Snapshot
+from newskills.run.engine.sandboxes import Sandboxes
+from newskills.run.engine.supervision import is_supervised, supervision
+from newskills.run.engine.tools import Toolboxes
+from newskills.run.engine.trace import Trace
+from newskills.run.engine.unit import Job, UnitRun
+from newskills.run.planning.config import GenerationConfig, Server
+from newskills.run.records.log import Disk
+from newskills.sandbox.config import SandboxConfig
+from newskills.solve.chat import MAIN
+
+GRACE = {signal.SIGINT: 60.0, signal.SIGTERM: 20.0}
+TICK = 0.25
+PATIENCE, FIRST_PATIENCE = 1800.0, 60.0
+"""Seconds with an endpoint that is down, and with one that has never answered where somebody sits before it."""
+SCHEDULED = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "KUBERNETES_SERVICE_HOST", "NEWSKILLS_JOB")
+"""Variables of a job, whose endpoint may come up after it."""
+ECHO = 2.0
+"""Seconds within which a second SIGTERM is the first one again: schedulers send it to a job step more than once."""
+
+
+class Lane:
+    """A unit with what it uses, and its finishing task once all rows are answered. Opened when its turn comes."""
+
+    def __init__(self, prepared: Prepared, kit: Kit, grading: Grading | None) -> None:
+        self.run: UnitRun = prepared.run
+        self.solver = prepared.solver
+        self.kit = kit
+        self.finish: asyncio.Task[None] | None = None
+        self._endpoints, self._grading = kit.models, grading
+
+    def open(self, disk: Disk, on_error: Callable[[NewskillsError], None]) -> None:
+        self.run.open(self.solver, disk, on_error, self._grading)
+        self.kit.models = {**self._endpoints, MAIN: self.run.cached(self._endpoints[MAIN])}
+
+
+class Engine:
+    """Runs prepared units as far as it gets; `fatal` and `signal` then say why it stopped early."""
+
+    def __init__(self, prepared: Sequence[Prepared], recipe: Recipe, progress: Progress) -> None:
+        self._prepared, self._recipe, self._progress = prepared, recipe, progress
+        self._supervision = supervision()
+        self._disk = Disk(progress.say)
+        self.fatal: NewskillsError | None = None
+        self.signal: signal.Signals | None = None
+        self._endpoints: dict[Server, Endpoint] = {}
+        self._sandboxes = Sandboxes(recipe, self._stop)
+        self._toolboxes = Toolboxes(recipe.environ, self._stop)
+        self._gradings: dict[tuple[str, SandboxConfig | None], Grading] = {}
+        self._lanes: list[Lane] = []
+        self._workers: list[asyncio.Task[None]] = []
+        self._quiet_ticks = 0
+        self._signalled_at = 0.0
+
+    @property
+    def retries(self) -> int:
+        return sum(endpoint.retries for endpoint in self._endpoints.values())
+
+    async def run(self) -> None:
+        """Trouble with the work ends in `fatal`; anything that is raised is a defect of this program."""
+        disk = self._disk
+        with disk, self._signals(), self._supervision.listening(self._told_to_stop):
+            ticker = asyncio.create_task(self._tick())
+            try:
+                self._lanes = [self._lane(prepared) for prepared in self._prepared]
+                await self._start_instruments()
+                await self._generate(disk)
+                await self._finished()
+            except NewskillsError as error:
+                self._stop(error)
+            finally:
+                ticker.cancel()
+                await self._close()
+                self._progress.show(self._snapshot(), last=True)
+
+    def _lane(self, prepared: Prepared) -> Lane:
+        config = prepared.run.config
+        servers = {**config.models, MAIN: config.server}
+        models = {role: self._endpoint(config, server, prepared.run.kept > 0) for role, server in servers.items()}
+        sandbox = self._sandboxes.get(config.sandbox)
+        kit = Kit(models=models, sandbox=sandbox, tools=self._toolboxes.get(config, sandbox))
+        return Lane(prepared, kit, self._grading(config))
+
+    async def _start_instruments(self) -> None:
+        """Before the first request, so that no answer is lost to a sandbox or a tool that cannot be had."""
+        for lane in self._lanes:
+            config = lane.run.config
+            sandbox = self._sandboxes.get(config.sandbox)
+            answered = lane.run.index.done == lane.run.index.rows
+            if grades_by_running(config) or (config.needs_sandbox and not answered):
+                await sandbox.start(config.endpoint_patience or PATIENCE if config.wait_for_sandbox else 0.0)
+            if answered:
+                continue
+            if (toolbox := self._toolboxes.get(config, sandbox)) is not None:
+                await toolbox.open()
+
+    def _endpoint(self, config: GenerationConfig, server: Server, proven: bool) -> Endpoint:
+        config = structs.replace(config, server=server)
+        server = server.endpoint()
+        if server not in self._endpoints:
+            model = self._recipe.model(server, config.max_concurrent_requests)
+            waits = is_supervised() or any(name in self._recipe.environ for name in SCHEDULED)
+            policy = Policy(
+                concurrency=config.max_concurrent_requests,
+                max_retries=server.max_retries,
+                patience=config.endpoint_patience or PATIENCE,
+                first_patience=config.endpoint_patience or (PATIENCE if waits else FIRST_PATIENCE),
+                soft_fail=server.enable_soft_fail,
+            )
+            self._endpoints[server] = Endpoint(
+                model,
+                policy,
+                say=self._progress.say,
+                on_fatal=self._stop,
+                context=self._recipe.context_strategy(config),
+                proven=proven,
+                shared=self._supervision.limit,
+                trace=Trace(model.name, self._progress.trace) if config.log_level == "debug" else None,
+            )
+        return self._endpoints[server]
+
+    def _grading(self, config: GenerationConfig) -> Grading | None:
+        if config.eval_type is None:
+            return None
+        name = grader_id(config), config.sandbox if grades_by_running(config) else None
+        if name not in self._gradings:
+            kit = Kit(sandbox=self._sandboxes.get(config.sandbox))
+            self._gradings[name] = self._recipe.grading(config, kit)
+        return self._gradings[name]
+
+    async def _generate(self, disk: Disk) -> None:
+        turns = self._turns(disk)
+        todo = sum(lane.run.index.rows - lane.run.index.done for lane in self._lanes)
+        at_once = sum(endpoint.policy.concurrency for endpoint in self._endpoints.values())
+        # Rows of many requests: few enough that each is finished soon, twice as many as keep the endpoints busy.
+        requests = max(lane.run.config.answers_of_a_row for lane in self._lanes)
+        rows = at_once if requests == 1 else -(-2 * at_once // requests)
+        self._workers = [asyncio.create_task(self._worker(turns)) for _ in range(max(1, min(rows, todo)))]
+        await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
+        self._cancel()
+        await asyncio.wait(self._workers)
+        for worker in self._workers:
+            if not worker.cancelled() and (error := worker.exception()) is not None:
+                raise error
+
+    def _turns(self, disk: Disk) -> Iterator[tuple[Lane, Job | None]]:
+        begun = False
+        for lane in self._lanes:
+            lane.open(disk, self._stop)
+            for job in lane.run.jobs():
+                if job is not None and not begun:
+                    begun = True
+                    self._progress.begin()
+                yield lane, job
+            self._finish_if_complete(lane)
+
+    async def _worker(self, turns: Iterator[tuple[Lane, Job | None]]) -> None:
+        while not self._stopping:
+            turn = next(turns, None)
+            if turn is None:
+                return
+            lane, job = turn
+            if job is None:
+                await asyncio.sleep(0)
+            else:
+                await self._attempt(lane, job)
+                self._finish_if_complete(lane)
+
+    async def _attempt(self, lane: Lane, job: Job) -> None:
+        run = lane.run
+        if isinstance(job.request, Failure):
+            self._failed(run, job, job.request)
+            return
+        result = await guarded(lane.solver.solve(job.sample, job.request, lane.kit))
+        if not isinstance(result, Failure):
+            run.answered(job.sample, result)
+        elif self.fatal is None:
+            self._failed(run, job, result)
+        if run.disk_is_slow:
+            await run.written()
+
+    def _failed(self, run: UnitRun, job: Job, failure: Failure) -> None:
+        self._progress.journal.failed(run.unit.label, job.sample.id, failure)
+        run.failed(job, failure)
+
+    def _finish_if_complete(self, lane: Lane) -> None:
+        if lane.run.complete and not lane.run.failures and lane.finish is None:
+            lane.finish = asyncio.create_task(lane.run.finish())
+
+    async def _finished(self) -> None:
+        tasks = [lane.finish for lane in self._lanes if lane.finish is not None]
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome
+
+    async def _close(self) -> None:
+        with contextlib.suppress(NewskillsError):  # already in `fatal`, or about a unit that stays unfinished
+            await self._finished()
+        for grading in self._gradings.values():
+            grading.close()
+        for lane in self._lanes:
+            await lane.run.close()
+        for endpoint in self._endpoints.values():
+            await endpoint.close()
+        for failure in await self._toolboxes.close():
+            self._progress.say(f"A tool did not end as it should: {failure.message}")
+        for failure in await self._sandboxes.close():
+            self._progress.say(f"A sandbox did not end as it should: {failure.message}")
+
+    @property
+    def _stopping(self) -> bool:
+        return self.fatal is not None or self.signal is not None
+
+    def _stop(self, error: NewskillsError) -> None:
+        """Nothing more can be done: in-flight requests are given up, finished work is kept.
+
+        Without a sandbox nothing more can be graded by it, either: that waits for the next process.
+        """
+        if self.fatal is None:
+            self.fatal = error
+        if isinstance(error, SandboxError):
+            self._abandon()
+        else:
+            self._cancel()
+
+    def _cancel(self) -> None:
+        for worker in self._workers:
+            worker.cancel()
+
+    def _abandon(self) -> None:
+        """Grading and final files can wait for the next process, too; nobody waits for space on a full disk."""
+        self._cancel()
+        self._disk.give_up()
+        for lane in self._lanes:
+            if lane.finish is not None:
+                lane.finish.cancel()
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        for number in GRACE:
+            loop.add_signal_handler(number, self._interrupted, number)
+        try:
+            yield
+        finally:
+            for number in GRACE:
+                loop.remove_signal_handler(number)
+
+    def _told_to_stop(self, at_once: bool) -> None:
+        if self.signal is None:
+            self._interrupted(signal.SIGTERM)
+        if at_once:
+            self._abandon()
+
+    def _interrupted(self, number: signal.Signals) -> None:
+        """Once: requests in flight may finish. Twice: they are given up."""
+        now = time.monotonic()
+        if self.signal is number is signal.SIGTERM and now - self._signalled_at < ECHO:
+            return
+        if self.signal is not None:
+            self._progress.say("Stopping now; finished rows are saved.")
+            self._abandon()
+            return
+        self.signal, self._signalled_at = number, now
+        for endpoint in self._endpoints.values():
+            endpoint.drain()
+        waiting = sum(endpoint.in_flight for endpoint in self._endpoints.values())
+        self._progress.say(
+            f"Stopping: {waiting} requests may finish within {GRACE[number]:.0f} s (Ctrl-C again: at once)."
+        )
+        asyncio.get_running_loop().call_later(GRACE[number], self._abandon)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK)
+            self._supervision.snapshot = snapshot = self._snapshot()
+            self._progress.show(snapshot)
+            busy = any(endpoint.in_flight for endpoint in self._endpoints.values())
+            self._quiet_ticks = self._quiet_ticks + 1 if self.signal is not None and not busy else 0
+            if self._quiet_ticks > 1:
+                self._cancel()
+
+    def _snapshot(self) -> Snapshot:
+        runs = [lane.run for lane in self._lanes]
+        tokens = [run.state.output_tokens for run in runs if run.state.output_tokens is not None]
+        costs = [cost for run in runs if (cost := run.cost) is not None]
+        slow = [found for endpoint in self._endpoints.values() if (found := endpoint.slow) is not None]
+        return Snapshot(
+            rows=sum(run.index.rows for run in runs),
+            done=sum(run.index.done for run in runs),
+            fresh=sum(run.generated for run in runs),
+            tokens=sum(tokens) if tokens else None,
+            cost=sum(costs) if costs else None,
+            retries=self.retries,
+            concurrency=sum(endpoint.concurrency for endpoint in self._endpoints.values()),
+            unscored=sum(run.failures + run.unscored for run in runs),
+            slow=max(slow, key=lambda one: one.left, default=None),
+        )

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything that can be refused before the first request: input, settings of a resume, locks, first prompt."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.protocols import NeedsCheck, Solver
+from newskills.base.records import Request
+from newskills.base.store import locked
+from newskills.prompts.renderer import Prompt
+from newskills.run.engine.build import Recipe, grader_id
+from newskills.run.engine.unit import REFUSED, UnitRun, changed_settings, unit_result
+from newskills.run.planning.spec import RunSpec, Unit, UnitResult
+from newskills.run.records.chunks import count_lines, merge_if_complete
+from newskills.run.records.completeness import is_cut, is_marked, take_over
+from newskills.run.records.log import Damage, Index, lines, restore_log, set_aside
+from newskills.run.records.paths import done_path
+from newskills.run.records.rejoin import rejoin
+from newskills.run.records.rows import Input, bounds, scan
+from newskills.run.records.state import INPUT, State, changes, load_state, settings
+
+
+class Prepared(Struct):
+    """A unit with work to do, and its solver."""
+
+    run: UnitRun
+    solver: Solver
+
+
+def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prepared | UnitResult:
+    """Locks the unit's file and decides what is left; a finished unit is a result at once.
+
+    Raises DataError (input, first row, changed settings), LockedError, StorageError, ConfigError.
+    """
+    if not unit.config.output_file:
+        raise ConfigError("++output_file is not set.")
+    paths = unit.paths
+    stack.enter_context(locked(paths.lock, str(paths.output)))
+    state = load_state(paths.state)
+    finished, cut = is_finished(unit), unit.config.skip_filled and is_cut(unit)
+    if finished and unit.config.skip_filled and not spec.rerun_done and not Path(unit.config.input_file).exists():
+        return _finished(unit, state)
+    source, rows = _input(unit, state)
+    prompt = recipe.prompt(unit.config)
+    wanted = settings(unit.config, input_digest=source.digest, prompt=f"{prompt.name} {prompt.hash}")
+    changed = changes(state.settings, wanted) if state is not None and _binds(unit, state) else []
+    fresh = State(
+        status="running",
+        settings=wanted,
+        grader=grader_id(unit.config),
+        rows=len(rows),
+        merged_rows=_rows_of_all_chunks(unit, source),
+        distinct_rows=source.rows if source.distinct else 0,
+        started=time.time(),
+    )
+    if not unit.config.skip_filled or (spec.rerun_done and (finished or cut or changed)):
+        solver = _checked_solver(unit, recipe, prompt, source, rows)
+        _start_over(unit)
+        fresh.save(paths.state)
+        return Prepared(UnitRun(unit, source, rows, fresh, Index(len(rows))), solver)
+    others = unit.config.judges and changed == [INPUT]
+    if changed and not others:
+        raise changed_settings(unit, changed)
+    if finished and not others and not (state is not None and paths.output.exists() and _reopens(unit, state)):
+        return _finished(unit, state)
+    solver = _checked_solver(unit, recipe, prompt, source, rows)
+    if others:
+        rejoin(unit, source.samples(rows), solver, fresh.digest)
+    elif cut:
+        kept = take_over(
+            unit, source, rows, frozenset(state.grade_fields if state is not None else ()), fresh.digest
+        )
+        recipe.notes[f"{unit.label}: {len(rows) - kept} of {len(rows)} rows were lost; they are made again."] = (
+            None
+        )
+    return Prepared(_resume(unit, source, rows, state, fresh, recipe.notes), solver)
+
+
+def is_finished(unit: Unit) -> bool:
+    """The marker and the whole file are there. Raises DataError."""
+    return is_marked(unit) and not is_cut(unit)
+
+
+def asks_nothing(unit: Unit) -> bool:
+    """Whether no model is needed for what is left of it. Raises DataError."""
+    if not unit.config.skip_filled or not is_finished(unit):
+        return False
+    state = load_state(unit.paths.state) if unit.config.judges else None
+    if state is None or not Path(unit.config.input_file).exists():
+        return True
+    return state.unjudged == 0 and state.settings.get("input_file") == _input(unit, state)[0].digest
+
+
+def check_begun(unit: Unit, recipe: Recipe) -> None:
+    """For an input that is not complete yet: refuses settings unlike those of rows that are done. Raises DataError."""
+    state = load_state(unit.paths.state)
+    if state is None or not unit.config.skip_filled or not _binds(unit, state):
+        return
+    prompt = recipe.prompt(unit.config)
+    wanted = settings(unit.config, input_digest="", prompt=f"{prompt.name} {prompt.hash}")
+    if changed := changes({**state.settings, "input_file": None}, {**wanted, "input_file": None}):
+        raise changed_settings(unit, changed)
+
+
+def first_request(unit: Unit, recipe: Recipe) -> Request:
+    """What the first row asks the model (dry run); for an empty chunk, the first row of all. Raises DataError."""
+    source, rows = _input(unit, load_state(unit.paths.state) if unit.config.output_file else None)
+    solver = recipe.solver(unit.config, recipe.prompt(unit.config))
+    request = _first_request(solver, source, rows or range(source.rows))
+    assert request is not None
+    return request
+
+
+def _binds(unit: Unit, state: State) -> bool:
+    """Whether there is a row that was made with the settings of `state`."""
+    return state.status == "done" or next(lines(unit.paths.log), None) is not None
+
+
+def _graded_otherwise(unit: Unit, state: State) -> bool:
+    """Whether another grader is asked for now. A run without a grader leaves verdicts as they are."""
+    return unit.config.eval_type is not None and state.grader != grader_id(unit.config)
+
+
+def _reopens(unit: Unit, state: State) -> bool:
+    """Whether a finished file has more to do: verdicts of another grader, or judgements that were refused."""
+    return _graded_otherwise(unit, state) or (unit.config.judges and state.unjudged > 0)
+
+
+def _finished(unit: Unit, state: State | None) -> UnitResult:
+    """The result of an earlier process; what a kill left undone behind its marker is done now."""
+    unit.paths.remove_logs()
+    merged, note = False, ""
+    if unit.config.num_chunks is not None:
+        expected = state.merged_rows if state is not None else None
+        merged = merge_if_complete(unit.merged, unit.config.num_chunks, expected)
+    if state is None:
+        rows = count_lines(unit.paths.output) if unit.paths.output.exists() else 0
+        state = State(status="done", settings={}, rows=rows, done=rows)
+    elif _graded_otherwise(unit, state):
+        note = (
+            f"graded by {state.grader or 'nothing'}, asked for {grader_id(unit.config)}; for verdicts of this one type:"
+            f" ns grade --grader={unit.config.eval_type} --input_files={unit.merged} --output_file=FILE"
+            " (or start over with --rerun_done)"
+        )
+    return unit_result(unit, state, "done", kept=state.rows, merged=merged, note=note)
+
+
+def _resume(
+    unit: Unit, source: Input, rows: range, before: State | None, state: State, notes: dict[str, None]
+) -> UnitRun:
+    paths, config = unit.paths, unit.config
+    paths.failed.unlink(missing_ok=True)
+    if not paths.log.exists() and paths.output.exists() and (before is None or before.status == "done"):
+        _take_back(unit, before, len(rows), state.digest)
+    index = Index(len(rows))
+    damaged = index.load(paths.log, config.async_position_key)
+    if before is None and (index.done or damaged):
+        _check_same(unit, index, state)
+        notes[f"{paths.state} was lost or damaged; {index.done} rows of {paths.log.name} fit these settings."] = (
+            None
+        )
+    if before is not None:
+        state.started = before.started
+        state.input_tokens, state.output_tokens = before.input_tokens, before.output_tokens
+    if before is None or before.grader != state.grader:
+        paths.grades.unlink(missing_ok=True)
+    _keep_aside(paths.log, damaged, paths.damaged, notes)
+    _keep_aside(paths.grades, index.load_grades(paths.grades), paths.damaged, notes)
+    if before is None and paths.state.exists():
+        paths.state.replace(paths.state.with_name(f"{paths.state.name}-damaged"))
+    state.save(paths.state)
+    return UnitRun(unit, source, rows, state, index)
+
+
+def _keep_aside(log: Path, damaged: Sequence[Damage], aside: Path, notes: dict[str, None]) -> None:
+    if damaged:
+        set_aside(log, damaged, aside)
+        count = "A damaged line" if len(damaged) == 1 else f"{len(damaged)} damaged lines"
+        notes[f"{count} of {log} moved to {aside.name}; what stood there is made again."] = None
+
+
+def _check_same(unit: Unit, index: Index, state: State) -> None:
+    """The file with the settings is gone, and each record knows the hash of its own. Raises DataError."""
+    if index.settings == {state.digest}:
+        return
+    if not index.settings - {""}:
+        raise DataError(
+            f"{unit.paths.log} was left by another program or version.",
+            hint="Delete it, or use another output folder.",
+        )
+    raise changed_settings(unit, [f"something ({unit.paths.state.name} is lost, so it is not known what)"])
+
+
+def _take_back(unit: Unit, before: State | None, rows: int, settings: str) -> None:
+    """A whole file without its marker, or one to be graded again: only its verdicts are made anew, and judgements that
+    were refused."""
+    paths = unit.paths
+    found = count_lines(paths.output)
+    if found != rows:
+        raise DataError(
+            f"{paths.output} has {found} rows, the input has {rows}, and nothing says why.",
+            hint="Delete it, use another output folder, or start it over with --rerun_done.",
+        )
+    drop = frozenset(before.grade_fields if before is not None else ())
+    lacking = REFUSED if unit.config.judges else None
+    restore_log(paths.output, paths.log, unit.config.async_position_key, drop, lacking, settings=settings)
+    paths.done.unlink(missing_ok=True)
+
+
+def _start_over(unit: Unit) -> None:
+    """Forgets logs and markers, in this order; the old file stays until the new one replaces it."""
+    unit.paths.remove_logs()
+    for path in (unit.paths.done, done_path(unit.merged)):
+        path.unlink(missing_ok=True)
+
+
+def _input(unit: Unit, state: State | None) -> tuple[Input, range]:
+    config = unit.config
+    if not config.input_file:
+        raise ConfigError("++input_file is not set.")
+    path = Path(config.input_file)
+    stat = path.stat() if path.is_file() else None
+    distinct = None
+    if state is not None and state.distinct_rows:
+        distinct = state.settings["input_file"], state.distinct_rows
+    source = _scan(path, (stat.st_mtime_ns, stat.st_size) if stat else None, distinct)
+    return source, bounds(source.rows, config.num_chunks, config.chunk_id, config.max_samples)
+
+
+@functools.lru_cache(maxsize=64)
+def _scan(path: Path, version: object, distinct: tuple[str, int] | None) -> Input:
+    return scan(path, distinct)
+
+
+def _checked_solver(unit: Unit, recipe: Recipe, prompt: Prompt, source: Input, rows: range) -> Solver:
+    """The solver, once it has rendered the first row and the model takes its settings. Raises as `prepare`."""
+    recipe.check_model(unit.config)
+    solver = recipe.solver(unit.config, prompt)
+    if isinstance(solver, NeedsCheck):
+        solver.check()
+    _first_request(solver, source, rows)
+    return solver
+
+
+def _rows_of_all_chunks(unit: Unit, source: Input) -> int:
+    config = unit.config
+    chunks = config.num_chunks or 1
+    return sum(len(bounds(source.rows, chunks, k, config.max_samples)) for k in range(chunks))
+
+
+def _first_request(solver: Solver, source: Input, rows: range) -> Request | None:
+    for sample in source.samples(rows):
+        try:
+            return solver.request(sample)
+        except DataError as error:
+            raise DataError(source.located(sample, error.message), hint=error.hint) from error
+    return None

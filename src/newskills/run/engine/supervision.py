@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What somebody who runs several evaluations in one process holds of each.
+
+A run finds its supervision in a context variable, so that nothing between the one who starts it and the engine need
+know of it; a thread started by `asyncio.to_thread`, or in a copied context, inherits it. Without one, a run has the
+process for itself: its own limit, the terminal, the signals.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from newskills.run.engine.progress import Snapshot
+
+_current: ContextVar[Supervision | None] = ContextVar("newskills_supervision", default=None)
+
+
+class SharedLimit:
+    """At most `limit` requests in flight over all runs that share it, each on its own thread and event loop.
+
+    First come, first served, so that no run starves.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.active = 0
+        self._lock = threading.Lock()
+        self._waiting: deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = deque()
+
+    async def acquire(self) -> None:
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            if self.active < self.limit:
+                self.active += 1
+                return
+            turn: asyncio.Future[None] = loop.create_future()
+            self._waiting.append((loop, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            with self._lock:
+                waits = (loop, turn) in self._waiting
+                if waits:
+                    self._waiting.remove((loop, turn))
+            if not waits:
+                self.release()  # the turn had come, or was on its way
+            raise
+
+    def release(self) -> None:
+        """Any thread."""
+        with self._lock:
+            while self._waiting:
+                loop, turn = self._waiting.popleft()
+                with contextlib.suppress(RuntimeError):  # that run's loop has ended
+                    loop.call_soon_threadsafe(_grant, turn)
+                    return
+            self.active -= 1
+
+
+def _grant(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_result(None)
+
+
+class Supervision:
+    """`console`: where the run speaks (None: standard error); `limit`: of requests, shared with other runs.
+
+    `snapshot` is where the run stands, None before it has begun.
+    """
+
+    def __init__(self, *, console: Console | None = None, limit: SharedLimit | None = None) -> None:
+        self.console, self.limit = console, limit
+        self.snapshot: Snapshot | None = None
+        self.stopping = False
+        self._lock = threading.Lock()
+        self._at_once = False
+        self._interrupt: Callable[[bool], None] | None = None
+
+    def stop(self, *, at_once: bool = False) -> None:
+        """As SIGTERM does for a process: requests in flight may finish (unless `at_once`), what is done is on disk.
+
+        Any thread, also before the run has begun and between its parts.
+        """
+        with self._lock:
+            self.stopping, self._at_once = True, self._at_once or at_once
+            if self._interrupt is not None:
+                self._interrupt(self._at_once)
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """Runs started inside have this supervision."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+    @contextlib.contextmanager
+    def listening(self, interrupt: Callable[[bool], None]) -> Iterator[None]:
+        """Inside, on the running loop, `interrupt(at_once)` is called for each `stop`, also for one before."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            self._interrupt = lambda at_once: _soon(loop, interrupt, at_once)
+            if self.stopping:
+                _soon(loop, interrupt, self._at_once)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._interrupt = None
+
+
+def _soon(loop: asyncio.AbstractEventLoop, interrupt: Callable[[bool], None], at_once: bool) -> None:
+    loop.call_soon_threadsafe(lambda: interrupt(at_once))
+
+
+def is_supervised() -> bool:
+    """Whether somebody holds the supervision of this run."""
+    return _current.get() is not None
+
+
+def supervision() -> Supervision:
+    """That of the run; one that nobody holds where there is none."""
+    return _current.get() or Supervision()

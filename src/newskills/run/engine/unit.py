@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One output file from its input to its `.done`: jobs out, records in, verdicts in, final file."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import DataError, StorageError, guard, storage_error
+from newskills.base.protocols import Model, Solver
+from newskills.base.records import CONTENT_FILTER, Attempt, Failure, Ledger, Request, Row, Sample, Score
+from newskills.base.store import atomic_write, encode_line
+from newskills.run.engine.grader_pool import Grading, verdict_fields
+from newskills.run.engine.reply_cache import CachedModel
+from newskills.run.planning.config import GenerationConfig
+from newskills.run.planning.spec import Status, Unit, UnitResult, count, count_finish
+from newskills.run.records.chunks import merge_if_complete
+from newskills.run.records.log import (
+    Disk,
+    GradeLine,
+    GroupLog,
+    Index,
+    Reader,
+    content_key,
+    decode_record,
+    log_line,
+)
+from newskills.run.records.paths import done_path
+from newskills.run.records.rows import Input
+from newskills.run.records.state import State
+from newskills.solve.judges.judge import PREFIX
+
+VERDICT_FIELDS = ("outcome", "outcome_cause", "grader", "why")
+YIELD_EVERY = 256
+CHECKED = 4096
+"""About so many finished rows are asked of the solver anew, to see that they would be asked the same."""
+REFUSED = f"{PREFIX}error"
+"""Field of a record that the judge gave no reply for."""
+JUDGE_ANEW = "judge the same answers anew: --extra_judge_args='++skip_filled=false'."
+
+
+class Job(Struct):
+    """A row that still needs its answer; `request` is a Failure where the prompt does not fit the row."""
+
+    sample: Sample
+    request: Request | Failure
+
+
+class UnitRun:
+    """The work on one unit. Built by `prepare`; everything but `jobs` and `finish` is cheap."""
+
+    def __init__(self, unit: Unit, source: Input, rows: range, state: State, index: Index) -> None:
+        self.unit, self.paths, self.config = unit, unit.paths, unit.config
+        self.source, self.bounds, self.state, self.index = source, rows, state, index
+        self.kept = index.done
+        self._settings = state.digest
+        self.open_jobs = 0
+        self.exhausted = False
+        self._prefix = PREFIX if unit.config.judges else ""
+        self.failures = self.unfit = 0
+        self.unscored = 0
+        self._in_grading = 0
+        self.first_failure: Failure | None = None
+        self.failure_causes: Counter[str] = Counter()
+        self.merged = False
+        self.status: Status | None = None
+        self._grading: Grading | None = None
+        self._logs: list[GroupLog] = []
+        self._failed: GroupLog | None = None
+
+    @property
+    def generated(self) -> int:
+        """Rows answered by this process."""
+        return self.index.done - self.kept
+
+    @property
+    def cost(self) -> float | None:
+        """In the unit of the prices; None where a price or a count is not known."""
+        server, state = self.config.server, self.state
+        read, written = server.price_per_million_input_tokens, server.price_per_million_output_tokens
+        if read is None or written is None or state.input_tokens is None or state.output_tokens is None:
+            return None
+        return (read * state.input_tokens + written * state.output_tokens) / 1e6
+
+    @property
+    def complete(self) -> bool:
+        """No row is waiting for an answer, with or without success."""
+        return self.exhausted and self.open_jobs == 0
+
+    def open(
+        self, solver: Solver, disk: Disk, on_error: Callable[[StorageError], None], grading: Grading | None
+    ) -> None:
+        """Opens the logs. Raises StorageError."""
+        self.solver, self._grading = solver, grading
+        self._disk, self._on_error = disk, on_error
+        self._log = self._new_log(self.paths.log)
+        self._grades = self._new_log(self.paths.grades) if grading else None
+
+    def cached(self, model: Model) -> Model:
+        """`model`, remembering its replies where that was asked for."""
+        if not self.config.enable_litellm_cache:
+            return model
+        return CachedModel(model, self.paths.replies, self._new_log(self.paths.replies))
+
+    @property
+    def disk_is_slow(self) -> bool:
+        return self._log.full
+
+    async def written(self) -> None:
+        """Returns when the answers so far are with the kernel."""
+        await self._log.written()
+
+    async def flush(self) -> None:
+        for log in self._logs:
+            await log.flush()
+
+    def jobs(self) -> Iterator[Job | None]:
+        """Rows without an answer, in order; None now and then, to let others work while many are skipped.
+
+        Raises DataError if one of the finished rows that are looked at would now be asked something else. All are,
+        unless there are so many that it would hold up the first request: what differs without a difference in the
+        settings (the code, say) shows in some of them, too.
+        """
+        stride = max(1, self.kept // CHECKED)
+        offsets = self.index.offsets
+        skipped = 0
+        for found in self.source.lines(self.bounds):
+            if offsets[found.position] < 0:
+                sample = self.source.sample(found)
+                self.open_jobs += 1
+                request = guard(partial(self.solver.request, sample))
+                if isinstance(request, Failure) and request.cause == "data":
+                    request.message = self.source.located(sample, request.message)
+                yield Job(sample, request)
+                continue
+            if skipped % stride == 0:
+                self._check_unchanged(self.source.sample(found))
+            skipped += 1
+            if skipped % YIELD_EVERY == 0:
+                yield None
+        self.exhausted = True
+
+    def answered(self, sample: Sample, attempt: Attempt) -> None:
+        """Books an answer: log, index, and the grader if it has room (else it is graded at the end)."""
+        record = record_of(self.config, sample, attempt.fields)
+        line = log_line(record, self.config.async_position_key, sample.position, attempt.key, self._settings)
+        offset = self._log.append(line)
+        gradable = "outcome" not in record
+        self.index.add(sample.position, offset, content_key(sample.id, attempt.key), line, gradable=gradable)
+        self.unscored += not gradable
+        if gradable:
+            _count_tokens(self.state, attempt.fields, self._prefix)
+        self.open_jobs -= 1
+        if gradable and self._grading is not None and not self._grading.full:
+            self._grade(self._grading, sample.position, record)
+
+    def failed(self, job: Job, failure: Failure) -> None:
+        """Books a failure: an unscored record where failures were accepted, else it is left for a resume.
+
+        What a content filter withholds is no failure to be tried again: its record says so.
+        """
+        fields = {
+            self.config.generation_key: "",
+            f"{self._prefix}num_generated_tokens": 0,
+            f"{self._prefix}error": failure.kind,
+            f"{self._prefix}detailed_error": failure.message,
+            "outcome": "unscored",
+            "outcome_cause": "judge" if self.config.judges else failure.cause,
+        }
+        filtered = failure.cause == CONTENT_FILTER
+        if filtered:
+            fields[f"{self._prefix}finish_reason"] = CONTENT_FILTER
+        if filtered or self.config.server.enable_soft_fail:
+            self.answered(job.sample, Attempt(sample_id=job.sample.id, key=job_key(job.request), fields=fields))
+            return
+        self.open_jobs -= 1
+        self.failures += 1
+        self.unfit += failure.cause == "data"
+        self.first_failure = self.first_failure or failure
+        self.failure_causes[failure.cause] += 1
+        self._failed = self._failed or self._new_log(self.paths.failed)
+        self._failed.append(encode_line({"id": job.sample.id, "position": job.sample.position, **fields}))
+
+    async def finish(self) -> None:
+        """All rows are answered: grades the rest, writes the final file, its marker, and merges chunks."""
+        await self.flush()
+        if self._grading is not None:
+            await self._grade_rest(self._grading)
+        await self.close()
+        await asyncio.to_thread(self._finalise)
+        self.status = "done"
+
+    async def close(self) -> None:
+        for log in self._logs:
+            await log.close()
+
+    def end(self, status: Status, *, exit_code: int, error: str) -> None:
+        """Leaves an exit record that says how far it got. Raises StorageError."""
+        self.status = status
+        self._save_state(status, exit_code=exit_code, error=error)
+
+    def result(self) -> UnitResult:
+        return unit_result(self.unit, self.state, self.status or "stopped", kept=self.kept, merged=self.merged)
+
+    def _new_log(self, path: Path) -> GroupLog:
+        log = GroupLog(path, self._disk, self._on_error)
+        self._logs.append(log)
+        return log
+
+    def _check_unchanged(self, sample: Sample) -> None:
+        known = self.index.keys[sample.position]
+        if known and known != content_key(sample.id, job_key(guard(partial(self.solver.request, sample)))):
+            raise changed_settings(self.unit, [f"what row {sample.position} (id {sample.id}) asks the model"])
+
+    async def _grade_rest(self, grading: Grading) -> None:
+        await grading.until(lambda: self._in_grading == 0)
+        with Reader(self.paths.log) as reader:
+            for position in self.index.ungraded():
+                record = self._logged(reader, position)
+                await grading.until(lambda: not grading.full)
+                self._grade(grading, position, record)
+        await grading.until(lambda: self._in_grading == 0)
+        await self.flush()
+
+    def _grade(self, grading: Grading, position: int, record: Row) -> None:
+        self._in_grading += 1
+        grading.submit(record, partial(self._graded, position, self.index.sums[position]))
+
+    def _graded(self, position: int, checksum: int, score: Score) -> None:
+        assert self._grades is not None
+        self._in_grading -= 1
+        line = encode_line(GradeLine(position=position, sum=checksum, score=score))
+        self.index.add_grade(position, self._grades.append(line))
+        self.unscored += score.outcome == "unscored"
+
+    def _finalise(self) -> None:
+        """In a thread: final file → exit record → `.done` → logs removed; a kill anywhere can be resumed."""
+        self._write_final()
+        self.state.size = self.paths.output.stat().st_size
+        self._save_state("done", exit_code=0, error="")
+        mark_done(self.paths.output)
+        self.paths.remove_logs()
+        if self.config.num_chunks is not None:
+            self.merged = merge_if_complete(self.unit.merged, self.config.num_chunks, self.state.merged_rows)
+
+    def _write_final(self) -> None:
+        ledger, written, unjudged = Ledger(), set[str](), 0
+        tally = msgspec.structs.replace(self.state, input_tokens=None, output_tokens=None)
+        scores = msgspec.json.Decoder(GradeLine)
+        with contextlib.ExitStack() as stack:
+            file = stack.enter_context(atomic_write(self.paths.output))
+            log = stack.enter_context(Reader(self.paths.log))
+            grades = stack.enter_context(Reader(self.paths.grades)) if self._grades else None
+            for position in range(self.index.rows):
+                record = self._logged(log, position)
+                at = self.index.grades[position]
+                if grades is not None and at >= 0:
+                    fields = verdict_fields(record, scores.decode(grades.line(at)).score)
+                    record |= fields
+                    written |= fields.keys()
+                if "error" not in record:
+                    _count_tokens(tally, record, self._prefix)
+                unjudged += REFUSED in record
+                count_finish(ledger, record.get(f"{self._prefix}finish_reason"))
+                if "outcome" in record:
+                    count(ledger, record["outcome"], record.get("outcome_cause"))
+                file.write(encode_line(record))
+        self.state.ledger, self.state.grade_fields, self.state.unjudged = ledger, sorted(written), unjudged
+        self.state.input_tokens, self.state.output_tokens = tally.input_tokens, tally.output_tokens
+
+    def _logged(self, log: Reader, position: int) -> Row:
+        line = log.line(self.index.offsets[position])
+        if zlib.crc32(line) != self.index.sums[position]:
+            raise StorageError(f"{self.paths.log} changed under the run (row {position}).")
+        return decode_record(line, self.config.async_position_key)
+
+    def _save_state(self, status: Status, *, exit_code: int, error: str) -> None:
+        state = self.state
+        state.status, state.exit_code, state.error = status, exit_code, error
+        state.done, state.failures = self.index.done, self.failures
+        state.ended = time.time()
+        state.cost = self.cost
+        state.save(self.paths.state)
+
+
+def record_of(config: GenerationConfig, sample: Sample, fields: Row) -> Row:
+    """The row with the output fields `fields`, and no verdict that others gave."""
+    row = sample.row
+    if config.prompt_format == "openai":
+        row = without_parts(row, frozenset(config.drop_content_types))
+    record = {**row, **fields}
+    for name in VERDICT_FIELDS:
+        if name in row and name not in fields:
+            del record[name]
+    if str(row.get("id")) != sample.id:
+        record["id"] = sample.id
+    return record
+
+
+def _count_tokens(state: State, record: Row, prefix: str) -> None:
+    """Adds what the server reported, in fields whose names begin with `prefix`."""
+    if (read := record.get(f"{prefix}num_input_tokens")) is not None:
+        state.input_tokens = (state.input_tokens or 0) + read
+    if (written := record.get(f"{prefix}num_generated_tokens")) is not None:
+        state.output_tokens = (state.output_tokens or 0) + written
+
+
+def job_key(request: Request | Failure) -> str:
+    """What the row asks the model; rows that can not be asked are all alike."""
+    return request.key() if isinstance(request, Request) else "f" * 16
+
+
+def without_parts(row: Row, kinds: frozenset[str]) -> Row:
+    """`row` without message parts of `kinds` (audio, images as data), which do not belong into records."""
+    messages = row.get("messages")
+    if not kinds or not isinstance(messages, list):
+        return row
+    return {**row, "messages": [_message_without(message, kinds) for message in messages]}
+
+
+def _message_without(message: Any, kinds: frozenset[str]) -> Any:
+    if not isinstance(message, dict) or not isinstance(message.get("content"), list):
+        return message
+    kept = [part for part in message["content"] if not (isinstance(part, dict) and part.get("type") in kinds)]
+    return {**message, "content": kept}
+
+
+def changed_settings(unit: Unit, what: Sequence[str]) -> DataError:
+    """The refusal to mix two runs in one file."""
+    anew = JUDGE_ANEW if unit.config.judges else "start these files over with --rerun_done."
+    return DataError(
+        f"{unit.paths.output} was begun with other settings; changed: {', '.join(what)}.",
+        hint=f"Use another output folder, or {anew}",
+    )
+
+
+def mark_done(output: Path) -> None:
+    """Creates the marker. Raises StorageError."""
+    try:
+        done_path(output).touch()
+    except OSError as error:
+        raise storage_error(error, done_path(output)) from error
+
+
+def unit_result(
+    unit: Unit, state: State, status: Status, *, kept: int, merged: bool = False, note: str = ""
+) -> UnitResult:
+    """What the exit record says, for the caller."""
+    return UnitResult(
+        name=unit.name,
+        seed=unit.seed,
+        chunk=unit.config.chunk_id,
+        output=str(unit.paths.output),
+        status=status,
+        rows=state.rows,
+        kept=kept,
+        generated=max(0, state.done - kept),
+        failures=state.failures,
+        input_tokens=state.input_tokens,
+        output_tokens=state.output_tokens,
+        cost=state.cost,
+        seconds=(state.ended or time.time()) - state.started,
+        ledger=state.ledger,
+        merged=merged,
+        note=note,
+    )

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How long requests take, and how long one may: a request that hangs is told by the length of the others.
+
+The time-out of a request is the user's, or what the others tell: twice what the longest answer would take at the
+slowest speed seen, where the number of new tokens is bounded; else ten times the longest reply; more where few replies
+have been seen. A request that met it may take twice as long in its next try, so that a long answer among short ones is
+not lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable
+from itertools import takewhile
+
+from msgspec import Struct
+
+from newskills.base.errors import RequestTimeoutError
+from newskills.base.records import Reply, Request
+from newskills.run.engine.progress import Slow, duration
+
+ENOUGH = 20
+"""Replies that tell how long others take; with a tenth of them, a request may take ten times as long."""
+COUNTED = 32
+"""Tokens below which a reply says nothing about speed."""
+LONGER, SAFE = 10.0, 2.0
+
+
+class Flight(Struct, eq=False):
+    """A request under way. `timeouts`: how many of its tries ended by time-out; `scope` ends this one."""
+
+    request: Request
+    started: float
+    timeouts: int
+    scope: asyncio.Timeout
+
+
+class Waits:
+    """Requests in flight, oldest first. `shortest`: seconds that any may take; `tries`: of one request, at most."""
+
+    def __init__(self, *, shortest: float, tries: int) -> None:
+        self._shortest, self._tries = shortest, tries
+        self._flights: dict[int, Flight] = {}
+        self._numbers = 0
+        self._seen = 0
+        self._longest = self._slowest_token = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def within(self, request: Request, timeouts: int, work: Awaitable[Reply]) -> Reply:
+        """What `work` returns. Raises RequestTimeoutError after `timeout` seconds."""
+        self._numbers += 1
+        number, started = self._numbers, time.monotonic()
+        try:
+            async with asyncio.timeout(None) as scope:
+                self._flights[number] = Flight(request, started, timeouts, scope)
+                if self._timer is None:
+                    self._watch()
+                reply = await work
+        except TimeoutError as error:
+            if not scope.expired():
+                raise
+            raise RequestTimeoutError(
+                f"No reply came within {duration(time.monotonic() - started)}, while the longest of"
+                f" {self._seen:,} others took {duration(self._longest)}."
+            ) from error
+        finally:
+            del self._flights[number]
+        self._count(reply, time.monotonic() - started)
+        return reply
+
+    def timeout(self, request: Request, timeouts: int) -> float:
+        """Seconds that its next try may take."""
+        given = request.inference.timeout
+        if not self._seen:
+            return given
+        tokens = request.inference.tokens_to_generate
+        if tokens and self._slowest_token:
+            seconds = SAFE * max(self._longest, tokens * self._slowest_token)
+        else:
+            seconds = LONGER * self._longest
+        return min(given, max(self._shortest, seconds) * self._doubt * 2.0**timeouts)
+
+    def slow(self) -> Slow | None:
+        """None while nothing takes much longer than others did."""
+        if not self._seen:
+            return None
+        now, usual = time.monotonic(), max(self._shortest / LONGER, SAFE * self._longest) * self._doubt
+        late = list(takewhile(lambda flight: now - flight.started > usual, self._flights.values()))
+        if not late:
+            return None
+        oldest = late[0]
+        waited = now - oldest.started
+        left = self.timeout(oldest.request, oldest.timeouts) - waited
+        further = range(oldest.timeouts + 1, self._tries)
+        return Slow(len(late), waited, max(0.0, left) + sum(self.timeout(oldest.request, n) for n in further))
+
+    @property
+    def _doubt(self) -> float:
+        return max(1.0, ENOUGH / self._seen)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _count(self, reply: Reply, seconds: float) -> None:
+        self._seen += 1
+        self._longest = max(self._longest, seconds)
+        if (tokens := reply.usage.output_tokens or 0) >= COUNTED:
+            self._slowest_token = max(self._slowest_token, seconds / tokens)
+
+    def _watch(self) -> None:
+        """Ends what takes too long; looks again as long as something is in flight."""
+        now = time.monotonic()
+        for flight in self._flights.values():
+            if now - flight.started < self._shortest:
+                break
+            if now - flight.started > self.timeout(flight.request, flight.timeouts):
+                flight.scope.reschedule(asyncio.get_running_loop().time())
+        every = min(1.0, self._shortest / 10)
+        self._timer = asyncio.get_running_loop().call_later(every, self._watch) if self._flights else None

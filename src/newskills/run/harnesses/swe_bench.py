@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patches to and verdicts from the harness of SWE-bench (https://github.com/SWE-bench/SWE-bench, package `swebench`).
+
+Its form of predictions is a JSON line with `instance_id`, `model_name_or_path` and `model_patch`; it writes a
+`report.json` for each instance, and one of the whole run with lists of ids.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Row, Score
+from newskills.base.store import write_rows
+from newskills.benchmarks.downloads.mirror import file_sha256
+from newskills.run.engine.grader_pool import verdict_fields
+
+REPORT = "swe-bench-metrics"
+INSTALL = "Install it where the tests can run: pip install swebench, with Docker (or DOCKER_HOST for Podman)."
+_OUTPUTS = "swe-bench-outputs"
+_GRADER = "swebench"
+_BLOCK = re.compile(r"^```(?:diff|patch)[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_DIFF = re.compile(r"^diff --git ", re.MULTILINE)
+_NOT_APPLIED = ">>>>> Patch Apply Failed"
+_TIMED_OUT = "Test timed out after"
+_LOG = "run_instance.log"
+_PING = "import docker; docker.from_env().ping()"
+
+
+class Harness(Struct, frozen=True, kw_only=True):
+    """What the harness is told; `folder` gets its logs and reports."""
+
+    dataset: Path
+    predictions: Path
+    folder: Path
+    workers: int = 4
+    timeout: int = 1800
+
+
+def patch_of(record: Row) -> str:
+    """The record's patch: what an agent left, else the last block of diff in the answer; '' where there is none.
+
+    >>> patch_of({"generation": "So:\\n```diff\\ndiff --git a/f b/f\\n```"})
+    'diff --git a/f b/f\\n'
+    """
+    outputs = record.get(_OUTPUTS)
+    for place in (record, outputs if isinstance(outputs, dict) else {}):
+        if isinstance(patch := place.get("model_patch"), str):
+            return patch
+    text = str(record.get("generation") or "").rpartition("</think>")[2].replace("\r\n", "\n")
+    if blocks := _BLOCK.findall(text):
+        return str(blocks[-1])
+    start = _DIFF.search(text)
+    return text[start.start() :].rstrip() + "\n" if start else ""
+
+
+def write_predictions(records: Iterable[Row], path: Path, model: str) -> tuple[int, int]:
+    """(records, those without a patch). Raises DataError for a record without its instance."""
+    counts = [0, 0]
+
+    def predictions() -> Iterator[Row]:
+        for record in records:
+            patch = patch_of(record)
+            counts[0] += 1
+            counts[1] += not patch.strip()
+            yield {"instance_id": _instance(record), "model_name_or_path": model, "model_patch": patch}
+
+    write_rows(path, predictions())
+    return counts[0], counts[1]
+
+
+def _instance(record: Row) -> str:
+    found = record.get("instance_id") or record.get("id")
+    if not isinstance(found, str):
+        raise DataError("A record has no instance_id: it is none of SWE-bench's.")
+    return found
+
+
+def check_harness() -> None:
+    """Raises ConfigError where the harness cannot run here: its package or a container engine is missing."""
+    if importlib.util.find_spec("swebench") is None:
+        raise ConfigError("The tests are run by the package swebench, which is not installed.", hint=INSTALL)
+    asked = subprocess.run([sys.executable, "-c", _PING], check=False, capture_output=True, text=True)
+    if asked.returncode:
+        last = asked.stderr.strip().rpartition("\n")[2][:200]
+        raise ConfigError(f"The tests run in containers, and no engine answers here: {last}", hint=INSTALL)
+
+
+def run_harness(harness: Harness) -> list[Path]:
+    """Runs all tests of all predictions; where the reports are. Raises ConfigError (see `check_harness`), DataError
+    where it fails. Each set of predictions is a run of its own: the harness does not test an instance twice in one."""
+    check_harness()
+    run = f"newskills-{file_sha256(harness.predictions)[:12]}"
+    command = [
+        *(sys.executable, "-m", "swebench.harness.run_evaluation"),
+        *("--dataset_name", str(harness.dataset.resolve())),
+        *("--predictions_path", str(harness.predictions.resolve())),
+        *("--run_id", run),
+        *("--max_workers", str(harness.workers)),
+        *("--timeout", str(harness.timeout)),
+        *("--report_dir", "."),
+    ]
+    done = subprocess.run(command, cwd=harness.folder, check=False)
+    if done.returncode:
+        raise DataError(
+            f"The harness ended with exit code {done.returncode}; its logs are below {harness.folder}."
+        )
+    logs = harness.folder / "logs" / "run_evaluation" / run
+    return [*sorted(harness.folder.glob(f"*.{run}.json")), *([logs] if logs.is_dir() else [])]
+
+
+def read_reports(*places: Path) -> dict[str, Row]:
+    """Instance → its report, or `{"error": …}` where it was not judged; of folders of a run, or single report files.
+
+    What is said of one instance counts for more than the lists of a whole run. Raises DataError.
+    """
+    runs: dict[str, Row] = {}
+    single: dict[str, Row] = {}
+    for place in places:
+        for file in sorted(place.rglob("*.json")) if place.is_dir() else [place]:
+            told = _json(file, strict=not place.is_dir())
+            if "resolved_ids" in told:
+                runs |= _of_run(told)
+            single |= {name: report for name, report in told.items() if _is_report(report)}
+        for log in sorted(place.rglob(_LOG)) if place.is_dir() else ():
+            if log.parent.name not in single:
+                single[log.parent.name] = _of_log(log)
+    if not runs and not single:
+        raise DataError(f"{' and '.join(map(str, places))}: no report of the harness is there.")
+    return {**runs, **single}
+
+
+def _json(file: Path, *, strict: bool) -> Row:
+    """A folder may hold other files."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Row)
+    except (OSError, msgspec.DecodeError) as error:
+        if not strict:
+            return {}
+        raise DataError(f"{file} is no report of the harness: {error}.") from error
+
+
+def _is_report(report: object) -> bool:
+    return isinstance(report, dict) and "resolved" in report
+
+
+def _of_run(told: Row) -> dict[str, Row]:
+    """The lists of a whole run."""
+    judged = {"patch_exists": True, "patch_successfully_applied": True}
+    reports: dict[str, Row] = {name: {**judged, "resolved": True} for name in told["resolved_ids"]}
+    reports |= {name: {**judged, "resolved": False} for name in told.get("unresolved_ids", ())}
+    none = {"patch_exists": False, "patch_successfully_applied": False, "resolved": False}
+    reports |= {name: dict(none) for name in told.get("empty_patch_ids", ())}
+    for key in ("error_ids", "infra_failure_ids"):
+        reports |= {name: {"error": f"the harness lists it under {key}"} for name in told.get(key, ())}
+    return reports
+
+
+def _of_log(log: Path) -> Row:
+    """Of an instance without a report: a patch that does not apply, or tests without end, are the answer's doing."""
+    text = log.read_text("utf-8", "replace")
+    if _NOT_APPLIED in text:
+        return {"patch_exists": True, "patch_successfully_applied": False, "resolved": False}
+    if _TIMED_OUT in text:
+        return {"patch_exists": True, "patch_successfully_applied": True, "resolved": False}
+    return {"error": f"the harness left no report; see {log}"}
+
+
+def with_reports(records: Iterable[Row], reports: dict[str, Row]) -> Iterator[Row]:
+    """Records with their verdicts; without a report, a record that has a patch is unscored. Raises DataError."""
+    for record in records:
+        report = reports.get(_instance(record))
+        score = _score(record, report)
+        judged = report if score.outcome != "unscored" else None
+        yield {**record, REPORT: judged, **verdict_fields(record, score)}
+
+
+def _score(record: Row, report: Row | None) -> Score:
+    if not patch_of(record).strip() and (report is None or "error" in report):
+        report = {"patch_exists": False, "resolved": False}
+    if report is None or "error" in report or report.get("infra_failure"):
+        why = "the harness has no report" if report is None else str(report.get("error") or "its container failed")
+        return Score(outcome="unscored", fields={}, grader=_GRADER, why=why, cause="harness")
+    if report["resolved"]:
+        return Score(outcome="correct", fields={}, grader=_GRADER, why="all tests pass", cause=None)
+    if not report.get("patch_exists"):
+        return Score(outcome="no_answer", fields={}, grader=_GRADER, why="no patch", cause="model")
+    applied = report.get("patch_successfully_applied")
+    why = "tests fail" if applied else "the patch cannot be applied"
+    return Score(outcome="wrong", fields={}, grader=_GRADER, why=why, cause="model")

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Model servers on this node: started, awaited with a deadline, and stopped whatever happens.
+
+Each runs in a process group of its own, under a guard (`guard`) that stops it also where this process is
+killed. Its output goes to a log file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, ServerStartError, storage_error
+from newskills.models.serving import ServeCommand, ServeSpec, prepare, serve_argv
+from newskills.models.serving.spec import ANY_INTERFACE, told
+
+GUARD = Path(__file__).with_name("guard.py")
+STOP_GRACE = 10.0
+"""Seconds between SIGTERM and SIGKILL."""
+PROBE_TIMEOUT = 5.0
+LAST_LINES = 20
+
+Say = Callable[[str], None]
+
+
+class RunningServer(Struct, frozen=True, kw_only=True):
+    """A server that answers. `process` is its guard, which ends when the server ends; `key`: what it asks for."""
+
+    base_url: str
+    model_name: str
+    process: subprocess.Popen[bytes]
+    log_path: Path
+    key: str = ""
+
+    def __repr__(self) -> str:
+        return f"RunningServer({self.base_url!r}, {self.model_name!r}, pid={self.process.pid})"
+
+
+Beside = Callable[[RunningServer], contextlib.AbstractContextManager[object]]
+
+
+@contextlib.contextmanager
+def running_server(
+    spec: ServeSpec,
+    log_path: Path,
+    timeout: float,
+    *,
+    say: Say | None = None,
+    key: str = "",
+    env: Mapping[str, str] = {},
+) -> Iterator[RunningServer]:
+    """The server of `spec`, ready inside the `with` and gone after it.
+
+    `timeout` is in seconds from the start of the process; fetching weights does not count. `say` gets lines about
+    what takes long (default: standard error). `key`: what clients must send, for engines that can ask for one; empty
+    = what the variable of that engine says. `env`: further variables of the server.
+    Raises ServerStartError with the last lines of the log, ConfigError, DataError, StorageError.
+    """
+    if spec.num_nodes > 1:
+        raise ConfigError(
+            f"--server_nodes={spec.num_nodes}: a server on several nodes needs a cluster.",
+            hint="Give --cluster, or --server_address of one that runs.",
+        )
+    prepare(spec, say or _to_stderr)
+    spec = _with_port(spec)
+    command = serve_argv(spec)
+    keys = {command.key_variable: key} if key and command.key_variable else {}
+    command = msgspec.structs.replace(command, env={**command.env, **env, **keys})
+    process = _start(command, log_path)
+    server = RunningServer(
+        base_url=command.base_url,
+        model_name=spec.name,
+        process=process,
+        log_path=log_path,
+        key=key if command.key_variable else "",
+    )
+    try:
+        _await_ready(command, server, timeout)
+        yield server
+    finally:
+        stop(process)
+
+
+def serve_foreground(
+    spec: ServeSpec, log_path: Path, timeout: float, *, say: Say, beside: Beside | None = None
+) -> int:
+    """Serves until the server ends or Ctrl-C, copying its log to `say` line by line; returns the exit code.
+
+    `beside`: what is there as long as the server is. Ctrl-C is the ordinary end (code 0). Raises as `running_server`,
+    and what `beside` raises.
+    """
+    try:
+        with contextlib.ExitStack() as stack:
+            server = stack.enter_context(running_server(spec, log_path, timeout, say=say))
+            if beside is not None:
+                stack.enter_context(beside(server))
+            say(f"{server.model_name} is served at {server.base_url} (log: {log_path}); Ctrl-C stops it.")
+            with log_path.open("rb") as log:
+                while True:
+                    ended = server.process.poll() is not None
+                    _copy_lines(log.read(), say)
+                    if ended:
+                        return server.process.returncode
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        server.process.wait(0.2)
+    except KeyboardInterrupt:
+        say("Stopped.")
+        return 0
+
+
+def stop(process: subprocess.Popen[bytes], grace: float = STOP_GRACE) -> None:
+    """SIGTERM to the whole group, SIGKILL after `grace` seconds; returns once it is gone."""
+    try:
+        _signal_group(process, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(grace)
+    finally:  # also where a second Ctrl-C ends the wait
+        _signal_group(process, signal.SIGKILL)
+        process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port that nobody listens on at `host` now."""
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _with_port(spec: ServeSpec) -> ServeSpec:
+    """The port is chosen, or proved free where the user chose. Raises ServerStartError, ConfigError."""
+    wanted = told(spec, "--port") or str(spec.port)
+    if not wanted.isascii() or not wanted.isdigit() or int(wanted) > 65535:
+        raise ConfigError(f"--port {wanted} is no port.")
+    host, port = spec.host or ANY_INTERFACE, int(wanted)
+    if port == 0:
+        return msgspec.structs.replace(spec, port=free_port(host))
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise ServerStartError(
+                f"Port {port} of {host} cannot be used: {error.strerror}.",
+                hint="Choose another one, or leave it out: a free one is found.",
+            ) from error
+    return msgspec.structs.replace(spec, port=port)
+
+
+def _start(command: ServeCommand, log_path: Path) -> subprocess.Popen[bytes]:
+    try:
+        log_path.parent.mkdir(parents=True, exist_ok=True)
+        log = log_path.open("wb")
+    except OSError as error:
+        raise storage_error(error, log_path) from error
+    with log:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", str(GUARD), *command.argv],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=_environment(command.env),
+            start_new_session=True,
+        )
+
+
+def _environment(added: dict[str, str]) -> dict[str, str]:
+    environment = {**os.environ, **added}
+    if "PYTHONPATH" in added and os.environ.get("PYTHONPATH"):
+        environment["PYTHONPATH"] = f"{added['PYTHONPATH']}{os.pathsep}{os.environ['PYTHONPATH']}"
+    return environment
+
+
+def _await_ready(command: ServeCommand, server: RunningServer, timeout: float) -> None:
+    deadline = time.monotonic() + timeout
+    pause = 0.02
+    while True:
+        ready = _answers(command, min(PROBE_TIMEOUT, max(0.1, deadline - time.monotonic())))
+        # Looked at after the probe: an answer counts only if our server, not another one, can have given it.
+        if server.process.poll() is not None:
+            code = server.process.returncode
+            raise _start_error(command, server, f"ended with exit code {code} before it was ready")
+        if ready:
+            return
+        if time.monotonic() >= deadline:
+            raise _start_error(command, server, f"was not ready after {timeout:.0f} s")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            server.process.wait(min(pause, max(0.0, deadline - time.monotonic())))
+        pause = min(1.0, pause * 1.3)
+
+
+def _answers(command: ServeCommand, timeout: float) -> bool:
+    address = urlsplit(command.base_url)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=timeout)
+    try:
+        connection.request("GET", command.health_path)
+        status = connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+    return status < 500 if command.any_answer else 200 <= status < 300
+
+
+def _start_error(command: ServeCommand, server: RunningServer, what: str) -> ServerStartError:
+    lines = _last_lines(server.log_path)
+    said = "\n".join(["Its last lines:", *(f"  {line}" for line in lines)]) if lines else "It said nothing."
+    return ServerStartError(
+        f"The server for {server.model_name} {what} ({' '.join(command.argv[:3])} ...).\n{said}\n",
+        hint=f"The whole log: {server.log_path}",
+    )
+
+
+def _last_lines(path: Path) -> list[str]:
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - (64 << 10)))
+        text = file.read().decode(errors="replace")
+    return [line.rstrip() for line in text.splitlines() if line.strip()][-LAST_LINES:]
+
+
+def _copy_lines(data: bytes, say: Say) -> None:
+    for line in data.decode(errors="replace").splitlines():
+        say(line)
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _to_stderr(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The second generation of a judged evaluation: another model reads the answers, seed by seed, and its verdicts count.
+
+Answers lie in `tmp-eval-results/<benchmark>/`, what the judge makes of them in `eval-results/<benchmark>/`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from newskills.base.benchmark import Judge
+from newskills.config.layers import Layer
+from newskills.run.engine.build import Recipe, grader_id
+from newskills.run.engine.execute import execute
+from newskills.run.engine.preflight import asks_nothing, check_begun
+from newskills.run.hosting.roles import Hosting, at_servers, hosted
+from newskills.run.planning.config import JUDGES
+from newskills.run.planning.plan import RESULTS, Pieces, PlannedUnit, folder_units
+from newskills.run.planning.spec import RunResult, RunSpec
+from newskills.run.records.paths import done_path
+
+ANSWERS = "tmp-eval-results"
+"""Folder of answers that a judge has yet to read, below the output folder."""
+LOGS = "judge"
+"""Of the judge, below the logs of the evaluation."""
+UNIT = "judge-"
+"""What names of judging units begin with; the benchmark's follows."""
+
+
+class Judging(Struct, frozen=True, kw_only=True):
+    """How the answers of one benchmark are judged; `layers` are the user's, and win over the judge's own."""
+
+    judge: Judge
+    layers: Sequence[Layer] = ()
+    hosting: Hosting | None = None
+
+
+def judge_layer(judge: Judge) -> Layer:
+    """The settings of a generation that judges. Single refused requests leave single samples unscored."""
+    return Layer(
+        "judge",
+        {
+            "prompt_config": judge.prompt,
+            "solver": JUDGES.get(judge.kind, judge.kind),
+            "generation_key": judge.generation_key,
+            "add_generation_stats": False,
+            "eval_type": judge.grader,
+            "eval_config": judge.grader_config,
+            "server.enable_soft_fail": True,
+            **judge.defaults,
+        },
+    )
+
+
+def judge_units(
+    name: str,
+    judging: Judging,
+    *,
+    output_dir: Path,
+    seeds: tuple[int, ...] | None,
+) -> list[PlannedUnit]:
+    """One unit per seed of the benchmark `name`. Raises ConfigError, UnknownNameError."""
+    place = Path(*name.split("."))
+    layers = [judge_layer(judging.judge), *judging.layers]
+    planned = folder_units(
+        output_dir / ANSWERS / place,
+        output_dir=output_dir / RESULTS / place,
+        pieces=Pieces(seeds=seeds),
+        layers=layers,
+    )
+    return [replace(piece, unit=replace(piece.unit, name=f"{UNIT}{name}")) for piece in planned]
+
+
+def check_judges(planned: Sequence[PlannedUnit], *, rerun_done: bool) -> None:
+    """Refuses what can be refused before there are answers: keys, settings, prompts, judgements made by other settings.
+
+    Raises NewskillsError.
+    """
+    with closing(Recipe(os.environ)) as recipe:
+        for piece in planned:
+            recipe.check_model(piece.unit.config)
+            grader_id(piece.unit.config)
+            prompt = recipe.prompt(piece.unit.config)
+            if piece.unit.config.inference.endpoint_type != "text":  # which may need the judge's own tokenizer
+                recipe.solver(piece.unit.config, prompt)
+            if not rerun_done:
+                check_begun(piece.unit, recipe)
+
+
+def judge(judges: Mapping[str, Judging], judgements: Sequence[PlannedUnit], spec: RunSpec) -> RunResult:
+    """Judges all answers, by one server after the other where several are to be started. `spec`: without units.
+
+    Stops at the first that does not come to its end. Raises NewskillsError as `execute`.
+    """
+    total = RunResult(units=[])
+    hosts: list[Hosting | None] = []
+    for judging in judges.values():
+        if judging.hosting not in hosts:
+            hosts.append(judging.hosting)
+    for host in hosts:
+        own = {f"{UNIT}{name}" for name, judging in judges.items() if judging.hosting == host}
+        planned = [piece for piece in judgements if piece.unit.name in own]
+        with hosted(host, planned, rerun_done=spec.rerun_done) as servers:
+            done = execute(judge_spec(spec, at_servers(planned, servers)))
+        total.units += done.units
+        total.retries += done.retries
+        total.exit_code, total.message = done.exit_code, done.message
+        if done.exit_code:
+            break
+    return total
+
+
+def judge_spec(spec: RunSpec, planned: Sequence[PlannedUnit]) -> RunSpec:
+    """`spec` for these units, which need their answers to be complete."""
+    units = tuple(piece.unit for piece in planned)
+    waiting = [Path(unit.config.input_file) for unit in units if not asks_nothing(unit)]
+    return replace(spec, units=units, needs=tuple(str(done_path(path)) for path in waiting))

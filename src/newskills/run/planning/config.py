@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The complete `++` schema of a generation; its annotations are the help page."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from newskills.base.records import Inference, Row
+from newskills.base.registry import fold
+from newskills.models.config import ServerConfig
+from newskills.sandbox.config import SandboxConfig
+from newskills.solve.code.config import CodeExecution
+from newskills.solve.selection.config import ParallelThinking
+from newskills.tools import runs_code
+
+ALIASES: dict[str, str] = {
+    "prompt": "prompt_config",
+    "prompt.few_shot_examples": "few_shot_examples",
+    "batch_size": "max_concurrent_requests",
+    "endpoint_type": "inference.endpoint_type",
+    "temperature": "inference.temperature",
+    "top_p": "inference.top_p",
+    "top_k": "inference.top_k",
+    "min_p": "inference.min_p",
+    "random_seed": "inference.random_seed",
+    "tokens_to_generate": "inference.tokens_to_generate",
+    "repetition_penalty": "inference.repetition_penalty",
+    "top_logprobs": "inference.top_logprobs",
+    "reasoning_effort": "inference.reasoning_effort",
+    "extra_body": "inference.extra_body",
+    "sc_tir": "solver_config",
+}
+"""Other spellings of keys (older documents) → where they live now."""
+
+DEPRECATED: dict[str, str] = {
+    "use_completions_api": "write ++inference.endpoint_type=text instead.",
+    "prompt_template": "the tokenizer's own chat template is used; leave the key out, or set ++tokenizer=NAME.",
+    "offset": "chunks replace it: ++num_chunks=N ++chunk_id=K.",
+}
+"""Keys that are gone, or not there yet → what to do instead."""
+
+
+Executions = Annotated[int, Meta(ge=0)]
+CHAT, CODE_EXECUTION, SC_TIR, TOOLS = "chat", "code_execution", "sc_tir", "tools"
+PROVER, AUTOFORMALIZE = "prover", "autoformalize"
+LEAN_ROUNDS = (PROVER, AUTOFORMALIZE)
+JUDGES = {
+    "llm": "llm_judge",
+    "math_judge": "math_judge",
+    "arena": "arena_judge",
+    "turns": "turns_judge",
+    "claims": "claims_judge",
+    "comet": "comet_judge",
+    "nvembed": "nvembed_judge",
+    "step": "step_judge",
+    "own": "own_judge",
+}
+"""Kind of a judge → its solver."""
+BEST_OF_N = "best_of_n"
+SELECTING = ("majority", "weighted_vote", BEST_OF_N, "genselect", "gensynthesis")
+"""Solvers that draw several answers, by chat, code_execution or tools, for one."""
+SEARCHING = ("claims_judge",)
+"""Solvers that call tools themselves."""
+
+
+class Server(ServerConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The endpoint, and what is done with code in its replies (`++server.*`)."""
+
+    code_execution: CodeExecution = CodeExecution()
+
+    def endpoint(self) -> Server:
+        """Equal for all that share an endpoint."""
+        return msgspec.structs.replace(self, code_execution=CodeExecution())
+
+
+class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One run of one model over one input file (`++key=value`)."""
+
+    input_file: Annotated[str, Meta(description="JSON-lines file with one problem a line")] = ""
+    output_file: Annotated[str, Meta(description="JSON-lines file to write (for chunks: the merged file)")] = ""
+    prompt_config: Annotated[
+        str | Row | None, Meta(description="prompt: name in the library, a .yaml path, or {user: …}")
+    ] = None
+    prompt_format: Annotated[
+        Literal["ns", "openai"], Meta(description="ns: render prompt_config; openai: the row has `messages`")
+    ] = "ns"
+    prompt_suffix: Annotated[str, Meta(description="text added to the end of the last user message")] = ""
+    system_message: Annotated[str | None, Meta(description="replaces the prompt's system message")] = None
+    user_message: Annotated[str | None, Meta(description="replaces the prompt's user template")] = None
+    examples_type: Annotated[str | None, Meta(description="few-shot set")] = None
+    few_shot_examples: Annotated[
+        Row, Meta(description="replaces keys of the prompt's few_shot_examples section (prefix, template, …)")
+    ] = {}
+    code_tags: Annotated[
+        str | None,
+        Meta(description="how code is marked, in few-shot examples and for code_execution: qwen, llama3, …"),
+    ] = None
+    start_assistant_response_key: Annotated[
+        str | None, Meta(description="field of the row that begins the assistant's answer")
+    ] = None
+    tokenizer: Annotated[
+        str | None, Meta(description="tokenizer for templates and counting; default: the server's model")
+    ] = None
+    chat_template_kwargs: Annotated[Row, Meta(description="arguments of the chat template")] = {}
+    server: Server = Server()
+    models: Annotated[
+        dict[str, Server],
+        Meta(description="further models by role, for a solver that asks several (++models.critic.model=NAME …)"),
+    ] = {}
+    inference: Inference = Inference()
+    max_samples: Annotated[int, Meta(ge=-1, description="only the first n rows (of the chunk); -1 = all")] = -1
+    skip_filled: Annotated[bool, Meta(description="keep finished work of an earlier run")] = False
+    max_concurrent_requests: Annotated[int, Meta(ge=1, description="requests in flight at once, at most")] = 512
+    num_chunks: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="split the input into that many parts")
+    ] = None
+    chunk_id: Annotated[Annotated[int, Meta(ge=0)] | None, Meta(description="which part to do, 0-based")] = None
+    add_generation_stats: Annotated[bool, Meta(description="write start, end and duration of each row")] = True
+    count_prompt_tokens: Annotated[bool, Meta(description="count prompt tokens with the tokenizer")] = False
+    generation_key: Annotated[str, Meta(min_length=1, description="field that gets the model's text")] = (
+        "generation"
+    )
+    async_position_key: Annotated[
+        str, Meta(min_length=1, description="field of the unfinished file that holds the row's position")
+    ] = "_async_position"
+    dry_run: Annotated[bool, Meta(description="print the first prompt and stop")] = False
+    solver: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="how answers are produced: chat, code_execution, sc_tir, module::maker; or several for each "
+            "row: majority, weighted_vote, best_of_n, genselect, gensynthesis",
+        ),
+    ] = CHAT
+    solver_config: Annotated[Row, Meta(description="settings of the solver (++sc_tir.* means the same)")] = {}
+    parallel_thinking: ParallelThinking = ParallelThinking()
+    code_execution: Annotated[bool, Meta(description="run code blocks of the answer (needs code_tags)")] = False
+    total_code_executions_in_prompt: Annotated[
+        Executions | tuple[Executions, ...] | None,
+        Meta(description="code executions the prompt speaks of, or [min,max] to draw each sample's number from"),
+    ] = None
+    override_max_code_executions: Annotated[bool, Meta(description="that number is the limit, too")] = False
+    use_client_parsing: Annotated[
+        bool, Meta(description="accepted where it is false: the server reads the tool calls out of a reply")
+    ] = False
+    tool_modules: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="what the model may call: python, mcp, tavily, exa, module::Class, file.py::function"),
+    ] = None
+    tool_overrides: Annotated[Row, Meta(description="settings of the tools: {Provider: {key: value}}")] = {}
+    schema_overrides: Annotated[
+        Row, Meta(description="other names and descriptions: {Provider: {tool: {name, description, parameters}}}")
+    ] = {}
+    max_tool_calls: Annotated[int, Meta(ge=-1, description="tool calls of one row; -1 = 1,000")] = -1
+    sandbox: SandboxConfig = SandboxConfig()
+    wait_for_sandbox: Annotated[
+        bool, Meta(description="wait for a sandbox server that is not up yet (at most endpoint_patience)")
+    ] = False
+    stop_phrase: Annotated[str | None, Meta(description="text at which generation stops")] = None
+    remove_stop_phrases: Annotated[bool, Meta(description="cut the stop phrase off the text")] = True
+    parse_reasoning: Annotated[
+        bool, Meta(description="keep only what follows the end of the model's reasoning")
+    ] = False
+    end_reasoning_string: Annotated[str, Meta(min_length=1, description="text that ends the reasoning")] = (
+        "</think>"
+    )
+    eval_type: Annotated[str | None, Meta(description="grader to run while generating")] = None
+    eval_config: Annotated[Row, Meta(description="settings of the grader")] = {}
+    structured_output: Annotated[
+        Literal["HLE_JUDGE_AA"] | None, Meta(description="JSON schema that the answer must follow")
+    ] = None
+    enable_audio: Annotated[
+        bool, Meta(description="accepted as in the reference system; sound that a row names is always sent")
+    ] = True
+    enable_audio_chunking: Annotated[
+        bool, Meta(description="false: sound is sent whole, whatever audio_chunk_task_types says")
+    ] = True
+    audio_chunk_task_types: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="task_type of rows whose long sound is sent in pieces, one request each: [ASR,AST]"),
+    ] = None
+    chunk_audio_threshold_sec: Annotated[
+        float, Meta(gt=0, description="seconds of sound that are sent at once, for these tasks")
+    ] = 30.0
+    drop_content_types: Annotated[
+        tuple[str, ...], Meta(description="kinds of message parts that are not stored in records")
+    ] = ("audio_url", "input_audio")
+    enable_litellm_cache: Annotated[
+        bool, Meta(description="keep each single reply on disk until the file is finished (multi-call tasks)")
+    ] = False
+    endpoint_patience: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(
+            description="seconds to wait for an endpoint that is down before stopping (resumable); default 1800, for "
+            "one that has never answered 60, unless a scheduler runs this"
+        ),
+    ] = None
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Meta(description="how much is said while running; debug: every request, reply and retry (never keys)"),
+    ] = "info"
+
+    def __post_init__(self) -> None:
+        if (self.num_chunks is None) != (self.chunk_id is None):
+            raise ValueError("num_chunks and chunk_id belong together: give both or neither")
+        if self.num_chunks is not None and self.chunk_id is not None and self.chunk_id >= self.num_chunks:
+            raise ValueError(f"chunk_id {self.chunk_id} is not below num_chunks {self.num_chunks}")
+        if self.inference.endpoint_type == "text" and self.inference.tokens_to_generate is None:
+            raise ValueError("inference.endpoint_type=text needs inference.tokens_to_generate")
+        self._check_code()
+        self._check_tools()
+        self._check_selection()
+
+    def _check_code(self) -> None:
+        stated = self.total_code_executions_in_prompt
+        if self.code_execution and not self.code_tags:
+            raise ValueError("code_execution needs code_tags, for example ++code_tags=qwen")
+        if self.code_execution and fold(self.solver) not in (CHAT, CODE_EXECUTION, *SELECTING):
+            raise ValueError(f"code_execution is a solver of its own, not a part of solver={self.solver}")
+        if isinstance(stated, tuple) and (len(stated) not in (1, 2) or stated[0] > stated[-1]):
+            raise ValueError("total_code_executions_in_prompt is a number or [min,max]")
+        if self.override_max_code_executions and stated is None:
+            raise ValueError("override_max_code_executions needs total_code_executions_in_prompt")
+        sessions = self.sandbox.max_sessions
+        here = not self.sandbox.host and self.sandbox.port is None
+        needed = self.max_concurrent_requests * self.answers_of_a_row
+        if self.code_execution and here and needed > sessions:
+            raise ValueError(
+                f"max_concurrent_requests={self.max_concurrent_requests} may need {needed} sessions at once: raise"
+                f" sandbox.max_sessions ({sessions}), or lower max_concurrent_requests"
+            )
+
+    def _check_tools(self) -> None:
+        if self.use_client_parsing:
+            raise ValueError("use_client_parsing: tool calls are read by the server here; leave the key out")
+        if not self.tool_modules:
+            idle = [n for n in ("tool_overrides", "schema_overrides") if getattr(self, n)]
+            if idle or fold(self.solver) == TOOLS:
+                raise ValueError(
+                    f"{', '.join(idle) or 'solver=tools'} needs tool_modules, as ++tool_modules=[python]"
+                )
+            return
+        if self.code_execution:
+            raise ValueError("code_execution and tool_modules are two ways to run code: choose one of them")
+        if fold(self.solver) not in (CHAT, TOOLS, *SEARCHING, *SELECTING):
+            raise ValueError(f"tool_modules belong to a solver of their own, not to solver={self.solver}")
+        if self.inference.endpoint_type == "text":
+            raise ValueError("tool_modules need inference.endpoint_type=chat or responses: text has no tool calls")
+
+    def _check_selection(self) -> None:
+        if self.parallel_thinking.mode is None:
+            return
+        if self.selected_by:
+            raise ValueError(
+                f"parallel_thinking and solver={self.solver} both choose among several answers: choose one of them"
+            )
+        if self.solved_by not in (CHAT, CODE_EXECUTION, SC_TIR, TOOLS) and "::" not in self.solver:
+            raise ValueError(
+                f"parallel_thinking chooses among solutions, which solver={self.solver} does not write"
+            )
+
+    @property
+    def selected_by(self) -> str | None:
+        """Name of the solver that draws several answers and returns one; None where `solved_by` is all."""
+        name = fold(self.solver)
+        return name if name in SELECTING else None
+
+    @property
+    def draws_several(self) -> bool:
+        """Whether each row gets several answers of which one is returned, all of them drawn here."""
+        thinking = self.parallel_thinking
+        return self.selected_by is not None or (thinking.mode is not None and thinking.generation_dir is None)
+
+    @property
+    def answers_of_a_row(self) -> int:
+        """How many are drawn at once."""
+        thinking = self.parallel_thinking
+        if self.selected_by is not None:
+            samples = self.solver_config.get("samples")
+            return samples if isinstance(samples, int) else 16
+        if thinking.mode is None or thinking.generation_dir is not None:
+            return 1
+        return thinking.num_initial_solutions or thinking.window_size
+
+    @property
+    def solved_by(self) -> str:
+        """Name of the solver of single answers; `code_execution` and `tool_modules` name it, too."""
+        if self.tool_modules and fold(self.solver) not in SEARCHING:
+            return TOOLS
+        if self.code_execution:
+            return CODE_EXECUTION
+        if self.selected_by:
+            return CHAT
+        return self.solver if "::" in self.solver else fold(self.solver)
+
+    @property
+    def judges(self) -> bool:
+        """Whether it judges answers that its rows hold."""
+        return self.solved_by in JUDGES.values()
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether code in the model's text is run for its answers."""
+        return self.solved_by in (CODE_EXECUTION, SC_TIR)
+
+    @property
+    def needs_sandbox(self) -> bool:
+        """Whether code of the model is run, in its text, by a tool, or by Lean between rounds."""
+        return self.runs_code or self.solved_by in LEAN_ROUNDS or runs_code(self.tool_modules or ())

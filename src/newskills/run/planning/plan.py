@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was asked for (benchmarks, seeds, chunks, layers of options) → units of work, each with its provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.benchmark import Benchmark, Group
+from newskills.base.errors import ConfigError
+from newskills.base.records import Row
+from newskills.benchmarks import Places, expand, get_group, place_of
+from newskills.benchmarks.data import NotPreparedError, load_rows, split_folder
+from newskills.benchmarks.data import data_dir as root
+from newskills.config.layers import Layer, Resolved, resolve
+from newskills.graders import GRADERS
+from newskills.run.planning.config import ALIASES, DEPRECATED, SC_TIR, GenerationConfig
+from newskills.run.planning.spec import Unit
+from newskills.run.records.paths import output_name
+
+RESULTS = "eval-results"
+"""Folder of an evaluation's records, below its output folder."""
+
+SEED_DEFAULTS: dict[str, Any] = {"temperature": 0.7, "top_k": -1, "top_p": 0.95}
+"""What a run with a seed samples with, unless something later says otherwise."""
+
+VOTED = "use_predicted_answer_key"
+"""Setting of graders that makes them grade what was voted for, not what stands in the winner's text."""
+
+
+class BenchmarkRun(Struct, frozen=True, kw_only=True):
+    """A benchmark as the user named it, and how often: `samples` 0 = one greedy run.
+
+    group     that brought it
+    group_at  where that is defined, if it is one of the user's own
+    """
+
+    name: str
+    benchmark: Benchmark
+    samples: int
+    split: str
+    input_file: Path
+    group: Group | None = None
+    group_at: str = ""
+
+
+class Pieces(Struct, frozen=True, kw_only=True):
+    """Seeds (None = greedy) and chunks (None = whole) that the work is cut into."""
+
+    seeds: tuple[int, ...] | None = None
+    num_chunks: int | None = None
+    chunk_ids: tuple[int, ...] = ()
+
+    def chunks(self) -> list[int | None]:
+        """Raises ConfigError for chunk ids without `num_chunks` or beyond it."""
+        if self.num_chunks is None:
+            if self.chunk_ids:
+                raise ConfigError("--chunk_ids needs --num_chunks.")
+            return [None]
+        beyond = [k for k in self.chunk_ids if k >= self.num_chunks]
+        if beyond:
+            raise ConfigError(f"--chunk_ids: {beyond[0]} is not below --num_chunks {self.num_chunks}.")
+        return list(self.chunk_ids or range(self.num_chunks))
+
+
+class PlannedUnit(Struct, frozen=True, kw_only=True):
+    """A unit and where each of its settings came from."""
+
+    unit: Unit
+    resolved: Resolved[GenerationConfig]
+
+
+def parse_benchmarks(
+    text: str,
+    *,
+    data_dir: Path | None,
+    split: str | None,
+    extra: str | None = None,
+    elsewhere: bool = False,
+    mounted: Mapping[Path, Path | None] = MappingProxyType({}),
+) -> list[BenchmarkRun]:
+    """`gsm8k:4,math-500` → runs; a group gives those of its members. `:0` or nothing = the benchmark's own default.
+
+    `elsewhere`: the data lies in `data_dir` of another machine, and is not looked for here. `mounted`: more folders of
+    benchmarks → the same as jobs see them, where their data lies and is not looked for here, either; None: it is here.
+
+    Raises ConfigError (bad count, a benchmark twice), UnknownNameError, DataError (not prepared).
+    """
+    runs: list[BenchmarkRun] = []
+    missing: list[tuple[str, str, Path]] = []
+    places = Places(extra, root(data_dir), tuple(mounted))
+    for part in (p.strip() for p in text.split(",")):
+        name, _, count = part.rpartition(":") if part.rpartition(":")[2].isdecimal() else (part, "", "")
+        if not name:
+            raise ConfigError(f"--benchmarks '{text}': write name[:samples], for example gsm8k:4,math-500.")
+        group = get_group(name, places)
+        for benchmark in expand(name, places):
+            if any(run.benchmark.name == benchmark.name for run in runs):
+                raise ConfigError(
+                    f"--benchmarks names {benchmark.name} twice; give it once, with the number of samples."
+                )
+            chosen = split or benchmark.split
+            try:
+                if (there := _seen(benchmark.folder, mounted)) is not None:
+                    file = there / f"{chosen}.jsonl"
+                elif elsewhere:
+                    file = split_folder(benchmark, data_dir) / f"{chosen}.jsonl"
+                else:
+                    file = load_rows(benchmark, chosen, data_dir, asked=name)
+            except NotPreparedError as error:
+                missing += error.missing
+                continue
+            runs.append(
+                BenchmarkRun(
+                    name=benchmark.name if group or "/" in name or "::" in name or name.endswith(".py") else name,
+                    benchmark=benchmark,
+                    samples=int(count or 0) or benchmark.samples,
+                    split=chosen,
+                    input_file=file,
+                    group=group,
+                    group_at=str(_seen(at, mounted) or at) if group and (at := place_of(name, places)) else "",
+                )
+            )
+    if missing:
+        raise NotPreparedError(missing, data_dir)
+    return runs
+
+
+def _seen(folder: str, mounted: Mapping[Path, Path | None]) -> Path | None:
+    """A benchmark's folder below one of `mounted` as jobs see it; None where it is an ordinary one."""
+    for copy, there in mounted.items():
+        if there is not None and folder and Path(folder).is_relative_to(copy):
+            return there / Path(folder).relative_to(copy)
+    return None
+
+
+def benchmark_units(
+    run: BenchmarkRun, *, results: Path, pieces: Pieces, layers: Sequence[Layer]
+) -> list[PlannedUnit]:
+    """All (seed, chunk) units of one benchmark, below the folder `results`; `layers` win over the benchmark's."""
+    task = task_layer(run.benchmark, run.input_file.parent, run.name)
+    folder = results / Path(*run.name.split("."))
+    return _units(run.name, run.input_file, folder, pieces, [task, *layers])
+
+
+def task_layer(benchmark: Benchmark, folder: Path, name: str = "") -> Layer:
+    """How a benchmark is asked, solved and graded, where its prepared file is in `folder`."""
+    return Layer(
+        f"benchmark {name or benchmark.name}",
+        {
+            "prompt_config": benchmark.prompt or None,
+            "solver": benchmark.solver,
+            "eval_type": benchmark.grader or None,
+            "eval_config": in_folder(benchmark.grader_config, folder),
+            **in_folder(benchmark.defaults, folder),
+        },
+    )
+
+
+def in_folder(settings: Row, folder: Path) -> Row:
+    """A benchmark's settings, with `folder`, that of its prepared file, in place of `{folder}` in texts."""
+    return {key: _placed(value, str(folder)) for key, value in settings.items()}
+
+
+def _placed(value: Any, folder: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _placed(one, folder) for key, one in value.items()}
+    return value.replace("{folder}", folder) if isinstance(value, str) else value
+
+
+def file_units(
+    input_file: Path, *, output_dir: Path, pieces: Pieces, layers: Sequence[Layer]
+) -> list[PlannedUnit]:
+    """All (seed, chunk) units of a generation over one file."""
+    return _units("generate", input_file, output_dir, pieces, layers)
+
+
+def folder_units(
+    input_dir: Path, *, output_dir: Path, pieces: Pieces, layers: Sequence[Layer]
+) -> list[PlannedUnit]:
+    """A generation over `output-rs{seed}.jsonl` of a folder, each seed from its own file (greedy by default)."""
+    planned: list[PlannedUnit] = []
+    for seed in pieces.seeds or (None,):
+        config = {
+            "input_file": str(input_dir / output_name(seed)),
+            "output_file": str(output_dir / output_name(seed)),
+        }
+        planned += _chunks(
+            "generate", seed, pieces, [Layer("--input_dir", {**config, "skip_filled": True}), *layers]
+        )
+    return planned
+
+
+def resolve_config(layers: Sequence[Layer]) -> Resolved[GenerationConfig]:
+    """Raises ConfigError, UnknownNameError for what does not fit the schema."""
+    resolved = resolve(GenerationConfig, layers, aliases=ALIASES, removed=DEPRECATED)
+    config = resolved.value
+    if config.max_samples == 0:
+        raise ConfigError(
+            f"max_samples is 0 ({resolved.origin.get('max_samples', 'by default')}): that is no row at all.",
+            hint="Give how many rows to take, or -1 for all of them.",
+        )
+    if config.solved_by == SC_TIR and config.eval_type is not None and _takes(config.eval_type, VOTED):
+        resolved.value = msgspec.structs.replace(config, eval_config={VOTED: True, **config.eval_config})
+        resolved.origin.setdefault(f"eval_config.{VOTED}", f"solver {SC_TIR}")
+    return resolved
+
+
+def _takes(grader: str, setting: str) -> bool:
+    """Whether the grader has that setting. Raises UnknownNameError."""
+    settings = getattr(GRADERS.get(grader), "Config", None)
+    return setting in getattr(settings, "__struct_fields__", ())
+
+
+def _units(
+    name: str, input_file: Path, folder: Path, pieces: Pieces, layers: Sequence[Layer]
+) -> list[PlannedUnit]:
+    planned: list[PlannedUnit] = []
+    for seed in pieces.seeds or (None,):
+        fixed = {
+            "input_file": str(input_file),
+            "output_file": str(folder / output_name(seed)),
+            "skip_filled": True,
+        }
+        base = [Layer("this run", fixed)]
+        if seed is not None:
+            base.append(Layer(f"seed {seed}", {"random_seed": seed, **SEED_DEFAULTS}))
+        planned += _chunks(name, seed, pieces, [*base, *layers])
+    return planned
+
+
+def _chunks(name: str, seed: int | None, pieces: Pieces, layers: Sequence[Layer]) -> list[PlannedUnit]:
+    planned = []
+    for chunk in pieces.chunks():
+        cut = {} if chunk is None else {"num_chunks": pieces.num_chunks, "chunk_id": chunk}
+        resolved = resolve_config([Layer("this run", cut), *layers])
+        planned.append(PlannedUnit(unit=Unit(name=name, seed=seed, config=resolved.value), resolved=resolved))
+    return planned

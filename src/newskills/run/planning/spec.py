@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run is asked to do, and what came of it. `run.json` is a RunSpec; it never holds a secret."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.records import Cause, Ledger, Outcome
+from newskills.base.store import write_json
+from newskills.models.config import key_of
+from newskills.run.planning.config import GenerationConfig, Server
+from newskills.run.records.paths import Paths, chunk_path
+
+RUN_FILE = "run.json"
+SECRET = "NEWSKILLS_SERVER_KEY"  # noqa: S105 - the name of a variable
+_CREDENTIALS = re.compile(r"://[^/\s]*@")
+
+
+class Unit(Struct, frozen=True, kw_only=True):
+    """One output file: (benchmark, seed, chunk). `name` is the benchmark, or "generate".
+
+    The chunk is `config.chunk_id`; the grader is `config.eval_type` with `config.eval_config`.
+    """
+
+    name: str
+    config: GenerationConfig
+    seed: int | None = None
+
+    @property
+    def merged(self) -> Path:
+        """The file users see in the end."""
+        return Path(self.config.output_file)
+
+    @property
+    def paths(self) -> Paths:
+        chunk = self.config.chunk_id
+        return Paths(self.merged if chunk is None else chunk_path(self.merged, chunk))
+
+    @property
+    def label(self) -> str:
+        seed = "" if self.seed is None else f"-rs{self.seed}"
+        return f"{self.name}{seed}" + ("" if self.config.chunk_id is None else f" chunk {self.config.chunk_id}")
+
+
+class RunSpec(Struct, frozen=True, kw_only=True):
+    """Units that share one process, one event loop and the concurrency of each server.
+
+    rerun_done   do finished units, and units whose settings changed, again from the start
+    resume_with  the command to show to someone who wants to go on after a stop
+    log_dir      folder of the log that people read; empty = none
+    working_dir  folder that relative paths start from, where the run is taken up from its file
+    sequential   one unit after the other
+    needs        files of earlier work that must be there before anything begins
+    beside       path → content of JSON files to write once there is work to do (what the benchmarks are)
+    """
+
+    units: tuple[Unit, ...]
+    output_dir: str
+    rerun_done: bool = False
+    resume_with: str = ""
+    log_dir: str = ""
+    working_dir: str = ""
+    sequential: bool = False
+    needs: tuple[str, ...] = ()
+    beside: dict[str, Any] = {}
+
+    def sealed(self) -> tuple[RunSpec, dict[str, str]]:
+        """A spec that may be written down, and the environment variables that the run needs besides.
+
+        A key given as a value is left out and handed over under a variable's name.
+        """
+        secrets: dict[str, str] = {}
+        units = tuple(_sealed(unit, secrets) for unit in self.units)
+        return msgspec.structs.replace(self, units=units, resume_with=masked(self.resume_with)), secrets
+
+    def save(self, folder: Path) -> dict[str, str]:
+        """Writes `folder/run.json`; returns the variables of `sealed`."""
+        spec, secrets = self.sealed()
+        write_json(folder / RUN_FILE, spec)
+        return secrets
+
+
+def load_spec(folder: Path) -> RunSpec:
+    """Reads `folder/run.json`. Raises DataError, ConfigError."""
+    path = folder / RUN_FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=RunSpec)
+    except FileNotFoundError as error:
+        raise DataError(f"There is no {path}.") from error
+    except msgspec.MsgspecError as error:
+        raise ConfigError(f"{path} does not describe a run: {error}.") from error
+
+
+def masked(text: str) -> str:
+    """`text` without the user names and passwords of the addresses in it."""
+    return _CREDENTIALS.sub("://***@", text)
+
+
+def _sealed(unit: Unit, secrets: dict[str, str]) -> Unit:
+    config = unit.config
+    models = {role: _sealed_server(server, secrets) for role, server in config.models.items()}
+    config = msgspec.structs.replace(config, server=_sealed_server(config.server, secrets), models=models)
+    return msgspec.structs.replace(unit, config=config)
+
+
+def _sealed_server(server: Server, secrets: dict[str, str]) -> Server:
+    if server.base_url is not None:
+        server = msgspec.structs.replace(server, base_url=masked(server.base_url))
+    if server.api_key is not None:
+        key, _ = key_of(server, {})
+        names = {value: name for name, value in secrets.items()}
+        name = names.get(key or "") or f"{SECRET}_{len(secrets)}"
+        secrets[name] = key or ""
+        server = msgspec.structs.replace(server, api_key=None, api_key_env_var=name)
+    return server
+
+
+Status = Literal["done", "failed", "interrupted", "stopped"]
+
+
+class UnitResult(Struct, kw_only=True):
+    """How one unit ended.
+
+    status     done; failed = samples without a usable reply remain; interrupted by a signal; stopped by an error
+    rows       rows asked for; `kept` of them were done before this process, `failures` have no usable reply
+    tokens     as reported by the server in this process; None where it reported none
+    note       what the user should know besides
+    """
+
+    name: str
+    seed: int | None
+    chunk: int | None
+    output: str
+    status: Status
+    rows: int
+    kept: int = 0
+    generated: int = 0
+    failures: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    seconds: float = 0.0
+    ledger: Ledger = msgspec.field(default_factory=Ledger)
+    merged: bool = False
+    note: str = ""
+
+
+class RunResult(Struct, kw_only=True):
+    """`exit_code` is 0 only if every unit is done. `message` is the sentence to print otherwise."""
+
+    units: list[UnitResult]
+    exit_code: int = 0
+    message: str = ""
+    retries: int = 0
+
+    @property
+    def ledger(self) -> Ledger:
+        """All units together."""
+        total = Ledger()
+        for unit in self.units:
+            add_ledger(total, unit.ledger)
+        return total
+
+
+def count(ledger: Ledger, outcome: Outcome, cause: Cause | None) -> None:
+    """Books one attempt."""
+    setattr(ledger, outcome, getattr(ledger, outcome) + 1)
+    if cause is not None:
+        ledger.causes = {**ledger.causes, cause: ledger.causes.get(cause, 0) + 1}
+
+
+def add_ledger(total: Ledger, more: Ledger) -> None:
+    """Adds `more` to `total`."""
+    for outcome in ("correct", "wrong", "no_answer", "unscored"):
+        setattr(total, outcome, getattr(total, outcome) + getattr(more, outcome))
+    for cause, n in more.causes.items():
+        total.causes = {**total.causes, cause: total.causes.get(cause, 0) + n}
+    for reason, n in more.finish_reasons.items():
+        count_finish(total, reason, n)
+
+
+def count_finish(ledger: Ledger, reason: object, n: int = 1) -> None:
+    """Books `n` replies that ended for `reason`, as the endpoint calls it; None: it told nothing."""
+    if isinstance(reason, str):
+        ledger.finish_reasons = {**ledger.finish_reasons, reason: ledger.finish_reasons.get(reason, 0) + n}

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a finished file still holds all rows that its exit record tells of.
+
+A marker only says that the file was whole once: a full disk, a copy that broke off or an editor may have cut it since.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from itertools import groupby, islice
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import DataError
+from newskills.base.store import atomic_write, open_for_reading
+from newskills.run.planning.spec import RUN_FILE, RunSpec, Unit, load_spec
+from newskills.run.records.log import lines, log_line, records, ungraded
+from newskills.run.records.paths import Paths, chunk_path, done_path
+from newskills.run.records.rows import Input, bounds, scan
+from newskills.run.records.state import State, load_state
+
+_BLOCK = 1 << 20
+_SHOWN = 5
+_UP = 6
+"""Folders above a file among which its `run.json` may lie."""
+
+
+class _Head(Struct):
+    id: str | int = ""
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+def row_count(path: Path) -> int:
+    """Lines that end as lines do; 0 where there is no file. Raises DataError for what cannot be read."""
+    if not path.exists():
+        return 0
+    stat = path.stat()
+    return _row_count(path, stat.st_mtime_ns, stat.st_size)
+
+
+@functools.lru_cache(maxsize=1024)
+def _row_count(path: Path, changed: int, size: int) -> int:
+    with open_for_reading(path) as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK), b""))
+
+
+def expected_rows(output: Path) -> int | None:
+    """How many rows `output` was finished with, by its exit record or those of its chunks; None: nothing says so."""
+    whole, chunk = _finished_state(output), _finished_state(chunk_path(output, 0))
+    if whole is not None and (chunk is None or (chunk.ended or 0) < (whole.ended or 0)):
+        return whole.rows
+    return chunk.merged_rows if chunk is not None else None
+
+
+def _finished_state(output: Path) -> State | None:
+    state = load_state(Paths(output).state)
+    return state if state is not None and state.status == "done" else None
+
+
+def is_marked(unit: Unit) -> bool:
+    """Whether a marker says that the unit is finished, and its file is there; for a chunk, the merged file will do."""
+    merged = done_path(unit.merged).exists() and unit.merged.exists()
+    return merged or (unit.paths.done.exists() and unit.paths.output.exists())
+
+
+def is_cut(unit: Unit) -> bool:
+    """Whether the file of a unit that was finished lacks rows. Raises DataError."""
+    output, state = unit.paths.output, _finished_state(unit.paths.output)
+    if state is None:
+        return is_marked(unit) and not _size(output) and not _size(unit.merged)
+    if not output.exists():
+        return state.merged_rows is not None and row_count(unit.merged) < state.merged_rows
+    return _size(output) != state.size and row_count(output) < state.rows
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def take_over(unit: Unit, source: Input, rows: range, drop: frozenset[str], settings: str) -> int:
+    """Makes the generation log of a unit from what is left of its file, or of the merged one; returns how many rows.
+
+    Fields `drop` are left out (verdicts, which are made again), and so are lines that cannot be read, whose rows are
+    asked again. `settings`: the hash of today's. Raises DataError, StorageError.
+    """
+    paths = unit.paths
+    left = paths.output if paths.output.exists() else unit.merged
+    positions = {sample.id: sample.position for sample in source.samples(rows)}
+    kept = [(positions.pop(str(row.get("id")), None), row) for row in records(left)]
+    if known := [(position, row) for position, row in kept if position is not None]:
+        with atomic_write(paths.log) as log:
+            for position, row in known:
+                log.write(log_line(ungraded(row, drop), unit.config.async_position_key, position, "", settings))
+    else:
+        paths.output.unlink(missing_ok=True)
+    paths.grades.unlink(missing_ok=True)
+    for marked in (paths, Paths(unit.merged)):
+        marked.done.unlink(missing_ok=True)
+    return len(known)
+
+
+def check_complete(output: Path, first: int = -1) -> None:
+    """Raises DataError that names the missing rows and the command that makes them, if `output` lacks some.
+
+    With `first` ≥ 0 only so many rows matter. A file that was never merged is not looked at.
+    """
+    if not output.exists():
+        return
+    expected, found = expected_rows(output), row_count(output)
+    if expected is None or found >= expected or 0 <= first <= found:
+        return
+    spec, unit = _made_by(output)
+    missing = _missing(output, unit) if unit is not None else []
+    which = f": {_told(missing)}" if missing else ""
+    raise DataError(
+        f"{output} was finished with {expected:,} rows and now holds {found:,}: {expected - found:,} are missing"
+        f"{which}.",
+        hint=f"Make them: {_remedy(output, spec)}",
+    )
+
+
+def _made_by(output: Path) -> tuple[RunSpec | None, Unit | None]:
+    """The run that wrote `output`, and its unit, where a folder above still tells."""
+    for folder in islice(output.resolve().parents, _UP):
+        if (folder / RUN_FILE).exists():
+            try:
+                spec = load_spec(folder)
+            except msgspec.MsgspecError:
+                return None, None
+            names = (unit for unit in spec.units if unit.merged.name == output.name)
+            return spec, next((u for u in names if u.merged.parent.name == output.resolve().parent.name), None)
+    return None, None
+
+
+def _missing(output: Path, unit: Unit) -> list[tuple[int, str]]:
+    """(row of the input from 1, id) of what `output` lacks; empty where the input is not to be had any more."""
+    try:
+        source = scan(Path(unit.config.input_file))
+    except DataError:
+        return []
+    there = set(_ids(output))
+    samples = source.samples(bounds(source.rows, None, None, unit.config.max_samples))
+    return [(sample.position + 1, sample.id) for sample in samples if sample.id not in there]
+
+
+def _ids(path: Path) -> Iterator[str]:
+    for _, line in lines(path):
+        try:
+            yield str(_head.decode(line).id)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            continue
+
+
+def _told(missing: list[tuple[int, str]]) -> str:
+    """`rows 601-1319 (ids a, b, c, …)`."""
+    runs = []
+    for _, group in groupby(enumerate(missing), key=lambda pair: pair[1][0] - pair[0]):
+        numbers = [row for _, (row, _) in group]
+        runs.append(str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}")
+    more = ", …" if len(runs) > _SHOWN else ""
+    ids = ", ".join(name for _, name in missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
+    return f"rows {', '.join(runs[:_SHOWN])}{more} of the input (ids {ids})"
+
+
+def _remedy(output: Path, spec: RunSpec | None) -> str:
+    if spec is not None and spec.resume_with:
+        return spec.resume_with
+    return "type the command that made this file again; it keeps the rows that are there."

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file was asked to be (its settings), and how the last process that worked on it ended."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.records import Ledger
+from newskills.base.store import write_json
+from newskills.run.planning.config import CHAT, GenerationConfig
+
+_PLAIN = (
+    "prompt_format",
+    "num_chunks",
+    "chunk_id",
+    "max_samples",
+    "stop_phrase",
+    "remove_stop_phrases",
+    "parse_reasoning",
+    "end_reasoning_string",
+    "generation_key",
+    "async_position_key",
+    "structured_output",
+    "start_assistant_response_key",
+    "chat_template_kwargs",
+)
+_TOOLS = ("tool_modules", "tool_overrides", "schema_overrides", "max_tool_calls")
+_SOUND = ("audio_chunk_task_types", "chunk_audio_threshold_sec")
+_CODE = ("total_code_executions_in_prompt", "override_max_code_executions")
+INPUT = "the content of the input file"
+"""What differs, where the input does."""
+_NOT_SAMPLING = {"timeout", "stream"}
+_canonical = msgspec.json.Encoder(order="deterministic")
+
+
+class State(Struct, kw_only=True):
+    """`<output>.run.json`: an exit record per process beside the settings that resumed work must share.
+
+    settings       flat name → value; a resume with other values is refused
+    grader         name, version and configuration that made the verdicts
+    grade_fields   record fields that the grader wrote
+    merged_rows    rows that all chunks have together
+    size           bytes of the final file
+    distinct_rows  rows of the input file if no two of them are alike, else 0 (a resume need not look again)
+    unjudged       rows without a judgement because the judge refused them; another run asks again
+    """
+
+    status: Literal["running", "done", "failed", "interrupted", "stopped"]
+    settings: dict[str, Any]
+    grader: str = ""
+    grade_fields: list[str] = []
+    rows: int = 0
+    merged_rows: int | None = None
+    size: int = 0
+    distinct_rows: int = 0
+    done: int = 0
+    failures: int = 0
+    unjudged: int = 0
+    ledger: Ledger = msgspec.field(default_factory=Ledger)
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    started: float = 0.0
+    ended: float | None = None
+    exit_code: int | None = None
+    error: str = ""
+    process: int = msgspec.field(default_factory=os.getpid)
+    host: str = msgspec.field(default_factory=lambda: os.uname().nodename)
+
+    @property
+    def digest(self) -> str:
+        """8 hex digits of the settings; records carry them until the file is finished."""
+        return hashlib.blake2b(_canonical.encode(self.settings), digest_size=4).hexdigest()
+
+    def save(self, path: Path) -> None:
+        write_json(path, self)
+
+
+def load_state(path: Path) -> State | None:
+    """None where there is none, or what is there cannot be read."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=State)
+    except (FileNotFoundError, NotADirectoryError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def settings(config: GenerationConfig, *, input_digest: str, prompt: str) -> dict[str, Any]:
+    """Everything that decides what the model is asked, by name; not where it runs and how long it may take."""
+    found: dict[str, Any] = {"input_file": input_digest, "prompt": prompt, "server.model": config.server.model}
+    found |= {name: getattr(config, name) for name in _PLAIN}
+    sampling = msgspec.to_builtins(config.inference)
+    found |= {f"inference.{name}": value for name, value in sampling.items() if name not in _NOT_SAMPLING}
+    if config.solved_by != CHAT:
+        found |= {"solver": config.solved_by, "solver_config": config.solver_config, "code_tags": config.code_tags}
+    if config.selected_by:
+        found |= {"selected_by": config.selected_by, "solver_config": config.solver_config}
+    if config.parallel_thinking.mode:
+        thinking = _plain(config.parallel_thinking)
+        found |= {f"parallel_thinking.{name}": value for name, value in thinking.items()}
+    if config.tool_modules:
+        found |= {name: _plain(getattr(config, name)) for name in _TOOLS}
+    if config.audio_chunk_task_types and config.enable_audio_chunking:
+        found |= {name: _plain(getattr(config, name)) for name in _SOUND}
+    if config.runs_code:
+        found |= {name: _plain(getattr(config, name)) for name in _CODE}
+        code = _plain(config.server.code_execution)
+        found |= {f"server.code_execution.{name}": value for name, value in code.items()}
+    return {name: value for name, value in found.items() if value not in (None, {}, "")}
+
+
+def changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """What differs, in words: `inference.temperature: 0.0 → 0.7`."""
+    words = []
+    for name in dict.fromkeys([*before, *now]):
+        old, new = before.get(name), now.get(name)
+        if old == new:
+            continue
+        if name == "input_file":
+            words.append(INPUT)
+        elif name == "prompt":
+            words.append(f"the prompt ({old} → {new})")
+        else:
+            words.append(f"{name} ({_shown(old)} → {_shown(new)})")
+    return words
+
+
+def _plain(value: Any) -> Any:
+    """As it comes back from the file."""
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def _shown(value: Any) -> str:
+    return "unset" if value is None else str(value)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Output files → problems with all their samples, in the order of the files."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any, TypedDict
+
+import msgspec
+
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.base.store import decode_row, encode_line, open_for_reading
+from newskills.run.reporting.results import parts
+
+Decoder = msgspec.json.Decoder[Row]
+Key = tuple[str, int]
+
+
+def read_problems(files: Sequence[Path], fields: Mapping[str, Any]) -> Iterator[list[Row]]:
+    """The samples of one problem, one of each file, with only the keys of `fields`.
+
+    Files belong together by `id` where all have it, else by line. They are read side by side as long as their ids
+    line up; from the first difference on the rest is held in memory. Raises DataError: a line that is no JSON
+    object or has a field of another type (with file and line), or a problem that is not in all files (named).
+    """
+    decoder = decoder_of({"id": Any, **fields})
+    streams = [_rows(file, decoder) for file in files]
+    by_line: bool | None = None
+    for number, group in enumerate(zip_longest(*streams), 1):
+        if by_line is None:
+            by_line = any(row is None or "id" not in row for row in group)
+        if None in group and by_line:
+            raise _incomplete(f"in line {number}", [f for f, row in zip(files, group, strict=True) if row is None])
+        if by_line or _aligned(group):
+            yield list(group)
+        else:
+            rest = [chain([row] if row else [], stream) for row, stream in zip(group, streams, strict=True)]
+            yield from _joined(files, rest)
+
+
+def decoder_of(fields: Mapping[str, Any]) -> Decoder:
+    """A decoder that skips all other keys; a missing key stays missing."""
+    row = TypedDict("row", dict(fields), total=False)  # type: ignore[misc] # noqa: UP013 - known at run time only
+    return msgspec.json.Decoder(row)
+
+
+def _aligned(group: Sequence[Row | None]) -> bool:
+    first = group[0]
+    return first is not None and all(row is not None and row.get("id") == first.get("id") for row in group)
+
+
+def _joined(files: Sequence[Path], rows: Sequence[Iterator[Row]]) -> Iterator[list[Row]]:
+    found = [_by_id(rest) for rest in rows]
+    for key in dict.fromkeys(chain.from_iterable(found)):
+        lacking = [file for file, known in zip(files, found, strict=True) if key not in known]
+        if lacking:
+            raise _incomplete(f"'{key[0]}'", lacking)
+    for key in found[0]:
+        yield [known[key] for known in found]
+
+
+def _by_id(rows: Iterator[Row]) -> dict[Key, Row]:
+    """Rows that share an id are told apart by their order."""
+    seen: Counter[str] = Counter()
+    found = {}
+    for row in rows:
+        identity = str(row.get("id"))
+        found[identity, seen[identity]] = row
+        seen[identity] += 1
+    return found
+
+
+def _incomplete(problem: str, lacking: Sequence[Path]) -> DataError:
+    names = ", ".join(file.name for file in lacking[:5]) + (", …" if len(lacking) > 5 else "")
+    return DataError(
+        f"Problem {problem} has no prediction in {names} of {lacking[0].parent}; the other files have one.",
+        hint="Let the run finish, or move the incomplete files away.",
+    )
+
+
+def _rows(output: Path, decoder: Decoder) -> Iterator[Row]:
+    for path in parts(output):
+        yield from _rows_of(path, decoder)
+
+
+def _rows_of(path: Path, decoder: Decoder) -> Iterator[Row]:
+    decode = decoder.decode
+    with open_for_reading(path) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                if not line.isspace():
+                    yield _patiently(line, decoder, path, number, error)
+
+
+def _patiently(line: bytes, decoder: Decoder, path: Path, number: int, error: Exception) -> Row:
+    """Other programs write NaN and halves of surrogate pairs, which strict JSON does not know."""
+    try:
+        if isinstance(error, msgspec.ValidationError):
+            raise error
+        return decoder.decode(encode_line(json.loads(line, parse_constant=lambda _: None)))
+    except msgspec.ValidationError as misfit:
+        raise DataError(f"{path}, line {number}: {misfit}.") from misfit
+    except (ValueError, OverflowError, RecursionError):
+        return decode_row(line, path, number)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the output files of benchmarks lie in a folder of results.
+
+A file that was never merged counts by its chunks, once they are all there; its own name stands for them, and `parts`
+tells what to read. Of `output[-rsN]_chunk_K.jsonl` an exit record must say that these are all;
+`output[-rsN]-chunkK.jsonl` is what the reference system calls them where nothing says how many there are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import reduce
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.base.store import read_rows
+from newskills.run.records.completeness import expected_rows, row_count
+
+RESULTS = "eval-results"
+SEEDED = re.compile(r"output-rs(\d+)\.jsonl")
+SEEDLESS = ("output.jsonl", "output-greedy.jsonl")
+_OWN_CHUNK = "_chunk_"
+_CHUNK = re.compile(r"(output(?:-rs\d+|-greedy)?)(?:_chunk_|-chunk)(\d+)\.jsonl")
+_DEEPEST = 4
+NOT_BENCHMARKS = ("tmp-eval-results", "summarized-results", "summarize_robustness")
+
+
+class Found(NamedTuple):
+    """A folder of one benchmark; without files it is only worth a note."""
+
+    benchmark: str
+    folder: Path
+    files: tuple[Path, ...]
+
+
+def discover(results_dir: Path) -> list[Found]:
+    """Benchmarks by name: the folder itself, else those in its eval-results, else those in it.
+
+    A folder without output files whose sub-folders have some (in eval-results at any depth) is a group; its members
+    are `group.member`. Raises DataError for a missing folder, and for a benchmark with both seeded and seedless
+    outputs.
+    """
+    if not results_dir.is_dir():
+        raise DataError(f"There is no folder {results_dir}.")
+    here = results_dir.resolve()
+    if files := output_files(here):
+        return [Found(_name_of(here), results_dir, files)]
+    root = results_dir / RESULTS
+    tops = _folders(root if root.is_dir() else results_dir)
+    depth = _DEEPEST if root.is_dir() else 1
+    return [
+        found
+        for folder in tops
+        for found in list(_within(folder, folder.name, depth)) or [Found(folder.name, folder, ())]
+    ]
+
+
+def _name_of(folder: Path) -> str:
+    """Of the benchmark whose results lie there: `group.member` below a group's folder."""
+    steps = folder.parts
+    if RESULTS not in steps[:-1]:
+        return folder.name
+    after = len(steps) - steps[::-1].index(RESULTS)
+    return reduce(_member, steps[after:])
+
+
+def _within(folder: Path, name: str, depth: int) -> Iterator[Found]:
+    """The benchmark that lies in `folder`, or those at most `depth` below it."""
+    if files := output_files(folder):
+        yield Found(name, folder, files)
+    elif depth:
+        for member in _folders(folder):
+            yield from _within(member, _member(name, member.name), depth - 1)
+
+
+def parts(output: Path) -> tuple[Path, ...]:
+    """The file itself, or, where there is none, its chunks in order."""
+    return (output,) if output.exists() else tuple(chunk_files(output)) or (output,)
+
+
+def read_output(output: Path) -> Iterator[Row]:
+    """The records of a file or of its chunks. Raises DataError."""
+    return chain.from_iterable(map(read_rows, parts(output)))
+
+
+def chunk_files(output: Path) -> list[Path]:
+    """The chunks of `output` in order. Raises DataError where one between them is missing, or is there twice."""
+    found = sorted((k, path) for stem, k, path in _chunks(output.parent) if stem == output.stem)
+    numbers = [k for k, _ in found]
+    if numbers != list(range(len(numbers))):
+        names = ", ".join(path.name for _, path in found)
+        raise DataError(
+            f"The chunks of {output} are not numbered from 0 without a gap: {names}.",
+            hint="Bring the missing ones here, or move those of another run away.",
+        )
+    return [path for _, path in found]
+
+
+def _chunks(folder: Path) -> Iterator[tuple[str, int, Path]]:
+    """(name of the merged file without its ending, number, path) of every chunk in `folder`."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if match := _CHUNK.fullmatch(path.name):
+            yield match[1], int(match[2]), path
+
+
+def _unmerged(folder: Path) -> Iterator[Path]:
+    """Files that are not there, but all of whose chunks are."""
+    for stem in dict.fromkeys(stem for stem, _, _ in _chunks(folder)):
+        output = folder / f"{stem}.jsonl"
+        begun = any(path.name.startswith(stem) and path.name.endswith("-async") for path in folder.iterdir())
+        if output.exists() or begun:
+            continue
+        chunks, expected = chunk_files(output), expected_rows(output)
+        named = not any(_OWN_CHUNK in path.name for path in chunks)
+        if named if expected is None else sum(map(row_count, chunks)) >= expected:
+            yield output
+
+
+def output_files(folder: Path) -> tuple[Path, ...]:
+    """The seedless output, or the seeded ones in numerical order. Raises DataError where there are both."""
+    there = {path for path in folder.iterdir() if path.suffix == ".jsonl"} | set(_unmerged(folder))
+    seeded = [(int(match[1]), path) for path in there if (match := SEEDED.fullmatch(path.name))]
+    seedless = [folder / name for name in SEEDLESS if folder / name in there]
+    if seedless and (seeded or len(seedless) > 1):
+        others = [path.name for _, path in sorted(seeded)] or [seedless[1].name]
+        raise DataError(
+            f"{folder} has both {seedless[0].name} and {others[0]}: these are different runs.",
+            hint="Move one kind of output away.",
+        )
+    return tuple(seedless) or tuple(path for _, path in sorted(seeded))
+
+
+def _member(group: str, name: str) -> str:
+    return name if name.startswith(f"{group}.") else f"{group}.{name}"
+
+
+def _folders(parent: Path) -> Iterator[Path]:
+    for folder in sorted(parent.iterdir()):
+        name = folder.name
+        if folder.is_dir() and not name.startswith(".") and "-logs" not in name and name not in NOT_BENCHMARKS:
+            yield folder

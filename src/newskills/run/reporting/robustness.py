@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much the wording of prompts changes a model's scores: `DIR/<benchmark>/<prompt>/…` → statistics and tables.
+
+A run is one output file: one prompt, one seed. Standard deviations are those of the runs at hand (ddof 0).
+`prompt_sensitivity` is the deviation of the prompts' mean scores; `consistency_rate` the share of pairs of runs that
+give a problem the same answer, averaged over problems. On why one prompt is not enough: Sclar et al. 2024,
+arXiv:2310.11324.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Any
+
+from msgspec import Struct
+
+from newskills.base.errors import DataError
+from newskills.base.records import Report, Row
+from newskills.base.store import atomic_write, write_json
+from newskills.metrics.counting.base import NO_ANSWER
+from newskills.run.reporting.predictions import read_problems
+from newskills.run.reporting.results import Found, discover
+from newskills.run.reporting.summarize import METRICS_FILE, MetricFor, SummaryOptions, lost_share, summarize_files
+from newskills.run.reporting.tables import aligned, titled
+
+FOLDER = "summarize_robustness"
+TABLES_FILE = "tables.txt"
+SINGLE = "pass@1"
+_VERDICTS = ("symbolic_correct", "is_correct")
+_FIELDS: Mapping[str, Any] = dict.fromkeys(("outcome", "predicted_answer", *_VERDICTS), Any)
+STATISTICS = ("min", "max", "avg", "std")
+SENSITIVITY, CONSISTENCY = "prompt_sensitivity", "consistency_rate"
+_ABOUT_ALL = (*STATISTICS, SENSITIVITY, CONSISTENCY, NO_ANSWER)
+_ABOUT_ONE = (*STATISTICS, CONSISTENCY, NO_ANSWER)
+
+
+class Spread(Struct, frozen=True, kw_only=True):
+    """Some runs of a benchmark, in percent; None: there is nothing to say, or scores are withheld.
+
+    avg_interval  95 % interval of the mean score over problems
+    """
+
+    min: float | None
+    max: float | None
+    avg: float | None
+    std: float | None
+    avg_interval: tuple[float, float] | None
+    consistency_rate: float | None
+    no_answer: float | None
+    num_runs: int
+
+
+class Robustness(Struct, frozen=True, kw_only=True):
+    """One benchmark under several prompts. `unscored`: percent of attempts lost to the instrument.
+
+    num_seeds  runs of each prompt; of the prompt with the most, where they differ
+    withheld   too many attempts were lost: there are no scores
+    """
+
+    benchmark: str
+    metric: str
+    all_prompts: Spread
+    prompt_sensitivity: float | None
+    prompts: dict[str, Spread]
+    num_seeds: int
+    unscored: float
+    withheld: bool
+
+
+class RobustnessSummary(Struct, kw_only=True):
+    """`notes`: sentences to show; `path`: where the numbers went."""
+
+    benchmarks: list[Robustness]
+    notes: list[str]
+    path: Path
+
+
+class _Runs(Struct, kw_only=True):
+    """What output files say: a score of each (percent), answers that are missing, and all of them together."""
+
+    files: tuple[Path, ...]
+    metric: str
+    scores: list[float | None]
+    missing: list[float]
+    together: Report
+
+
+def summarize_robustness(
+    results_dir: Path, metric_for: MetricFor | None, options: SummaryOptions
+) -> RobustnessSummary:
+    """Reads every benchmark and prompt below `results_dir`, and writes numbers and tables.
+
+    Raises DataError (nothing there, broken or unlike records), ConfigError (metric), StorageError.
+    """
+    found = prompts_of(results_dir)
+    notes: list[str] = []
+    benchmarks = []
+    for name, prompts in found.items():
+        runs = {prompt: _read(one, metric_for, options, notes) for prompt, one in prompts.items()}
+        benchmarks.append(_robustness(name, runs, options.accept_lost))
+    path = options.save_metrics_path or results_dir / FOLDER / METRICS_FILE
+    write_json(path, {one.benchmark: one for one in benchmarks})
+    with atomic_write(path.with_name(TABLES_FILE)) as file:
+        file.write(render_robustness(benchmarks).encode())
+    return RobustnessSummary(benchmarks=benchmarks, notes=list(dict.fromkeys(notes)), path=path)
+
+
+def prompts_of(results_dir: Path) -> dict[str, dict[str, Found]]:
+    """benchmark → prompt → its output files. Raises DataError where there are none."""
+    if not results_dir.is_dir():
+        raise DataError(f"There is no folder {results_dir}.")
+    benchmarks: dict[str, dict[str, Found]] = {}
+    for folder in _folders(results_dir):
+        for prompt in _folders(folder):
+            for found in discover(prompt):
+                if found.files:
+                    benchmarks.setdefault(found.benchmark, {})[prompt.name] = found
+    if not benchmarks:
+        raise DataError(
+            f"{results_dir} has no results of several prompts: no <benchmark>/<prompt>/eval-results/<benchmark>/"
+            "output*.jsonl.",
+            hint="ns robust_eval makes them; ns summarize_results is for single evaluations.",
+        )
+    return benchmarks
+
+
+def render_robustness(benchmarks: Sequence[Robustness]) -> str:
+    """A table over benchmarks, then one over the prompts of each, and below what the numbers leave out."""
+    head = ["benchmark@runs", *_ABOUT_ALL, "num_prompts", "num_seeds"]
+    rows = [head]
+    for one in benchmarks:
+        cells = [_cell(one, one.all_prompts, name) for name in _ABOUT_ALL]
+        name = f"{one.benchmark}@{one.all_prompts.num_runs}"
+        rows.append([name, *cells, str(len(one.prompts)), str(one.num_seeds)])
+    blocks = [titled("robustness over prompts", aligned(rows))]
+    for one in benchmarks:
+        rows = [["prompt@seeds", *_ABOUT_ONE, "95% interval"]]
+        rows += [_line(one, prompt, spread) for prompt, spread in one.prompts.items()]
+        rows.append(_line(one, "all prompts", one.all_prompts))
+        below = [f"scores: {one.metric}"]
+        if one.unscored:
+            withheld = "; scores are withheld" if one.withheld else ""
+            below.append(f"unscored: {one.unscored:.2f}% of the samples{withheld}")
+        blocks.append(titled(one.benchmark, aligned(rows)) + "".join(f"{line}\n" for line in below))
+    return "".join(f"\n{block}" for block in blocks) + "\n"
+
+
+def _read(found: Found, metric_for: MetricFor | None, options: SummaryOptions, notes: list[str]) -> _Runs:
+    reports = []
+    for files in ([file] for file in found.files):
+        reports.append(_report(found.benchmark, files, metric_for, options, notes))
+    together = reports[0]
+    if len(found.files) > 1:
+        together = _report(found.benchmark, found.files, metric_for, options, notes)
+    metric = _headline(together)
+    numbers = [report.numbers.get(SINGLE, {}) for report in reports]
+    missing = [row[NO_ANSWER].value for row in numbers if NO_ANSWER in row]
+    scores = [row[metric].value if metric in row else None for row in numbers]
+    return _Runs(files=found.files, metric=metric, scores=scores, missing=missing, together=together)
+
+
+def _report(
+    benchmark: str,
+    files: Sequence[Path],
+    metric_for: MetricFor | None,
+    options: SummaryOptions,
+    notes: list[str],
+) -> Report:
+    reports, remarks = summarize_files(benchmark, files, metric_for, options)
+    notes += remarks
+    if not reports:
+        raise DataError(f"{files[0]} has no rows.")
+    return reports[0]
+
+
+def _headline(report: Report) -> str:
+    """The first score of the table."""
+    scores = report.numbers.get(SINGLE, {})
+    names = [name for name in (*report.columns, *scores) if name in scores and name != NO_ANSWER]
+    return names[0] if names else ""
+
+
+def _robustness(name: str, runs: Mapping[str, _Runs], accept_lost: float) -> Robustness:
+    metrics = list(dict.fromkeys(one.metric for one in runs.values() if one.metric))
+    if len(metrics) > 1:
+        raise DataError(f"{name}: some prompts were scored by {metrics[0]}, some by {metrics[1]}.")
+    reports = [one.together for one in runs.values()]
+    lost = sum(report.ledger.lost for report in reports)
+    total = sum(report.ledger.total for report in reports)
+    withheld = lost_share(reports) > accept_lost
+    prompts = {prompt: _spread([one], withheld) for prompt, one in runs.items()}
+    means = [spread.avg for spread in prompts.values() if spread.avg is not None]
+    return Robustness(
+        benchmark=name,
+        metric=metrics[0] if metrics else "",
+        all_prompts=_spread(list(runs.values()), withheld),
+        prompt_sensitivity=pstdev(means) if len(means) > 1 else None,
+        prompts=prompts,
+        num_seeds=max(len(one.files) for one in runs.values()),
+        unscored=100.0 * lost / total,
+        withheld=withheld,
+    )
+
+
+def _spread(runs: Sequence[_Runs], withheld: bool) -> Spread:
+    scores = [score for one in runs for score in one.scores if score is not None and not withheld]
+    missing = [share for one in runs for share in one.missing]
+    files = [file for one in runs for file in one.files]
+    return Spread(
+        min=min(scores, default=None),
+        max=max(scores, default=None),
+        avg=fmean(scores) if scores else None,
+        std=pstdev(scores) if scores else None,
+        avg_interval=_interval(runs[0]) if scores and len(runs) == 1 else None,
+        consistency_rate=None if withheld else consistency(files),
+        no_answer=fmean(missing) if missing else None,
+        num_runs=len(files),
+    )
+
+
+def _interval(one: _Runs) -> tuple[float, float] | None:
+    numbers = one.together.numbers.get(_mean_mode(len(one.files)), {})
+    number = numbers.get(one.metric)
+    return (number.low, number.high) if number is not None else None
+
+
+def _mean_mode(runs: int) -> str:
+    return SINGLE if runs == 1 else f"{SINGLE}[avg-of-{runs}]"
+
+
+def consistency(files: Sequence[Path]) -> float | None:
+    """Percent of pairs of runs that agree on a problem, averaged over problems; None where there are no pairs.
+
+    Two right answers agree however they are written; others do where their texts are the same. A missing answer
+    agrees with none; unscored attempts form no pairs. Records without `predicted_answer` (programs) agree where
+    their verdicts do. Raises DataError where a problem is not in all files.
+    """
+    shares = [share for share in map(_agreement, read_problems(files, _FIELDS)) if share is not None]
+    return 100.0 * fmean(shares) if shares else None
+
+
+def _agreement(attempts: Sequence[Row]) -> float | None:
+    scored = [row for row in attempts if row.get("outcome") != "unscored"]
+    pairs = len(scored) * (len(scored) - 1)
+    if not pairs:
+        return None
+    counts = Counter(label for row in scored if (label := _label(row)) is not None)
+    return sum(count * (count - 1) for count in counts.values()) / pairs
+
+
+def _label(row: Row) -> Hashable:
+    """Equal for answers that agree; None for an answer that is missing."""
+    verdict = row.get("outcome") or next(
+        (bool(row[name]) for name in _VERDICTS if row.get(name) is not None), None
+    )
+    if verdict in ("correct", True):
+        return True
+    if verdict == NO_ANSWER:
+        return None
+    if "predicted_answer" not in row:
+        return False
+    answer = row["predicted_answer"]
+    return None if answer is None or not str(answer).strip() else str(answer).strip().casefold()
+
+
+def _line(one: Robustness, prompt: str, spread: Spread) -> list[str]:
+    interval = spread.avg_interval
+    shown = f"[{interval[0]:.2f}%, {interval[1]:.2f}%]" if interval is not None else ""
+    return [f"{prompt}@{spread.num_runs}", *(_cell(one, spread, name) for name in _ABOUT_ONE), shown]
+
+
+def _cell(one: Robustness, spread: Spread, name: str) -> str:
+    value: float | None = one.prompt_sensitivity if name == SENSITIVITY else getattr(spread, name)
+    return "—" if value is None else f"{value:.2f}%"
+
+
+def _folders(parent: Path) -> Iterator[Path]:
+    for folder in sorted(parent.iterdir()):
+        name = folder.name
+        if folder.is_dir() and not name.startswith(".") and "-logs" not in name and name != FOLDER:
+            yield folder

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder of results → one Report per benchmark, metrics.json, and what to tell the user beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills._version import __version__
+from newskills.base.errors import DataError, StorageError, UnknownNameError, UserError
+from newskills.base.protocols import Metric
+from newskills.base.records import Report, Row
+from newskills.base.registry import fold
+from newskills.base.store import write_json
+from newskills.benchmarks import get_group
+from newskills.metrics import VERSION, make_metric
+from newskills.run.records.completeness import check_complete
+from newskills.run.reporting.groups import GroupFor, group_reports
+from newskills.run.reporting.predictions import read_problems
+from newskills.run.reporting.results import Found, discover, read_output
+from newskills.run.reporting.tables import ACCEPT_LOST
+
+MetricFor = Callable[[str], tuple[str, dict[str, Any]]]
+"""Benchmark → registered metric and its options. Raises UnknownNameError for a benchmark that it does not know."""
+
+METRICS_FILE = "metrics.json"
+EXTENDED_FILE = "metrics_extended.json"
+BENCHMARK_FILE = "benchmark.json"
+"""Beside the records of a benchmark: which version of it, prompt, grader and data they were made with."""
+
+ALL = "_all_"
+NOT_SCORES = ("num_entries", "num_benchmarks_in_group", "avg_tokens", "gen_seconds", "unscored")
+"""What metrics.json still says of a mode whose scores are withheld."""
+TELLTALES = {
+    "expected_judgement": "answer-judgement",
+    "judgement-gen-base": "arena",
+    "proof_status": "lean4-proof",
+    "strict_eval": "if",
+    "is_correct-plus": "evalplus",
+    "swe-bench-metrics": "swe-bench",
+    "seq_match_ratio": "mrcr",
+}
+"""Field that only records of one metric have → that metric."""
+OWN_FIELDS: Mapping[str, Any] = {
+    "subset_for_metrics": Any,
+    "num_generated_tokens": int | float | None,
+    "grader": Any,
+}
+
+
+class _Origin(Struct):
+    """metric_of_import: what understands records that another system graded, whatever the benchmark is called."""
+
+    benchmark: str = ""
+    group_score: bool = False
+    metric_of_import: str = ""
+
+
+class SummaryOptions(Struct, frozen=True, kw_only=True):
+    """What to look at, and how.
+
+    benchmarks          names, or groups of them; empty = all that are found
+    max_samples         only the first problems; negative = all
+    max_seq_len         longer generations (tokens) count as wrong
+    metric_type         another metric than the benchmark's, with `metrics_kwargs` for its constructor
+    save_metrics_path   default: metrics.json in the folder
+    accept_lost         share (0-1) of attempts that the instrument may lose before scores are withheld
+    group_for           name → group of benchmarks, for the score of groups
+    """
+
+    benchmarks: tuple[str, ...] = ()
+    max_samples: int = -1
+    max_seq_len: int | None = None
+    metric_type: str | None = None
+    metrics_kwargs: dict[str, Any] = {}
+    save_metrics_path: Path | None = None
+    accept_lost: float = ACCEPT_LOST
+    group_for: GroupFor = get_group
+
+    @property
+    def partial(self) -> bool:
+        """A look that says nothing about the run as a whole."""
+        return self.max_samples >= 0 or self.max_seq_len is not None
+
+
+class Summary(Struct, kw_only=True):
+    """`reports` in the order of metrics.json; `notes`: sentences to show; `path`: where metrics.json went."""
+
+    reports: list[Report]
+    notes: list[str]
+    path: Path
+
+
+def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryOptions) -> Summary:
+    """Reads every benchmark below `results_dir` and writes metrics.json with its extended sibling.
+
+    Each benchmark and each group gets these files in its own folder too, where that can be written, unless only a
+    part was looked at. Raises DataError (nothing there, broken records), UnknownNameError, ConfigError (metric),
+    StorageError.
+    """
+    found = wanted(results_dir, options)
+    notes = [f"{item.folder} has no output files; skipped." for item in found if not item.files]
+    by_benchmark: dict[str, list[Report]] = {}
+    folders: dict[str, Path] = {}
+    for benchmark, folder, files in found:
+        if not files:
+            continue
+        reports, remarks = summarize_files(benchmark, files, metric_for, options)
+        notes += remarks
+        if reports:
+            by_benchmark[benchmark], folders[benchmark] = reports, folder
+    if not by_benchmark:
+        raise _nothing(results_dir, options, notes)
+    scored = {name.rpartition(".")[0] for name, folder in folders.items() if _in_scored_group(folder)}
+    groups, remarks = group_reports([made[0] for made in by_benchmark.values()], options.group_for, scored)
+    notes += remarks
+    everything = groups + [report for reports in by_benchmark.values() for report in reports]
+    path = options.save_metrics_path or results_dir / METRICS_FILE
+    write_metrics(path, everything, options.accept_lost)
+    if not options.partial:
+        notes += _write_beside_outputs(by_benchmark, folders, groups, options.accept_lost)
+    return Summary(reports=everything, notes=notes, path=path)
+
+
+def _in_scored_group(folder: Path) -> bool:
+    """Whether the benchmark was evaluated as part of a group with a score of its own."""
+    return _origin(folder).group_score
+
+
+def named_in(folder: Path) -> str:
+    """Which benchmark its `benchmark.json` tells of; empty where there is none."""
+    return _origin(folder).benchmark
+
+
+def _origin(folder: Path) -> _Origin:
+    try:
+        return msgspec.json.decode((folder / BENCHMARK_FILE).read_bytes(), type=_Origin)
+    except (OSError, msgspec.DecodeError):
+        return _Origin()
+
+
+def summarize_files(
+    benchmark: str, files: Sequence[Path], metric_for: MetricFor | None, options: SummaryOptions
+) -> tuple[list[Report], list[str]]:
+    """The reports of one benchmark (all, then its subsets), and notes. No report where the files are empty.
+
+    Raises DataError for a file that was whole once and lacks rows now, unless only rows that are there are looked at.
+    """
+    for file in files:
+        check_complete(file, options.max_samples)
+    name, kwargs, notes = choose_metric(benchmark, files, metric_for, options)
+    metrics = {ALL: make_metric(name, **kwargs)}
+    graders: set[str] = set()
+    limit = options.max_samples if options.max_samples >= 0 else None
+    for predictions in islice(_problems(name, files, {**OWN_FIELDS, **metrics[ALL].fields}), limit):
+        graders.update(row["grader"] for row in predictions if isinstance(row.get("grader"), str))
+        subsets = _subsets(predictions[0])
+        if options.max_seq_len is not None:
+            predictions = _cut(predictions, options.max_seq_len, metrics[ALL])
+        for subset in (ALL, *subsets):
+            if subset not in metrics:
+                metrics[subset] = make_metric(name, **kwargs)
+            metrics[subset].update(predictions)
+    if not metrics[ALL].ledger().total:
+        return [], [*notes, f"{files[0].parent} has no rows; skipped."]
+    if len(graders) > 1:
+        notes.append(f"{benchmark} was graded by different versions: {', '.join(sorted(graders))}.")
+    versions = {"newskills": __version__, "metric": f"{name}@{VERSION}"}
+    if graders:
+        versions["grader"] = ", ".join(sorted(graders))
+    return [
+        _report(benchmark if subset == ALL else f"{benchmark}-{subset}", metric, versions)
+        for subset, metric in metrics.items()
+    ], notes
+
+
+def _problems(metric: str, files: Sequence[Path], fields: Mapping[str, Any]) -> Iterator[list[Row]]:
+    """The samples of each problem with their verdicts, which some records of others tell in a text only."""
+    from newskills.run.judging.recorded import fields_of, graded_problems, text_verdict
+
+    how = text_verdict(metric, files[0])
+    if how is None:
+        return read_problems(files, fields)
+    return graded_problems(read_problems(files, {**fields_of(how), **fields}), how)
+
+
+def write_metrics(path: Path, reports: Sequence[Report], accept_lost: float = ACCEPT_LOST) -> None:
+    """metrics.json and, beside it, intervals, ledgers and versions. Raises StorageError.
+
+    Where more than the share `accept_lost` was lost, metrics.json has no scores; the other file has them, marked.
+    """
+    withheld = {report.benchmark: lost_share([report]) > accept_lost for report in reports}
+    write_json(path, {r.benchmark: _unscored_modes(r) if withheld[r.benchmark] else r.modes for r in reports})
+    extended = {
+        report.benchmark: {
+            "withheld": withheld[report.benchmark],
+            "numbers": report.numbers,
+            "ledger": report.ledger,
+            "versions": report.versions,
+        }
+        for report in reports
+    }
+    write_json(extended_path(path), extended)
+
+
+def extended_path(path: Path) -> Path:
+    """Beside the metrics file `path`: intervals, ledgers and versions."""
+    return path.with_name(EXTENDED_FILE if path.name == METRICS_FILE else f"{path.stem}_extended{path.suffix}")
+
+
+def _unscored_modes(report: Report) -> dict[str, Row]:
+    return {
+        mode: {name: value for name, value in metrics.items() if name in NOT_SCORES}
+        for mode, metrics in report.modes.items()
+    }
+
+
+def lost_share(reports: Sequence[Report]) -> float:
+    """The largest share (0–1) of attempts that any of the reports lost to the instrument."""
+    return max(
+        (report.ledger.lost / report.ledger.total for report in reports if report.ledger.total), default=0.0
+    )
+
+
+def _write_beside_outputs(
+    by_benchmark: Mapping[str, Sequence[Report]],
+    folders: Mapping[str, Path],
+    groups: Sequence[Report],
+    accept_lost: float,
+) -> list[str]:
+    """Returns notes on folders that cannot be written."""
+    files = [(folders[benchmark], reports) for benchmark, reports in by_benchmark.items()]
+    for group in groups:
+        parent = next(folders[name].parent for name in by_benchmark if name.startswith(f"{group.benchmark}."))
+        if parent.name == group.benchmark.rpartition(".")[2]:
+            files.append((parent, [group]))
+    notes = []
+    for folder, reports in files:
+        try:
+            write_metrics(folder / METRICS_FILE, reports, accept_lost)
+        except StorageError as error:
+            notes.append(error.message)
+    return notes
+
+
+def _report(benchmark: str, metric: Metric, versions: dict[str, str]) -> Report:
+    return Report(
+        benchmark=benchmark,
+        modes=metric.metrics(),
+        numbers=metric.numbers(),
+        ledger=metric.ledger(),
+        versions=versions,
+        columns=metric.columns,
+        shown=metric.shown(),
+    )
+
+
+def choose_metric(
+    benchmark: str, files: Sequence[Path], metric_for: MetricFor | None, options: SummaryOptions
+) -> tuple[str, dict[str, Any], list[str]]:
+    """(name, options, notes). Raises DataError where nothing says which."""
+    if options.metric_type is not None:
+        return options.metric_type, options.metrics_kwargs, []
+    if own := _origin(files[0].parent).metric_of_import:
+        return own, options.metrics_kwargs, []
+    if metric_for is not None:
+        try:
+            name, kwargs = metric_for(benchmark)
+            return name, kwargs | options.metrics_kwargs, []
+        except UnknownNameError:
+            pass
+    name = _infer_metric(benchmark, files[0])
+    note = (
+        f"{benchmark} is no known benchmark; its records fit the metric '{name}' (--metric_type chooses another)."
+    )
+    return name, options.metrics_kwargs, [note]
+
+
+def _infer_metric(benchmark: str, file: Path) -> str:
+    for row in islice(read_output(file), 100):
+        if told := next((metric for field, metric in TELLTALES.items() if field in row), None):
+            return told
+        if "symbolic_correct" in row or "judgement" in row:
+            return "math"
+        if "is_correct" in row or "outcome" in row:
+            return "generic"
+    raise DataError(
+        f"{benchmark} is no known benchmark, and {file} has no field that says what is correct.",
+        hint="Grade it with `ns grade`, or name the metric with --metric_type.",
+    )
+
+
+def _subsets(record: Row) -> list[str]:
+    subset = record.get("subset_for_metrics")
+    if subset is None:
+        return []
+    return [str(name) for name in subset] if isinstance(subset, list) else [str(subset)]
+
+
+def _cut(predictions: Sequence[Row], max_seq_len: int, metric: Metric) -> list[Row]:
+    return [
+        metric.incorrect(row) if (row.get("num_generated_tokens") or 0) > max_seq_len else row
+        for row in predictions
+    ]
+
+
+def wanted(results_dir: Path, options: SummaryOptions) -> list[Found]:
+    """The benchmarks that `summarize` would look at. Raises DataError."""
+    return [item for item in discover(results_dir) if _wanted(item.benchmark, options.benchmarks)]
+
+
+def _wanted(benchmark: str, names: Sequence[str]) -> bool:
+    own = fold(benchmark)
+    return not names or any(own == fold(name) or own.startswith(f"{fold(name)}.") for name in names)
+
+
+def _nothing(results_dir: Path, options: SummaryOptions, notes: Sequence[str]) -> UserError:
+    found = [item for item in discover(results_dir) if item.files]
+    if empty := [item.benchmark for item in found if _wanted(item.benchmark, options.benchmarks)]:
+        why = "max_samples is 0." if options.max_samples == 0 else " ".join(notes)
+        return DataError(f"There is no row of {', '.join(empty)} to score: {why}")
+    if options.benchmarks and found:
+        asked = [
+            name for name in options.benchmarks if not any(_wanted(item.benchmark, (name,)) for item in found)
+        ]
+        return UnknownNameError("benchmark in the results", ", ".join(asked), [item.benchmark for item in found])
+    return DataError(
+        f"{results_dir} has no results: neither output*.jsonl, nor eval-results/<benchmark>/output*.jsonl, nor "
+        f"<benchmark>/output*.jsonl. {' '.join(notes)}".rstrip()
+    )

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trainer's side of the reward server: a `Reward` for our own loops, reward functions for TRL and verl."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.aio import backoff
+from newskills.base.errors import (
+    AuthError,
+    ConfigError,
+    DataError,
+    GraderError,
+    ModelError,
+    NewskillsError,
+    TransportError,
+)
+from newskills.base.http.client import HttpClient
+from newskills.base.http.connection import HttpResponse, find_header
+from newskills.base.http.proxy import proxy_for
+from newskills.base.records import Row
+from newskills.run.grade import LoopThread, cancel_others
+from newskills.run.rewarding.reward import answered
+from newskills.run.rewarding.wire import TOKENS
+from newskills.train.loops.samples import Judged
+
+TOKEN_VARIABLE = "NEWSKILLS_REWARDS_TOKEN"  # noqa: S105 - the name of a variable
+PATH = "/v1/rewards"
+AGAIN = (429, 502, 503, 504)
+
+
+class ClientOptions(Struct, frozen=True, kw_only=True):
+    """batch: samples of a request; connections: requests at once; timeout: seconds for one; patience: seconds for
+    which a server that is down or full is asked again."""
+
+    batch: int = 64
+    connections: int = 8
+    timeout: float = 600.0
+    patience: float = 300.0
+
+
+class _Answer(Struct):
+    items: list[Judged]
+
+
+class RewardClient:
+    """Rewards over HTTP, from any thread. A context manager; the token is read from NEWSKILLS_REWARDS_TOKEN."""
+
+    def __init__(self, url: str, options: ClientOptions = ClientOptions()) -> None:  # noqa: B008 - frozen
+        """Raises ConfigError for what is no address."""
+        token = os.environ.get(TOKEN_VARIABLE, "").strip()
+        headers = (("Authorization", f"Bearer {token}"),) if token else ()
+        self.url = url.rstrip("/")
+        self._options = options
+        self._http = HttpClient(
+            self.url, limit=options.connections, headers=headers, proxy=proxy_for(url, os.environ)
+        )
+        self._loop = LoopThread()
+        self._stack = ExitStack()
+
+    def rewards(self, items: Sequence[Row]) -> list[Judged]:
+        """In order; each item is a record with `generation` and what the grader needs of its row.
+
+        Raises DataError (items that the server refuses), AuthError (token), GraderError (no server to be had).
+        """
+        return self._loop.run(self._all(items))
+
+    def __call__(self, samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
+        """Samples of a training loop: (problem's row, text, finish_reason) each. Raises as `rewards`."""
+        return self.rewards([answered(*sample) for sample in samples])
+
+    def __enter__(self) -> RewardClient:
+        with ExitStack() as stack:
+            stack.enter_context(self._loop)
+            stack.callback(lambda: self._loop.run(self._http.close()))
+            stack.callback(lambda: self._loop.run(cancel_others()))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    async def _all(self, items: Sequence[Row]) -> list[Judged]:
+        size = self._options.batch
+        parts = [items[at : at + size] for at in range(0, len(items), size)]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_or_error(self._part(part))) for part in parts]
+        found: list[Judged] = []
+        for task in tasks:
+            answer = task.result()
+            if isinstance(answer, NewskillsError):
+                raise answer
+            found += answer
+        return found
+
+    async def _part(self, items: Sequence[Row]) -> list[Judged]:
+        body = msgspec.json.encode({"items": items}, enc_hook=_plain)
+        loop = asyncio.get_running_loop()
+        until, tries = loop.time() + self._options.patience, 0
+        while True:
+            tries += 1
+            try:
+                response = await self._http.post(PATH, body, self._options.timeout)
+            except TransportError as error:
+                why, wait = error.message, 0.0
+            except ModelError as error:
+                raise self._lost(error.message) from error
+            else:
+                if response.status not in AGAIN:
+                    return self._read(response, len(items))
+                why, wait = _sentence(response), _told(response)
+            wait = max(wait, backoff(tries, cap=15.0))
+            if loop.time() + wait > until:
+                raise self._lost(f"It was asked for {self._options.patience:g} s. {why}")
+            await asyncio.sleep(wait)
+
+    def _read(self, response: HttpResponse, count: int) -> list[Judged]:
+        if response.status in (401, 403):
+            raise AuthError(
+                f"The reward server at {self.url} refuses this client: {_sentence(response)}",
+                hint=f"Set {TOKEN_VARIABLE} to its token.",
+            )
+        if response.status != 200:
+            raise DataError(f"The reward server at {self.url} refuses the samples: {_sentence(response)}")
+        try:
+            answer = msgspec.json.decode(response.body, type=_Answer)
+        except msgspec.DecodeError as error:
+            raise self._lost(f"Its answer is not a reward server's ({error}).") from error
+        if len(answer.items) != count:
+            raise self._lost(f"It gave {len(answer.items)} rewards for {count} samples.")
+        return answer.items
+
+    def _lost(self, why: str) -> GraderError:
+        return GraderError(f"No rewards from {self.url}. {why}", hint="Is ns serve_rewards running there?")
+
+
+async def _or_error(work: Awaitable[list[Judged]]) -> list[Judged] | NewskillsError:
+    """An error of one request must not hide behind a group of exceptions."""
+    try:
+        return await work
+    except NewskillsError as error:
+        return error
+
+
+def _told(response: HttpResponse) -> float:
+    """Seconds of Retry-After; a proxy may give a date there, which is not waited for."""
+    value = find_header(response.headers, "retry-after") or ""
+    return float(value) if value.isdecimal() else 0.0
+
+
+def _sentence(response: HttpResponse) -> str:
+    try:
+        return str(msgspec.json.decode(response.body, type=dict[str, Any])["error"])
+    except (msgspec.DecodeError, KeyError):
+        return f"status {response.status}"
+
+
+def _plain(value: object) -> object:
+    """Arrays and numbers of numpy, as columns of data sets have them; other objects are not for a grader."""
+    listed = getattr(value, "tolist", None)
+    return listed() if callable(listed) else None
+
+
+def trl_reward(client: RewardClient, name: str = "newskills") -> Callable[..., list[float | None]]:
+    """A reward function of TRL (`GRPOTrainer(reward_funcs=…)`): its columns are the rows, None is what was lost.
+
+    Raises ConfigError for completions that are neither texts nor conversations.
+    """
+
+    def reward(
+        prompts: Sequence[Any], completions: Sequence[Any], completion_ids: Sequence[Any] = (), **columns: Any
+    ) -> list[float | None]:
+        lists = {
+            key: column
+            for key, column in columns.items()
+            if isinstance(column, list) and len(column) == len(completions)
+        }
+        items = [
+            {
+                **{key: column[place] for key, column in lists.items()},
+                "generation": text_of(completion),
+                **({TOKENS: len(completion_ids[place])} if completion_ids else {}),
+            }
+            for place, completion in enumerate(completions)
+        ]
+        return [one.reward for one in client.rewards(items)]
+
+    reward.__name__ = name
+    return reward
+
+
+def text_of(completion: object) -> str:
+    """A completion of TRL: a text, or the messages that follow the prompt. Raises ConfigError."""
+    if isinstance(completion, str):
+        return completion
+    if isinstance(completion, Sequence):
+        said = [message for message in completion if isinstance(message, Mapping)]
+        contents = [message.get("content") for message in said if message.get("role") == "assistant"]
+        if contents and isinstance(contents[-1], str):
+            return contents[-1]
+    raise ConfigError("A completion is neither a text nor messages that end with the assistant's.")
+
+
+def compute_score(
+    data_source: str,
+    solution_str: str,
+    ground_truth: Any,
+    extra_info: Mapping[str, Any] | None = None,
+    *,
+    url: str,
+    unscored: float | None = None,
+    **_: Any,
+) -> dict[str, float]:
+    """A reward function of verl: `score`, `acc` (1.0 where the answer is right), `unscored` (1.0 where it is lost).
+
+        reward.custom_reward_function.path=pkg://newskills.run.rewarding.client
+        reward.custom_reward_function.name=compute_score
+        +reward.custom_reward_function.reward_kwargs.url=http://HOST:9060
+
+    `extra_info` holds what the grader needs of the row beside the expected answer. verl cannot leave a sample out:
+    what could not be graded ends the training with GraderError, unless `unscored` says what it is worth.
+    """
+    row = {**(extra_info or {}), "data_source": data_source, "expected_answer": ground_truth}
+    (found,) = _client(url).rewards([{**row, "generation": solution_str}])
+    if found.reward is None and unscored is None:
+        raise GraderError(
+            f"A sample could not be graded, and verl cannot leave it out. {found.why}",
+            hint="Set reward_kwargs.unscored to what such samples are worth.",
+        )
+    score = unscored if found.reward is None else found.reward
+    assert score is not None
+    return {"score": score, "acc": float(found.correct), "unscored": float(found.reward is None)}
+
+
+_CLIENTS: dict[str, RewardClient] = {}
+_MAKING = threading.Lock()
+
+
+def _client(url: str) -> RewardClient:
+    """One for all threads of this process, which lasts as long as it does."""
+    with _MAKING:
+        if url not in _CLIENTS:
+            _CLIENTS[url] = RewardClient(url).__enter__()
+            atexit.register(_CLIENTS[url].__exit__, None, None, None)
+        return _CLIENTS[url]

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graders as rewards: they stay warm from call to call, and verdicts are those of an evaluation.
+
+`Rewarding` works on an event loop, for servers; `Verdicts` is the same for callers without one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from asyncio import Future
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from newskills.base.errors import DataError
+from newskills.base.pool import PoolOptions, WorkerPool
+from newskills.base.protocols import Kit
+from newskills.base.records import Failure, Row, Score
+from newskills.graders import cpu_seconds, executes, make_grader
+from newskills.run.engine.build import Recipe
+from newskills.run.engine.grader_pool import AT_ONCE, ExecutingGrading, Grading, PoolGrading, unscored
+from newskills.run.engine.sandboxes import Sandboxes
+from newskills.run.grade import LoopThread, cancel_others
+from newskills.run.rewarding.judge import RewardJudge
+from newskills.run.rewarding.pattern import NAME as PATTERN
+from newskills.run.rewarding.reward import Measured, RewardConfig, Sampled, answered, rewarded
+from newskills.sandbox.config import SandboxConfig
+from newskills.train.loops.samples import Judged, Reward
+
+Count = Callable[[str], int]
+Record = Callable[[Row, str, str], Row]
+"""(problem's row, text, finish_reason) → what the grader gets."""
+"""Text → tokens."""
+PATTERN_SECONDS = 1.0
+
+
+class Grades:
+    """Scores by one `Grading` on the running loop, of which at most a window is under way; others wait."""
+
+    def __init__(self, grading: Grading) -> None:
+        self._grading = grading
+        self._pending: set[Future[Score]] = set()
+
+    async def scores(self, records: Sequence[Row]) -> list[Score]:
+        """A score for each record, in order."""
+        return [await future for future in [await self._begin(record) for record in records]]
+
+    async def close(self) -> None:
+        """Who still waits is cancelled."""
+        self._grading.close()
+        for future in tuple(self._pending):
+            future.cancel()
+
+    async def _begin(self, record: Row) -> Future[Score]:
+        if self._grading.full:
+            await self._grading.until(lambda: not self._grading.full)
+        future: Future[Score] = asyncio.get_running_loop().create_future()
+        self._pending.add(future)
+        future.add_done_callback(self._pending.discard)
+        self._grading.submit(record, lambda score: None if future.done() else future.set_result(score))
+        return future
+
+
+class Capacity(Struct, frozen=True, kw_only=True):
+    """`workers`: processes of a grader that computes, 0 = as many as CPUs; `at_once`: records of one that runs code."""
+
+    workers: int = 0
+    at_once: int = AT_ONCE
+
+
+class Rewarding:
+    """One grader at work on the running loop, with the sandbox that it may need."""
+
+    def __init__(
+        self,
+        grader: str,
+        config: Row,
+        sandbox: SandboxConfig = SandboxConfig(),  # noqa: B008
+        capacity: Capacity = Capacity(),  # noqa: B008
+    ) -> None:
+        """Raises UnknownNameError, ConfigError."""
+        self._capacity = capacity
+        self._made = make_grader(grader, config)
+        self._target: Row = {"name": grader, "config": config}
+        self._sandbox = sandbox
+        self.label = f"{self._made.name}@{self._made.version}"
+        self._recipe = Recipe(os.environ)
+        self._sandboxes = Sandboxes(self._recipe)
+        self._grades: Grades | None = None
+        self._rewarders: list[Rewarder] = []
+
+    async def start(self) -> None:
+        """Raises ConfigError, SandboxError where code cannot be run here."""
+        if executes(self._made):
+            sandbox = self._sandboxes.get(self._sandbox)
+            await sandbox.start()
+            self._grades = Grades(
+                ExecutingGrading(self._made, Kit(sandbox=sandbox), at_once=self._capacity.at_once)
+            )
+        else:
+            limits = PoolOptions(processes=self._capacity.workers, cpu_seconds=cpu_seconds(self._made))
+            pool = WorkerPool("newskills.graders.worker:make", self._target, result_type=Score, options=limits)
+            self._grades = Grades(PoolGrading(pool, self.label))
+
+    async def scores(self, records: Sequence[Row]) -> list[Score]:
+        """A score for each record, in order; where the grader failed it is unscored, never wrong."""
+        assert self._grades is not None
+        return await self._grades.scores(records)
+
+    async def rewarder(self, config: RewardConfig, count: Count | None = None) -> Rewarder:
+        """What makes rewards of these scores; closed with them. Raises as `RewardJudge`."""
+        made = Rewarder(self, config, self._recipe, count)
+        self._rewarders.append(made)
+        return made
+
+    async def close(self) -> None:
+        """Ends the workers, the sandbox and the judges' connections. May be called twice."""
+        for rewarder in self._rewarders:
+            await rewarder.close()
+        self._rewarders.clear()
+        grades, self._grades = self._grades, None
+        if grades is not None:
+            await grades.close()
+        await self._sandboxes.close()
+        self._recipe.close()
+
+
+class Rewarder:
+    """Samples → rewards, by one configuration. `count` counts tokens of samples that come without their number."""
+
+    def __init__(self, grader: Rewarding, config: RewardConfig, recipe: Recipe, count: Count | None) -> None:
+        self.config = config
+        self._grader, self._count = grader, count
+        self._judge = RewardJudge(config.judge, recipe) if config.judges else None
+        self._patterns: Grades | None = None
+        if config.format.pattern:
+            target, limits = {PATTERN: config.format.pattern}, PoolOptions(cpu_seconds=PATTERN_SECONDS)
+            pool = WorkerPool("newskills.run.rewarding.pattern:make", target, result_type=Score, options=limits)
+            self._patterns = Grades(PoolGrading(pool, PATTERN))
+
+    async def judged(self, samples: Sequence[Sampled]) -> list[Judged]:
+        """In order. Raises DataError where tokens count, and a sample neither has their number nor can be counted."""
+        samples = await self._counted(samples)
+        scores = await self._grader.scores([sample.record for sample in samples])
+        found = await asyncio.gather(*map(self._measured, samples, scores))
+        return [
+            rewarded(unscored(one, score.grader, score.fields), sample, self.config)
+            if isinstance(one, Failure)
+            else rewarded(score, sample, self.config, one)
+            for sample, score, one in zip(samples, scores, found, strict=True)
+        ]
+
+    async def close(self) -> None:
+        if self._judge is not None:
+            await self._judge.close()
+        if self._patterns is not None:
+            await self._patterns.close()
+
+    async def _measured(self, sample: Sampled, score: Score) -> Measured | Failure:
+        if score.outcome == "unscored":
+            return Measured()
+        there = False
+        if self._patterns is not None:
+            (look,) = await self._patterns.scores([{"text": sample.text}])
+            if look.outcome == "unscored":
+                return Failure(kind="Pattern", cause="grader", message=f"the pattern: {look.why}")
+            there = look.outcome == "correct"
+        if self._judge is None:
+            return Measured(pattern=there)
+        mark = await self._judge.mark(sample.record)
+        return mark if isinstance(mark, Failure) else Measured(mark=mark, pattern=there)
+
+    async def _counted(self, samples: Sequence[Sampled]) -> Sequence[Sampled]:
+        if not self.config.counts_tokens or all(sample.tokens is not None for sample in samples):
+            return samples
+        count = self._count
+        if count is None:
+            raise DataError(
+                "The reward counts tokens, and a sample comes without num_generated_tokens.",
+                hint="Send it, or name a --tokenizer.",
+            )
+        return await asyncio.to_thread(
+            lambda: [one if one.tokens is not None else replace(one, tokens=count(one.text)) for one in samples]
+        )
+
+
+class Verdicts:
+    """Scores and rewards of records by one grader, batch after batch, from any thread.
+
+    A context manager: the workers and the sandbox end with it.
+    """
+
+    def __init__(self, grader: str, config: Row, sandbox: SandboxConfig = SandboxConfig()) -> None:  # noqa: B008
+        """`sandbox` is where a grader that runs code runs it. Raises UnknownNameError, ConfigError."""
+        self._rewarding = Rewarding(grader, config, sandbox)
+        self.label = self._rewarding.label
+        self._stack = ExitStack()
+        self._loop = LoopThread()
+
+    def __call__(self, records: Sequence[Row]) -> list[Score]:
+        """A score for each record, in order; where the grader failed it is unscored, never wrong."""
+        return self._loop.run(self._rewarding.scores(records))
+
+    def reward(self, config: RewardConfig, count: Count | None = None, record: Record = answered) -> Reward:
+        """Samples → rewards; `record` makes what the grader gets of a sample.
+
+        Raises ConfigError, UnknownNameError, AuthError (a judge that cannot be asked).
+        """
+        rewarder = self._loop.run(self._rewarding.rewarder(config, count))
+
+        def judge(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
+            made = [Sampled(record=record(*sample), written=sample[1]) for sample in samples]
+            return self._loop.run(rewarder.judged(made))
+
+        return judge
+
+    def __enter__(self) -> Verdicts:
+        """Raises ConfigError, SandboxError where code cannot be run here."""
+        with ExitStack() as stack:
+            stack.enter_context(self._loop)
+            stack.callback(lambda: self._loop.run(self._rewarding.close()))
+            stack.callback(lambda: self._loop.run(cancel_others()))
+            self._loop.run(self._rewarding.start())
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()

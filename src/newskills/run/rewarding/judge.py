@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model's mark as a part of the reward: three lines with 0 to 10 points each.
+
+A line that is missing counts `missing` points. A reply without any of the three, and an endpoint that fails, are
+failures of the judge: the sample is left unscored, never marked 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+
+from newskills.base.aio import backoff, guarded
+from newskills.base.errors import ModelError
+from newskills.base.records import Failure, Reply, Request, Row
+from newskills.prompts.renderer import load_prompt
+from newskills.run.engine.build import Recipe
+from newskills.run.rewarding.reward import HIGHEST, MARKS, JudgeReward
+from newskills.solve.judges.judge import shown_to_judges
+
+_LINE = re.compile(
+    rf"^[^\w\n]{{0,8}}(?:\d[.)])?[^\w\n]{{0,8}}({'|'.join(MARKS)})[^\w\n:=]{{0,8}}[:=][ \t*_`'\"(\[]{{0,8}}"
+    r"(\d{1,3}(?:\.\d{1,4})?)(?!\w|\.\d)",
+    re.IGNORECASE | re.MULTILINE,
+)
+UNKNOWN = "(not known)"
+
+
+def points(text: str) -> dict[str, float]:
+    """The last mark from 0 to 10 for each of the three lines; what is no such mark is left out. Thinking counts not.
+
+    >>> points("Logic: 8\\n**Correctness:** 10/10\\nClarity = 11")
+    {'logic': 8.0, 'correctness': 10.0}
+    """
+    said = text.rpartition("</think>")[2] if "</think>" in text else "" if "<think>" in text else text
+    found = {name.lower(): float(value) for name, value in _LINE.findall(said) if float(value) <= HIGHEST}
+    return {name: found[name] for name in MARKS if name in found}
+
+
+def mark(given: Mapping[str, float], config: JudgeReward) -> float | Failure:
+    """0 to 1 where the weights sum to 1; a failure of the judge where no line was found."""
+    if not given:
+        lines = ", ".join(name.capitalize() for name in MARKS)
+        return Failure(
+            kind="Unparsable", cause="judge", message=f"the judge's reply has none of the lines {lines}"
+        )
+    weights = {"logic": config.logic, "correctness": config.correctness, "clarity": config.clarity}
+    return sum(weight * given.get(name, config.missing) for name, weight in weights.items()) / HIGHEST
+
+
+class RewardJudge:
+    """Asks one model about single answers, `max_concurrent` at once. Belongs to one event loop."""
+
+    def __init__(self, config: JudgeReward, recipe: Recipe) -> None:
+        """Raises ConfigError (prompt, model), UnknownNameError, AuthError (no key)."""
+        self._config = config
+        self._prompt = load_prompt(config.prompt)
+        self._model = recipe.model(config.server, config.max_concurrent)
+        self._gate = asyncio.Semaphore(config.max_concurrent)
+
+    async def mark(self, record: Row) -> float | Failure:
+        """The judge's mark, or why there is none."""
+        shown = {"problem": UNKNOWN, "expected_answer": UNKNOWN, **shown_to_judges(record)}
+        reply = await guarded(self._reply(shown))
+        return reply if isinstance(reply, Failure) else mark(points(reply.text), self._config)
+
+    async def close(self) -> None:
+        await self._model.close()
+
+    async def _reply(self, shown: Row) -> Reply:
+        request = Request(messages=self._prompt.messages(shown), inference=self._config.inference)
+        async with self._gate:
+            return await self._ask(request)
+
+    async def _ask(self, request: Request) -> Reply:
+        for attempt in range(1, self._config.tries):
+            try:
+                return await self._model.complete(request)
+            except ModelError as error:
+                if not error.retryable:
+                    raise
+                await asyncio.sleep(backoff(attempt))
+        return await self._model.complete(request)

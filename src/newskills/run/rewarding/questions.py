@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an evaluation asks a model about a row, and what of its reply the grader reads, for those who train it.
+
+The request is the one that the evaluation's own solver makes, so that a model is trained on what it will be asked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from newskills.base.benchmark import Benchmark
+from newskills.base.errors import ConfigError
+from newskills.base.protocols import Kit
+from newskills.base.records import Reply, Request, Row, Sample
+from newskills.config.layers import Layer
+from newskills.run.engine.build import Recipe, chat_options
+from newskills.run.planning.config import CHAT, GenerationConfig
+from newskills.run.planning.plan import resolve_config, task_layer
+from newskills.solve.chat import ChatSolver
+
+
+class Asking:
+    """How `config` asks the model; `model` is the folder of its tokenizer, where one is here."""
+
+    def __init__(self, config: GenerationConfig) -> None:
+        """Raises ConfigError, UnknownNameError, DataError."""
+        self.config = config
+        with closing(Recipe(os.environ)) as recipe:
+            prompt = recipe.prompt(config)
+            self._solver = recipe.solver(config, prompt)
+        self._chat = ChatSolver(prompt, chat_options(config))
+
+    def request(self, row: Row) -> Request:
+        """The first request about `row`. Raises DataError for a row that the prompt does not fit."""
+        return self._solver.request(Sample(id=str(row.get("id", "")), row=row))
+
+    async def solved(self, row: Row, kit: Kit) -> Row:
+        """The fields of an evaluation's record, by its solver. Raises what that raises."""
+        sample = Sample(id=str(row.get("id", "")), row=row)
+        attempt = await self._solver.solve(sample, self._solver.request(sample), kit)
+        return attempt.fields
+
+    def record(self, row: Row, text: str, finish_reason: str) -> Row:
+        """What the grader gets of a reply: the fields of an evaluation's record that it can decide by."""
+        reply = Reply(text=text, finish_reason=finish_reason)
+        return {**row, **self._chat.fields(reply, self._chat.text(reply))}
+
+    def check_one_reply(self, what: str) -> None:
+        """Raises ConfigError where an answer takes more than one reply, which sampling alone cannot give."""
+        solver = self.config.selected_by or self.config.solved_by
+        if solver != CHAT:
+            raise ConfigError(
+                f"{what} is answered by the solver {solver}, which asks the model more than once or runs what it "
+                "writes; training samples one reply.",
+                hint="Take a benchmark with the solver chat, or problems of yours: --training_data=FILE "
+                "++prompt_config=NAME.",
+            )
+
+
+def asking_of(benchmark: Benchmark, data: Path, model: str, overrides: Sequence[Layer] = ()) -> Asking:
+    """How an evaluation of `benchmark`, whose rows are in `data`, asks `model` (a folder, or a name).
+
+    `overrides` are laid over the benchmark's own settings. Raises ConfigError, UnknownNameError, DataError.
+    """
+    here = {"tokenizer": model} if Path(model).is_dir() else {}
+    fixed = {"input_file": str(data), "server.server_type": "llamacpp", "server.model": model, **here}
+    layers = [Layer("this training", fixed), task_layer(benchmark, data.parent), *overrides]
+    return Asking(resolve_config(layers).value)

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a sample is worth to a trainer: the verdict and whatever else counts, as data and as arithmetic.
+
+The reward is the sum of named components. An instrument that failed (grader, sandbox, judge) leaves a sample without
+reward: it is never 0, which would teach that the answer was bad.
+"""
+
+from __future__ import annotations
+
+import re
+from math import fsum
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from newskills.base.records import Inference, Row, Score
+from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.models.config import ServerConfig
+from newskills.train.loops.samples import Judged
+
+ANSWERED = ("generation", "finish_reason")
+MARKS = ("logic", "correctness", "clarity")
+"""What a judge gives points for, 0 to 10 each."""
+HIGHEST = 10.0
+BOXES = ("box", "boxes")
+BEGIN, END = "<think>", "</think>"
+
+
+class FormatReward(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Worth of the form, whatever the verdict (`++reward.format.*`)."""
+
+    box: Annotated[float, Meta(description="a \\boxed{…} is there")] = 0.0
+    think: Annotated[
+        float,
+        Meta(description="one thinking part that ends with </think>, then an answer"),
+    ] = 0.0
+    pattern: Annotated[str, Meta(description="regular expression that is looked for in the text")] = ""
+    pattern_bonus: Annotated[float, Meta(description="it is found")] = 0.0
+
+    def __post_init__(self) -> None:
+        try:
+            re.compile(self.pattern)
+        except re.error as error:
+            raise ValueError(f"pattern is no regular expression ({error})") from error
+
+
+class LengthPenalty(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """−penalty · max(0, length / 1000 − free) (`++reward.length.*`)."""
+
+    penalty: Annotated[float, Meta(ge=0, description="of each further thousand; 0 = none")] = 0.0
+    free: Annotated[float, Meta(ge=0, description="thousands without penalty")] = 2.0
+    unit: Annotated[Literal["characters", "tokens"], Meta(description="what is counted")] = "characters"
+
+
+class OverlongPenalty(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Soft overlong punishment of DAPO (https://arxiv.org/abs/2503.14476, equation 13) (`++reward.overlong.*`).
+
+    0 up to max_tokens − buffer, then falling in a straight line to −penalty at max_tokens and beyond.
+    """
+
+    max_tokens: Annotated[int, Meta(ge=0, description="longest sample in tokens; 0 = no shaping")] = 0
+    buffer: Annotated[int, Meta(ge=1, description="tokens before that in which the penalty grows")] = 128
+    penalty: Annotated[float, Meta(ge=0, description="at its highest")] = 1.0
+
+    def __post_init__(self) -> None:
+        if 0 < self.max_tokens < self.buffer:
+            raise ValueError(f"overlong.buffer {self.buffer} is longer than overlong.max_tokens {self.max_tokens}")
+
+
+class JudgeReward(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model marks logic, correctness and clarity; asked where `server.model` names one (`++reward.judge.*`).
+
+    reward = (1 − weight) · all other components + weight · (logic · a + correctness · b + clarity · c) / 10
+    """
+
+    weight: Annotated[float, Meta(ge=0, le=1, description="of the judge's mark")] = 0.5
+    logic: Annotated[float, Meta(ge=0, description="weight of this line of the judge")] = 0.4
+    correctness: Annotated[float, Meta(ge=0, description="weight of this line of the judge")] = 0.4
+    clarity: Annotated[float, Meta(ge=0, description="weight of this line of the judge")] = 0.2
+    missing: Annotated[float, Meta(ge=0, le=10, description="points for a line that the judge left out")] = 5.0
+    prompt: Annotated[str, Meta(description="prompt of the judge")] = "judge/reward"
+    max_concurrent: Annotated[int, Meta(ge=1, description="questions in flight")] = 64
+    tries: Annotated[int, Meta(ge=1, description="for one question, where the endpoint fails")] = 3
+    server: ServerConfig = ServerConfig()
+    inference: Inference = Inference(tokens_to_generate=1024, timeout=120.0)
+
+
+class RewardConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a verdict is worth, and what else counts. An unscored sample is worth nothing at all: it takes no part."""
+
+    correct: Annotated[float, Meta(description="reward of a correct answer")] = 1.0
+    wrong: Annotated[float, Meta(description="reward of a wrong answer")] = 0.0
+    no_answer: Annotated[float, Meta(description="reward of a sample without an answer")] = 0.0
+    format: FormatReward = FormatReward()
+    length: LengthPenalty = LengthPenalty()
+    overlong: OverlongPenalty = OverlongPenalty()
+    judge: JudgeReward = JudgeReward()
+
+    @property
+    def judges(self) -> bool:
+        """Whether a model is asked."""
+        return self.judge.server.model is not None
+
+    @property
+    def counts_tokens(self) -> bool:
+        return self.overlong.max_tokens > 0 or (self.length.penalty > 0 and self.length.unit == "tokens")
+
+
+class Sampled(Struct, frozen=True, kw_only=True):
+    """One answer to be rewarded. `record` is what an evaluation would hand to the grader; `tokens` its length;
+    `written` the whole text of the model, where the record keeps only a part of it.
+    """
+
+    record: Row
+    tokens: int | None = None
+    written: str | None = None
+
+    @property
+    def text(self) -> str:
+        return str(self.record["generation"]) if self.written is None else self.written
+
+
+class Measured(Struct, frozen=True, kw_only=True):
+    """What instruments said of a sample beside the grader: the judge's mark, 0 to 1; whether the pattern is there."""
+
+    mark: float | None = None
+    pattern: bool = False
+
+
+def answered(row: Row, text: str, finish_reason: str | None) -> Row:
+    """The record that a grader gets of an evaluation, with the fields of a generation."""
+    return {**row, **dict(zip(ANSWERED, (text, finish_reason), strict=True))}
+
+
+def rewarded(score: Score, sample: Sampled, config: RewardConfig, measured: Measured = Measured()) -> Judged:  # noqa: B008
+    """Verdict → reward. Raises nothing: what could not be measured must have become an unscored `score` before."""
+    answer = score.fields.get("predicted_answer")
+    shown = None if answer is None else str(answer)
+    if score.outcome == "unscored":
+        why = f"{score.cause or 'grader'}: {score.why}" if score.why else score.cause or "grader"
+        return Judged(None, False, shown, outcome="unscored", why=why)
+    parts = components(score.outcome, sample, config, measured)
+    return Judged(fsum(parts.values()), score.outcome == "correct", shown, outcome=score.outcome, components=parts)
+
+
+def components(
+    outcome: Literal["correct", "wrong", "no_answer"], sample: Sampled, config: RewardConfig, measured: Measured
+) -> dict[str, float]:
+    """Name → what it adds; names are those of the settings that are in use, for every sample the same."""
+    worth: dict[str, float] = {"verdict": getattr(config, outcome)}
+    form, length, overlong = config.format, config.length, config.overlong
+    if form.box:
+        worth["box"] = form.box if boxed(sample.text) else 0.0
+    if form.think:
+        worth["think"] = form.think if thinks(sample.text) else 0.0
+    if form.pattern:
+        worth["pattern"] = form.pattern_bonus if measured.pattern else 0.0
+    if length.penalty:
+        size = len(sample.text) if length.unit == "characters" else _tokens(sample)
+        worth["length"] = -length.penalty * max(0.0, size / 1000 - length.free)
+    if overlong.max_tokens:
+        over = _tokens(sample) - (overlong.max_tokens - overlong.buffer)
+        worth["overlong"] = -overlong.penalty * min(1.0, max(0.0, over / overlong.buffer))
+    if config.judges:
+        rest = 1 - config.judge.weight
+        worth = {name: rest * value for name, value in worth.items()}
+        assert measured.mark is not None
+        worth["judge"] = config.judge.weight * measured.mark
+    return worth
+
+
+def boxed(text: str) -> bool:
+    """Whether a whole \\boxed{…} stands in the answer, where the math grader would look for it."""
+    return extract(text, Policy()).how in BOXES
+
+
+def thinks(text: str) -> bool:
+    """One thinking part that ends, then an answer. The opening tag may be missing: many templates write it.
+
+    >>> thinks("<think>2 + 2</think> 4"), thinks("2 + 2</think>"), thinks("4")
+    (True, False, False)
+    """
+    before, _, answer = text.partition(END)
+    thought = before.strip().removeprefix(BEGIN)
+    return bool(answer.strip()) and not any(tag in part for tag in (BEGIN, END) for part in (thought, answer))
+
+
+def _tokens(sample: Sampled) -> int:
+    assert sample.tokens is not None
+    return sample.tokens

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What trainers post to the reward server, and what they take.
+
+ours       {"items": [{"problem": …, "expected_answer": …, "generation": …}]}: the record of an evaluation each, with
+           the fields of its row beside those of the generation, or in "row"
+           → {"rewards": [1.1, null], "items": [details]}
+OpenRLHF   {"query": [prompt + answer], "prompts": […], "labels": […]}
+           → {"rewards": […], "scores": […], "extra_logs": {…}} (`--remote_rm_url`; openrlhf/utils/remote_rm_utils.py)
+slime      {"prompt": …, "response": …, "label": …} → a number (`--rm-type remote_rm --rm-url`; slime/rollout/rm_hub)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import DataError
+from newskills.base.records import Row
+from newskills.run.rewarding.reward import Sampled, answered
+from newskills.train.loops.samples import Judged
+
+T = TypeVar("T")
+ENDINGS = (
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|eot_id|>",
+    "<|end_of_text|>",
+    "<|end|>",
+    "<|return|>",
+    "<end_of_turn>",
+    "<eos>",
+    "</s>",
+    "<｜end▁of▁sentence｜>",
+)
+"""Special tokens with which answers end that trainers decode with them (OpenRLHF, slime)."""
+TOKENS = "num_generated_tokens"
+
+
+class _Items(Struct, forbid_unknown_fields=True):
+    items: list[Row]
+
+
+class _OpenRlhf(Struct):
+    query: list[str]
+    prompts: list[str]
+    labels: list[Any]
+
+
+class _Slime(Struct):
+    prompt: str | list[Row]
+    response: str
+    label: Any = None
+
+
+def read_items(body: bytes) -> list[Sampled]:
+    """Raises DataError with the sentence for the client."""
+    return [_sampled(item, f"items[{place}]") for place, item in enumerate(_read(body, _Items).items)]
+
+
+def read_openrlhf(body: bytes) -> list[Sampled]:
+    """The answer is what follows the prompt in the query. Raises DataError."""
+    batch = _read(body, _OpenRlhf)
+    sizes = {len(batch.query), len(batch.prompts), len(batch.labels)}
+    if len(sizes) > 1:
+        raise DataError(
+            f"The request has {len(batch.query)} queries, {len(batch.prompts)} prompts and {len(batch.labels)} labels."
+        )
+    triples = zip(batch.query, batch.prompts, batch.labels, strict=True)
+    return [
+        _labelled(prompt, _answer(query, prompt, place), label)
+        for place, (query, prompt, label) in enumerate(triples)
+    ]
+
+
+def read_slime(body: bytes) -> list[Sampled]:
+    """Raises DataError."""
+    one = _read(body, _Slime)
+    if isinstance(one.prompt, str):
+        return [_labelled(one.prompt, one.response, one.label)]
+    asked = [str(message.get("content")) for message in one.prompt if message.get("role") == "user"]
+    return [_labelled(asked[-1] if asked else "", one.response, one.label)]
+
+
+def items_answer(grader: str, judged: Sequence[Judged]) -> Row:
+    return {"grader": grader, "rewards": [one.reward for one in judged], "items": judged}
+
+
+def openrlhf_answer(judged: Sequence[Judged]) -> Row:
+    """`scores` say what is right (1) and what is not (0); `extra_logs` are the components."""
+    names = dict.fromkeys(name for one in judged for name in one.components)
+    return {
+        "rewards": [one.reward for one in judged],
+        "scores": [float(one.correct) for one in judged],
+        "extra_logs": {name: [one.components.get(name, 0.0) for one in judged] for name in names},
+    }
+
+
+def without_ending(text: str) -> str:
+    """`text` without the special tokens at its end."""
+    while True:
+        bare = text.rstrip()
+        ending = next((ending for ending in ENDINGS if bare.endswith(ending)), None)
+        if ending is None:
+            return text
+        text = bare.removesuffix(ending)
+
+
+def _read(body: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        raise DataError(f"The request does not fit: {error}.") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"The body of the request is no JSON object: {error}.") from error
+
+
+def _sampled(item: Row, where: str) -> Sampled:
+    row = item.pop("row", {})
+    if not isinstance(row, dict):
+        raise DataError(f"{where}: `row` is no object.")
+    record = {**row, **item}
+    if not isinstance(record.get("generation"), str):
+        raise DataError(f"{where} has no `generation`; its keys are {', '.join(sorted(record)) or 'none'}.")
+    tokens = record.get(TOKENS)
+    return Sampled(record=record, tokens=tokens if isinstance(tokens, int) else None)
+
+
+def _labelled(prompt: str, response: str, label: object) -> Sampled:
+    """A label is the expected answer, or an object with all fields of the row that the grader needs."""
+    row = {"problem": prompt, **(label if isinstance(label, dict) else {"expected_answer": label})}
+    return Sampled(record=answered(row, without_ending(response), None))
+
+
+def _answer(query: str, prompt: str, place: int) -> str:
+    """Decoding may have changed the blanks around the prompt, and put a token before it."""
+    _, found, answer = query.partition(prompt.strip())
+    if not found:
+        raise DataError(
+            f"query[{place}] does not hold its prompt, so its answer cannot be told apart.",
+            hint="Send prompts as they are in the queries.",
+        )
+    return answer

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a benchmark measures what it should, found without a model: its rows, its prompts, and replies of known
+worth, graded as an evaluation grades them.
+
+Replies that know nothing (silence, the prompt itself, always the same, the right reply to another row) may be right as
+often as by chance: no more often than a binomial law allows but once in a million.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.benchmark import Benchmark
+from newskills.base.errors import NewskillsError, SandboxError
+from newskills.base.pool import WorkerPool
+from newskills.base.protocols import ExecutingGrader, Grader
+from newskills.base.records import Failure, Row, Score
+from newskills.benchmarks.downloads.fetch import FetchOptions
+from newskills.graders import executes, make_grader
+from newskills.graders.gold import gold_reply, same_replies
+from newskills.run.engine.grader_pool import as_score
+from newskills.run.grade import grade_rows
+from newskills.run.planning.config import GenerationConfig
+from newskills.run.validation.inspection import Asked, find_rows, look_through
+
+GOLD, MUTATED = "gold", "mutated"
+BLANK, ECHO, CONSTANT, SHUFFLED = "blank", "echo", "constant", "shuffled"
+KINDS = (GOLD, BLANK, ECHO, CONSTANT, SHUFFLED, MUTATED)
+SAMPLES, EXECUTED = 200, 25
+"""Rows of a benchmark that get replies, and of one whose grader runs code."""
+LIKELIHOOD = "loglikelihood"
+_SURROUNDINGS = frozenset(("harness", "sandbox", "provider"))
+"""Causes that lie in this machine, not in the benchmark."""
+_RARE = 1e-6
+_COINCIDENCE = 0.01
+"""Share of answers that differ and still mean the same."""
+_UNDECIDED = 0.02
+_AHEAD = 2
+_SHOWN, _CUT = 3, 60
+
+
+class Share(Struct, kw_only=True):
+    """`right` of `of` replies; no more than `limit` may be, None: all must be."""
+
+    right: int = 0
+    of: int = 0
+    unscored: int = 0
+    limit: int | None = None
+
+
+class Validation(Struct, kw_only=True):
+    """What was found out about one benchmark.
+
+    shares      kind of reply → how many of them are right
+    exceptions  id → why a row's own answer, in some form, is not right
+    problems    what makes it unfit; `notes` is only to be known
+    """
+
+    benchmark: str
+    category: str
+    rows: int = 0
+    sampled: int = 0
+    shares: dict[str, Share] = {}
+    exceptions: dict[str, str] = {}
+    problems: list[str] = []
+    notes: list[str] = []
+
+
+class _Reply(NamedTuple):
+    kind: str
+    record: Row
+
+
+class _Case(Struct, kw_only=True):
+    """A benchmark on its way: `verdicts` on its `replies`, in order; `chances`: kind → share right by chance."""
+
+    found: Validation
+    replies: list[_Reply] = []
+    verdicts: Iterable[Score] = ()
+    chances: Mapping[str, float] = {}
+
+
+class Sampling(Struct, frozen=True, kw_only=True):
+    """`most` rows of each benchmark get replies; -1 = all, None = as many as are graded quickly."""
+
+    data_dir: Path | None = None
+    fetch: FetchOptions = FetchOptions()
+    most: int | None = None
+
+
+def validate(benchmarks: Iterable[Benchmark], sampling: Sampling) -> Iterator[Validation]:
+    """Each benchmark, in order; while worker processes grade the replies to one, the next is read."""
+    with WorkerPool("newskills.graders.gold:make", {}, result_type=Score) as pool:
+        waiting: deque[_Case] = deque()
+        for benchmark in benchmarks:
+            waiting.append(_case(benchmark, sampling, pool))
+            if len(waiting) > _AHEAD:
+                yield _finished(waiting.popleft())
+        yield from map(_finished, waiting)
+
+
+def _case(benchmark: Benchmark, sampling: Sampling, pool: WorkerPool[Score]) -> _Case:
+    found = Validation(benchmark=benchmark.name, category=benchmark.category)
+    case = _Case(found=found)
+    try:
+        rows = find_rows(benchmark, sampling.data_dir, sampling.fetch)
+        found.problems, found.notes = rows.problems, rows.notes
+        config = rows.config
+        grader = make_grader(config.eval_type, config.eval_config) if config.eval_type else None
+        most = (EXECUTED if grader and executes(grader) else SAMPLES) if sampling.most is None else sampling.most
+        asked = look_through(rows, most)
+        found.rows = rows.count
+        if grader is None:
+            found.notes.append("a judge decides: only rows and prompts are checked")
+            return case
+        _think_up(case, benchmark, grader, asked)
+        case.verdicts = _verdicts(case, grader, config, pool)
+    except SandboxError as error:
+        found.notes.append(f"nothing can be graded here: {error}")
+        case.replies.clear()
+    except NewskillsError as error:
+        found.problems.append(str(error))
+        case.replies.clear()
+    return case
+
+
+def _verdicts(
+    case: _Case, grader: Grader | ExecutingGrader, config: GenerationConfig, pool: WorkerPool[Score]
+) -> Iterable[Score]:
+    name, settings = config.eval_type or "", config.eval_config
+    records = [{**reply.record, "finish_reason": "stop"} for reply in case.replies]
+    if executes(grader):
+        return [_score(graded) for graded in grade_rows(records, name, settings, config.sandbox)]
+    futures = pool.submit_many([{"grader": name, "config": settings, "record": record} for record in records])
+    return map(partial(_arrived, f"{grader.name}@{grader.version}"), futures)
+
+
+def _arrived(grader: str, future: Future[Score | Failure]) -> Score:
+    return as_score(future.result(), grader)
+
+
+def _score(record: Row) -> Score:
+    why, cause = record.get("why", ""), record.get("outcome_cause")
+    return Score(outcome=record["outcome"], fields={}, grader=record["grader"], why=why, cause=cause)
+
+
+def _think_up(case: _Case, benchmark: Benchmark, grader: Grader | ExecutingGrader, asked: Sequence[Asked]) -> None:
+    """The replies of all kinds."""
+    found, replies = case.found, case.replies
+    found.sampled = len(asked)
+    golds: list[tuple[Row, Row]] = []
+    silent: set[str] = set()
+    for row, _ in asked:
+        if row["id"] in benchmark.misprints:
+            found.exceptions[row["id"]] = benchmark.misprints[row["id"]]
+            continue
+        if (gold := gold_reply(grader, row)) is None:
+            continue
+        golds.append((row, gold))
+        replies.append(_Reply(GOLD, row | gold))
+        replies += [_Reply(MUTATED, row | same) for same in same_replies(grader, row)]
+        if gold == {"generation": ""}:
+            silent.add(row["id"])
+    if unknown := len(asked) - len(golds) - len(found.exceptions):
+        found.notes.append(f"no right reply is known for {unknown} of {len(asked)} rows")
+    found.notes += [f"{row} cannot be right: {why}" for row, why in found.exceptions.items()]
+    if silent:
+        found.notes.append(f"silence is right in {len(silent)} of {len(asked)} rows")
+    spoken = [] if benchmark.solver == LIKELIHOOD else [one for one in asked if one.row["id"] not in silent]
+    replies += [_Reply(BLANK, row | {"generation": ""}) for row, _ in spoken]
+    if golds:
+        replies += [_Reply(ECHO, row | {"generation": prompt}) for row, prompt in _not_telling(spoken, golds)]
+    if len(golds) > 1:
+        _without_knowledge(case, benchmark, golds)
+
+
+def _not_telling(asked: Sequence[Asked], golds: Sequence[tuple[Row, Row]]) -> Iterator[Asked]:
+    """Those whose prompt does not hold the right reply, as questions about a text may."""
+    told = {row["id"]: gold["generation"] for row, gold in golds if gold["generation"]}
+    return (one for one in asked if one.row["id"] not in told or told[one.row["id"]] not in one.prompt)
+
+
+def _without_knowledge(case: _Case, benchmark: Benchmark, golds: Sequence[tuple[Row, Row]]) -> None:
+    """Right replies to other rows: the most frequent one everywhere, and each where another belongs."""
+    counts = Counter(_key(gold) for _, gold in golds)
+    usual, times = counts.most_common(1)[0]
+    reply = next(gold for _, gold in golds if _key(gold) == usual)
+    order = list(range(len(golds)))
+    random.Random(benchmark.name).shuffle(order)  # noqa: S311 - repeatable on purpose, no secret
+    for place, other in zip(order, [*order[1:], order[0]], strict=True):
+        row = golds[place][0]
+        case.replies += [_Reply(CONSTANT, row | reply), _Reply(SHUFFLED, row | golds[other][1])]
+    share = times / len(golds)
+    alike = sum(count * (count - 1) for count in counts.values()) / (len(golds) * (len(golds) - 1))
+    chance = max(benchmark.chance, _COINCIDENCE)
+    case.chances = {ECHO: max(chance, share), CONSTANT: max(chance, share), SHUFFLED: max(chance, alike)}
+    text = str(reply["generation"])[:_CUT]
+    if benchmark.solver == LIKELIHOOD or not text or times <= at_most(len(golds), chance):
+        return
+    said = f"'{text}' is right in {times} of {len(golds)} rows, chance is {benchmark.chance:.0%}"
+    skewed = benchmark.chance > 0 and share > (1 + chance) / 2
+    (case.found.problems if skewed else case.found.notes).append(said)
+
+
+def _finished(case: _Case) -> Validation:
+    found = case.found
+    troubles: dict[str, list[str]] = {GOLD: [], MUTATED: []}
+    why: dict[str, str] = {}
+    missing: dict[str, set[str]] = {}
+    try:
+        for reply, score in zip(case.replies, case.verdicts, strict=True):
+            share = found.shares.setdefault(reply.kind, Share())
+            if score.outcome == "unscored" and score.cause in _SURROUNDINGS:
+                missing.setdefault(score.why, set()).add(reply.record["id"])
+                continue
+            share.of += 1
+            share.right += score.outcome == "correct"
+            if score.outcome == "unscored" and score.cause != "data":
+                share.unscored += 1
+                why.setdefault(reply.kind, score.why)
+            if reply.kind in troubles and score.outcome != "correct":
+                troubles[reply.kind].append(_trouble(found, reply, score))
+    except NewskillsError as error:
+        found.problems.append(str(error))
+        return found
+    found.problems += _complaints(troubles)
+    found.notes += [f"{len(rows)} rows cannot be graded here: {text}" for text, rows in missing.items()]
+    for kind, share in found.shares.items():
+        if share.unscored > _UNDECIDED * share.of:
+            found.problems.append(f"{kind}: {share.unscored} of {share.of} replies were not graded: {why[kind]}")
+        if kind not in troubles:
+            share.limit = at_most(share.of, case.chances.get(kind, 0.0))
+            if share.right > share.limit:
+                found.problems.append(
+                    f"{kind}: {share.right} of {share.of} are right, {share.limit} could be by chance"
+                )
+    return found
+
+
+def _trouble(found: Validation, reply: _Reply, score: Score) -> str:
+    row = reply.record["id"]
+    said = f"{score.outcome}: {score.why}"
+    if reply.kind == MUTATED:
+        said = f"{str(reply.record['generation'])[:_CUT]!r} is {said}"
+    found.exceptions.setdefault(row, f"{reply.kind}: {said}")
+    return f"{row} ({said})"
+
+
+def _complaints(troubles: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for kind, several in troubles.items():
+        if several:
+            more = f" and {len(several) - _SHOWN} more" if len(several) > _SHOWN else ""
+            yield f"{kind}: not right: {'; '.join(several[:_SHOWN])}{more}"
+
+
+def at_most(n: int, chance: float) -> int:
+    """The least number of right ones out of `n` that is exceeded with a probability below one in a million.
+
+    >>> at_most(200, 0.25), at_most(10, 0.0), at_most(10, 1.0)
+    (81, 0, 10)
+    """
+    if not 0 < chance < 1:
+        return round(n * chance)
+    rest = 1.0
+    for right in range(n + 1):
+        ways = math.lgamma(n + 1) - math.lgamma(right + 1) - math.lgamma(n - right + 1)
+        rest -= math.exp(ways + right * math.log(chance) + (n - right) * math.log1p(-chance))
+        if rest < _RARE:
+            return right
+    return n
+
+
+def _key(reply: Row) -> bytes:
+    return msgspec.json.encode(reply, order="deterministic")

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of a benchmark, one by one: none lost, none twice, each with a prompt for the model and the judge."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from newskills.base.benchmark import Benchmark
+from newskills.base.errors import ConfigError, NewskillsError
+from newskills.base.protocols import Solver
+from newskills.base.records import Row, Sample
+from newskills.base.store import read_rows
+from newskills.benchmarks.data import PreparedSplit, load_rows, prepare
+from newskills.benchmarks.downloads.fetch import FetchOptions
+from newskills.config.layers import Layer
+from newskills.prompts.media import MediaError
+from newskills.prompts.renderer import Prompt
+from newskills.run.engine.build import Recipe
+from newskills.run.judging.generation import judge_layer
+from newskills.run.planning.config import GenerationConfig
+from newskills.run.planning.plan import BenchmarkRun, Pieces, benchmark_units, resolve_config
+from newskills.solve.judges.judge import shown_to_judges
+
+ANSWERED = {
+    **dict.fromkeys(("generation", "answer", "answer_1", "answer_2"), "the reply"),
+    "predicted_answer": "the answer",
+    **dict.fromkeys(("reference", "conversation"), ""),
+}
+"""What a judge's prompt may ask for besides the fields of the row."""
+
+
+class Asked(NamedTuple):
+    """A row, and the text that the model is shown last."""
+
+    row: Row
+    prompt: str
+
+
+class Prompts(Struct, frozen=True):
+    """`solver` makes the first request, None: it cannot be made here; `judge` None: nobody judges."""
+
+    model: Prompt
+    solver: Solver | None
+    judge: Prompt | None
+
+
+class Rows(Struct, kw_only=True):
+    """The files of a benchmark by split, the settings of its evaluation, and what is wrong or should be known."""
+
+    benchmark: Benchmark
+    files: dict[str, Path]
+    config: GenerationConfig
+    prompts: Prompts
+    count: int = 0
+    problems: list[str] = []
+    notes: list[str] = []
+
+
+def find_rows(benchmark: Benchmark, data_dir: Path | None, fetch: FetchOptions) -> Rows:
+    """Prepares what is not there. Raises NewskillsError where there are no rows, or nothing can evaluate them."""
+    problems: list[str] = []
+    notes: list[str] = []
+    done = prepare(benchmark, data_dir=data_dir, options=fetch)
+    for split in done.splits:
+        problems += _counted(benchmark, split)
+        notes += _told(split)
+    notes += [f"split {split} is not looked at: {why}" for split, why in done.missing.items()]
+    path = load_rows(benchmark, "", data_dir)
+    config = _config(benchmark, path)
+    files = {benchmark.split: path} | {split.split: split.path for split in done.splits}
+    prompts = _prompts(benchmark, config, notes)
+    return Rows(benchmark=benchmark, files=files, config=config, prompts=prompts, problems=problems, notes=notes)
+
+
+def look_through(rows: Rows, most: int) -> list[Asked]:
+    """Reads all splits; `most` rows of the default one (-1 = all) in a random choice that is always the same.
+
+    What is wrong with them is added to `rows.problems`. Raises DataError for a file that is no JSONL.
+    """
+    chosen: list[Asked] = []
+    for split, path in rows.files.items():
+        default = split == rows.benchmark.split
+        count, kept = _split(rows, split, path, most if default else 0)
+        if default:
+            rows.count, chosen = count, kept
+    return chosen
+
+
+def _split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[Asked]]:
+    """(rows, some of them: algorithm R of Vitter 1985)."""
+    draw = random.Random(rows.benchmark.name)  # noqa: S311 - repeatable on purpose, no secret
+    seen: set[str] = set()
+    kept: list[Asked] = []
+    unfit: list[str] = []
+    without: list[str] = []
+    count = 0
+    for row in read_rows(path):
+        count += 1
+        identity = str(row.get("id"))
+        if identity in seen:
+            rows.problems.append(f"{split}: the id '{identity}' is used twice")
+        seen.add(identity)
+        try:
+            text = _shown(rows.prompts, row)
+        except MediaError as error:
+            without.append(str(error))
+            text = str(row.get("question", ""))
+        except NewskillsError as error:
+            unfit.append(str(error))
+            continue
+        if most < 0 or len(kept) < most:
+            kept.append(Asked(row, text))
+        elif (place := draw.randrange(count)) < most:
+            kept[place] = Asked(row, text)
+    if without:
+        rows.notes.append(f"{split}: {len(without)} of {count} rows lack their image or sound: {without[0]}")
+    if unfit:
+        rows.problems.append(f"{split}: {len(unfit)} of {count} rows have no prompt: {unfit[0]}")
+    return count, kept
+
+
+def _shown(prompts: Prompts, row: Row) -> str:
+    """The last text for the model. Raises DataError, also where the judge cannot be asked."""
+    if prompts.judge is not None:
+        prompts.judge.messages(shown_to_judges({**row, **ANSWERED}))
+    if prompts.solver is None:
+        content: object = prompts.model.messages(row)[-1].content
+    else:
+        request = prompts.solver.request(Sample(id=str(row.get("id")), row=row))
+        content = request.messages[-1].content if request.messages else request.prompt
+    if isinstance(content, list):
+        content = "\n".join(str(part.get("text", "")) for part in content)
+    if not content:
+        raise ConfigError(f"the prompt is empty for row {row.get('id')}")
+    return str(content)
+
+
+def _counted(benchmark: Benchmark, split: PreparedSplit) -> list[str]:
+    made = split.provenance
+    known = benchmark.items.get(split.split, made.rows)
+    partial = any(source.partial for source in benchmark.sources if source.split == split.split)
+    lacking = made.rows > known if partial else made.rows != known
+    found = [f"{split.split}: {made.rows} rows in place of {known}"] if lacking else []
+    dropped = sum(made.dropped.values())
+    if made.rows + dropped < made.source_rows:
+        lost = made.source_rows - made.rows - dropped
+        found.append(f"{split.split}: {lost} of {made.source_rows} rows of the source are lost")
+    return found
+
+
+def _told(split: PreparedSplit) -> list[str]:
+    made = split.provenance
+    several = made.rows + sum(made.dropped.values()) > made.source_rows
+    expanded = [f"{split.split}: {made.rows} rows of {made.source_rows} of the source"] if several else []
+    return [*expanded, *(f"{split.split}: {text}" for text in split.notices)]
+
+
+def _config(benchmark: Benchmark, path: Path) -> GenerationConfig:
+    """As `ns eval` would run it once."""
+    run = BenchmarkRun(name=benchmark.name, benchmark=benchmark, samples=0, split=benchmark.split, input_file=path)
+    (planned,) = benchmark_units(run, results=Path(), pieces=Pieces(), layers=())
+    return planned.unit.config
+
+
+def _prompts(benchmark: Benchmark, config: GenerationConfig, notes: list[str]) -> Prompts:
+    with closing(Recipe(os.environ)) as recipe:
+        judge = None
+        if benchmark.judge is not None:
+            files: Sequence[Layer] = [Layer("rows", {"input_file": config.input_file, "output_file": "-"})]
+            judge = recipe.prompt(resolve_config([*files, judge_layer(benchmark.judge)]).value)
+        prompt = recipe.prompt(config)
+        try:
+            solver: Solver | None = recipe.solver(config, prompt)
+        except NewskillsError as error:
+            solver = None
+            notes.append(f"prompts are tried without the solver: {error.message}")
+        return Prompts(prompt, solver, judge)

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A conversation of the model with a simulated user, both of whom may call functions of a service (tau2-bench)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError, ContextLimitError
+from newskills.base.protocols import Kit, Model
+from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
+from newskills.graders.tau2.grader import ENDED, start
+from newskills.graders.tau2.service import Service
+from newskills.prompts.renderer import load_prompt
+from newskills.solve.calls.tool_calls import Call, read_calls
+from newskills.solve.chat import MAIN, ask
+from newskills.solve.parts import SolverParts
+from newskills.solve.replies import joined
+
+GREETING = "Hi! How can I help you today?"
+STOP = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
+Side = Literal["assistant", "user"]
+
+
+class Tau2Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++solver_config.*` of the solver `tau2`."""
+
+    data: Annotated[str, Meta(description="folder with <domain>.json: the data of the services")] = ""
+    user: Annotated[
+        str, Meta(description="role of the model that plays the user (++models.user.model=NAME …)")
+    ] = "user"
+    judge: Annotated[
+        str,
+        Meta(description="role of the model that judges assertions in words; empty: the one that plays the user"),
+    ] = ""
+    max_steps: Annotated[int, Meta(ge=1, description="messages and calls of both sides, at most")] = 200
+    max_errors: Annotated[int, Meta(ge=1, description="refused calls of both sides, at most")] = 10
+    user_prompt: Annotated[str, Meta(description="who the user is")] = "tau2/user"
+    judge_prompt: Annotated[str, Meta(description="whether an assertion holds")] = "tau2/assertion"
+    user_tokens: Annotated[
+        int, Meta(ge=1, description="new tokens of the user or judge in one request, at most")
+    ] = 2048
+
+
+class _Talk(Struct):
+    """The conversation as it is recorded, and what each side has seen of it."""
+
+    service: Service
+    agent: Request
+    user: Request
+    record: list[Row] = []
+    replies: list[Reply] = []
+    steps: int = 0
+    errors: int = 0
+    ended: str = ""
+
+
+class Tau2Solver:
+    """Row: `domain`, `policy`, `user_scenario`, `initial_state`, `evaluation_criteria`.
+
+    Written: `conversation`, `ended` (user_stop, max_steps, too_many_errors, context), `nl_judgements`, and the costs of
+    the model's own replies. The user's model ends the conversation by one of `STOP`; its failures are raised: they are
+    no answer's fault.
+    """
+
+    Config = Tau2Config
+
+    def __init__(self, parts: SolverParts, config: Tau2Config = Tau2Config()) -> None:  # noqa: B008 - frozen
+        self._chat, self._config = parts.chat, config
+
+    def request(self, sample: Sample) -> Request:
+        """The first request for the model itself, after the user's first words, which are not known yet. Raises
+        DataError, ConfigError."""
+        request = self._chat.request(sample)
+        if request.messages is None:
+            raise ConfigError("A conversation with a user needs ++inference.endpoint_type=chat.")
+        request.messages = _system(request.messages)
+        request.solver = {"tau2": msgspec.to_builtins(self._config), "task": sample.row["user_scenario"]}
+        return request
+
+    async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
+        """Raises what the models raise, ConfigError where no model plays the user."""
+        row, config = sample.row, self._config
+        user = _role(kit, config.user)
+        service = await asyncio.to_thread(start, row, config.data)
+        talk = _Talk(
+            service=service,
+            agent=msgspec.structs.replace(request, tools=service.tools("assistant"), solver={}),
+            user=self._played(row, service),
+            record=[],
+            replies=[],
+        )
+        _begin(talk, (row.get("initial_state") or {}).get("message_history") or ())
+        side: Side = "user" if talk.record[-1]["role"] == "assistant" else "assistant"
+        while not talk.ended:
+            await self._turn(talk, side, kit.models[MAIN] if side == "assistant" else user)
+            side = "user" if side == "assistant" else "assistant"
+        judged = await self._judge(row, talk, _role(kit, config.judge or config.user))
+        whole = joined(talk.replies) if talk.replies else Reply(text="")
+        last = next(
+            (m["content"] for m in reversed(talk.record) if m["role"] == "assistant" and m.get("content")), ""
+        )
+        attempt = await self._chat.attempt(sample, request, whole, str(last))
+        attempt.fields |= {"conversation": talk.record, "ended": talk.ended, "nl_judgements": judged}
+        return attempt
+
+    def _side(self, prompt: str, row: Row, tools: list[Row] | None) -> Request:
+        """What the user's or the judge's model is asked with."""
+        inference = Inference(tokens_to_generate=self._config.user_tokens)
+        messages = load_prompt(prompt).messages(row)
+        return Request(messages=messages, inference=inference, tools=tools)
+
+    def _played(self, row: Row, service: Service) -> Request:
+        request = self._side(self._config.user_prompt, row, service.tools("user") or None)
+        return msgspec.structs.replace(request, messages=_system(request.messages or []))
+
+    async def _turn(self, talk: _Talk, side: Side, model: Model) -> None:
+        """One side speaks; before that it may call functions."""
+        while not talk.ended:
+            asked = talk.agent if side == "assistant" else talk.user
+            try:
+                reply = await ask(model, asked)
+            except ContextLimitError:
+                if side == "user" or not talk.replies:
+                    raise
+                talk.ended = "context"
+                return
+            if side == "assistant":
+                talk.replies.append(reply)
+            talk.steps += 1
+            called = read_calls(reply, sum(len(m.get("tool_calls") or ()) for m in talk.record))
+            text = reply.text.rpartition("</think>")[2].strip()
+            if called:
+                _run(talk, side, text, called)
+            else:
+                _say(talk, side, text)
+            if not talk.ended and talk.steps >= self._config.max_steps:
+                talk.ended = "max_steps"
+            if not talk.ended and talk.errors >= self._config.max_errors:
+                talk.ended = "too_many_errors"
+            if not called:
+                return
+
+    async def _judge(self, row: Row, talk: _Talk, model: Model) -> list[bool | None]:
+        """A verdict for each assertion in words; only where they count, and the conversation does."""
+        criteria = row["evaluation_criteria"]
+        if talk.ended != ENDED or "NL_ASSERTION" not in (criteria.get("reward_basis") or ()):
+            return []
+        heard = [m for m in talk.record if m["role"] != "tool" and not m.get("tool_calls")]
+        told = "\n\n".join(f"{m['role'].capitalize()}: {m['content']}" for m in heard)
+        found: list[bool | None] = []
+        for assertion in criteria.get("nl_assertions") or ():
+            asked = self._side(self._config.judge_prompt, {"conversation": told, "assertion": assertion}, None)
+            found.append(_yes_or_no((await ask(model, asked)).text))
+        return found
+
+
+def _system(messages: Sequence[Message]) -> list[Message]:
+    """A prompt as the instructions of a conversation that is yet to begin."""
+    return [Message(role="system", content=message.content) for message in messages]
+
+
+def _role(kit: Kit, role: str) -> Model:
+    if role not in kit.models:
+        raise ConfigError(
+            f"tau2-bench needs a second model that plays the user, and there is none with the role '{role}'.",
+            hint=f"Name one: ++models.{role}.model=NAME ++models.{role}.server_type=openai.",
+        )
+    return kit.models[role]
+
+
+def _begin(talk: _Talk, history: Sequence[Row]) -> None:
+    """The agent greets, or the conversation goes on from what the task says was said before."""
+    if not history:
+        _say(talk, "assistant", GREETING)
+        return
+    for message in history:
+        if message["role"] in ("user", "assistant") and message.get("content"):
+            _say(talk, message["role"], message["content"])
+        elif message["role"] == "assistant":
+            made = [
+                Call(id=call["id"], name=call["name"], arguments=call["arguments"])
+                for call in message["tool_calls"]
+            ]
+            results = [
+                m["content"] for m in history if m["role"] == "tool" and m["id"] in {call.id for call in made}
+            ]
+            talk.agent = _called(talk.agent, "", made, results)
+
+
+def _say(talk: _Talk, side: Side, text: str) -> None:
+    """Both hear it; each sees its own words as the assistant's."""
+    talk.record.append({"role": side, "content": text})
+    if side == "user" and any(word in text for word in STOP):
+        talk.ended = ENDED
+        return
+    talk.agent = _with(talk.agent, [Message(role=side, content=text)])
+    talk.user = _with(talk.user, [Message(role="assistant" if side == "user" else "user", content=text)])
+
+
+def _run(talk: _Talk, side: Side, text: str, called: Sequence[Call]) -> None:
+    """Only the caller sees the calls and their results."""
+    results = []
+    for call in called:
+        told = f"Error: {call.problem}" if call.problem else talk.service.call(side, call.name, call.arguments)
+        talk.errors += told.startswith("Error: ")
+        results.append(told)
+    talk.steps += len(called)
+    rows = [{"id": call.id, "name": call.name, "arguments": _arguments(call)} for call in called]
+    talk.record.append({"role": side, "content": text or None, "tool_calls": rows})
+    talk.record += [
+        {"role": "tool", "id": call.id, "content": told} for call, told in zip(called, results, strict=True)
+    ]
+    if side == "assistant":
+        talk.agent = _called(talk.agent, text, called, results)
+    else:
+        talk.user = _called(talk.user, text, called, results)
+
+
+def _called(request: Request, text: str, called: Sequence[Call], results: Sequence[str]) -> Request:
+    said = Message(role="assistant", content=text, tool_calls=[call.row() for call in called])
+    told = [
+        Message(role="tool", content=result, name=call.shown_name, tool_call_id=call.id)
+        for call, result in zip(called, results, strict=True)
+    ]
+    return _with(request, [said, *told])
+
+
+def _with(request: Request, messages: list[Message]) -> Request:
+    return msgspec.structs.replace(request, messages=[*(request.messages or []), *messages])
+
+
+def _arguments(call: Call) -> Any:
+    return call.raw_arguments if call.problem else call.arguments
+
+
+def _yes_or_no(text: str) -> bool | None:
+    """The first word of the last line that has one."""
+    for line in reversed(text.rpartition("</think>")[2].strip().splitlines()):
+        word = line.strip(" *_.:").lower().removeprefix("verdict:").strip(" *_.:")
+        if word in ("yes", "no"):
+            return word == "yes"
+    return None

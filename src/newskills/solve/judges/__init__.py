@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions to judges about answers that exist."""

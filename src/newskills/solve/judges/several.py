@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several questions to a judge about one row: two games with the orders swapped, or one per turn of a conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from newskills.base.errors import DataError
+from newskills.base.protocols import Kit
+from newskills.base.records import Attempt, Request, Row, Sample
+from newskills.prompts.renderer import load_prompt
+from newskills.solve.chat import MAIN, ChatSolver, ask
+from newskills.solve.judges.judge import ASKED, JudgeSolver, is_lost
+from newskills.solve.parts import SolverParts
+
+_COUNTS = ("judge_num_generated_tokens", "judge_num_input_tokens")
+
+
+class SeveralConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++solver_config.*` of judges that ask several times."""
+
+    prompts: Annotated[
+        dict[str, str], Meta(description="category of a row → prompt in place of prompt_config")
+    ] = {}
+
+
+class SeveralJudgements(JudgeSolver):
+    """Base: `<key>-<name>` for each question, all of them in `<key>` as one text; the rest as `JudgeSolver`."""
+
+    Config = SeveralConfig
+
+    def __init__(self, parts: SolverParts, config: SeveralConfig = SeveralConfig()) -> None:  # noqa: B008 - frozen
+        super().__init__(parts)
+        self._others: Mapping[str, ChatSolver] = {
+            category: parts.chat.with_prompt(load_prompt(name)) for category, name in config.prompts.items()
+        }
+
+    @abstractmethod
+    def questions(self, row: Row) -> dict[str, Row]:
+        """Name → fields that the prompt needs beside the row's own. Raises DataError for a row that lacks some."""
+
+    def request(self, sample: Sample) -> Request:
+        """The first question, which stands for all of them. Raises DataError."""
+        if is_lost(sample.row):
+            return super().request(sample)
+        return next(iter(self._requests(sample).values()))
+
+    async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
+        if is_lost(sample.row):
+            return await super().solve(sample, request, kit)
+        solver, requests = self._solver(sample.row), self._requests(sample)
+        replies = await asyncio.gather(*(ask(kit.models[MAIN], one) for one in requests.values()))
+        fields: Row = {self._key: ""}
+        for (name, one), reply in zip(requests.items(), replies, strict=True):
+            attempt = await solver.attempt(sample, one, reply, solver.text(reply))
+            said = {f"judge_{key.lstrip('_')}": value for key, value in attempt.fields.items() if key != self._key}
+            for count in _COUNTS:
+                if count in said and count in fields:
+                    said[count] += fields[count]
+            text = attempt.fields[self._key]
+            fields |= said | {f"{self._key}-{name}": text}
+            fields[self._key] += f"[{name}]\n{text}\n\n"
+        fields[self._key] = fields[self._key].rstrip()
+        return Attempt(
+            sample_id=sample.id, key=request.key(), fields={**fields, **self._stamp, ASKED: request.key()}
+        )
+
+    def _solver(self, row: Row) -> ChatSolver:
+        return self._others.get(str(row.get("category")), self._chat)
+
+    def _requests(self, sample: Sample) -> dict[str, Request]:
+        solver = self._solver(sample.row)
+        return {
+            name: solver.request(Sample(id=sample.id, row={**sample.row, **more}, position=sample.position))
+            for name, more in self.questions(sample.row).items()
+        }
+
+
+class ArenaJudgeSolver(SeveralJudgements):
+    """Two games between the answer and `baseline_answer`: `gen-base`, where the answer is A, and `base-gen`."""
+
+    def questions(self, row: Row) -> dict[str, Row]:
+        baseline = row.get("baseline_answer")
+        if not isinstance(baseline, str) or not baseline.strip():
+            raise DataError(
+                f"Record {row.get('id')} has no baseline_answer to compare with.",
+                hint="Write the answers of the model to compare with into the field baseline_answer of the data.",
+            )
+        own = str(row.get("generation") or "")
+        return {
+            "gen-base": {"answer_1": own, "answer_2": baseline},
+            "base-gen": {"answer_1": baseline, "answer_2": own},
+        }
+
+
+class TurnsJudgeSolver(SeveralJudgements):
+    """One question for each turn: `conversation` is what was said before it, `answer` the answer of the turn."""
+
+    def questions(self, row: Row) -> dict[str, Row]:
+        turns, answers = row.get("turns") or [], row.get("turn_answers") or []
+        references = row.get("turn_references") or []
+        if not turns or len(answers) != len(turns):
+            raise DataError(f"Record {row.get('id')} has {len(turns)} turns and {len(answers)} turn_answers.")
+        asked: dict[str, Row] = {}
+        before = ""
+        for number, (question, answer) in enumerate(zip(turns, answers, strict=True), 1):
+            reference = references[number - 1] if number <= len(references) else ""
+            asked[f"turn-{number}"] = {
+                "conversation": before or "(this is the first turn)",
+                "question": question,
+                "answer": answer,
+                "reference": reference or "(there is none)",
+            }
+            before += f"User: {question}\n\nAssistant: {answer}\n\n"
+        return asked

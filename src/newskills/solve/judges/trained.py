@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judges that are no language models, or the user's own: what they are given of an answer."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from string import ascii_uppercase
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ConfigError, DataError
+from newskills.base.protocols import Kit, Solver
+from newskills.base.records import Attempt, Request, Row, Sample
+from newskills.base.registry import load_attr
+from newskills.solve.generation_modules import refuse_task
+from newskills.solve.judges.judge import JudgeSolver, is_lost
+from newskills.solve.parts import SolverParts
+
+_SOURCES, _REFERENCES = ("source", "source_text"), ("reference", "expected_answer")
+
+
+class MeasureSolver(JudgeSolver):
+    """Base: sends fields in place of a prompt; the measure comes back as text."""
+
+    def request(self, sample: Sample) -> Request:
+        """Raises DataError for a row without what is measured."""
+        if is_lost(sample.row):
+            return super().request(sample)
+        return Request(prompt="", extra_body=self.fields(sample.row))
+
+    @abstractmethod
+    def fields(self, row: Row) -> Row:
+        """Raises DataError."""
+
+
+class CometSolver(MeasureSolver):
+    """A translation (`predicted_answer`, or the whole reply), its `source`, and its `reference`."""
+
+    def fields(self, row: Row) -> Row:
+        return {"src": _field(row, _SOURCES), "mt": said(row), "ref": _field(row, _REFERENCES)}
+
+
+class NearestOptionSolver(MeasureSolver):
+    """The whole reply, and the options `A`, `B`, …"""
+
+    def fields(self, row: Row) -> Row:
+        options = [str(row[letter]) for letter in ascii_uppercase if letter in row]
+        if len(options) < 2:
+            raise DataError(f"Record {row.get('id')} has no options A, B, … to compare its answer with.")
+        return {"answer": _text(row), "options": options}
+
+
+class StepSolver(MeasureSolver):
+    """The whole record, for a function of the user's."""
+
+    def fields(self, row: Row) -> Row:
+        return dict(row)
+
+
+class OwnJudgeConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++solver_config.*` of `solver=own_judge`."""
+
+    module: Annotated[str, Meta(description="file.py::MAKER or package.module::MAKER: makes the judge's solver")]
+
+
+class OwnJudge:
+    """A solver of the user's as judge; an answer that was lost is not shown to it."""
+
+    Config = OwnJudgeConfig
+
+    def __init__(self, parts: SolverParts, config: OwnJudgeConfig) -> None:
+        """Raises ConfigError, UnknownNameError for a module without such a maker."""
+        refuse_task(config.module)
+        made = load_attr(config.module, "judge")(parts)
+        if not isinstance(made, Solver):
+            raise ConfigError(
+                f"{config.module} makes no judge: it needs `request(sample)` and `solve(sample, …)`."
+            )
+        self._own, self._lost = made, JudgeSolver(parts)
+
+    def _solver(self, sample: Sample) -> Solver:
+        return self._lost if is_lost(sample.row) else self._own
+
+    def request(self, sample: Sample) -> Request:
+        return self._solver(sample).request(sample)
+
+    async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
+        return await self._solver(sample).solve(sample, request, kit)
+
+
+def said(row: Row) -> str:
+    """The answer that a rule has found, or the whole reply."""
+    return str(row["predicted_answer"] or "") if "predicted_answer" in row else _text(row)
+
+
+def _text(row: Row) -> str:
+    return str(row.get("generation") or "").rpartition("</think>")[2].strip()
+
+
+def _field(row: Row, names: tuple[str, ...]) -> str:
+    for name in names:
+        if isinstance(row.get(name), str):
+            return str(row[name])
+    raise DataError(f"Record {row.get('id')} has no text in {' or '.join(names)}.")

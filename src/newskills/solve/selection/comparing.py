@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several solutions in one prompt, and what the model says about them: a number (GenSelect), or a solution of its own.
+
+GenSelect: https://arxiv.org/abs/2504.16891, section 4.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.protocols import Model
+from newskills.base.records import Reply, Request, Row, Sample
+from newskills.solve.chat import ChatSolver, ask
+from newskills.solve.parts import SolverParts
+from newskills.solve.selection.candidates import Candidate
+from newskills.solve.selection.config import Selection
+
+T = TypeVar("T")
+_DIGITS = 6
+"""Of a number that a model names; more can be no index."""
+
+
+class Comparison(Struct, frozen=True, kw_only=True):
+    """`text` is what the model said behind its reasoning, if that was to be parsed; `reply` all of it."""
+
+    text: str
+    reply: Reply
+
+
+class Comparer:
+    """Asks about several solutions of one row."""
+
+    def __init__(self, parts: SolverParts, settings: Selection, prompt: str) -> None:
+        """Raises UnknownNameError, ConfigError for the prompt."""
+        inference = parts.chat.inference
+        loaded = parts.load(prompt)
+        self.chat: ChatSolver = parts.chat.changed(
+            loaded,
+            inference=msgspec.structs.replace(
+                inference,
+                temperature=settings.temperature,
+                tokens_to_generate=settings.tokens_to_generate or inference.tokens_to_generate,
+                top_logprobs=None,
+            ),
+            parse_reasoning=settings.parse_reasoning,
+            stop=(),
+            response_format=None,
+        )
+        self.prompt_hash = loaded.hash
+
+    def request(self, sample: Sample, problem: str, solutions: Sequence[str], seed: int) -> Request:
+        """Raises DataError for a prompt that needs a field which the row does not have."""
+        more = {
+            "problem": problem,
+            "solutions": listed(solutions),
+            "num_solutions": len(solutions),
+            "max_idx": len(solutions) - 1,
+        }
+        request = self.chat.request(msgspec.structs.replace(sample, row={**sample.row, **more}))
+        request.inference = msgspec.structs.replace(request.inference, random_seed=seed)
+        return request
+
+    async def ask(self, request: Request, sample: Sample, model: Model) -> Comparison:
+        """Raises what the model raises."""
+        reply = await ask(model, request)
+        attempt = await self.chat.attempt(sample, request, reply, self.chat.text(reply))
+        return Comparison(text=str(attempt.fields[self.chat.generation_key]), reply=reply)
+
+
+def listed(solutions: Sequence[str]) -> str:
+    """The solutions as a prompt shows them, numbered from 0."""
+    return "\n\n".join(f"Solution {number}:\n{solution}" for number, solution in enumerate(solutions))
+
+
+def problem_of(row: Row, request: Request) -> str:
+    """The row's `problem`, else what the last user message asks (for the text endpoint: the prompt)."""
+    if isinstance(row.get("problem"), str):
+        return str(row["problem"])
+    if request.messages is None:
+        return request.prompt if isinstance(request.prompt, str) else ""
+    asked = next((message.content for message in reversed(request.messages) if message.role == "user"), "")
+    if isinstance(asked, list):
+        return "".join(str(part.get("text", "")) for part in asked)
+    return asked or ""
+
+
+def last_match(regex: str, text: str) -> str | None:
+    """The first group of the last match; None where there is none."""
+    found = None
+    for match in re.finditer(regex, text):
+        found = match[1]
+    return found
+
+
+def chosen(regex: str, text: str, count: int) -> int | None:
+    """The number of the chosen one of `count` solutions; None where the last match names none of them."""
+    said = (last_match(regex, text) or "").strip()
+    if not said.isdecimal() or len(said) > _DIGITS:
+        return None
+    return int(said) if int(said) < count else None
+
+
+def windows(items: Sequence[T], size: int) -> list[list[T]]:
+    """`items` in order, in as few groups of at most `size` as will do; their sizes differ by one at most.
+
+    >>> windows("abcdefghi", 8)
+    [['a', 'b', 'c', 'd', 'e'], ['f', 'g', 'h', 'i']]
+    """
+    groups = -(-len(items) // size)
+    each, more = divmod(len(items), max(groups, 1))
+    ends = [number * each + min(number, more) for number in range(groups + 1)]
+    return [list(items[begin:end]) for begin, end in itertools.pairwise(ends)]
+
+
+def comparable(candidates: Sequence[Candidate], settings: Selection) -> list[Candidate]:
+    """Those that are shown: not too long, and with a text."""
+    cap = settings.solution_length_cap
+    return [
+        candidate
+        for candidate in candidates
+        if (candidate.text.strip() or not settings.filter_incomplete_solutions)
+        and (cap is None or len(candidate.text) <= cap)
+    ]

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Self-consistency with tool-integrated reasoning, as it won the first AI Mathematical Olympiad prize.
+
+https://huggingface.co/blog/winning-aimo-progress-prize: many candidates at once, a few rounds of text and code each,
+candidates that went wrong are dropped, the others vote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from newskills.base.errors import ContextLimitError
+from newskills.base.protocols import Execution, ExecutionResult, Kit
+from newskills.base.records import Attempt, Reply, Request, Row, Sample
+from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.normalise import tidy
+from newskills.graders.math.values.exact import plain
+from newskills.prompts.code_tags import DEFAULT_CODE_TAGS, CodeTags, code_tags
+from newskills.solve.chat import MAIN, ask, with_stop
+from newskills.solve.code.sessions import CodeSession
+from newskills.solve.dialogue import continued
+from newskills.solve.parts import SolverParts
+from newskills.solve.replies import joined
+from newskills.solve.selection.candidates import all_of, seeds_of, with_seed
+from newskills.solve.selection.votes import Votes, majority, same_answer, same_text
+
+CUT = " … (output cut)"
+RESTART = 1_000_003
+"""Between the seeds of a candidate's beginnings, which would otherwise all be the same."""
+
+
+class ScTirConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`++solver_config.*` of `solver=sc_tir`; the defaults are those of the winning submission.
+
+    integers  answers count only as whole numbers: rounded, without negative ones, by their remainder. False:
+              any answer counts, and those that the math grader's quick steps take for the same vote together
+    """
+
+    candidates: Annotated[int, Meta(ge=1, description="answers that are begun for a problem")] = 48
+    rounds: Annotated[int, Meta(ge=1, description="requests for one candidate, at most")] = 4
+    temperature: Annotated[float, Meta(ge=0, description="sampling temperature")] = 0.8
+    tokens_per_round: Annotated[int, Meta(ge=1, description="new tokens of a request, at most")] = 2048
+    code_timeout: Annotated[float, Meta(gt=0, description="seconds that a block may run")] = 5.0
+    max_output_characters: Annotated[int, Meta(ge=0, description="output shown to the model, at most")] = 200
+    language: Annotated[str, Meta(min_length=1, description="language of the blocks")] = "ipython"
+    headers: Annotated[tuple[str, ...], Meta(description="lines put before each block")] = (
+        "import math",
+        "import numpy as np",
+        "import sympy as sp",
+    )
+    restart_without_code: Annotated[
+        bool, Meta(description="a round without code starts the candidate anew instead of dropping it")
+    ] = False
+    answer_characters: Annotated[
+        int, Meta(ge=1, description="end of the text in which an answer is looked for")
+    ] = 100
+    integers: Annotated[bool, Meta(description="only whole numbers from 0 on are answers")] = True
+    modulus: Annotated[
+        Annotated[int, Meta(ge=1)] | None, Meta(description="integers vote by their remainder by this number")
+    ] = 1000
+    default_answer: Annotated[str, Meta(description="predicted_answer where no candidate has one")] = "0"
+
+    def template(self) -> Execution:
+        """An execution of no code yet."""
+        return Execution(
+            code="",
+            language=self.language,
+            timeout=self.code_timeout,
+            max_output_characters=self.max_output_characters + 1,
+            traceback_verbosity="Minimal",
+        )
+
+
+class Candidate(Struct):
+    """One answer under way. `why` says what ended it; `answer` is as it votes."""
+
+    status: Literal["answered", "pruned", "unfinished"] = "unfinished"
+    why: str = ""
+    answer: str | None = None
+    text: str = ""
+    replies: list[Reply] = []
+    shown: int = 0
+
+    def end(self, status: Literal["answered", "pruned"], why: str = "", answer: str | None = None) -> bool:
+        """For `return`: no further round."""
+        self.status, self.why, self.answer = status, why, answer
+        return False
+
+
+class ScTirSolver:
+    """Begins `candidates` answers with seeds of their own, and lets those that come to an end vote.
+
+    A round ends where the model begins an output block; the last block of code before it runs in a fresh process,
+    and its output goes into the text. A candidate is dropped where it wrote no code, has an answer though nothing
+    was run, or ended its turn without either. The original refused code with words that start processes; here the
+    sandbox holds whatever code does, and no word is refused.
+
+    Any failure of the model's endpoint or of the sandbox ends the sample unscored: a vote without some of the votes
+    would be another method.
+
+    Record fields beside those of ChatSolver: `generation` is the text of the first candidate with the winning
+    answer, token counts and times are of all; `predicted_answer`, `votes` (answer → number), `candidates` (how each
+    ended); `num_code_executions` counts all, `code_rounds_executed` those of the winner.
+    """
+
+    Config = ScTirConfig
+
+    def __init__(self, parts: SolverParts, config: ScTirConfig) -> None:
+        self._chat, self._config = parts.chat, config
+        self._tags: CodeTags = parts.code.tags if parts.code is not None else code_tags(DEFAULT_CODE_TAGS)
+
+    def request(self, sample: Sample) -> Request:
+        """The first request of the first candidate. Raises DataError for a row that the prompt does not fit."""
+        config = self._config
+        request = self._chat.request(sample)
+        request.inference = msgspec.structs.replace(
+            request.inference, temperature=config.temperature, tokens_to_generate=config.tokens_per_round
+        )
+        request.stop = [*request.stop, self._tags.output_begin]
+        request.solver = {"sc_tir": msgspec.to_builtins(config), "code_tags": msgspec.to_builtins(self._tags)}
+        return request
+
+    async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
+        """Raises what the model raises, and SandboxError."""
+        seeds = seeds_of(request.inference.random_seed, self._config.candidates)
+        sessions = [CodeSession(kit, self._config.template(), keeps_state=False) for _ in seeds]
+        candidates = await all_of(
+            [
+                asyncio.ensure_future(self._candidate(with_seed(request, seed), kit, session))
+                for seed, session in zip(seeds, sessions, strict=True)
+            ]
+        )
+        same = same_text if self._config.integers else same_answer
+        votes = majority([candidate.answer for candidate in candidates], same)
+        winner = candidates[votes.winner] if votes.winner is not None else Candidate()
+        replies = [reply for candidate in candidates for reply in candidate.replies]
+        reply = msgspec.structs.replace(
+            joined(winner.replies) if winner.replies else Reply(text=""),
+            usage=joined(replies).usage,
+            started=min(reply.started for reply in replies),
+            ended=max(reply.ended for reply in replies),
+        )
+        attempt = await self._chat.attempt(sample, request, reply, winner.text)
+        attempt.fields |= self._fields(votes, candidates, sessions)
+        attempt.fields["code_rounds_executed"] = winner.shown
+        return attempt
+
+    async def _candidate(self, request: Request, kit: Kit, session: CodeSession) -> Candidate:
+        candidate = Candidate(replies=[])
+        asked = request
+        for left in range(self._config.rounds - 1, -1, -1):
+            try:
+                reply = await ask(kit.models[MAIN], asked)
+            except ContextLimitError:
+                if not candidate.replies:
+                    raise
+                candidate.end("pruned", "the model's context is full")
+                break
+            candidate.replies.append(reply)
+            said, wants_output = self._read(reply)
+            candidate.text += said
+            if not self._goes_on(candidate, wants_output=wants_output, last=left == 0):
+                break
+            if not self._has_code(candidate.text):
+                asked, candidate.text = with_seed(request, request.inference.random_seed + RESTART * left), ""
+                continue
+            shown = self._shown(await session.run(self._code(candidate.text)))
+            candidate.text += shown
+            candidate.shown += 1
+            asked = continued(asked, said, shown, reply.reasoning)
+        return candidate
+
+    def _read(self, reply: Reply) -> tuple[str, bool]:
+        """What was said, without the begin of an output block, and whether the model waits for an output.
+
+        Where a server does not name the phrase that stopped it, a text that ends with a closed block waits.
+        """
+        if reply.finish_reason == "length" or self._chat.stopped(reply):
+            return self._chat.text(reply), False
+        tags = self._tags
+        said = with_stop(reply, [tags.output_begin])
+        if said.endswith(tags.output_begin):
+            return said.removesuffix(tags.output_begin), True
+        bare = said.rstrip()
+        waits = bare.endswith(tags.end.rstrip()) and self._has_code(f"{bare}\n")
+        return (f"{bare}\n" if waits else said), waits
+
+    def _goes_on(self, candidate: Candidate, *, wants_output: bool, last: bool) -> bool:
+        """Whether the candidate gets another round; else how it ended is set."""
+        if not self._has_code(candidate.text):
+            return (self._config.restart_without_code and not last) or candidate.end("pruned", "no code")
+        found = None if wants_output else extract(candidate.text[-self._config.answer_characters :], Policy())
+        if found is not None and found.answer is not None:
+            if not candidate.shown:
+                return candidate.end("pruned", "an answer though no code was run")
+            answer = self._vote(found.answer)
+            return candidate.end("answered" if answer else "pruned", "" if answer else "not a number", answer)
+        if not wants_output:
+            return candidate.end("pruned", "neither an answer nor an output block")
+        if last:
+            candidate.why = "no answer within the rounds"
+            return False
+        return True
+
+    def _vote(self, answer: str) -> str | None:
+        config = self._config
+        if not config.integers:
+            return tidy(answer) or None
+        number = plain(tidy(answer))
+        if number is None or (rounded := round(number.value)) < 0:
+            return None
+        return str(rounded if config.modulus is None else rounded % config.modulus)
+
+    def _has_code(self, text: str) -> bool:
+        return self._tags.end.rstrip() in text.partition(self._tags.begin)[2]
+
+    def _code(self, text: str) -> str:
+        """The last block of `text`, with the headers before it."""
+        code = text.rpartition(self._tags.begin)[2].partition(self._tags.end.rstrip())[0]
+        return "\n".join([*self._config.headers, code])
+
+    def _shown(self, result: ExecutionResult) -> str:
+        output, limit = self._tags.format_output(result), self._config.max_output_characters
+        return self._tags.between(output if len(output) <= limit else f"{output[:limit]}{CUT}")
+
+    def _fields(self, votes: Votes, candidates: Sequence[Candidate], sessions: Sequence[CodeSession]) -> Row:
+        winning = candidates[votes.winner].answer if votes.winner is not None else None
+        return {
+            "predicted_answer": winning or self._config.default_answer,
+            "votes": votes.counts,
+            "candidates": [
+                {
+                    "status": candidate.status,
+                    "why": candidate.why,
+                    "answer": candidate.answer,
+                    "rounds": len(candidate.replies),
+                    "num_code_executions": session.executions,
+                    "num_generated_tokens": joined(candidate.replies).usage.output_tokens,
+                }
+                for candidate, session in zip(candidates, sessions, strict=True)
+            ],
+            "num_code_executions": sum(session.executions for session in sessions),
+            "num_code_timeouts": sum(session.timeouts for session in sessions),
+            "code_execution_time": sum(session.seconds for session in sessions),
+        }

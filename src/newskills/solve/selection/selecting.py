@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Solvers that draw several solutions and let the model choose among them, or write one out of them."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from newskills.base.errors import DataError
+from newskills.base.protocols import Kit
+from newskills.base.records import Attempt, Reply, Request, Row, Sample
+from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.solve.chat import MAIN
+from newskills.solve.parts import SolverParts
+from newskills.solve.replies import total
+from newskills.solve.selection.candidates import (
+    OWN_COUNTS,
+    Candidate,
+    Gathered,
+    all_of,
+    gather,
+    seeds_of,
+    seen,
+    with_seed,
+)
+from newskills.solve.selection.comparing import (
+    Comparer,
+    Comparison,
+    chosen,
+    comparable,
+    last_match,
+    problem_of,
+    windows,
+)
+from newskills.solve.selection.config import Selection
+from newskills.solve.selection.votes import Votes, majority, same_answer
+
+_TIMES = ("generation_start_time", "generation_end_time", "generation_time")
+
+
+class Source(Protocol):
+    """Where solutions come from."""
+
+    async def candidates(self, sample: Sample, request: Request, kit: Kit) -> Gathered: ...
+
+    @property
+    def digest(self) -> Row:
+        """What decides which they are, for the resume key."""
+        ...
+
+
+class Design(Struct, frozen=True, kw_only=True):
+    """How solutions become one; the fields as in `selection_config`."""
+
+    mode: Literal["genselect", "gensynthesis"]
+    settings: Selection
+    prompt: str
+    regex: str
+    window_size: int
+    repeats: int = 1
+    tournament: bool = False
+
+
+class Pick(Struct, kw_only=True):
+    """What one draw came to. `valid`: the model's last word could be read; else `candidate` was drawn by lot."""
+
+    fields: Row
+    text: str
+    answer: str | None
+    valid: bool
+    comparisons: list[Comparison] = []
+
+
+class OnlineSource:
+    """Solutions drawn for this very row, with seeds of their own."""
+
+    def __init__(self, parts: SolverParts, design: Design, samples: int, solution_key: str = "generation") -> None:
+        self._solver, self._samples = parts.drawn_by, samples
+        self._own, self._key = parts.chat.generation_key, solution_key
+        self._end = parts.chat.end_reasoning if design.settings.parse_reasoning_solutions else None
+
+    @property
+    def digest(self) -> Row:
+        return {"samples": self._samples}
+
+    async def candidates(self, sample: Sample, request: Request, kit: Kit) -> Gathered:
+        """Raises what the model raises, where no solution at all was to be had."""
+        seeds = seeds_of(request.inference.random_seed, self._samples)
+        asked = [with_seed(request, seed) for seed in seeds]
+        return await gather(self._solver, sample, asked, kit, self._made)
+
+    def _made(self, number: int, attempt: Attempt) -> Candidate:
+        fields = attempt.fields
+        return Candidate(number=number, text=shown_text(fields, self._key, self._own, self._end), fields=fields)
+
+
+class SelectingSolver:
+    """Several solutions of a row, compared by the model in `repeats` draws, whose answers vote where there are several.
+
+    A draw takes solutions in an order of its own: the first `window_size` of them, or in a tournament all, group by
+    group, winners against winners. Where the model's choice cannot be read, one of its group is drawn by lot (by the
+    seed), and has no vote while any draw was read. Solutions lost to the instrument are left out; a lost comparison
+    ends the sample unscored, since another choice would be another method.
+
+    Record fields: those of the chosen solution, or of the one that was written; `<mode>_comparison` (what the model
+    said), `<mode>_successful`, `<mode>_num_generated_tokens`, `total_solution_generated_tokens`,
+    `num_generated_tokens` (both together; as `num_input_tokens` and the times), `solution_list` (what can be chosen
+    from), `num_lost_solutions`; with several draws `votes` and `num_invalid_selections`.
+    """
+
+    def __init__(self, parts: SolverParts, design: Design, source: Source) -> None:
+        """Raises UnknownNameError, ConfigError for the prompt."""
+        self._chat, self._base, self._design, self._source = parts.chat, parts.drawn_by, design, source
+        self._comparer = Comparer(parts, design.settings, design.prompt)
+
+    def request(self, sample: Sample) -> Request:
+        """The request of a solution. Raises DataError for a row that one of the prompts does not fit."""
+        request = self._base.request(sample)
+        self._comparer.request(sample, problem_of(sample.row, request), ["", ""], 0)
+        said = {**msgspec.to_builtins(self._design), **self._source.digest, "prompt": self._comparer.prompt_hash}
+        return msgspec.structs.replace(request, solver={**request.solver, "selection": said})
+
+    async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
+        """Raises what the model raises, and DataError where there are no solutions."""
+        found = await self._source.candidates(sample, request, kit)
+        pool = comparable(found.candidates, self._design.settings)
+        draws = range(self._design.repeats)
+        picks = await all_of(
+            [asyncio.ensure_future(self._pick(sample, request, kit, pool or found.candidates, n)) for n in draws]
+        )
+        votes = majority([pick.answer if pick.valid else None for pick in picks], same_answer)
+        first_valid = next((number for number, pick in enumerate(picks) if pick.valid), 0)
+        winner = picks[first_valid if votes.winner is None else votes.winner]
+        fields = self._fields(winner, picks, found, [candidate.text for candidate in pool])
+        if len(picks) > 1:
+            fields |= _voted(votes, winner, picks)
+        return Attempt(sample_id=sample.id, key=request.key(), fields=fields)
+
+    async def _pick(
+        self, sample: Sample, request: Request, kit: Kit, pool: Sequence[Candidate], number: int
+    ) -> Pick:
+        seed = request.inference.random_seed * self._design.repeats + number
+        draw = random.Random(f"{seed} {sample.id}")  # noqa: S311 - repeatable on purpose, no secret
+        order = draw.sample(pool, len(pool))
+        if not order:
+            raise DataError(f"Record {sample.id}: there are no solutions to choose from.")
+        if not comparable(order, self._design.settings):
+            return _of(order[0], valid=False)
+        asked = _Asked(sample, problem_of(sample.row, request), kit, seed)
+        if self._design.mode == "gensynthesis":
+            return await self._synthesis(asked, order[: self._design.window_size], draw)
+        return await self._choice(
+            asked, order if self._design.tournament else order[: self._design.window_size], draw
+        )
+
+    async def _choice(self, asked: _Asked, order: list[Candidate], draw: random.Random) -> Pick:
+        comparisons: list[Comparison] = []
+        valid = True
+        while len(order) > 1:
+            groups = windows(order, self._design.window_size)
+            lots = [draw.randrange(len(group)) for group in groups]
+            said = await all_of([asyncio.ensure_future(self._compare(asked, group)) for group in groups])
+            order = []
+            for group, comparison, lot in zip(groups, said, lots, strict=True):
+                if comparison is None:
+                    order += group
+                    continue
+                comparisons.append(comparison)
+                index = chosen(self._design.regex, comparison.text, len(group))
+                valid = index is not None
+                order.append(group[lot if index is None else index])
+        return msgspec.structs.replace(_of(order[0], valid=valid), comparisons=comparisons)
+
+    async def _synthesis(self, asked: _Asked, group: list[Candidate], draw: random.Random) -> Pick:
+        lot = draw.randrange(len(group))
+        request = self._comparison(asked, group)
+        comparison = await self._comparer.ask(request, asked.sample, asked.kit.models[MAIN])
+        text = (last_match(self._design.regex, comparison.text) or "").strip()
+        if not text:
+            return msgspec.structs.replace(_of(group[lot], valid=False), comparisons=[comparison])
+        attempt = await self._chat.attempt(asked.sample, request, comparison.reply, text)
+        attempt.fields[self._chat.generation_key] = text
+        answer = extract(text, Policy()).answer
+        return Pick(fields=attempt.fields, text=text, answer=answer, valid=True, comparisons=[comparison])
+
+    async def _compare(self, asked: _Asked, group: list[Candidate]) -> Comparison | None:
+        """None for a group of one."""
+        if len(group) == 1:
+            return None
+        request = self._comparison(asked, group)
+        return await self._comparer.ask(request, asked.sample, asked.kit.models[MAIN])
+
+    def _comparison(self, asked: _Asked, group: Sequence[Candidate]) -> Request:
+        return self._comparer.request(asked.sample, asked.problem, [one.text for one in group], asked.seed)
+
+    def _fields(self, winner: Pick, picks: Sequence[Pick], found: Gathered, shown: list[str]) -> Row:
+        mode = self._design.mode
+        replies = [comparison.reply for pick in picks for comparison in pick.comparisons]
+        drawn = [candidate.fields for candidate in found.candidates]
+        compared = total([reply.usage.output_tokens for reply in replies])
+        solved = total([fields.get("num_generated_tokens") for fields in drawn])
+        counts = {
+            f"{mode}_num_generated_tokens": compared,
+            "total_solution_generated_tokens": solved,
+            "num_generated_tokens": total([compared, solved]),
+            "num_input_tokens": total(
+                [*(f.get("num_input_tokens") for f in drawn), *(reply.usage.input_tokens for reply in replies)]
+            ),
+        }
+        own = {name: value for name, value in winner.fields.items() if name not in OWN_COUNTS}
+        return {
+            **own,
+            f"{mode}_comparison": winner.comparisons[-1].text if winner.comparisons else "",
+            f"{mode}_successful": winner.valid,
+            **{name: count for name, count in counts.items() if count is not None},
+            "solution_list": shown,
+            "num_lost_solutions": found.lost,
+            **times(drawn, replies),
+        }
+
+
+class _Asked(Struct, frozen=True):
+    """What all comparisons of one draw share."""
+
+    sample: Sample
+    problem: str
+    kit: Kit
+    seed: int
+
+
+def shown_text(fields: Row, key: str, own: str, end: str | None) -> str:
+    """The solution in the field `key`, or `own`, of a record; behind its reasoning where `end` says what ends that."""
+    text = str(fields.get(key if key in fields else own) or "")
+    return text if end is None else seen(text, end, cut=fields.get("finish_reason") == "length")
+
+
+def times(drawn: Sequence[Row], replies: Sequence[Reply]) -> Row:
+    """From the first request to the last reply; empty where the solutions have no times."""
+    begins = [fields["generation_start_time"] for fields in drawn if "generation_start_time" in fields]
+    if not begins:
+        return {}
+    ends = [fields["generation_end_time"] for fields in drawn if "generation_end_time" in fields]
+    begin, end = min(begins), max([*ends, *(reply.ended for reply in replies)])
+    return dict(zip(_TIMES, (begin, end, end - begin), strict=True))
+
+
+def _of(candidate: Candidate, *, valid: bool) -> Pick:
+    return Pick(fields=candidate.fields, text=candidate.text, answer=candidate.answer, valid=valid)
+
+
+def _voted(votes: Votes, winner: Pick, picks: Sequence[Pick]) -> Row:
+    fields: dict[str, Any] = {
+        "votes": votes.counts,
+        "num_invalid_selections": sum(not pick.valid for pick in picks),
+    }
+    return fields | ({} if winner.answer is None else {"predicted_answer": winner.answer})
