@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,14 @@ def test_a_command_is_where_its_words_say(name: str) -> None:
 def test_rooms_are_the_groups_of_the_help() -> None:
     rooms = {path.name for path in (ROOT / "commands").iterdir() if (path / "__init__.py").is_file()}
     assert rooms == {*GROUPS, "shared"}
+
+
+PAGE = ROOT.parents[1] / "docs/architecture.md"
+
+
+def test_the_page_on_the_architecture_names_what_exists() -> None:
+    named = set(re.findall(r"`([\w/]+(?:\.py|/))`", PAGE.read_text(encoding="utf-8")))
+    assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+    folders = {f"{path.name}/" for path in ROOT.iterdir() if (path / "__init__.py").is_file()}
+    rooms = {f"run/{path.name}/" for path in (ROOT / "run").iterdir() if (path / "__init__.py").is_file()}
+    assert folders | rooms <= named

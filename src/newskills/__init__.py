@@ -40,18 +40,18 @@ if TYPE_CHECKING:
     from newskills.launch.scripts.unit_clients import EvalClientScript
 
 PIPELINES = {
-    "BaseJobScript": "scripts",
+    "BaseJobScript": "scripts.script",
     "Command": "declarative",
     "CommandGroup": "declarative",
-    "EvalClientScript": "unit_clients",
-    "EvalScript": "clients",
-    "GenerationClientScript": "clients",
+    "EvalClientScript": "scripts.unit_clients",
+    "EvalScript": "scripts.clients",
+    "GenerationClientScript": "scripts.clients",
     "HardwareConfig": "declarative",
-    "NemoGymRolloutsScript": "gym_clients",
+    "NemoGymRolloutsScript": "scripts.gym_clients",
     "Pipeline": "declarative",
-    "SandboxScript": "scripts",
-    "ServerScript": "scripts",
-    "SummarizeScript": "clients",
+    "SandboxScript": "scripts.script",
+    "ServerScript": "scripts.script",
+    "SummarizeScript": "scripts.clients",
 }
 """Objects that pipelines are made of → the module of `newskills.launch` that has them."""
 
