@@ -270,8 +270,8 @@ def require_trust(reports: Sequence[Report], accept_lost: float) -> None:
 
 def group_of(runs: Sequence[BenchmarkRun]) -> GroupFor:
     """Name → group: those that were asked for, then the known ones."""
-    asked = {run.group.name: run.group for run in runs if run.group}
-    return lambda name: asked.get(name) or get_group(name)
+    groups = {run.group.name: run.group for run in runs if run.group}
+    return lambda name: groups.get(name) or get_group(name)
 
 
 def metric_of(runs: Sequence[BenchmarkRun]) -> MetricFor:

@@ -117,8 +117,8 @@ def _tidy(spec: RunSpec) -> None:
     for unit in (unit for unit in spec.units if unit.config.output_file):
         for path in (unit.merged, *unit.paths.replaced):
             names.setdefault(path.parent, set()).add(path.name)
-    for folder, found in names.items():
-        remove_abandoned(folder, found)
+    for folder, running in names.items():
+        remove_abandoned(folder, running)
 
 
 def _save(spec: RunSpec) -> None:

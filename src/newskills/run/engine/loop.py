@@ -313,7 +313,7 @@ class Engine:
         runs = [lane.run for lane in self._lanes]
         tokens = [run.state.output_tokens for run in runs if run.state.output_tokens is not None]
         costs = [cost for run in runs if (cost := run.cost) is not None]
-        slow = [found for endpoint in self._endpoints.values() if (found := endpoint.slow) is not None]
+        slow = [slow_one for endpoint in self._endpoints.values() if (slow_one := endpoint.slow) is not None]
         return Snapshot(
             rows=sum(run.index.rows for run in runs),
             done=sum(run.index.done for run in runs),
@@ -323,5 +323,5 @@ class Engine:
             retries=self.retries,
             concurrency=sum(endpoint.concurrency for endpoint in self._endpoints.values()),
             unscored=sum(run.failures + run.unscored for run in runs),
-            slow=max(slow, key=lambda one: one.left, default=None),
+            slow=max(slow, key=lambda slow: slow.left, default=None),
         )

@@ -203,10 +203,10 @@ def _take_back(unit: Unit, before: State | None, rows: int, settings: str) -> No
     """A whole file without its marker, or one to be graded again: only its verdicts are made anew, and judgements that
     were refused."""
     paths = unit.paths
-    found = count_lines(paths.output)
-    if found != rows:
+    finished_rows = count_lines(paths.output)
+    if finished_rows != rows:
         raise DataError(
-            f"{paths.output} has {found} rows, the input has {rows}, and nothing says why.",
+            f"{paths.output} has {finished_rows} rows, the input has {rows}, and nothing says why.",
             hint="Delete it, use another output folder, or start it over with --rerun_done.",
         )
     drop = frozenset(before.grade_fields if before is not None else ())

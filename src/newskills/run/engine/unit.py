@@ -134,9 +134,9 @@ class UnitRun:
         stride = max(1, self.kept // CHECKED)
         offsets = self.index.offsets
         skipped = 0
-        for found in self.source.lines(self.bounds):
-            if offsets[found.position] < 0:
-                sample = self.source.sample(found)
+        for row_line in self.source.lines(self.bounds):
+            if offsets[row_line.position] < 0:
+                sample = self.source.sample(row_line)
                 self.open_jobs += 1
                 request = guard(partial(self.solver.request, sample))
                 if isinstance(request, Failure) and request.cause == "data":
@@ -144,7 +144,7 @@ class UnitRun:
                 yield Job(sample, request)
                 continue
             if skipped % stride == 0:
-                self._check_unchanged(self.source.sample(found))
+                self._check_unchanged(self.source.sample(row_line))
             skipped += 1
             if skipped % YIELD_EVERY == 0:
                 yield None
@@ -218,8 +218,10 @@ class UnitRun:
         return log
 
     def _check_unchanged(self, sample: Sample) -> None:
-        known = self.index.keys[sample.position]
-        if known and known != content_key(sample.id, job_key(guard(partial(self.solver.request, sample)))):
+        recorded_key = self.index.keys[sample.position]
+        if recorded_key and recorded_key != content_key(
+            sample.id, job_key(guard(partial(self.solver.request, sample)))
+        ):
             raise changed_settings(self.unit, [f"what row {sample.position} (id {sample.id}) asks the model"])
 
     async def _grade_rest(self, grading: Grading) -> None:

@@ -71,15 +71,15 @@ class Waits:
 
     def timeout(self, request: Request, timeouts: int) -> float:
         """Seconds that its next try may take."""
-        given = request.inference.timeout
+        own_timeout = request.inference.timeout
         if not self._seen:
-            return given
+            return own_timeout
         tokens = request.inference.tokens_to_generate
         if tokens and self._slowest_token:
             seconds = SAFE * max(self._longest, tokens * self._slowest_token)
         else:
             seconds = LONGER * self._longest
-        return min(given, max(self._shortest, seconds) * self._doubt * 2.0**timeouts)
+        return min(own_timeout, max(self._shortest, seconds) * self._doubt * 2.0**timeouts)
 
     def slow(self) -> Slow | None:
         """None while nothing takes much longer than others did."""

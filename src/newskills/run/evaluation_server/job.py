@@ -143,12 +143,12 @@ class Job(Struct, kw_only=True):
 
     def status(self) -> Row:
         """queued, running, completed with `raw_metrics`, or what it is besides with `error`."""
-        found: Row = {"job_id": self.job_id, "status": self.state}
+        status: Row = {"job_id": self.job_id, "status": self.state}
         if self.state == "completed":
-            found |= self.answer()[1]
+            status |= self.answer()[1]
         elif self.state not in OPEN:
-            found["error"] = self.answer()[1]["error"]
-        return found
+            status["error"] = self.answer()[1]["error"]
+        return status
 
 
 def load_job(path: Path) -> Job:
@@ -163,8 +163,8 @@ def read_metrics(folder: Path, name: str) -> dict[str, Any]:
     """`eval-results/<name>/metrics.json` at the key `name`, else all of it. Raises DataError."""
     path = folder.joinpath("eval-results", *name.split("."), "metrics.json")
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        metrics = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError) as error:
         raise DataError(f"The evaluation left no metrics: {path} cannot be read ({error}).") from error
-    inner = found.get(name, found)
-    return inner if isinstance(inner, dict) else found
+    inner = metrics.get(name, metrics)
+    return inner if isinstance(inner, dict) else metrics

@@ -139,12 +139,12 @@ class Jobs:
 
     def progress(self, job: Job) -> dict[str, dict[str, int]]:
         """Benchmark → rows and how many of them are done, for those that run."""
-        found = {}
+        progress = {}
         for part in job.parts:
             supervision = self._supervisions.get((job.job_id, part.name))
             if supervision is not None and supervision.snapshot is not None:
-                found[part.name] = {"rows": supervision.snapshot.rows, "done": supervision.snapshot.done}
-        return found
+                progress[part.name] = {"rows": supervision.snapshot.rows, "done": supervision.snapshot.done}
+        return progress
 
     async def obtain(self, request: EvaluationRequest) -> Job:
         """The job of this request: the one that it repeats, or a new one, begun.
@@ -273,11 +273,11 @@ class Jobs:
     async def _plan(self, request: EvaluationRequest, folder: Path) -> dict[str, Work]:
         def plan() -> dict[str, Work]:
             works: dict[str, Work] = {}
-            for one in request.benchmarks:
+            for order in request.benchmarks:
                 try:
-                    works[one.name] = self._planner.plan(request, one, folder / one.name)
+                    works[order.name] = self._planner.plan(request, order, folder / order.name)
                 except DataError as error:
-                    works[one.name] = Unprepared(command=f"ns prepare_data {one.name}", error=error)
+                    works[order.name] = Unprepared(command=f"ns prepare_data {order.name}", error=error)
             missing = [work for work in works.values() if isinstance(work, Unprepared)]
             if works and len(missing) == len(works):
                 raise missing[0].error
@@ -323,18 +323,18 @@ class Jobs:
         turn = self._threads.submit(guard, lambda: _do(work, part, supervision, lambda: call(begun)))
         self._turns[job.job_id, part.name] = turn
         await asyncio.wait([asyncio.wrap_future(turn)])
-        found = NEVER_BEGUN if turn.cancelled() else turn.result()
+        result = NEVER_BEGUN if turn.cancelled() else turn.result()
         del self._turns[job.job_id, part.name]
         part.ended = time.time()
         del self._supervisions[job.job_id, part.name]
-        if not isinstance(found, Failure):
-            part.state, part.metrics = "completed", found
+        if not isinstance(result, Failure):
+            part.state, part.metrics = "completed", result
             self._log_metrics(job, part)
         elif supervision.stopping and not job.cancelled:
             part.state = "interrupted"
         else:
             part.state = "cancelled" if supervision.stopping else "failed"
-            part.error = "It was cancelled." if supervision.stopping else _writable(found.message)
+            part.error = "It was cancelled." if supervision.stopping else _writable(result.message)
             self._say(f"{_title(job)}: {part.name} {part.state}: {part.error} See {part.log_path}")
         self._save(job)
 
@@ -360,7 +360,7 @@ class Jobs:
     def _keep(self, job: Job) -> None:
         self._known[job.job_id] = job
         self._latest[job.key] = job.job_id
-        over = [one for one in self._known.values() if one.job_id not in self._running]
+        over = [stored_job for stored_job in self._known.values() if stored_job.job_id not in self._running]
         for old in over[: max(0, len(self._known) - KEPT)]:
             self._forget(old)
 

@@ -46,8 +46,8 @@ class BenchmarkOrder(Sampling, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def overrides(self) -> list[str]:
         """The `++` words of what is set."""
-        given = ((key, getattr(self, field)) for field, key in SAMPLING.items())
-        return [f"++{key}={value}" for key, value in given if value is not None]
+        settings = ((key, getattr(self, field)) for field, key in SAMPLING.items())
+        return [f"++{key}={value}" for key, value in settings if value is not None]
 
 
 class EvaluationRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -81,15 +81,15 @@ def read_request(body: bytes) -> EvaluationRequest:
     return msgspec.structs.replace(
         request,
         router_url=request.router_url.rstrip("/"),
-        benchmarks=tuple(_filled(one, request.defaults) for one in request.benchmarks),
+        benchmarks=tuple(_filled(order, request.defaults) for order in request.benchmarks),
         defaults=Sampling(),
     )
 
 
 def _filled(order: BenchmarkOrder, defaults: Sampling) -> BenchmarkOrder:
-    given: dict[str, Any] = msgspec.structs.asdict(defaults)
+    fields: dict[str, Any] = msgspec.structs.asdict(defaults)
     own = {key: value for key, value in msgspec.structs.asdict(order).items() if value is not None}
-    return BenchmarkOrder(**{**given, **own})
+    return BenchmarkOrder(**{**fields, **own})
 
 
 def _check_url(url: str) -> None:

@@ -74,8 +74,8 @@ async def submit(body: Row, service: Service, environ: dict[str, str]) -> Row:
     finally:
         await client.close()
     if response.status != 200:
-        said = response.body[:300].decode(errors="replace")
-        raise ModelError(f"The service of CritPt refused ({response.status}): {said}", status=response.status)
+        text = response.body[:300].decode(errors="replace")
+        raise ModelError(f"The service of CritPt refused ({response.status}): {text}", status=response.status)
     try:
         answer: Any = msgspec.json.decode(response.body)
     except msgspec.DecodeError as error:

@@ -61,8 +61,8 @@ def hosted(
     with contextlib.ExitStack() as stack:
         running = {}
         for role, spec in specs.items():
-            given, _ = key_of(config.server if role == MAIN else config.models[role], os.environ)
-            key = given or secrets.token_hex(16)
+            configured_key, _ = key_of(config.server if role == MAIN else config.models[role], os.environ)
+            key = configured_key or secrets.token_hex(16)
             server = running_server(spec, hosting.log_of(role), hosting.timeout, key=key, env=shares[role])
             running[role] = stack.enter_context(server)
         yield running

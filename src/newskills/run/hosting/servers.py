@@ -218,9 +218,9 @@ def _answers(command: ServeCommand, timeout: float) -> bool:
 
 def _start_error(command: ServeCommand, server: RunningServer, what: str) -> ServerStartError:
     lines = _last_lines(server.log_path)
-    said = "\n".join(["Its last lines:", *(f"  {line}" for line in lines)]) if lines else "It said nothing."
+    last_lines = "\n".join(["Its last lines:", *(f"  {line}" for line in lines)]) if lines else "It said nothing."
     return ServerStartError(
-        f"The server for {server.model_name} {what} ({' '.join(command.argv[:3])} ...).\n{said}\n",
+        f"The server for {server.model_name} {what} ({' '.join(command.argv[:3])} ...).\n{last_lines}\n",
         hint=f"The whole log: {server.log_path}",
     )
 

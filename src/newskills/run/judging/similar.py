@@ -73,9 +73,9 @@ class SimilarTexts:
         self.texts = list(dict.fromkeys(texts))
         words = [_words(text) for text in self.texts]
         self._same: dict[tuple[str, ...], list[int]] = {}
-        for at, said in enumerate(words):
-            self._same.setdefault(tuple(said), []).append(at)
-        counts = [_terms(said) for said in words]
+        for at, words_of_text in enumerate(words):
+            self._same.setdefault(tuple(words_of_text), []).append(at)
+        counts = [_terms(words_of_text) for words_of_text in words]
         documents = Counter(itertools.chain.from_iterable(counts))
         size = len(self.texts)
         most = max(FEW, COMMON * size)

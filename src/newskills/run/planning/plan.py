@@ -169,7 +169,7 @@ def in_folder(settings: Row, folder: Path) -> Row:
 
 def _placed(value: Any, folder: str) -> Any:
     if isinstance(value, dict):
-        return {key: _placed(one, folder) for key, one in value.items()}
+        return {key: _placed(item, folder) for key, item in value.items()}
     return value.replace("{folder}", folder) if isinstance(value, str) else value
 
 

@@ -53,9 +53,9 @@ def discover(results_dir: Path) -> list[Found]:
     tops = _folders(root if root.is_dir() else results_dir)
     depth = _DEEPEST if root.is_dir() else 1
     return [
-        found
+        result
         for folder in tops
-        for found in list(_within(folder, folder.name, depth)) or [Found(folder.name, folder, ())]
+        for result in list(_within(folder, folder.name, depth)) or [Found(folder.name, folder, ())]
     ]
 
 
@@ -89,15 +89,15 @@ def read_output(output: Path) -> Iterator[Row]:
 
 def chunk_files(output: Path) -> list[Path]:
     """The chunks of `output` in order. Raises DataError where one between them is missing, or is there twice."""
-    found = sorted((k, path) for stem, k, path in _chunks(output.parent) if stem == output.stem)
-    numbers = [k for k, _ in found]
+    chunks = sorted((k, path) for stem, k, path in _chunks(output.parent) if stem == output.stem)
+    numbers = [k for k, _ in chunks]
     if numbers != list(range(len(numbers))):
-        names = ", ".join(path.name for _, path in found)
+        names = ", ".join(path.name for _, path in chunks)
         raise DataError(
             f"The chunks of {output} are not numbered from 0 without a gap: {names}.",
             hint="Bring the missing ones here, or move those of another run away.",
         )
-    return [path for _, path in found]
+    return [path for _, path in chunks]
 
 
 def _chunks(folder: Path) -> Iterator[tuple[str, int, Path]]:

@@ -146,12 +146,12 @@ class Rewarder:
         """In order. Raises DataError where tokens count, and a sample neither has their number nor can be counted."""
         samples = await self._counted(samples)
         scores = await self._grader.scores([sample.record for sample in samples])
-        found = await asyncio.gather(*map(self._measured, samples, scores))
+        measurements = await asyncio.gather(*map(self._measured, samples, scores))
         return [
-            rewarded(unscored(one, score.grader, score.fields), sample, self.config)
-            if isinstance(one, Failure)
-            else rewarded(score, sample, self.config, one)
-            for sample, score, one in zip(samples, scores, found, strict=True)
+            rewarded(unscored(measurement, score.grader, score.fields), sample, self.config)
+            if isinstance(measurement, Failure)
+            else rewarded(score, sample, self.config, measurement)
+            for sample, score, measurement in zip(samples, scores, measurements, strict=True)
         ]
 
     async def close(self) -> None:
@@ -184,7 +184,10 @@ class Rewarder:
                 hint="Send it, or name a --tokenizer.",
             )
         return await asyncio.to_thread(
-            lambda: [one if one.tokens is not None else replace(one, tokens=count(one.text)) for one in samples]
+            lambda: [
+                sample if sample.tokens is not None else replace(sample, tokens=count(sample.text))
+                for sample in samples
+            ]
         )
 
 

@@ -65,8 +65,10 @@ class SampledModel:
         """Programs run between replies: none does while the model computes, which holds up the loop."""
         if not self._waiting or len(self._waiting) < self._alive:
             return
-        asked, self._waiting = self._waiting, []
-        wanted = max(request.inference.tokens_to_generate or 0 for request, _ in asked) or self._params.max_tokens
+        waiting, self._waiting = self._waiting, []
+        wanted = (
+            max(request.inference.tokens_to_generate or 0 for request, _ in waiting) or self._params.max_tokens
+        )
         params = SamplingParams(
             max_tokens=min(wanted, self._params.max_tokens),
             stop=self._params.stop,
@@ -74,16 +76,16 @@ class SampledModel:
             seed=self._params.seed + self._asked,
         )
         self._asked += 1
-        prompts = [prompt_ids(request, self._tokenizer) for request, _ in asked]
-        found = self._client.sample(prompts, 1, params)
-        for (request, future), prompt, (sampled,) in zip(asked, prompts, found, strict=True):
+        prompts = [prompt_ids(request, self._tokenizer) for request, _ in waiting]
+        samples = self._client.sample(prompts, 1, params)
+        for (request, future), prompt, (sampled,) in zip(waiting, prompts, samples, strict=True):
             if not future.done():
                 future.set_result(self._reply(request, len(prompt), sampled))
 
-    def _reply(self, request: Request, asked: int, sampled: Sampled) -> Reply:
+    def _reply(self, request: Request, prompt_tokens: int, sampled: Sampled) -> Reply:
         ended = bool(sampled.tokens) and sampled.tokens[-1] in set(self._params.stop)
         text = self._decode(sampled.tokens[:-1] if ended else sampled.tokens)
-        usage = Usage(input_tokens=asked, output_tokens=len(sampled.tokens))
+        usage = Usage(input_tokens=prompt_tokens, output_tokens=len(sampled.tokens))
         at = min(((text.find(stop), stop) for stop in request.stop if stop in text), default=None)
         if at is None:
             return Reply(text=text, finish_reason=sampled.stop_reason, usage=usage)
@@ -104,7 +106,7 @@ class Measuring:
         self, client: SamplingClient, rows: Sequence[Row], settings: EvalSettings, seed: int
     ) -> list[Answer]:
         """`settings.samples` of each row, `settings.batch_size` rows at once. Raises what solvers and sandbox raise."""
-        found: list[Answer] = []
+        answers: list[Answer] = []
         for start in range(0, len(rows), settings.batch_size):
             part = [row for row in rows[start : start + settings.batch_size] for _ in range(settings.samples)]
             params = SamplingParams(
@@ -115,8 +117,8 @@ class Measuring:
             )
             model = SampledModel(client, self._tokenizer, params, self._decode)
             kit = Kit(models={MAIN: model}, sandbox=self._sandboxes.get(self._asking.config.sandbox))
-            found += self._loop.run(model.solve_all(self._asking, part, kit))
-        return found
+            answers += self._loop.run(model.solve_all(self._asking, part, kit))
+        return answers
 
     def __enter__(self) -> Measuring:
         """Raises SandboxError, ConfigError where programs cannot be run here."""

@@ -131,11 +131,11 @@ class RewardServer:
         if judged:
             pace = seconds / (len(judged) + tally.waiting)
             tally.pace = pace if not tally.pace else 0.9 * tally.pace + 0.1 * pace
-        for one in judged:
-            tally.outcomes[one.outcome] += 1
-            if one.reward is None:
-                tally.unscored[one.why.partition(":")[0]] += 1
-                self.last_reason = one.why
+        for item in judged:
+            tally.outcomes[item.outcome] += 1
+            if item.reward is None:
+                tally.unscored[item.why.partition(":")[0]] += 1
+                self.last_reason = item.why
 
     def _stats(self) -> Row:
         tally = self.tally
@@ -151,7 +151,7 @@ class RewardServer:
 
 
 def _lost(judged: Sequence[Judged]) -> Response | None:
-    lost = [one for one in judged if one.reward is None]
+    lost = [item for item in judged if item.reward is None]
     if not lost:
         return None
     sentence = f"{len(lost)} of {len(judged)} samples could not be graded. {lost[0].why}"
@@ -168,11 +168,11 @@ async def serve_rewards(
     ready_for_threads()
     stop, hurry = asyncio.Event(), asyncio.Event()
 
-    def asked() -> None:
+    def request_stop() -> None:
         (hurry if stop.is_set() else stop).set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, asked)
+        asyncio.get_running_loop().add_signal_handler(number, request_stop)
     try:
         await grader.start()
         app = RewardServer(await grader.rewarder(config, count), grader.label, listening)
@@ -200,15 +200,15 @@ async def _close(server: Server, hurry: asyncio.Event) -> None:
 
 async def _watch(app: RewardServer, stop: asyncio.Event, say: Say) -> None:
     """Until `stop`: tells now and then of samples that could not be graded."""
-    known = 0
+    reported = 0
     while not stop.is_set():
         try:
             await asyncio.wait_for(stop.wait(), TOLD_EVERY)
         except TimeoutError:
             lost = app.tally.unscored.total()
-            if lost > known:
-                say(f"{lost - known:,} samples could not be graded, the last one because: {app.last_reason}")
-            known = lost
+            if lost > reported:
+                say(f"{lost - reported:,} samples could not be graded, the last one because: {app.last_reason}")
+            reported = lost
 
 
 def _summary(tally: Tally) -> str:

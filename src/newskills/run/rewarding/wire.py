@@ -77,24 +77,24 @@ def read_openrlhf(body: bytes) -> list[Sampled]:
 
 def read_slime(body: bytes) -> list[Sampled]:
     """Raises DataError."""
-    one = _read(body, _Slime)
-    if isinstance(one.prompt, str):
-        return [_labelled(one.prompt, one.response, one.label)]
-    asked = [str(message.get("content")) for message in one.prompt if message.get("role") == "user"]
-    return [_labelled(asked[-1] if asked else "", one.response, one.label)]
+    item = _read(body, _Slime)
+    if isinstance(item.prompt, str):
+        return [_labelled(item.prompt, item.response, item.label)]
+    questions = [str(message.get("content")) for message in item.prompt if message.get("role") == "user"]
+    return [_labelled(questions[-1] if questions else "", item.response, item.label)]
 
 
 def items_answer(grader: str, judged: Sequence[Judged]) -> Row:
-    return {"grader": grader, "rewards": [one.reward for one in judged], "items": judged}
+    return {"grader": grader, "rewards": [item.reward for item in judged], "items": judged}
 
 
 def openrlhf_answer(judged: Sequence[Judged]) -> Row:
     """`scores` say what is right (1) and what is not (0); `extra_logs` are the components."""
-    names = dict.fromkeys(name for one in judged for name in one.components)
+    names = dict.fromkeys(name for item in judged for name in item.components)
     return {
-        "rewards": [one.reward for one in judged],
-        "scores": [float(one.correct) for one in judged],
-        "extra_logs": {name: [one.components.get(name, 0.0) for one in judged] for name in names},
+        "rewards": [item.reward for item in judged],
+        "scores": [float(item.correct) for item in judged],
+        "extra_logs": {name: [item.components.get(name, 0.0) for item in judged] for name in names},
     }
 
 
@@ -136,8 +136,8 @@ def _labelled(prompt: str, response: str, label: object) -> Sampled:
 
 def _answer(query: str, prompt: str, place: int) -> str:
     """Decoding may have changed the blanks around the prompt, and put a token before it."""
-    _, found, answer = query.partition(prompt.strip())
-    if not found:
+    _, prompt_part, answer = query.partition(prompt.strip())
+    if not prompt_part:
         raise DataError(
             f"query[{place}] does not hold its prompt, so its answer cannot be told apart.",
             hint="Send prompts as they are in the queries.",

@@ -144,15 +144,15 @@ def _shown(prompts: Prompts, row: Row) -> str:
 
 def _counted(benchmark: Benchmark, split: PreparedSplit) -> list[str]:
     made = split.provenance
-    known = benchmark.items.get(split.split, made.rows)
+    documented_rows = benchmark.items.get(split.split, made.rows)
     partial = any(source.partial for source in benchmark.sources if source.split == split.split)
-    lacking = made.rows > known if partial else made.rows != known
-    found = [f"{split.split}: {made.rows} rows in place of {known}"] if lacking else []
+    lacking = made.rows > documented_rows if partial else made.rows != documented_rows
+    problems = [f"{split.split}: {made.rows} rows in place of {documented_rows}"] if lacking else []
     dropped = sum(made.dropped.values())
     if made.rows + dropped < made.source_rows:
         lost = made.source_rows - made.rows - dropped
-        found.append(f"{split.split}: {lost} of {made.source_rows} rows of the source are lost")
-    return found
+        problems.append(f"{split.split}: {lost} of {made.source_rows} rows of the source are lost")
+    return problems
 
 
 def _told(split: PreparedSplit) -> list[str]:
