@@ -56,7 +56,7 @@ class Outputs:
 
     def busy(self, look: Look) -> dict[str, Busy]:
         """Path → the job that makes it already. Raises NewskillsError."""
-        found: dict[str, Busy] = {}
+        busy_outputs: dict[str, Busy] = {}
         ended: set[str] = set()
         for name in dict.fromkeys(name for file in self._files for name in _lines(file)):
             try:
@@ -68,9 +68,9 @@ class Outputs:
             if not going and (states or not experiment.handles):
                 ended.add(name)
             for job in going:
-                found |= {path: Busy(name, job.handle) for path in self._wanted.intersection(job.makes)}
+                busy_outputs |= {path: Busy(name, job.handle) for path in self._wanted.intersection(job.makes)}
         self._forget(ended)
-        return found
+        return busy_outputs
 
     def add(self, experiment: str) -> None:
         """Raises StorageError."""

@@ -67,11 +67,11 @@ def committed(root: Path) -> Committed:
     )
 
 
-def extract(found: Committed, target: Path) -> None:
+def extract(commit: Committed, target: Path) -> None:
     """Writes the committed files below `target`. Raises StorageError."""
     target.mkdir(parents=True, exist_ok=True)
     archive = subprocess.Popen(
-        ["git", "-C", str(found.root), "-c", "tar.umask=0022", "archive", "--format=tar", found.commit],
+        ["git", "-C", str(commit.root), "-c", "tar.umask=0022", "archive", "--format=tar", commit.commit],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -80,10 +80,10 @@ def extract(found: Committed, target: Path) -> None:
         tar = subprocess.run(
             ["tar", "-x", "-C", str(target)], stdin=archive.stdout, capture_output=True, check=False
         )
-        said = archive.stderr.read() if archive.stderr else b""
+        tar_errors = archive.stderr.read() if archive.stderr else b""
     if tar.returncode != 0 or archive.returncode != 0:
-        text = (tar.stderr or said).decode(errors="replace").strip()
-        raise StorageError(f"Cannot take the committed files out of {found.root}: {text}")
+        text = (tar.stderr or tar_errors).decode(errors="replace").strip()
+        raise StorageError(f"Cannot take the committed files out of {commit.root}: {text}")
 
 
 def _git(folder: Path, *words: str) -> bytes:
@@ -96,8 +96,10 @@ def _git(folder: Path, *words: str) -> bytes:
             hint="Install it, for example: apt install git",
         ) from error
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise ConfigError(f"git {words[0]} failed in {folder}: {said[0] if said else done.returncode}")
+        error_lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise ConfigError(
+            f"git {words[0]} failed in {folder}: {error_lines[0] if error_lines else done.returncode}"
+        )
     return done.stdout
 
 

@@ -98,13 +98,13 @@ def _not_at_work(pipeline: Pipeline, outputs: Outputs, desk: _Desk) -> Remaining
     def look(experiment: Experiment) -> tuple[Experiment, Mapping[str, str]]:
         if _machine(experiment.cluster) != _machine(desk.cluster):
             return experiment, {}
-        known = with_handles(experiment, desk.environ)
-        return known, executor_of(known, desk.environ).state(list(known.handles))
+        latest = with_handles(experiment, desk.environ)
+        return latest, executor_of(latest, desk.environ).state(list(latest.handles))
 
     busy = outputs.busy(look)
     left = remaining(pipeline, busy)
     if gone := len(pipeline.jobs) - len(left.pipeline.jobs):
-        names = sorted({one.experiment for one in busy.values()})
+        names = sorted({output.experiment for output in busy.values()})
         done = "nothing is submitted" if not left.pipeline.jobs else f"{len(left.pipeline.jobs)} are submitted"
         desk.say(
             f"{gone} of {len(pipeline.jobs)} jobs wait or run already, in {', '.join(names)}: {done}. "
@@ -120,13 +120,13 @@ def unmet(
     root = job_root(cluster, environ)
     desk = _Desk(cluster, environ, options, lambda text: None, shell_of(cluster, environ), Records(environ), root)
     executor = make_executor(_seen(cluster, root, environ))
-    found = []
+    unmet_names = []
     for name in dict.fromkeys(name for job in pipeline.jobs for name in job.run_after):
         try:
             _alive_or_missing(name, desk, executor)
         except (ConfigError, UnknownNameError) as error:
-            found.append(str(error))
-    return found
+            unmet_names.append(str(error))
+    return unmet_names
 
 
 def executor_of(experiment: Experiment, environ: Mapping[str, str]) -> Executor:
@@ -141,10 +141,10 @@ def with_handles(experiment: Experiment, environ: Mapping[str, str]) -> Experime
     """
     names = [job.name for job in experiment.jobs if not job.handle]
     executor = executor_of(experiment, environ)
-    found = executor.find(names) if names and isinstance(executor, Finding) else {}
-    if not found:
+    handles_by_name = executor.find(names) if names and isinstance(executor, Finding) else {}
+    if not handles_by_name:
         return experiment
-    experiment = _with(experiment, {**{job.name: job.handle for job in experiment.jobs}, **found})
+    experiment = _with(experiment, {**{job.name: job.handle for job in experiment.jobs}, **handles_by_name})
     Records(environ).update(experiment)
     return experiment
 
@@ -202,26 +202,34 @@ def _alive_or_missing(name: str, desk: _Desk, executor: Executor) -> tuple[str, 
 def _alive(name: str, desk: _Desk, executor: Executor) -> tuple[str, ...]:
     """Of all experiments of that name, else of the one that `name` is an id of, else of a bare handle."""
     meant = _meant(name, desk)
-    experiments = [one for one in meant if one.handles]
+    experiments = [experiment for experiment in meant if experiment.handles]
     if not experiments:
         if _is_handle(name, executor):
             return (name,)
-        known = [] if meant else desk.records.names()
+        known_names = [] if meant else desk.records.names()
         why = "None of its jobs was submitted. " if meant else ""
         raise UnknownNameError(
-            "experiment to run after", name, known, hint=f"{why}--allow_missing_dependency goes without."
+            "experiment to run after", name, known_names, hint=f"{why}--allow_missing_dependency goes without."
         )
-    elsewhere = [one for one in experiments if _machine(one.cluster) != _machine(desk.cluster)]
+    elsewhere = [
+        experiment for experiment in experiments if _machine(experiment.cluster) != _machine(desk.cluster)
+    ]
     if len(elsewhere) == len(experiments):
         raise ConfigError(
             f"'{name}' was submitted to cluster '{elsewhere[0].cluster.name}': jobs of '{desk.cluster.name}' "
             "cannot wait for it.",
             hint=f"ns status {name} tells when it has ended.",
         )
-    jobs = {job.handle: job.name for one in experiments if one not in elsewhere for job in one.jobs if job.handle}
+    jobs = {
+        job.handle: job.name
+        for experiment in experiments
+        if experiment not in elsewhere
+        for job in experiment.jobs
+        if job.handle
+    }
     states = executor.state(list(jobs))
     if desk.cluster.dependency_type in ("afterok", "aftercorr"):
-        newest = next(one for one in experiments if one not in elsewhere)
+        newest = next(experiment for experiment in experiments if experiment not in elsewhere)
         for job in newest.jobs:
             if states.get(job.handle, "").partition(" (")[0] in ("failed", "cancelled", "timeout"):
                 raise ConfigError(
@@ -235,7 +243,7 @@ def _meant(name: str, desk: _Desk) -> list[Experiment]:
     """Experiments of exactly that name, or the one of that id; a beginning of a name is not enough to wait for."""
     if "/" not in name:
         return desk.records.all_of(name)
-    return [one for one in desk.records.all_of(name.partition("/")[0]) if one.id == name]
+    return [experiment for experiment in desk.records.all_of(name.partition("/")[0]) if experiment.id == name]
 
 
 def _is_handle(name: str, executor: Executor) -> bool:
@@ -285,9 +293,9 @@ def _submitted(experiment: Experiment, pipeline: Pipeline, executor: Executor, r
         if isinstance(executor, AllAtOnce):
             handles.update(executor.submit_all(waiting))
         else:
-            for one in waiting:
-                after = [*one.after, *(handles[name] for name in one.needs)]
-                handles[one.job.name] = executor.submit(one.job, after=list(dict.fromkeys(after)))
+            for waiting_job in waiting:
+                after = [*waiting_job.after, *(handles[name] for name in waiting_job.needs)]
+                handles[waiting_job.job.name] = executor.submit(waiting_job.job, after=list(dict.fromkeys(after)))
         done = _with(experiment, handles)
         records.update(done)
     except BaseException:

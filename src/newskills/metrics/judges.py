@@ -65,14 +65,16 @@ class AnswerJudgementMetric(ScoreMetric):
     def update(self, predictions: Sequence[Row]) -> None:
         super().update(predictions)
         kinds = [str(record.get("judgement_kind")) for record in predictions if not is_lost(record)]
-        said = tuple(_SAID[kind] for kind in kinds if kind in _SAID)
-        known = next((kind in _POSITIVE for kind in kinds if _SAID.get(kind) is not None), None)
-        expected = parse_judgement(predictions[0].get("expected_judgement")) if known is None else known
-        self._judged[expected, said] += 1
+        verdicts = tuple(_SAID[kind] for kind in kinds if kind in _SAID)
+        is_positive = next((kind in _POSITIVE for kind in kinds if _SAID.get(kind) is not None), None)
+        expected = (
+            parse_judgement(predictions[0].get("expected_judgement")) if is_positive is None else is_positive
+        )
+        self._judged[expected, verdicts] += 1
 
     def answer(self, record: Row) -> str | None:
-        said = _SAID.get(str(record.get("judgement_kind")))
-        return None if said is None else str(said)
+        verdict = _SAID.get(str(record.get("judgement_kind")))
+        return None if verdict is None else str(verdict)
 
     def scores(self, record: Row) -> Scores:
         kind = str(record.get("judgement_kind"))
@@ -88,8 +90,8 @@ class AnswerJudgementMetric(ScoreMetric):
             numbers = modes[mode]
             judged = [
                 (expected, taken, count)
-                for (expected, said), count in self._judged.items()
-                if (taken := _taken(family, k, expected, said))
+                for (expected, verdicts), count in self._judged.items()
+                if (taken := _taken(family, k, expected, verdicts))
             ]
             if judged:
                 lost = numbers["correct_judgements"].unscored
@@ -100,14 +102,14 @@ class AnswerJudgementMetric(ScoreMetric):
         return modes
 
 
-def _taken(family: str, k: int, expected: bool | None, said: tuple[Said, ...]) -> tuple[Said, ...]:
+def _taken(family: str, k: int, expected: bool | None, verdicts: tuple[Said, ...]) -> tuple[Said, ...]:
     """The judgements that count: those of the first k runs, or the one that stands for them; nothing of too few."""
-    first = said[:k]
+    first = verdicts[:k]
     if family == AVERAGE:
         return first
     if len(first) < k:
         return ()
-    valid = [one for one in first if one is not None]
+    valid = [verdict for verdict in first if verdict is not None]
     if not valid:
         return (None,)
     if family == "majority":
@@ -115,9 +117,9 @@ def _taken(family: str, k: int, expected: bool | None, said: tuple[Said, ...]) -
     return (expected if expected in valid else valid[0],)
 
 
-def _kind(expected: bool | None, said: Said) -> str:
+def _kind(expected: bool | None, verdict: Said) -> str:
     """A right answer that is not accepted, for want of a judgement or by one, is missed."""
-    if said is True:
+    if verdict is True:
         return "accepted" if expected else "wrongly_accepted"
     return "missed" if expected else "other"
 
@@ -126,7 +128,7 @@ def _shares(judged: Judged, wanted: tuple[bool, bool]) -> Counter[float]:
     """Share of runs with (expected, said) of a problem → how many problems have it."""
     shares: Counter[float] = Counter()
     for expected, taken, count in judged:
-        shares[sum((expected, one) == wanted for one in taken) / len(taken)] += count
+        shares[sum((expected, verdict) == wanted for verdict in taken) / len(taken)] += count
     return shares
 
 

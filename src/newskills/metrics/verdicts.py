@@ -57,8 +57,8 @@ class VerdictMetric(ScoreMetric):
         """None = unscored."""
 
     def scores(self, record: Row) -> Scores:
-        found = self.verdict(record)
-        return {name: None if found is None else found == verdict for verdict, name in self.names.items()}
+        actual = self.verdict(record)
+        return {name: None if actual is None else actual == verdict for verdict, name in self.names.items()}
 
     def numbers(self) -> dict[str, dict[str, Number]]:
         modes = super().numbers()
@@ -81,8 +81,8 @@ class JudgedFactMetric(VerdictMetric):
     score_fields: ClassVar[Mapping[str, Any]] = {"verdict": str | None, "judgement": Any}
 
     def verdict(self, record: Row) -> str | None:
-        found = record.get("verdict")
-        return found if found in self.names else parse_verdict(record.get("judgement"), self.letters)
+        verdict = record.get("verdict")
+        return verdict if verdict in self.names else parse_verdict(record.get("judgement"), self.letters)
 
     def incorrect(self, prediction: Row) -> Row:
         return prediction | {"verdict": self.wrong, "outcome": "wrong", "outcome_cause": "truncation"}

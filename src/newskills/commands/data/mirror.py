@@ -55,15 +55,17 @@ def _build(options: Options) -> int:
     folder = Path(place).expanduser()
     if names == [ALL]:
         names = [entry.name for entry in list_benchmarks()]
-    named = {one.name: one for name in names for one in expand(name, options.extra_benchmark_map)}
+    named = {
+        benchmark.name: benchmark for name in names for benchmark in expand(name, options.extra_benchmark_map)
+    }
     benchmarks = [benchmark for benchmark in named.values() if benchmark.sources]
     if options.dry_run:
         show_dry_run([("fetches", benchmark.name, benchmark.title) for benchmark in benchmarks])
         return 0
     progress = _Progress(len(benchmarks))
-    for one in named.values():
-        if not one.sources:
-            progress.line(f"note: {one.name} {_NOTHING[one.generate_rows is not None]}", sys.stderr)
+    for mirrored in named.values():
+        if not mirrored.sources:
+            progress.line(f"note: {mirrored.name} {_NOTHING[mirrored.generate_rows is not None]}", sys.stderr)
     fetch = FetchOptions(
         mirror=options.mirror or "",
         offline=options.offline,
@@ -100,15 +102,15 @@ def _check(options: Options) -> int:
         raise ConfigError("Which folder?", hint="ns mirror check /data/mirror, or set NEWSKILLS_MIRROR.")
     folder = Path(place).expanduser()
     bar = Bar()
-    found = check_mirror(folder, progress=lambda path, done, total: bar.draw(done / total if total else 0.0, path))
-    for problem in found.problems:
+    check = check_mirror(folder, progress=lambda path, done, total: bar.draw(done / total if total else 0.0, path))
+    for problem in check.problems:
         bar.line(f"error: {problem}", sys.stderr)
-    if found.unlisted:
-        shown = ", ".join(found.unlisted[:3]) + (", …" if len(found.unlisted) > 3 else "")
-        bar.line(f"note: {len(found.unlisted)} files are not listed: {shown}", sys.stderr)
-    state = f"{len(found.problems)} are not as listed" if found.problems else "all are intact"
-    bar.line(f"{found.files} files, {found.size / 2**20:.1f} MB in {folder}: {state}")
-    return 1 if found.problems else 0
+    if check.unlisted:
+        shown = ", ".join(check.unlisted[:3]) + (", …" if len(check.unlisted) > 3 else "")
+        bar.line(f"note: {len(check.unlisted)} files are not listed: {shown}", sys.stderr)
+    state = f"{len(check.problems)} are not as listed" if check.problems else "all are intact"
+    bar.line(f"{check.files} files, {check.size / 2**20:.1f} MB in {folder}: {state}")
+    return 1 if check.problems else 0
 
 
 COMMAND = Command(

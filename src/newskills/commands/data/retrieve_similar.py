@@ -58,9 +58,9 @@ def _by_meaning(model: str, batch: int) -> Callable[[Iterable[str]], Index]:
     return partial(SimilarMeanings, embed=embed)
 
 
-def _paths(given: list[str]) -> list[Path]:
+def _paths(texts: list[str]) -> list[Path]:
     """Raises DataError for a file that is not there."""
-    paths = [Path(name.strip()).expanduser() for text in given for name in text.split(",") if name.strip()]
+    paths = [Path(name.strip()).expanduser() for text in texts for name in text.split(",") if name.strip()]
     for path in paths:
         if not path.is_file():
             raise DataError(f"There is no file {path}.")

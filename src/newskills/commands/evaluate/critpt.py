@@ -54,10 +54,10 @@ def run(parsed: Parsed[Options]) -> int:
     service = Service(url=options.api_url, timeout=options.request_timeout)
     answer = aio.run(lambda: submit(body, service, dict(os.environ)))
     write_json(target, answer)
-    found = accuracy(answer)
-    lost = f", {found.unscored} lost by the service" if found.unscored else ""
+    number = accuracy(answer)
+    lost = f", {number.unscored} lost by the service" if number.unscored else ""
     sys.stdout.write(
-        f"accuracy {found.value:.1f} % ({found.low:.1f} to {found.high:.1f}) of {found.n} problems{lost}\n"
+        f"accuracy {number.value:.1f} % ({number.low:.1f} to {number.high:.1f}) of {number.n} problems{lost}\n"
     )
     return 0
 

@@ -25,9 +25,9 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def run(parsed: Parsed[Options]) -> int:
     options, records = parsed.options, Records(os.environ)
-    found = records.latest() if options.name is None else iter(records.all_of(options.name))
+    experiments = records.latest() if options.name is None else iter(records.all_of(options.name))
     rows = [("experiment", "cluster", "submitted (UTC)", "jobs", "commit", "folder")]
-    for experiment in itertools.islice(found, options.last):
+    for experiment in itertools.islice(experiments, options.last):
         rows.append(
             (
                 experiment.id,

@@ -40,9 +40,9 @@ def run(parsed: Parsed[Options]) -> int:
     if options.name is not None and (entries := meant(options.name)) is not None:
         return show_status(entries, json=options.json)
     if options.name is not None:
-        asked = submitted(options.name)
-        jobs = asked.states(options.job)
-        sys.stdout.write(f"{_title(asked.experiment)}\n")
+        chosen = submitted(options.name)
+        jobs = chosen.states(options.job)
+        sys.stdout.write(f"{_title(chosen.experiment)}\n")
         shown = jobs if options.all else screenful(jobs)
         if len(shown) == len(jobs):
             print_table(job_rows(jobs))

@@ -78,10 +78,10 @@ def run(parsed: Parsed[Options]) -> int:
 def _names(options: Options) -> list[tuple[str | None, str]]:
     """(name, model) of each. Raises ConfigError where their numbers differ."""
     models = [part.strip() for part in options.model.split(",")]
-    given = options.model_name.split(",") if options.model_name else []
-    if given and len(given) != len(models):
-        raise ConfigError(f"--model has {len(models)} models, but --model_name {len(given)} names.")
-    names: list[str | None] = [name.strip() for name in given] or [None] * len(models)
+    model_names = options.model_name.split(",") if options.model_name else []
+    if model_names and len(model_names) != len(models):
+        raise ConfigError(f"--model has {len(models)} models, but --model_name {len(model_names)} names.")
+    names: list[str | None] = [name.strip() for name in model_names] or [None] * len(models)
     return list(zip(names, models, strict=True))
 
 

@@ -56,7 +56,7 @@ def launched(entries: Sequence[Entry], verb: str, *, here: bool = False) -> int 
     from newskills.interop.launcher import ask, find_launcher
     from newskills.interop.oversight import foreign
 
-    its = [one for one in entries if one.own is None and not (here and one.executor == "local")]
+    its = [entry for entry in entries if entry.own is None and not (here and entry.executor == "local")]
     if not its:
         return None
     if (program := find_launcher(os.environ)) is None:
@@ -73,7 +73,7 @@ def show_status(entries: Sequence[Entry], *, json: bool) -> int:
 
     looked = look(entries, os.environ)
     if json:
-        sys.stdout.write(as_json([(one.entry, one.state) for one in looked]) + "\n")
+        sys.stdout.write(as_json([(invocation.entry, invocation.state) for invocation in looked]) + "\n")
     else:
         print_jobs(looked)
     return 0
@@ -83,17 +83,21 @@ def print_jobs(looked: Sequence[Looked]) -> None:
     from newskills.interop.invocations import progress
 
     rows: list[tuple[str, ...]] = [("job", "task", "state", "exit", "replies", "folder")]
-    for one in looked:
-        done = progress(one.entry)
-        why = f": {printable(one.job.why)}" if one.job is not None and one.job.why and one.job.code else ""
+    for invocation in looked:
+        done = progress(invocation.entry)
+        why = (
+            f": {printable(invocation.job.why)}"
+            if invocation.job is not None and invocation.job.why and invocation.job.code
+            else ""
+        )
         rows.append(
             (
-                one.entry.job_id,
-                printable(one.entry.task),
-                one.state + why,
-                "" if one.code is None else str(one.code),
+                invocation.entry.job_id,
+                printable(invocation.entry.task),
+                invocation.state + why,
+                "" if invocation.code is None else str(invocation.code),
                 "" if done is None else str(done),
-                printable(str(one.entry.folder)),
+                printable(str(invocation.entry.folder)),
             )
         )
     print_table(rows)
@@ -126,8 +130,15 @@ def cancel_jobs(entries: Sequence[Entry], *, dry_run: bool) -> int:
     if not dry_run and (code := launched(entries, "kill")) is not None:
         return code
     if dry_run:
-        going = [one for one in look(entries, os.environ) if one.state in ("pending", "running")]
-        show_dry_run([("cancels", one.entry.job_id, f"{one.entry.task} ({one.state})") for one in going])
+        going = [
+            invocation for invocation in look(entries, os.environ) if invocation.state in ("pending", "running")
+        ]
+        show_dry_run(
+            [
+                ("cancels", invocation.entry.job_id, f"{invocation.entry.task} ({invocation.state})")
+                for invocation in going
+            ]
+        )
         return 0
     names = ", ".join(entry.job_id for entry in cancel(entries, os.environ))
     sys.stdout.write(f"{entries[0].invocation_id}: {f'cancelled {names}' if names else 'nothing runs or waits'}\n")
@@ -140,7 +151,7 @@ def follow_foreign(entries: Sequence[Entry]) -> int:
 
     looked = follow_launched(entries, lambda line: print(printable(line), flush=True))
     print_jobs(looked)
-    return next((one.code or 1 for one in looked if one.state != "success"), 0)
+    return next((invocation.code or 1 for invocation in looked if invocation.state != "success"), 0)
 
 
 def follow_jobs(experiment: Experiment, *, stop: bool = False) -> int:

@@ -135,8 +135,10 @@ def check_trainer(options: LocalOptions, keys: StepKeys) -> None:
 
 def config_of(kind: type[S], keys: StepKeys, steps: int) -> S:
     """The settings of a loop: the keys that it has, and so many steps."""
-    given = {name: value for name, value in msgspec.structs.asdict(keys).items() if name in kind.__struct_fields__}
-    return kind(**{**given, "steps": steps})
+    own_keys = {
+        name: value for name, value in msgspec.structs.asdict(keys).items() if name in kind.__struct_fields__
+    }
+    return kind(**{**own_keys, "steps": steps})
 
 
 class Run(Struct, frozen=True, kw_only=True):
@@ -180,12 +182,12 @@ def learnt(
             stop=lambda: ended() or warned() or bool(limit and limit()),
             held_out=run.held_out,
         )
-        whole = trained(trainer, folder, out / FINAL, lambda one: learn(one, folder, hooks))
+        whole = trained(trainer, folder, out / FINAL, lambda model: learn(model, folder, hooks))
         stopped = ended()
     at = folder.last.step if folder.last else 0
     if first:
-        said = f"{out / FINAL}" if whole else f"stopped after step {at}; the same command goes on from there"
-        sys.stdout.write(f"{said}\n")
+        report = f"{out / FINAL}" if whole else f"stopped after step {at}; the same command goes on from there"
+        sys.stdout.write(f"{report}\n")
         if whole and (judged := folder.verdict()):
             sys.stderr.write(f"{judged}\n")
     return STOPPED if stopped or not whole else 0

@@ -55,10 +55,10 @@ class Finding(Struct):
 
 
 def examine(options: Options) -> list[Finding]:
-    found = [_python(), *_extras(), _gpu(), *_keys(), *_folders(), _mirror(), *_plugins()]
+    findings = [_python(), *_extras(), _gpu(), *_keys(), *_folders(), _mirror(), *_plugins()]
     if options.server_address:
-        found.append(_endpoint(options.server_address))
-    return [*found, *_cluster(options)]
+        findings.append(_endpoint(options.server_address))
+    return [*findings, *_cluster(options)]
 
 
 def _python() -> Finding:
@@ -144,8 +144,8 @@ def _cluster(options: Options) -> list[Finding]:
 
     names = [name for name in cluster_names(options.config_dir, os.environ) if name not in BUILT_IN]
     if options.cluster is None:
-        known = f"{', '.join(names)}; not looked at: ns doctor --cluster={names[0]}" if names else ""
-        return [Finding("clusters", "note", known or "no config found: ns setup writes one")]
+        known_clusters = f"{', '.join(names)}; not looked at: ns doctor --cluster={names[0]}" if names else ""
+        return [Finding("clusters", "note", known_clusters or "no config found: ns setup writes one")]
     try:
         cluster = load_cluster(options.cluster, options.config_dir, os.environ)
         missing = missing_variables(cluster, os.environ)
@@ -154,10 +154,10 @@ def _cluster(options: Options) -> list[Finding]:
         tried = try_cluster(cluster, os.environ)
     except NewskillsError as error:
         return [Finding(f"cluster {options.cluster}", "wrong", str(error))]
-    found = [Finding(f"cluster {cluster.name}", "ok", f"executor {cluster.executor}")]
+    findings = [Finding(f"cluster {cluster.name}", "ok", f"executor {cluster.executor}")]
     if missing:
-        found.append(Finding("variables", "wrong", f"required and not set: {', '.join(missing)}"))
-    return [*found, *(Finding(one.what, one.state, one.text) for one in tried)]
+        findings.append(Finding("variables", "wrong", f"required and not set: {', '.join(missing)}"))
+    return [*findings, *(Finding(trial.what, trial.state, trial.text) for trial in tried)]
 
 
 def run(parsed: Parsed[Options]) -> int:

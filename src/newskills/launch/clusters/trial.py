@@ -51,20 +51,20 @@ class Trial(Struct, frozen=True):
 def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[Trial]:
     """Looks only: nothing is made or written, there or here."""
     shell = shell_of(cluster, environ)
-    found: list[Trial] = []
+    trials: list[Trial] = []
     try:
         if cluster.ssh_tunnel is not None:
             shell.run(["true"])
-            found.append(Trial("ssh", True, f"{shell.name} answers"))
-            found += _copying(shell)
-        found.append(_bash(shell))
+            trials.append(Trial("ssh", True, f"{shell.name} answers"))
+            trials += _copying(shell)
+        trials.append(_bash(shell))
         if cluster.ssh_tunnel is not None and not cluster.containers:
-            found.append(_python(shell, python_of(cluster, None)))
-        found += {"slurm": _slurm, "local": _engine}.get(cluster.executor, _nothing)(shell, cluster)
-        found += _folders(shell, cluster)
+            trials.append(_python(shell, python_of(cluster, None)))
+        trials += {"slurm": _slurm, "local": _engine}.get(cluster.executor, _nothing)(shell, cluster)
+        trials += _folders(shell, cluster)
     except RemoteError as error:
-        found.append(Trial("ssh", False, str(error)))
-    return found
+        trials.append(Trial("ssh", False, str(error)))
+    return trials
 
 
 def engine_of(shell: Shell, cluster: ClusterConfig) -> str | None:
@@ -107,8 +107,8 @@ def _python(shell: Shell, python: str) -> Trial:
 
 def _needs() -> list[str]:
     """Distributions that every installation of newskills has."""
-    found = (re.match(r"[\w.-]+", need) for need in metadata.requires("newskills") or () if "extra ==" not in need)
-    return [match[0] for match in found if match]
+    names = (re.match(r"[\w.-]+", need) for need in metadata.requires("newskills") or () if "extra ==" not in need)
+    return [match[0] for match in names if match]
 
 
 def _slurm(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
@@ -117,15 +117,18 @@ def _slurm(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
     )
     if version.code != 0:
         return [Trial("sbatch", False, f"not there on {shell.name}: {_first_line(version)}")]
-    found = [Trial("sbatch", True, version.out.strip())]
+    trials = [Trial("sbatch", True, version.out.strip())]
     if partitions.code != 0:
-        return [*found, Trial("partitions", False, f"sinfo failed: {_first_line(partitions)}")]
-    known = sorted(set(partitions.out.split()))
+        return [*trials, Trial("partitions", False, f"sinfo failed: {_first_line(partitions)}")]
+    partition_names = sorted(set(partitions.out.split()))
     wanted = [name for name in (cluster.partition, cluster.cpu_partition) if name]
-    unknown = [part for name in wanted for part in name.split(",") if part not in known]
+    unknown = [part for name in wanted for part in name.split(",") if part not in partition_names]
     if unknown:
-        return [*found, Trial("partitions", False, f"{', '.join(unknown)} unknown; there are {', '.join(known)}")]
-    return [*found, Trial("partitions", True, ", ".join(known))]
+        return [
+            *trials,
+            Trial("partitions", False, f"{', '.join(unknown)} unknown; there are {', '.join(partition_names)}"),
+        ]
+    return [*trials, Trial("partitions", True, ", ".join(partition_names))]
 
 
 def _engine(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
@@ -144,28 +147,28 @@ def _engine(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
 
 def _copying(shell: Shell) -> list[Trial]:
     """Whether rsync can work: it is on both sides, and the login shell there says nothing of its own."""
-    found = []
-    if isinstance(shell, Remote) and (said := shell.greeting()):
-        found.append(Trial("login shell", False, f"prints '{_printable(said)}' on {shell.name}. {QUIET}"))
+    trials = []
+    if isinstance(shell, Remote) and (greeting := shell.greeting()):
+        trials.append(Trial("login shell", False, f"prints '{_printable(greeting)}' on {shell.name}. {QUIET}"))
     here = shutil.which("rsync") is not None
     there = shell.run(["bash", "-c", "command -v rsync"]).code == 0
     if not here or not there:
         where = " and ".join([*([] if here else ["this machine"]), *([] if there else [shell.name])])
-        found.append(Trial("rsync", False, f"not there on {where}; code and data are copied with it"))
-    return found
+        trials.append(Trial("rsync", False, f"not there on {where}; code and data are copied with it"))
+    return trials
 
 
 def _folders(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
-    found: list[Trial] = []
+    trials: list[Trial] = []
     if cluster.job_dir:
-        found.append(_job_dir(shell, cluster.job_dir))
+        trials.append(_job_dir(shell, cluster.job_dir))
     mounts = parse_mounts(cluster.mounts)
     missing = _missing([mount.src for mount in mounts], shell)
     if missing:
-        found.append(Trial("mounts", False, f"{', '.join(missing)} not there on {shell.name}"))
+        trials.append(Trial("mounts", False, f"{', '.join(missing)} not there on {shell.name}"))
     elif mounts:
-        found.append(Trial("mounts", True, f"{len(mounts)} sources are there"))
-    return found
+        trials.append(Trial("mounts", True, f"{len(mounts)} sources are there"))
+    return trials
 
 
 def _job_dir(shell: Shell, folder: str) -> Trial:

@@ -40,14 +40,14 @@ def job_variables(
     secrets = {name: environ[name] for name in ALWAYS_PASSED if environ.get(name)}
     plain: dict[str, str] = {}
     for entry in (*cluster.env_vars, *cluster.required_env_vars):
-        name, given, text = entry.partition("=")
-        if not given and name not in environ:
+        name, equals, text = entry.partition("=")
+        if not equals and name not in environ:
             say(f"{name} stands in env_vars of cluster '{cluster.name}' and is not set here: jobs go without it")
             continue
         plain.pop(name, None)
         secrets.pop(name, None)
-        value = expand(text, environ, f"env_vars of cluster '{cluster.name}', {name}") if given else environ[name]
-        hidden = not given or looks_secret(name) or any(looks_secret(other) for other in references(text))
+        value = expand(text, environ, f"env_vars of cluster '{cluster.name}', {name}") if equals else environ[name]
+        hidden = not equals or looks_secret(name) or any(looks_secret(other) for other in references(text))
         (secrets if hidden else plain)[name] = value
     return Variables(plain, secrets)
 

@@ -149,23 +149,23 @@ class Engine:
             return
         if image.endswith(".sqsh"):
             raise ConfigError(f"{self.name} cannot run {image}: squashfs images are for Slurm with Pyxis.")
-        found = self._built(image) if image.startswith(DOCKERFILE) else self._id(image) or self._pulled(image)
-        words = (*COMMON, *self.user, *self.privileged(), *self.gpus(gpus), found, "bash", "-c", PROBE)
+        image_id = self._built(image) if image.startswith(DOCKERFILE) else self._id(image) or self._pulled(image)
+        words = (*COMMON, *self.user, *self.privileged(), *self.gpus(gpus), image_id, "bash", "-c", PROBE)
         done = self.run("run", "--rm", *words)
         if done.returncode == 127 or (done.returncode == 0 and _version(done.stdout) < BASH):
             raise ConfigError(f"Image '{image}' has no bash {'.'.join(map(str, BASH))} or later, which jobs need.")
         if done.returncode != 0:
             mend = "Install the package catatonit." if "container-init" in done.stderr else ""
             raise ConfigError(f"{self.name} cannot run image '{image}': {_last(done.stderr)}", hint=mend)
-        self._ids[image] = found
+        self._ids[image] = image_id
 
     def labelled(self, label: str, value: str) -> dict[str, str]:
         """Id → what the label `value` says, of containers that have `label`."""
-        found = self.run("ps", "--all", "--quiet", f"--filter=label={label}").stdout.split()
-        if not found:
+        containers = self.run("ps", "--all", "--quiet", f"--filter=label={label}").stdout.split()
+        if not containers:
             return {}
         form = f'{{{{.Id}}}} {{{{json (index .Config.Labels "{value}")}}}}'
-        lines = self.run("inspect", f"--format={form}", *found).stdout.splitlines()
+        lines = self.run("inspect", f"--format={form}", *containers).stdout.splitlines()
         pairs = (line.partition(" ") for line in lines)
         return {container: json.loads(text) for container, _, text in pairs}
 

@@ -212,14 +212,14 @@ def end_children() -> None:
 
 def children() -> list[int]:
     """Process ids whose parent this process is."""
-    found, me = [], os.getpid()
+    child_pids, me = [], os.getpid()
     for name in os.listdir("/proc"):
         if name.isdigit():
             with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
                 # pid (name) state parent …; the name may hold anything, also brackets
                 if int(file.read().rpartition(b")")[2].split()[1]) == me:
-                    found.append(int(name))
-    return found
+                    child_pids.append(int(name))
+    return child_pids
 
 
 if __name__ == "__main__":

@@ -23,9 +23,9 @@ _GRACE = 2.0
 class Ended(Exception):
     """The bash is gone: its exit code and all that it said on stderr since the last mark."""
 
-    def __init__(self, code: int, said: str) -> None:
-        super().__init__(said)
-        self.code, self.said = code, said
+    def __init__(self, code: int, output: str) -> None:
+        super().__init__(output)
+        self.code, self.said = code, output
 
 
 class RemoteBash:
@@ -64,7 +64,9 @@ class RemoteBash:
             self.close()
             raise
         out, err = (_frames(text, nonce.encode()) for text in texts)
-        return [Ran(code=code, out=text, err=said) for (code, text), (_, said) in zip(out, err, strict=True)][1:]
+        return [Ran(code=code, out=text, err=errors) for (code, text), (_, errors) in zip(out, err, strict=True)][
+            1:
+        ]
 
     def _exchange(self, script: bytes, nonce: bytes, marks: int) -> tuple[bytes, bytes]:
         """Writes `script` and reads stdout and stderr until each has so many marks."""
@@ -97,7 +99,7 @@ class RemoteBash:
         out, err = texts.values()
         return bytes(out), bytes(err)
 
-    def _ended(self, said: bytearray) -> Ended:
+    def _ended(self, output: bytearray) -> Ended:
         assert self._process.stderr is not None
         try:
             code = self._process.wait(_GRACE)
@@ -105,7 +107,7 @@ class RemoteBash:
             self._process.kill()
             code = self._process.wait()
         rest = self._process.stderr.read() or b""
-        return Ended(code, (bytes(said) + rest).decode(errors="replace"))
+        return Ended(code, (bytes(output) + rest).decode(errors="replace"))
 
 
 def _write(fd: int, data: memoryview) -> int:

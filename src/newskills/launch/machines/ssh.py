@@ -91,8 +91,8 @@ class Remote:
         if not paths:
             return []
         tests = "".join(f"there {_quote(path)}\n" for path in paths)
-        found = self._batch([f"there() {{ if [[ -e $1 ]]; then printf 1; else printf 0; fi; }}\n{tests}"])[0].out
-        return [mark == "1" for mark in found]
+        marks = self._batch([f"there() {{ if [[ -e $1 ]]; then printf 1; else printf 0; fi; }}\n{tests}"])[0].out
+        return [mark == "1" for mark in marks]
 
     def read(self, paths: Sequence[str]) -> list[str | None]:
         ran = self._batch([f"cat -- {_quote(path)} 2>/dev/null" for path in paths]) if paths else []
@@ -138,11 +138,11 @@ class Remote:
     def write(self, texts: Mapping[str, str], folder: str) -> None:
         there = _quote(folder)
         process = self.converse(f"mkdir -p -- {there} && exec tar -xzf - --no-same-owner -C {there}")
-        said = process.communicate(_archive(texts))[0].decode(errors="replace")
+        errors = process.communicate(_archive(texts))[0].decode(errors="replace")
         if process.returncode == _CONNECTION_FAILED:
-            raise connection_error(self.name, said)
+            raise connection_error(self.name, errors)
         if process.returncode != 0:
-            raise StorageError(f"Cannot write into {folder} on {self.name}: {last_line(said)}")
+            raise StorageError(f"Cannot write into {folder} on {self.name}: {last_line(errors)}")
 
     def converse(self, script: str) -> subprocess.Popen[bytes]:
         self._connect()
@@ -176,8 +176,8 @@ class Remote:
                 [argv[0], "-o", "ClearAllForwardings=no", *argv[1:], *words], capture_output=True, check=False
             )
 
-        if (asked := ask("forward")).returncode != 0:
-            why = last_line(asked.stderr.decode(errors="replace"))
+        if (forward := ask("forward")).returncode != 0:
+            why = last_line(forward.stderr.decode(errors="replace"))
             raise RemoteError(f"Port {local} of this machine cannot be led to {host}:{port}: {why}")
         try:
             yield
@@ -267,17 +267,17 @@ class Remote:
             raise RemoteError(f"There is no `rsync` on {self.name}.", hint="Ask its administrators for it.")
         if done.returncode == _CONNECTION_FAILED:
             raise connection_error(self.name, err)
-        if "is your shell clean" in err and (said := self.greeting()):
+        if "is your shell clean" in err and (greeting := self.greeting()):
             raise RemoteError(
-                f"The login shell of {self.name} prints '{last_line(said).rstrip('.')}'.", hint=QUIET
+                f"The login shell of {self.name} prints '{last_line(greeting).rstrip('.')}'.", hint=QUIET
             )
         if done.returncode != 0:
             raise StorageError(
                 f"Copying {source} to {target} failed: {next(iter(err.strip().splitlines()), 'rsync')}"
             )
         numbers = {
-            found["what"]: int(re.sub(r"\D", "", found["number"]))
-            for found in _STAT.finditer(done.stdout.decode(errors="replace"))
+            match["what"]: int(re.sub(r"\D", "", match["number"]))
+            for match in _STAT.finditer(done.stdout.decode(errors="replace"))
         }
         return Copied(numbers.get("Number of regular files transferred", 0), numbers.get("Literal data", 0))
 
@@ -341,17 +341,17 @@ class Remote:
             settings.append("BatchMode=yes")
         options = [word for setting in settings for word in ("-o", setting)]
         words = ["--", self._tunnel.host, command] if command else ["-N", "-f", "--", self._tunnel.host]
-        with tempfile.TemporaryFile() as said:  # a pipe would stay open as long as the connection does
+        with tempfile.TemporaryFile() as output:  # a pipe would stay open as long as the connection does
             code = subprocess.run(
                 ["ssh", *options, *self._options, *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=output,
                 cwd="/",
                 check=False,
             ).returncode
-            said.seek(0)
-            text = said.read().decode(errors="replace")
+            output.seek(0)
+            text = output.read().decode(errors="replace")
         if code != 0:
             raise connection_error(self.name, text)
 
@@ -408,7 +408,7 @@ def _archive(texts: Mapping[str, str]) -> bytes:
     packed, folders, now = io.BytesIO(), set[str](), time.time()
     with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=3) as archive:
         for name, text in texts.items():
-            for parent in (str(one) for one in reversed(PurePosixPath(name).parents[:-1])):
+            for parent in (str(parent_path) for parent_path in reversed(PurePosixPath(name).parents[:-1])):
                 if parent not in folders:
                     folders.add(parent)
                     made = tarfile.TarInfo(parent)
@@ -440,11 +440,11 @@ def _socket(options: Sequence[str], host: str) -> Path:
     folder = Path(runtime) / "newskills" if usable else Path(f"/tmp/newskills-{os.getuid()}")  # noqa: S108 - checked
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError as error:
         raise StorageError(f"Cannot make the folder {folder} for ssh's socket: {error.strerror}.") from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise StorageError(f"{folder} belongs to somebody else.", hint="Set XDG_RUNTIME_DIR to a folder of yours.")
-    if stat.S_IMODE(found.st_mode) != 0o700:
+    if stat.S_IMODE(status.st_mode) != 0o700:
         folder.chmod(0o700)
     return folder / name

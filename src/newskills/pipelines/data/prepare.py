@@ -74,12 +74,14 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
         benchmarks = _everything(fetch)
     else:
         places = Places(options.extra_benchmark_map, data_dir(options.data_dir))
-        found = [one for name in names for one in expand(name, places)]
-        benchmarks = list({one.name: one for one in found}.values())
-        if twice := sorted(name for name, count in Counter(one.name for one in found).items() if count > 1):
+        expanded = [benchmark for name in names for benchmark in expand(name, places)]
+        benchmarks = list({benchmark.name: benchmark for benchmark in expanded}.values())
+        if twice := sorted(
+            name for name, count in Counter(benchmark.name for benchmark in expanded).items() if count > 1
+        ):
             notice(f"asked for more than once, and prepared once: {', '.join(twice)}")
     check_options(benchmarks, more, tuple(leaves(PrepareDataOptions)))
-    chosen = [(one.name, with_options(one, more)) for one in benchmarks]
+    chosen = [(benchmark.name, with_options(benchmark, more)) for benchmark in benchmarks]
     benchmarks = [made for _, made in chosen if made is not None]
     if left := [name for name, made in chosen if made is None]:
         notice(f"left out by the options that were given: {', '.join(left)}")
@@ -121,20 +123,24 @@ def _build(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOption
     """Raises ConfigError, DataError."""
     assert benchmark.build is not None, "called for benchmarks that are built"
     home = data_dir(options.data_dir)
-    given = {name: ",".join(values) for name, values in benchmark.chosen.items() if values}
-    for name in benchmark.build(home / benchmark.name, given, fetch):
+    chosen = {name: ",".join(values) for name, values in benchmark.chosen.items() if values}
+    for name in benchmark.build(home / benchmark.name, chosen, fetch):
         sys.stdout.write(f"{name} is in {home / Path(*name.split('.'))}\n")
 
 
 def _everything(fetch: FetchOptions) -> list[Benchmark]:
     """What has data to fetch; without a network, what the mirror has. Says what is left out."""
-    known = [get_benchmark(entry.name) for entry in list_benchmarks()]
-    kept = [one for one in known if one.sources]
-    if left := sorted({one.name.partition(".")[0] for one in known if not one.sources}):
+    listed = [get_benchmark(entry.name) for entry in list_benchmarks()]
+    kept = [benchmark for benchmark in listed if benchmark.sources]
+    if left := sorted({benchmark.name.partition(".")[0] for benchmark in listed if not benchmark.sources}):
         notice(f"left out, since nothing of them is fetched: {', '.join(left)}")
     if fetch.is_offline():
         fetcher = Fetcher(data_dir(), fetch)
-        there = [one for one in kept if any(s.split == one.split and in_mirror(s, fetcher) for s in one.sources)]
+        there = [
+            benchmark
+            for benchmark in kept
+            if any(s.split == benchmark.split and in_mirror(s, fetcher) for s in benchmark.sources)
+        ]
         if len(there) < len(kept):
             notice(f"left out, since the mirror has no data for them: {len(kept) - len(there)} benchmarks")
         kept = there
@@ -148,8 +154,8 @@ def more_help(words: Mapping[str, list[str]]) -> str:
         if is_published(name):
             continue
         lines = dict.fromkeys(line for benchmark in expand(name) for line in shown(benchmark))
-        told = lines or ("  (none beyond those above)",)
-        text += "\n".join(("", f"options of {name}:", *told, ""))
+        lines_of_options = lines or ("  (none beyond those above)",)
+        text += "\n".join(("", f"options of {name}:", *lines_of_options, ""))
     return text
 
 
@@ -166,8 +172,8 @@ def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepa
     )
     names = _names(options)
     if not any("/" in name or name.endswith(".py") or name == ALL or is_published(name) for name in names):
-        known = [benchmark for name in names for benchmark in expand(name, extra)]
-        check_options(known, parsed.more, tuple(leaves(PrepareDataOptions)))
+        benchmarks = [benchmark for name in names for benchmark in expand(name, extra)]
+        check_options(benchmarks, parsed.more, tuple(leaves(PrepareDataOptions)))
     settings = {
         "data_dir": place,
         "mirror": mirror,
@@ -216,10 +222,10 @@ def _data_dir_there(options: PrepareDataOptions, paths: Paths) -> str | None:
 
 
 def _mirror_there(options: PrepareDataOptions, paths: Paths) -> str | None:
-    given = options.mirror
-    if given is None and paths.cluster.ssh_tunnel is None and not paths.contained:
-        given = os.environ.get("NEWSKILLS_MIRROR")
-    return paths.seen(given, "--mirror") if given else None
+    mirror = options.mirror
+    if mirror is None and paths.cluster.ssh_tunnel is None and not paths.contained:
+        mirror = os.environ.get("NEWSKILLS_MIRROR")
+    return paths.seen(mirror, "--mirror") if mirror else None
 
 
 def _name_there(name: str, options: PrepareDataOptions, paths: Paths) -> str:

@@ -59,8 +59,10 @@ def split_of(schema: Schema, split: str | None) -> str:
 
 def training_sets(names: Iterable[str]) -> tuple[list[Schema], list[str]]:
     """(published training sets among `names`, the other names)."""
-    given = list(names)
-    return [schema_of(name) for name in given if is_published(name)], [n for n in given if not is_published(n)]
+    all_names = list(names)
+    return [schema_of(name) for name in all_names if is_published(name)], [
+        n for n in all_names if not is_published(n)
+    ]
 
 
 def training_steps(sets: Iterable[Schema], splits: Sequence[str], place: str | None) -> Iterator[Step]:
@@ -89,11 +91,11 @@ def lay_out(schema: Schema, split: str, place: str | None, fetch: FetchOptions) 
     """The file, made if it is not there. Raises DataError: no network, refused, a row of another form."""
     path = split_file(schema, split, place)
     record = path.with_name(f"{path.name}.meta.json")
-    if (known := _known(path, record)) is not None:
-        return path, known
+    if (existing := _known(path, record)) is not None:
+        return path, existing
     tally: Counter[str] = Counter()
-    with opened(source_of(schema, split), Fetcher(data_dir(place) / ".downloads", fetch)) as found:
-        rows = write_rows(path, _mapped(schema, found.rows(), tally))
+    with opened(source_of(schema, split), Fetcher(data_dir(place) / ".downloads", fetch)) as download:
+        rows = write_rows(path, _mapped(schema, download.rows(), tally))
         laid = LaidOut(
             dataset=schema.name,
             split=split,
@@ -102,7 +104,7 @@ def lay_out(schema: Schema, split: str, place: str | None, fetch: FetchOptions) 
             rows=rows,
             bytes=path.stat().st_size,
             left_out=tally["left out"],
-            sources=found.origin,
+            sources=download.origin,
         )
     write_json(record, laid)
     return path, laid

@@ -308,8 +308,8 @@ def _metric_words(options: EvalOptions, run: BenchmarkRun | None) -> list[str]:
 def _group_words(spec: EvaluationSpec, paths: Paths) -> list[str]:
     """Where the job finds the formulas of the user's own groups."""
     places = dict.fromkeys(run.group_at for run in spec.runs if run.group is not None and run.group.score)
-    found = [paths.code(place) for place in places if place]
-    return [f"--group={','.join(found)}"] if found else []
+    folders = [paths.code(place) for place in places if place]
+    return [f"--group={','.join(folders)}"] if folders else []
 
 
 def _tracking_words(options: EvalOptions) -> list[str]:

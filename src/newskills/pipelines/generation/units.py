@@ -151,14 +151,14 @@ def _seeds(options: GenerateOptions) -> tuple[int, ...] | None:
 
 def from_benchmark(parsed: Parsed[GenerateOptions]) -> bool:
     """Whether the input is the prepared data of a benchmark (`++dataset`)."""
-    given = parsed.options.input_dir or parsed.options.input_file or parsed.overrides.get("input_file")
-    return not given and "dataset" in parsed.overrides
+    own_input = parsed.options.input_dir or parsed.options.input_file or parsed.overrides.get("input_file")
+    return not own_input and "dataset" in parsed.overrides
 
 
 def _input(parsed: Parsed[GenerateOptions], there: Paths | None) -> Path:
-    given = parsed.options.input_file or parsed.overrides.get("input_file")
-    if given:
-        return Path(given if there is None else there.seen(str(given), "--input_file"))
+    input_file = parsed.options.input_file or parsed.overrides.get("input_file")
+    if input_file:
+        return Path(input_file if there is None else there.seen(str(input_file), "--input_file"))
     if name := parsed.overrides.get("dataset"):
         return load_rows(get_benchmark(str(name)), str(parsed.overrides.get("split", "")))
     raise ConfigError(

@@ -105,8 +105,8 @@ def _announce(
     waiting = [name for name in job.commands if name in ports]
     with contextlib.ExitStack() as tunnels:
         while not over.wait(LOOK_EVERY):
-            found = shell.read([f"{job.folder}/ports/{name}" for name in waiting]) if waiting else []
-            for name, text in zip(list(waiting), found, strict=True):
+            texts = shell.read([f"{job.folder}/ports/{name}" for name in waiting]) if waiting else []
+            for name, text in zip(list(waiting), texts, strict=True):
                 host, _, port = (text or "").partition("\n")[0].partition(" ")
                 if not port.isdigit():
                     continue
@@ -137,8 +137,8 @@ def _say(text: str) -> None:
 def _tunnel(tunnels: contextlib.ExitStack, shell: Remote, local: int, there: tuple[str, int]) -> str:
     host, port = there
     try:
-        known = shell.run(["bash", "-c", _ADDRESS, "bash", host]).out.strip()
-        tunnels.enter_context(shell.forwarded(local, known or host, port))
+        address = shell.run(["bash", "-c", _ADDRESS, "bash", host]).out.strip()
+        tunnels.enter_context(shell.forwarded(local, address or host, port))
     except RemoteError as error:
         return f", without a tunnel: {error}"
     return f", and here at http://127.0.0.1:{local}"

@@ -140,7 +140,7 @@ def _compiled(options: NemoEvaluatorOptions, main: Endpoint, overrides: Mapping[
         "target.api_endpoint.url": _quoted(url),
         "target.api_endpoint.model_id": _quoted(main.model),
     }
-    asked = Asked(
+    command_line = Asked(
         mode="local",
         config=str(Path(options.nemo_evaluator_config).absolute()),
         profile=None,
@@ -149,7 +149,7 @@ def _compiled(options: NemoEvaluatorOptions, main: Endpoint, overrides: Mapping[
         force_squash=False,
         argv=("ns", "nemo_evaluator"),
     )
-    compiled = compile_config(asked, os.environ, Path.cwd()).config
+    compiled = compile_config(command_line, os.environ, Path.cwd()).config
     if commanding := [task.name for task in compiled.tasks if task.pre_cmd or task.post_cmd]:
         raise ConfigError(
             f"Tasks with pre_cmd or post_cmd: {', '.join(commanding)}.",
@@ -234,11 +234,11 @@ def _run_config(task: Task, endpoints: tuple[Endpoint, Endpoint], folder: str) -
         "type": task.endpoint_type or endpoint.get("type") or "chat",
     }
     if judge.model:
-        told: Row = {"model_id": judge.model}
+        model_id: Row = {"model_id": judge.model}
         if judge.base_url:
-            told["url"] = f"{judge.base_url.rstrip('/')}{judge.api_path}"
+            model_id["url"] = f"{judge.base_url.rstrip('/')}{judge.api_path}"
         extra = config.setdefault("params", {}).setdefault("extra", {})
-        extra["judge"] = {**extra.get("judge", {}), **told}
+        extra["judge"] = {**extra.get("judge", {}), **model_id}
     return {"config": config, "target": target}
 
 

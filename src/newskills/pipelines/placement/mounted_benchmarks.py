@@ -27,15 +27,15 @@ def mounted_benchmarks(paths: Paths) -> dict[Path, Path | None]:
     Behind ssh it is a copy of the code there, without the data. Raises DataError for a folder of unreasonable size,
     RemoteError.
     """
-    found: dict[Path, Path | None] = {}
+    origins: dict[Path, Path | None] = {}
     for folder in split_folders(_variable(paths)):
         host = Path(paths.host(str(folder)))
         if paths.cluster.ssh_tunnel is None:
             if host.is_dir():
-                found[host] = None
+                origins[host] = None
         elif not folder.is_dir() and (copy := _copied(shell_of(paths.cluster, os.environ), host)) is not None:
-            found[copy] = folder
-    return found
+            origins[copy] = folder
+    return origins
 
 
 def _variable(paths: Paths) -> str:
@@ -43,10 +43,10 @@ def _variable(paths: Paths) -> str:
     # Variables that jobs require and that are missing are told with everything else that is wrong with the plan.
     lacking = missing_variables(paths.cluster, os.environ)
     variables = Variables() if lacking else job_variables(paths.cluster, os.environ)
-    for given in (variables.plain, variables.secrets, os.environ):
+    for variables_of_origin in (variables.plain, variables.secrets, os.environ):
         for name in FOLDERS_VARIABLES:
-            if given.get(name):
-                return given[name]
+            if variables_of_origin.get(name):
+                return variables_of_origin[name]
     return ""
 
 

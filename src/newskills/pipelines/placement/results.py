@@ -69,10 +69,10 @@ class ResultsPlace(Struct, frozen=True, kw_only=True):
         if self.remote is None:
             return []
         tests = ["-name", "output*.jsonl", "!", "-name", "*_chunk_*", "!", "-path", "*-logs*/*"]
-        found = self.remote.run(["find", self.folder, "-type", "f", *tests, "-printf", "%p\\t%s\\n"])
-        if found.code != 0:
+        listing = self.remote.run(["find", self.folder, "-type", "f", *tests, "-printf", "%p\\t%s\\n"])
+        if listing.code != 0:
             raise DataError(f"There is no folder {self.folder} on {self.remote.name}.")
-        rows = [line.rpartition("\t") for line in sorted(found.out.splitlines())]
+        rows = [line.rpartition("\t") for line in sorted(listing.out.splitlines())]
         return [(path, size) for path, _, size in rows]
 
 

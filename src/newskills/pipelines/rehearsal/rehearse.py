@@ -74,19 +74,19 @@ def rehearse(parsed: Parsed[P], prepare: Callable[[Parsed[P], ClusterConfig], Pr
     submission = ready.submission
     if not _runs_newskills(submission.pipeline):
         place = [check for check in place if check.what != PYTHON]
-    found = problems(
+    problem_list = problems(
         submission.pipeline, cluster, submission.environ, skip_hf_home_check=submission.skip_hf_home_check
     )
     if not any(check.state == "wrong" and check.what in REACHED for check in place):
-        asked = _foreseen(ready, cluster)
+        foreseen = _foreseen(ready, cluster)
         # A partition that jobs ask for in vain is told with these jobs.
-        checks += [check for check in place if not asked or check.what != PARTITIONS or check.state == "ok"]
-        checks += [*asked, *_dependencies(ready, cluster)]
+        checks += [check for check in place if not foreseen or check.what != PARTITIONS or check.state == "ok"]
+        checks += [*foreseen, *_dependencies(ready, cluster)]
     else:
         checks += place
-    checks += [Check("plan", "wrong", problem) for problem in found]
+    checks += [Check("plan", "wrong", problem) for problem in problem_list]
     checks += _images(submission.pipeline, cluster)
-    if not found:
+    if not problem_list:
         checks.append(Check("plan", "ok", f"{len(submission.pipeline.jobs)} jobs fit together"))
         checks.append(_code(ready, cluster))
         checks += _performance(ready, paths_of(cluster, main_container(parsed.options), parsed.options))
@@ -103,7 +103,7 @@ def _small(parsed: Parsed[P]) -> Parsed[P]:
 
 
 def _place(cluster: ClusterConfig) -> list[Check]:
-    return [Check(one.what, one.state, one.text) for one in try_cluster(cluster, os.environ)]
+    return [Check(check.what, check.state, check.text) for check in try_cluster(cluster, os.environ)]
 
 
 def _runs_newskills(pipeline: Pipeline) -> bool:
@@ -122,14 +122,17 @@ def _foreseen(ready: Prepared, cluster: ClusterConfig) -> list[Check]:
     if not isinstance(executor, Foreseeing):
         return []
     try:
-        found = executor.obstacles(jobs)
+        obstacles = executor.obstacles(jobs)
     except NewskillsError as error:
         return [Check("scheduler", "wrong", str(error))]
-    if not found:
+    if not obstacles:
         return [
             Check("scheduler", "ok", f"it would take {'the job' if len(jobs) == 1 else f'all {len(jobs)} jobs'}")
         ]
-    return [Check(_names(one.jobs), "wrong" if one.final else "note", printable(one.text)) for one in found]
+    return [
+        Check(_names(obstacle.jobs), "wrong" if obstacle.final else "note", printable(obstacle.text))
+        for obstacle in obstacles
+    ]
 
 
 def _names(jobs: Sequence[str]) -> str:
@@ -143,11 +146,11 @@ def _dependencies(ready: Prepared, cluster: ClusterConfig) -> list[Check]:
     if not names:
         return []
     try:
-        found = unmet(submission.pipeline, cluster, submission.environ, _settings(ready))
+        unmet_jobs = unmet(submission.pipeline, cluster, submission.environ, _settings(ready))
     except RemoteError as error:
-        found = [str(error)]
-    if found:
-        return [Check("run_after", "wrong", text) for text in found]
+        unmet_jobs = [str(error)]
+    if unmet_jobs:
+        return [Check("run_after", "wrong", text) for text in unmet_jobs]
     return [Check("run_after", "ok", ", ".join(names))]
 
 
@@ -170,8 +173,8 @@ def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[Check]:
     except RemoteError as error:
         return [Check("images", "wrong", str(error))]
     checks = [
-        Check("image", "ok" if found else "wrong", file if found else f"there is no file {file}")
-        for file, found in zip(files, there, strict=True)
+        Check("image", "ok" if exists else "wrong", file if exists else f"there is no file {file}")
+        for file, exists in zip(files, there, strict=True)
     ]
     return [*checks, *(Check("image", "note", f"{image}: fetched when the first job needs it") for image in named)]
 
@@ -277,12 +280,12 @@ class _Stage:
         spec = replace(spec, units=tuple(units), beside=beside, needs=needs, log_dir="", rerun_done=False)
         return msgspec.json.encode(spec).decode()
 
-    def source(self, seen: str) -> str:
+    def source(self, container_path: str) -> str:
         """An input file of jobs as this machine calls it."""
-        folder, name = os.path.split(seen)
+        folder, name = os.path.split(container_path)
         if (shipped := self.shipments.get(folder)) is not None:
             return f"{shipped.source}/{name}"
-        return self.paths.here(seen) or self.paths.host(seen)
+        return self.paths.here(container_path) or self.paths.host(container_path)
 
     def result(self, folder: str) -> str:
         """The stand-in of a results folder."""
@@ -324,6 +327,6 @@ def _outcomes(experiment: Experiment) -> list[Check]:
 def _report(checks: Sequence[Check]) -> int:
     print_table([(f"[{check.state}]", check.what, check.text) for check in checks])
     wrong = sum(check.state == "wrong" for check in checks)
-    said = "1 thing is wrong" if wrong == 1 else f"{wrong} things are wrong"
-    sys.stdout.write(f"\n{said if wrong else 'nothing is wrong: it can be submitted'}\n")
+    verdict = "1 thing is wrong" if wrong == 1 else f"{wrong} things are wrong"
+    sys.stdout.write(f"\n{verdict if wrong else 'nothing is wrong: it can be submitted'}\n")
     return 1 if wrong else 0

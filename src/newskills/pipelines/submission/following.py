@@ -33,27 +33,29 @@ def ended_like_ctrl_c() -> Iterator[None]:
         return
     screens = [number for number in (1, 2) if os.isatty(number)]
 
-    told = False
+    interrupted = False
 
     def stop(number: int, frame: object) -> None:
-        nonlocal told
-        if told:
+        nonlocal interrupted
+        if interrupted:
             return
-        told = True
+        interrupted = True
         if number == signal.SIGHUP and screens:
             nowhere = os.open(os.devnull, os.O_WRONLY)  # an error in what is printed would leave the jobs running
             for screen in screens:
                 os.dup2(nowhere, screen)
         raise KeyboardInterrupt
 
-    before = {one: handler for one in GOING if (handler := signal.getsignal(one)) not in (None, signal.SIG_IGN)}
-    for one in before:
-        signal.signal(one, stop)
+    before = {
+        number: handler for number in GOING if (handler := signal.getsignal(number)) not in (None, signal.SIG_IGN)
+    }
+    for signal_number in before:
+        signal.signal(signal_number, stop)
     try:
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for signal_number, handler in before.items():
+            signal.signal(signal_number, handler)
 
 
 class Stopped(KeyboardInterrupt):

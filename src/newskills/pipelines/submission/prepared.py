@@ -72,6 +72,6 @@ def _say_idle(submission: Submission, options: PlacementOptions) -> None:
         return
     usual = {field.name: field.default for field in msgspec.structs.fields(options)}
     names = ("container", "main_container", "server_container", "sandbox_container", "mount_paths")
-    given = [f"--{name}" for name in names if getattr(options, name, None) not in (None, [], usual.get(name))]
-    if given:
-        notice(f"no effect of {', '.join(given)}: on cluster '{cluster.name}' no command runs in a container")
+    idle = [f"--{name}" for name in names if getattr(options, name, None) not in (None, [], usual.get(name))]
+    if idle:
+        notice(f"no effect of {', '.join(idle)}: on cluster '{cluster.name}' no command runs in a container")

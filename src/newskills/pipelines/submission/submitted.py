@@ -32,8 +32,8 @@ class Submitted(Struct, frozen=True):
 
     def states(self, job: str | None = None) -> list[JobState]:
         """Of the job called `job`, or of all. Raises ConfigError, RemoteError."""
-        wanted = {one.name for one in chosen_jobs(self.experiment, job)}
-        return [one for one in states(self.experiment, self.executor, self.shell) if one.job.name in wanted]
+        wanted = {job.name for job in chosen_jobs(self.experiment, job)}
+        return [state for state in states(self.experiment, self.executor, self.shell) if state.job.name in wanted]
 
     def show_logs(self, job: str | None = None, command: str | None = None, *, follow: bool = False) -> int:
         """Prints them, with `follow` until the jobs have ended; returns the first exit code that is not 0.
@@ -52,7 +52,7 @@ class Submitted(Struct, frozen=True):
             sys.stdout.flush()
             shown = True
         if not shown:
-            places = ", ".join(one.logs for one in chosen_jobs(self.experiment, job))
+            places = ", ".join(job.logs for job in chosen_jobs(self.experiment, job))
             sys.stderr.write(f"note: nothing has been printed; logs will lie in {printable(places)}\n")
         return exit_code(self.states(job)) if follow else 0
 

@@ -61,8 +61,8 @@ def _here(options: AverageOptions) -> int:
     average_checkpoints([Path(folder) for folder in folders], target)
     for folder in removed:
         _remove(Path(folder))
-    said = f"; removed {', '.join(removed)}" if removed else ""
-    sys.stdout.write(f"{target}: the mean of {len(folders)} checkpoints{said}\n")
+    removal = f"; removed {', '.join(removed)}" if removed else ""
+    sys.stdout.write(f"{target}: the mean of {len(folders)} checkpoints{removal}\n")
     return 0
 
 
@@ -80,15 +80,15 @@ def prepare(parsed: Parsed[AverageOptions], cluster: ClusterConfig) -> Prepared:
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
     folders, removed = folders_of(options)
-    seen = [paths.seen(folder, "--checkpoints") for folder in folders]
+    folders_there = [paths.seen(folder, "--checkpoints") for folder in folders]
     target = paths.seen(options.output_model, "--output_model")
     script = AverageScript(
-        seen,
+        folders_there,
         target,
         [paths.seen(folder, "--remove") for folder in removed],
         installation_command=options.installation_command,
     )
     plan = Plan()
     name = options.expname or NAME
-    plan.add(NAME, [job_group(script, options)], outputs=(*seen, target), makes=(target,))
-    return prepared(name, plan, cluster, options, {"checkpoints": " ".join(seen), "writes": target})
+    plan.add(NAME, [job_group(script, options)], outputs=(*folders_there, target), makes=(target,))
+    return prepared(name, plan, cluster, options, {"checkpoints": " ".join(folders_there), "writes": target})

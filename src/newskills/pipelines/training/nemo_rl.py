@@ -151,9 +151,9 @@ def _training(parsed: Parsed[Any], trained: Run, backend: nemo_rl.Backend, groun
     if data is None:
         raise ConfigError("What to learn from? Give --training_data (JSONL).")
     forms = GRPO if isinstance(options, GrpoOptions) else SFT
-    found = ground.found(data, forms, options.data_format)
-    form = options.data_format or (found.form if found is not None else forms[-1])
-    if found is not None and found.both and form == "messages":
+    data_file = ground.found(data, forms, options.data_format)
+    form = options.data_format or (data_file.form if data_file is not None else forms[-1])
+    if data_file is not None and data_file.both and form == "messages":
         notice("the rows have both messages and input, output: messages count, with the tokenizer's template")
     validation = ground.data(options.validation_data, "--validation_data")
     if validation is not None:
@@ -163,28 +163,28 @@ def _training(parsed: Parsed[Any], trained: Run, backend: nemo_rl.Backend, groun
     return nemo_rl.NemoRl(
         run=trained,
         length=length or ground.length(options.max_length, trained.model, nemo_rl.LENGTH),
-        steps=_steps(parsed, found) if algorithm == "sft" else None,
+        steps=_steps(parsed, data_file) if algorithm == "sft" else None,
         rate=_rate(parsed, backend),
         algorithm=algorithm,
         backend=backend,
         training_data=data,
         validation_data=validation,
         form=form,
-        tools=found is not None and found.tools and form == "messages",
+        tools=data_file is not None and data_file.tools and form == "messages",
         root=options.nemo_rl_path,
         parent=ground.data(options.config, "--config"),
     )
 
 
-def _steps(parsed: Parsed[Any], found: Found | None) -> int | None:
+def _steps(parsed: Parsed[Any], data_file: Found | None) -> int | None:
     """Updates of a fine-tuning, as far as they are known: of so many steps, or of so many epochs of known data."""
     steps = number(parsed.overrides, "sft.max_num_steps")
     epochs = number(parsed.overrides, "sft.max_num_epochs")
     batch = number(
         parsed.overrides, "policy.train_global_batch_size", None if parsed.options.config else nemo_rl.SFT_BATCH
     )
-    if epochs and batch and found is not None and found.rows >= 0:
-        steps = min(steps or nemo_rl.FOREVER, max(1, epochs * (found.rows // batch)))
+    if epochs and batch and data_file is not None and data_file.rows >= 0:
+        steps = min(steps or nemo_rl.FOREVER, max(1, epochs * (data_file.rows // batch)))
     if steps is None:
         notice(
             "nobody knows how many steps this will be, so the learning rate stays as it is; "
@@ -195,11 +195,11 @@ def _steps(parsed: Parsed[Any], found: Found | None) -> int | None:
 
 def _rate(parsed: Parsed[Any], backend: nemo_rl.Backend) -> float:
     key = "policy.megatron_cfg.optimizer.lr" if backend == "megatron" else "policy.optimizer.kwargs.lr"
-    given = parsed.overrides.get(key)
+    value = parsed.overrides.get(key)
     try:
-        return nemo_rl.RATE if given is None else float(given)
+        return nemo_rl.RATE if value is None else float(value)
     except ValueError as error:
-        raise ConfigError(f"++{key}={given} is no number.") from error
+        raise ConfigError(f"++{key}={value} is no number.") from error
 
 
 def _add_training(plan: Plan, training: nemo_rl.NemoRl, parsed: Parsed[Any], ground: Ground) -> JobDict:

@@ -73,8 +73,8 @@ def _training(
 ) -> tuple[verl.Verl, InsideScript]:
     options = parsed.options
     data = ground.paths.seen(options.prompt_data, "--prompt_data")
-    found = ground.found(data, PPO, options.data_format)
-    form = options.data_format or (found.form if found is not None else PPO[-1])
+    data_file = ground.found(data, PPO, options.data_format)
+    form = options.data_format or (data_file.form if data_file is not None else PPO[-1])
     evaluated = ground.data(options.eval_data, "--eval_data")
     if evaluated is not None:
         ground.found(evaluated, (form,), form)

@@ -34,13 +34,13 @@ def with_inputs(units: Sequence[Unit], paths: Paths, plan: Plan, shell: Shell) -
     """
     folders: dict[str, str] = {}
     for path in dict.fromkeys(unit.config.input_file for unit in units):
-        seen = _seen_there(path, paths, shell)
-        if seen is None:
+        container_path = _seen_there(path, paths, shell)
+        if container_path is None:
             made = shipment(os.path.dirname(path), paths.cluster, contained=paths.contained)
             plan.shipments[made.seen] = made
-            seen = f"{made.seen}/{os.path.basename(path)}"
-        if os.path.dirname(path) != os.path.dirname(seen):
-            folders[os.path.dirname(path)] = os.path.dirname(seen)
+            container_path = f"{made.seen}/{os.path.basename(path)}"
+        if os.path.dirname(path) != os.path.dirname(container_path):
+            folders[os.path.dirname(path)] = os.path.dirname(container_path)
     return [_moved(unit, folders) for unit in units]
 
 
@@ -84,8 +84,12 @@ def check_inputs(
     Jobs that run `after` others may get their input from these: a note says what is not there yet. Those in folders
     that are `shipped`, or packaged with the code, need not be there yet.
     """
-    seen = dict.fromkeys(unit.config.input_file for unit in units)
-    files = [paths.host(file) for file in seen if os.path.dirname(file) not in shipped and not paths.in_code(file)]
+    input_files = dict.fromkeys(unit.config.input_file for unit in units)
+    files = [
+        paths.host(file)
+        for file in input_files
+        if os.path.dirname(file) not in shipped and not paths.in_code(file)
+    ]
     missing = [file for file, there in zip(files, shell.exists(files), strict=True) if not there]
     if here := [file for file in missing if os.path.exists(file)]:
         raise ConfigError(
@@ -106,7 +110,7 @@ def check_inputs(
 def check_addresses(units: Sequence[Unit], paths: Paths) -> None:
     """Says it where an address means another machine for a job than for the user."""
     if paths.cluster.executor == "slurm":
-        servers = [one for unit in units for one in (unit.config.server, *unit.config.models.values())]
+        servers = [server for unit in units for server in (unit.config.server, *unit.config.models.values())]
         for url in dict.fromkeys(server.base_url for server in servers):
             if url and any(f"//{name}" in url for name in LOOPBACK):
                 notice(f"{url} is, for a job on a node, that node itself")

@@ -31,8 +31,8 @@ def cut_files(units: Sequence[Unit], paths: Paths, shell: Shell) -> set[Path]:
         return set()
     texts = shell.read([paths.host(str(unit.paths.state)) for unit in units])
     wanted = _sizes(units, texts)
-    found = shell.run(["bash", "-c", _SIZES], stdin="".join(f"{paths.host(str(path))}\n" for path in wanted))
-    there = zip(wanted.items(), map(int, found.out.split()), strict=False)
+    sizes = shell.run(["bash", "-c", _SIZES], stdin="".join(f"{paths.host(str(path))}\n" for path in wanted))
+    there = zip(wanted.items(), map(int, sizes.out.split()), strict=False)
     return {path for (path, size), now in there if now == 0 or (now > 0 and 0 < size != now)}
 
 

@@ -136,10 +136,10 @@ def _tools(row: Row) -> list[Row] | None:
 
 def next_turn(talk: Talk, messages: Sequence[Any], late: list[Row]) -> None:
     """Adds the user's next messages, and tools that come with them."""
-    told = [msgspec.convert(message, Message) for message in messages] or [
+    replies = [msgspec.convert(message, Message) for message in messages] or [
         Message(role="user", content=MORE_TOOLS)
     ]
-    talk.asked = _with(talk.asked, told)
+    talk.asked = _with(talk.asked, replies)
     if late:
         talk.asked = msgspec.structs.replace(talk.asked, tools=[*(talk.asked.tools or []), *late])
 

@@ -214,9 +214,9 @@ class _Vectors:
     def retrieve(self, query: Any, top_k: Any = 5) -> Row:
         if not self.entries:
             return {"result": []}
-        asked = self._encoder([str(query)])[0]
+        query_vector = self._encoder([str(query)])[0]
         scores = {
-            number: math.fsum(a * b for a, b in zip(asked, vector, strict=True))
+            number: math.fsum(a * b for a, b in zip(query_vector, vector, strict=True))
             for number, vector in self._vectors.items()
         }
         best = sorted(scores, key=lambda number: -scores[number])[: _count(top_k)]

@@ -121,9 +121,9 @@ class Tau2Solver:
     async def _turn(self, talk: _Talk, side: Side, model: Model) -> None:
         """One side speaks; before that it may call functions."""
         while not talk.ended:
-            asked = talk.agent if side == "assistant" else talk.user
+            request_of_side = talk.agent if side == "assistant" else talk.user
             try:
-                reply = await ask(model, asked)
+                reply = await ask(model, request_of_side)
             except ContextLimitError:
                 if side == "user" or not talk.replies:
                     raise
@@ -151,12 +151,14 @@ class Tau2Solver:
         if talk.ended != ENDED or "NL_ASSERTION" not in (criteria.get("reward_basis") or ()):
             return []
         heard = [m for m in talk.record if m["role"] != "tool" and not m.get("tool_calls")]
-        told = "\n\n".join(f"{m['role'].capitalize()}: {m['content']}" for m in heard)
-        found: list[bool | None] = []
+        conversation = "\n\n".join(f"{m['role'].capitalize()}: {m['content']}" for m in heard)
+        verdicts: list[bool | None] = []
         for assertion in criteria.get("nl_assertions") or ():
-            asked = self._side(self._config.judge_prompt, {"conversation": told, "assertion": assertion}, None)
-            found.append(_yes_or_no((await ask(model, asked)).text))
-        return found
+            question = self._side(
+                self._config.judge_prompt, {"conversation": conversation, "assertion": assertion}, None
+            )
+            verdicts.append(_yes_or_no((await ask(model, question)).text))
+        return verdicts
 
 
 def _system(messages: Sequence[Message]) -> list[Message]:
@@ -206,14 +208,14 @@ def _run(talk: _Talk, side: Side, text: str, called: Sequence[Call]) -> None:
     """Only the caller sees the calls and their results."""
     results = []
     for call in called:
-        told = f"Error: {call.problem}" if call.problem else talk.service.call(side, call.name, call.arguments)
-        talk.errors += told.startswith("Error: ")
-        results.append(told)
+        output = f"Error: {call.problem}" if call.problem else talk.service.call(side, call.name, call.arguments)
+        talk.errors += output.startswith("Error: ")
+        results.append(output)
     talk.steps += len(called)
     rows = [{"id": call.id, "name": call.name, "arguments": _arguments(call)} for call in called]
     talk.record.append({"role": side, "content": text or None, "tool_calls": rows})
     talk.record += [
-        {"role": "tool", "id": call.id, "content": told} for call, told in zip(called, results, strict=True)
+        {"role": "tool", "id": call.id, "content": output} for call, output in zip(called, results, strict=True)
     ]
     if side == "assistant":
         talk.agent = _called(talk.agent, text, called, results)
@@ -222,12 +224,12 @@ def _run(talk: _Talk, side: Side, text: str, called: Sequence[Call]) -> None:
 
 
 def _called(request: Request, text: str, called: Sequence[Call], results: Sequence[str]) -> Request:
-    said = Message(role="assistant", content=text, tool_calls=[call.row() for call in called])
-    told = [
+    message = Message(role="assistant", content=text, tool_calls=[call.row() for call in called])
+    tool_messages = [
         Message(role="tool", content=result, name=call.shown_name, tool_call_id=call.id)
         for call, result in zip(called, results, strict=True)
     ]
-    return _with(request, [said, *told])
+    return _with(request, [message, *tool_messages])
 
 
 def _with(request: Request, messages: list[Message]) -> Request:

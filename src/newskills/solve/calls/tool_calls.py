@@ -44,15 +44,15 @@ class Call(Struct, kw_only=True):
 
 def read_calls(reply: Reply, before: int) -> list[Call]:
     """The calls that `reply` asks for; those without an id are numbered on from `before`."""
-    found: list[Call] = []
+    calls: list[Call] = []
     taken: set[str] = set()
     for number, item in enumerate(reply.tool_calls or (), before):
         call = _read(item)
         if not call.id or call.id in taken:
             call.id = f"call_{number}"
         taken.add(call.id)
-        found.append(call)
-    return found
+        calls.append(call)
+    return calls
 
 
 def _read(item: Any) -> Call:

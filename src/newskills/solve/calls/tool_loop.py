@@ -147,8 +147,8 @@ class ToolSolver:
                 try:
                     return await tools.execute(call.name, call.arguments, talk.request_id)
                 except NewskillsError as error:
-                    told = isinstance(error, ToolError) and not isinstance(error, FatalToolError)
-                    return f"Error: {error.message}" if told else error
+                    is_tellable = isinstance(error, ToolError) and not isinstance(error, FatalToolError)
+                    return f"Error: {error.message}" if is_tellable else error
 
         outcomes = await asyncio.gather(*map(result, calls))
         talk.calls += len(calls)

@@ -33,8 +33,8 @@ class Candidate(Struct, frozen=True, kw_only=True):
     def answer(self) -> str | None:
         """What its solver says that it is, else the final answer of the text; None where there is none."""
         if "predicted_answer" in self.fields:
-            said = self.fields["predicted_answer"]
-            return None if said is None else str(said)
+            answer = self.fields["predicted_answer"]
+            return None if answer is None else str(answer)
         return extract(self.text, Policy()).answer
 
 
@@ -84,7 +84,7 @@ async def gather(
     kit: Kit,
     made: Callable[[int, Attempt], Candidate],
     *,
-    enough: Callable[[Sequence[Candidate]], bool] = lambda found: False,
+    enough: Callable[[Sequence[Candidate]], bool] = lambda candidates: False,
 ) -> Gathered:
     """Solves `sample` once for each of `requests`, all at once; those still under way are cancelled once `enough`.
 
@@ -92,24 +92,24 @@ async def gather(
     """
     tasks = [asyncio.ensure_future(_attempt(solver, sample, request, kit)) for request in requests]
     numbers = {task: number for number, task in enumerate(tasks)}
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     errors: list[NewskillsError] = []
     waiting = set(tasks)
     try:
-        while waiting and not enough(found):
+        while waiting and not enough(candidates):
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             for task in sorted(done, key=numbers.__getitem__):
                 outcome = task.result()
                 if isinstance(outcome, NewskillsError):
                     errors.append(outcome)
                 else:
-                    found.append(made(numbers[task], outcome))
+                    candidates.append(made(numbers[task], outcome))
     finally:
         await _ended(waiting)
-    if errors and not found:
+    if errors and not candidates:
         raise errors[0]
-    found.sort(key=lambda candidate: candidate.number)
-    return Gathered(candidates=found, lost=len(errors), stopped_early=bool(waiting))
+    candidates.sort(key=lambda candidate: candidate.number)
+    return Gathered(candidates=candidates, lost=len(errors), stopped_early=bool(waiting))
 
 
 async def all_of(tasks: Sequence[asyncio.Future[T]]) -> list[T]:

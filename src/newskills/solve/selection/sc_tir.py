@@ -152,27 +152,30 @@ class ScTirSolver:
 
     async def _candidate(self, request: Request, kit: Kit, session: CodeSession) -> Candidate:
         candidate = Candidate(replies=[])
-        asked = request
+        turn_request = request
         for left in range(self._config.rounds - 1, -1, -1):
             try:
-                reply = await ask(kit.models[MAIN], asked)
+                reply = await ask(kit.models[MAIN], turn_request)
             except ContextLimitError:
                 if not candidate.replies:
                     raise
                 candidate.end("pruned", "the model's context is full")
                 break
             candidate.replies.append(reply)
-            said, wants_output = self._read(reply)
-            candidate.text += said
+            text, wants_output = self._read(reply)
+            candidate.text += text
             if not self._goes_on(candidate, wants_output=wants_output, last=left == 0):
                 break
             if not self._has_code(candidate.text):
-                asked, candidate.text = with_seed(request, request.inference.random_seed + RESTART * left), ""
+                turn_request, candidate.text = (
+                    with_seed(request, request.inference.random_seed + RESTART * left),
+                    "",
+                )
                 continue
             shown = self._shown(await session.run(self._code(candidate.text)))
             candidate.text += shown
             candidate.shown += 1
-            asked = continued(asked, said, shown, reply.reasoning)
+            turn_request = continued(turn_request, text, shown, reply.reasoning)
         return candidate
 
     def _read(self, reply: Reply) -> tuple[str, bool]:
@@ -183,22 +186,22 @@ class ScTirSolver:
         if reply.finish_reason == "length" or self._chat.stopped(reply):
             return self._chat.text(reply), False
         tags = self._tags
-        said = with_stop(reply, [tags.output_begin])
-        if said.endswith(tags.output_begin):
-            return said.removesuffix(tags.output_begin), True
-        bare = said.rstrip()
+        text = with_stop(reply, [tags.output_begin])
+        if text.endswith(tags.output_begin):
+            return text.removesuffix(tags.output_begin), True
+        bare = text.rstrip()
         waits = bare.endswith(tags.end.rstrip()) and self._has_code(f"{bare}\n")
-        return (f"{bare}\n" if waits else said), waits
+        return (f"{bare}\n" if waits else text), waits
 
     def _goes_on(self, candidate: Candidate, *, wants_output: bool, last: bool) -> bool:
         """Whether the candidate gets another round; else how it ended is set."""
         if not self._has_code(candidate.text):
             return (self._config.restart_without_code and not last) or candidate.end("pruned", "no code")
-        found = None if wants_output else extract(candidate.text[-self._config.answer_characters :], Policy())
-        if found is not None and found.answer is not None:
+        extracted = None if wants_output else extract(candidate.text[-self._config.answer_characters :], Policy())
+        if extracted is not None and extracted.answer is not None:
             if not candidate.shown:
                 return candidate.end("pruned", "an answer though no code was run")
-            answer = self._vote(found.answer)
+            answer = self._vote(extracted.answer)
             return candidate.end("answered" if answer else "pruned", "" if answer else "not a number", answer)
         if not wants_output:
             return candidate.end("pruned", "neither an answer nor an output block")

@@ -91,8 +91,8 @@ class OnlineSource:
     async def candidates(self, sample: Sample, request: Request, kit: Kit) -> Gathered:
         """Raises what the model raises, where no solution at all was to be had."""
         seeds = seeds_of(request.inference.random_seed, self._samples)
-        asked = [with_seed(request, seed) for seed in seeds]
-        return await gather(self._solver, sample, asked, kit, self._made)
+        seeded = [with_seed(request, seed) for seed in seeds]
+        return await gather(self._solver, sample, seeded, kit, self._made)
 
     def _made(self, number: int, attempt: Attempt) -> Candidate:
         fields = attempt.fields
@@ -122,21 +122,28 @@ class SelectingSolver:
         """The request of a solution. Raises DataError for a row that one of the prompts does not fit."""
         request = self._base.request(sample)
         self._comparer.request(sample, problem_of(sample.row, request), ["", ""], 0)
-        said = {**msgspec.to_builtins(self._design), **self._source.digest, "prompt": self._comparer.prompt_hash}
-        return msgspec.structs.replace(request, solver={**request.solver, "selection": said})
+        selection = {
+            **msgspec.to_builtins(self._design),
+            **self._source.digest,
+            "prompt": self._comparer.prompt_hash,
+        }
+        return msgspec.structs.replace(request, solver={**request.solver, "selection": selection})
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         """Raises what the model raises, and DataError where there are no solutions."""
-        found = await self._source.candidates(sample, request, kit)
-        pool = comparable(found.candidates, self._design.settings)
+        gathered = await self._source.candidates(sample, request, kit)
+        pool = comparable(gathered.candidates, self._design.settings)
         draws = range(self._design.repeats)
         picks = await all_of(
-            [asyncio.ensure_future(self._pick(sample, request, kit, pool or found.candidates, n)) for n in draws]
+            [
+                asyncio.ensure_future(self._pick(sample, request, kit, pool or gathered.candidates, n))
+                for n in draws
+            ]
         )
         votes = majority([pick.answer if pick.valid else None for pick in picks], same_answer)
         first_valid = next((number for number, pick in enumerate(picks) if pick.valid), 0)
         winner = picks[first_valid if votes.winner is None else votes.winner]
-        fields = self._fields(winner, picks, found, [candidate.text for candidate in pool])
+        fields = self._fields(winner, picks, gathered, [candidate.text for candidate in pool])
         if len(picks) > 1:
             fields |= _voted(votes, winner, picks)
         return Attempt(sample_id=sample.id, key=request.key(), fields=fields)
@@ -151,22 +158,22 @@ class SelectingSolver:
             raise DataError(f"Record {sample.id}: there are no solutions to choose from.")
         if not comparable(order, self._design.settings):
             return _of(order[0], valid=False)
-        asked = _Asked(sample, problem_of(sample.row, request), kit, seed)
+        question = _Asked(sample, problem_of(sample.row, request), kit, seed)
         if self._design.mode == "gensynthesis":
-            return await self._synthesis(asked, order[: self._design.window_size], draw)
+            return await self._synthesis(question, order[: self._design.window_size], draw)
         return await self._choice(
-            asked, order if self._design.tournament else order[: self._design.window_size], draw
+            question, order if self._design.tournament else order[: self._design.window_size], draw
         )
 
-    async def _choice(self, asked: _Asked, order: list[Candidate], draw: random.Random) -> Pick:
+    async def _choice(self, question: _Asked, order: list[Candidate], draw: random.Random) -> Pick:
         comparisons: list[Comparison] = []
         valid = True
         while len(order) > 1:
             groups = windows(order, self._design.window_size)
             lots = [draw.randrange(len(group)) for group in groups]
-            said = await all_of([asyncio.ensure_future(self._compare(asked, group)) for group in groups])
+            outcomes = await all_of([asyncio.ensure_future(self._compare(question, group)) for group in groups])
             order = []
-            for group, comparison, lot in zip(groups, said, lots, strict=True):
+            for group, comparison, lot in zip(groups, outcomes, lots, strict=True):
                 if comparison is None:
                     order += group
                     continue
@@ -176,32 +183,34 @@ class SelectingSolver:
                 order.append(group[lot if index is None else index])
         return msgspec.structs.replace(_of(order[0], valid=valid), comparisons=comparisons)
 
-    async def _synthesis(self, asked: _Asked, group: list[Candidate], draw: random.Random) -> Pick:
+    async def _synthesis(self, question: _Asked, group: list[Candidate], draw: random.Random) -> Pick:
         lot = draw.randrange(len(group))
-        request = self._comparison(asked, group)
-        comparison = await self._comparer.ask(request, asked.sample, asked.kit.models[MAIN])
+        request = self._comparison(question, group)
+        comparison = await self._comparer.ask(request, question.sample, question.kit.models[MAIN])
         text = (last_match(self._design.regex, comparison.text) or "").strip()
         if not text:
             return msgspec.structs.replace(_of(group[lot], valid=False), comparisons=[comparison])
-        attempt = await self._chat.attempt(asked.sample, request, comparison.reply, text)
+        attempt = await self._chat.attempt(question.sample, request, comparison.reply, text)
         attempt.fields[self._chat.generation_key] = text
         answer = extract(text, Policy()).answer
         return Pick(fields=attempt.fields, text=text, answer=answer, valid=True, comparisons=[comparison])
 
-    async def _compare(self, asked: _Asked, group: list[Candidate]) -> Comparison | None:
+    async def _compare(self, question: _Asked, group: list[Candidate]) -> Comparison | None:
         """None for a group of one."""
         if len(group) == 1:
             return None
-        request = self._comparison(asked, group)
-        return await self._comparer.ask(request, asked.sample, asked.kit.models[MAIN])
+        request = self._comparison(question, group)
+        return await self._comparer.ask(request, question.sample, question.kit.models[MAIN])
 
-    def _comparison(self, asked: _Asked, group: Sequence[Candidate]) -> Request:
-        return self._comparer.request(asked.sample, asked.problem, [one.text for one in group], asked.seed)
+    def _comparison(self, question: _Asked, group: Sequence[Candidate]) -> Request:
+        return self._comparer.request(
+            question.sample, question.problem, [candidate.text for candidate in group], question.seed
+        )
 
-    def _fields(self, winner: Pick, picks: Sequence[Pick], found: Gathered, shown: list[str]) -> Row:
+    def _fields(self, winner: Pick, picks: Sequence[Pick], gathered: Gathered, shown: list[str]) -> Row:
         mode = self._design.mode
         replies = [comparison.reply for pick in picks for comparison in pick.comparisons]
-        drawn = [candidate.fields for candidate in found.candidates]
+        drawn = [candidate.fields for candidate in gathered.candidates]
         compared = total([reply.usage.output_tokens for reply in replies])
         solved = total([fields.get("num_generated_tokens") for fields in drawn])
         counts = {
@@ -219,7 +228,7 @@ class SelectingSolver:
             f"{mode}_successful": winner.valid,
             **{name: count for name, count in counts.items() if count is not None},
             "solution_list": shown,
-            "num_lost_solutions": found.lost,
+            "num_lost_solutions": gathered.lost,
             **times(drawn, replies),
         }
 

@@ -85,13 +85,15 @@ def prompt_md5(request: Request) -> bytes:
 
 
 def _files(folder: Path) -> list[Path]:
-    found = [(int(match[1]), path) for path in folder.glob("*.jsonl") if (match := _SEEDED.fullmatch(path.name))]
-    if not found:
+    seeded_files = [
+        (int(match[1]), path) for path in folder.glob("*.jsonl") if (match := _SEEDED.fullmatch(path.name))
+    ]
+    if not seeded_files:
         raise DataError(
             f"{folder} has no output-rs*.jsonl to take solutions from.",
             hint="Generate them first: ns generate … --num_random_seeds=8 --output_dir=…",
         )
-    return [path for _, path in sorted(found)]
+    return [path for _, path in sorted(seeded_files)]
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Row]]:

@@ -107,8 +107,8 @@ def settings(
 
 def _asked_by(name: str) -> Layer:
     """The settings of a benchmark that decide what a model reads."""
-    found = task_layer(get_benchmark(name), Path()).values
-    return Layer(f"--benchmark={name}", {key: value for key, value in found.items() if key in ASKING})
+    task_values = task_layer(get_benchmark(name), Path()).values
+    return Layer(f"--benchmark={name}", {key: value for key, value in task_values.items() if key in ASKING})
 
 
 def _request(
@@ -162,12 +162,12 @@ def _paths(files: Files | None) -> Iterator[Path]:
     """Files of all patterns, in order. Raises DataError where a pattern has none."""
     for pattern in _patterns(files):
         wide = str(Path(pattern).expanduser())
-        found = sorted(glob.glob(wide, recursive=True))
-        if not found:
+        matches = sorted(glob.glob(wide, recursive=True))
+        if not matches:
             folder = Path(wide).parent
             names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
             raise DataError(f"There is no file {pattern}{suggest(Path(wide).name, names)}")
-        yield from map(Path, found)
+        yield from map(Path, matches)
 
 
 def _patterns(files: Files | None) -> list[str]:
@@ -179,17 +179,17 @@ def _patterns(files: Files | None) -> list[str]:
 
 def _compared(options: Options) -> tuple[Compared, ...]:
     """Raises UnknownNameError, DataError."""
-    found = []
+    comparisons = []
     for name in (part for text in options.decontaminate for part in text.split(",") if part):
         path = Path(name).expanduser()
         if path.suffix == ".jsonl":
             if not path.is_file():
                 raise DataError(f"There is no file {path}.")
-            found.append(Compared(name=name, texts=partial(_questions, path)))
+            comparisons.append(Compared(name=name, texts=partial(_questions, path)))
             continue
         for benchmark in expand(name, Places(None, data_dir(options.data_dir))):
-            found.append(Compared(name=benchmark.name, texts=partial(_of_benchmark, benchmark, options)))
-    return tuple(found)
+            comparisons.append(Compared(name=benchmark.name, texts=partial(_of_benchmark, benchmark, options)))
+    return tuple(comparisons)
 
 
 def _of_benchmark(benchmark: Benchmark, options: Options) -> Iterator[str]:
@@ -211,8 +211,8 @@ def _questions(path: Path) -> Iterator[str]:
 
 def _say_unknown(config: TrainingDataConfig) -> None:
     if config.filters.remove_contaminated and config.contamination_file:
-        found, unknown = read_contaminated(Path(config.contamination_file))
-        notice(f"{config.contamination_file}: {len(found)} contaminated problems")
+        contaminated, unknown = read_contaminated(Path(config.contamination_file))
+        notice(f"{config.contamination_file}: {len(contaminated)} contaminated problems")
         if unknown:
             notice(f"{config.contamination_file}: {unknown} problems have no verdict; they are kept")
 
@@ -234,17 +234,17 @@ def _dry_run(
         steps.append(("reads" if place.is_file() else "fetches", place, f"{schema.name}, {schema.licence}"))
     else:
         inputs = list(_inputs(options, config, schema))
-        steps += [("reads", given.path, schema.name if schema else _kind(given)) for given in inputs]
+        steps += [("reads", source.path, schema.name if schema else _kind(source)) for source in inputs]
         request = _request(options, recipe, config, schema, ())
         for line in preview(request, 1):
             sys.stdout.write(f"{line.decode(errors='replace')}")
-    steps += [("compares", one.name, "by shared words") for one in compared]
+    steps += [("compares", benchmark.name, "by shared words") for benchmark in compared]
     page = card_files(Path(config.output_path))[1]
     show_dry_run([*steps, ("writes", config.output_path, recipe.output), ("writes", page, "its card")])
 
 
-def _kind(given: Given) -> str:
-    return "generations with verdicts" if given.graded else "ready-made rows"
+def _kind(source: Given) -> str:
+    return "generations with verdicts" if source.graded else "ready-made rows"
 
 
 def _report(card: Card, output: Path, bar: Bar) -> None:

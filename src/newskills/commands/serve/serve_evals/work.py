@@ -106,7 +106,7 @@ def _wait(experiment: Experiment, supervision: Supervision) -> None:
 
 
 def _require_success(experiment: Experiment) -> None:
-    failed = [f"{one.job.name} {printable(one.state)}" for one in ask_about(experiment).states() if one.code]
+    failed = [f"{job.job.name} {printable(job.state)}" for job in ask_about(experiment).states() if job.code]
     if failed:
         raise NewskillsError(
             f"Experiment {experiment.id}: {', '.join(failed)}.", hint=f"See: ns logs {experiment.id}"
@@ -166,7 +166,8 @@ class EvalPlanner:
         """Raises UnknownNameError."""
         data_dir = self._options.data_dir
         return any(
-            one.judge is not None for one in expand(name, Places(None, root(Path(data_dir) if data_dir else None)))
+            benchmark.judge is not None
+            for benchmark in expand(name, Places(None, root(Path(data_dir) if data_dir else None)))
         )
 
 
@@ -204,10 +205,10 @@ def _judge_words(options: Options) -> list[str]:
     more = options.extra_judge_args
     if options.judge_api_key_env_var:
         more = f"++server.api_key_env_var={options.judge_api_key_env_var} {more}".rstrip()
-    given = {
+    words_by_option = {
         "judge_model": options.judge_model,
         "judge_server_type": kind,
         "judge_server_address": options.judge_server_address,
         "extra_judge_args": more,
     }
-    return [f"--{name}={value}" for name, value in given.items() if value]
+    return [f"--{name}={value}" for name, value in words_by_option.items() if value]

@@ -73,13 +73,14 @@ def _planned(spec: Evaluating, base: str | None) -> Iterator[tuple[str, Line]]:
 
 def run_summary(parsed: Parsed[SummaryOptions]) -> int:
     folder = Path(parsed.options.output_dir)
-    found = [path for path in (folder, *sorted(folder.glob("checkpoint-*"))) if (path / RESULTS).is_dir()]
-    if not found:
+    checkpoints = [path for path in (folder, *sorted(folder.glob("checkpoint-*"))) if (path / RESULTS).is_dir()]
+    if not checkpoints:
         raise DataError(
             f"{folder} has no records of an evaluation (neither {RESULTS} nor checkpoint-*/{RESULTS})."
         )
     summaries = [
-        Line(command="summarize_results", places=(str(path),), why="the table of these records") for path in found
+        Line(command="summarize_results", places=(str(path),), why="the table of these records")
+        for path in checkpoints
     ]
     if parsed.options.dry_run:
         return show(("", line) for line in summaries)

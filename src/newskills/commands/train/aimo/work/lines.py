@@ -82,14 +82,16 @@ def fitting(line: Line) -> Line:
     if not line.lenient:
         return line
     command = load(line.command)
-    known = leaves(command.config) if command.config else {}
-    options, keys = _split(line.options, leaves(command.options)), _split(line.keys, known)
+    config_keys = leaves(command.config) if command.config else {}
+    options, keys = _split(line.options, leaves(command.options)), _split(line.keys, config_keys)
     if idle := [f"--{k}={v}" for k, v in options[1].items()] + [f"++{k}={v}" for k, v in keys[1].items()]:
         notice(f"ns {line.command} has no {', '.join(idle)}")
     return replace(line, options=options[0], keys=keys[0])
 
 
-def _split(values: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split(values: Mapping[str, Any], known_names: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """(what is known, what is not)."""
-    said = {name: value for name, value in values.items() if value is not None}
-    return {n: v for n, v in said.items() if n in known}, {n: v for n, v in said.items() if n not in known}
+    values_set = {name: value for name, value in values.items() if value is not None}
+    return {n: v for n, v in values_set.items() if n in known_names}, {
+        n: v for n, v in values_set.items() if n not in known_names
+    }
