@@ -71,8 +71,8 @@ class HotpotGrader:
         self.config = config
 
     def gold_reply(self, record: Row) -> str:
-        said = {"answer": record.get("expected_answer"), "supporting_facts": record.get("supporting_facts") or []}
-        return json.dumps(said)
+        reply = {"answer": record.get("expected_answer"), "supporting_facts": record.get("supporting_facts") or []}
+        return json.dumps(reply)
 
     def same_replies(self, record: Row) -> list[str]:
         """After some thinking, and as a marked answer."""
@@ -109,8 +109,8 @@ class HotpotGrader:
 
 def parsed(text: str) -> tuple[str | None, set[tuple[str, int]]]:
     """(answer, supporting facts) of a reply."""
-    for found in _objects(text):
-        answer, facts = found.get("answer"), found.get("supporting_facts")
+    for candidate in _objects(text):
+        answer, facts = candidate.get("answer"), candidate.get("supporting_facts")
         if answer is None or isinstance(answer, dict | list):
             continue
         pairs = (
@@ -170,15 +170,15 @@ def alternatives(gold: str) -> set[str]:
 
 def within(spellings: set[str], answer: str, *, strict: bool = False) -> bool:
     """Whether some spelling stands in the answer; `strict`: short ones as words of their own, and near its start."""
-    said = _spoken(answer)
+    spoken = _spoken(answer)
     for form in map(_spoken, spellings):
-        at = said.find(form)
+        at = spoken.find(form)
         if at < 0 or not form:
             continue
         if not strict:
             return True
-        alone = len(form) > 4 or re.search(rf"(?<![a-z]){re.escape(form)}(?![a-z])", said) is not None
-        if alone and not (len(said) > 80 and at > 40):
+        alone = len(form) > 4 or re.search(rf"(?<![a-z]){re.escape(form)}(?![a-z])", spoken) is not None
+        if alone and not (len(spoken) > 80 and at > 40):
             return True
     return False
 

@@ -69,9 +69,9 @@ class OptionSetGrader:
 
     def _chosen(self, record: Row) -> str:
         text = visible(str(record.get("generation") or "")) or ""
-        found = extract(text, Policy(extract_from_boxed=True))
-        if found.answer is not None and found.how in ("box", "boxes"):
-            return letters(found.answer, choices(record))
+        extracted = extract(text, Policy(extract_from_boxed=True))
+        if extracted.answer is not None and extracted.how in ("box", "boxes"):
+            return letters(extracted.answer, choices(record))
         lines = [letters(match[1], choices(record)) for match in _ANSWER_LINE.finditer(text)]
         return lines[-1] if lines else ""
 
@@ -100,8 +100,10 @@ class JEEBenchGrader:
     def grade(self, record: Row) -> Score:
         grader = self._graders.get(str(record.get("answer_type")))
         if grader is None:
-            known = ", ".join(self._graders)
-            return unscored(f"{self.name}@{self.version}", f"answer_type is none of {known}", _fields(None, None))
+            answer_types = ", ".join(self._graders)
+            return unscored(
+                f"{self.name}@{self.version}", f"answer_type is none of {answer_types}", _fields(None, None)
+            )
         score = grader.grade(record)
         score.grader = f"{self.name}@{self.version}"
         return score

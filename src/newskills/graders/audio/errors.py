@@ -70,7 +70,7 @@ def edits(chunks: Sequence[Chunk]) -> Edits:
 
 def joined_compounds(right: Sequence[str], heard: Sequence[str]) -> list[str]:
     """`heard`, with words as `right` writes them where only the blanks between them differ."""
-    found: list[str] = []
+    joined: list[str] = []
     differing: list[Chunk] = []
     for chunk in [*align(right, heard), Chunk("equal", (), ())]:
         if chunk.kind != "equal":
@@ -78,10 +78,10 @@ def joined_compounds(right: Sequence[str], heard: Sequence[str]) -> list[str]:
             continue
         ours = [word for part in differing for word in part.heard]
         theirs = [word for part in differing for word in part.right]
-        found += theirs if "".join(ours) == "".join(theirs) else ours
-        found += chunk.heard
+        joined += theirs if "".join(ours) == "".join(theirs) else ours
+        joined += chunk.heard
         differing = []
-    return found
+    return joined
 
 
 def mark_errors(chunks: Sequence[Chunk], is_mark: Callable[[str], bool]) -> tuple[int, int]:

@@ -112,14 +112,20 @@ class ContestGrader(CodeGrader):
         ):
             return unjudged(f"the problem is a conversation with another program ({manager}), which is not run")
         results: Row = {}
-        known: dict[str, float] = {}
+        points_by_test: dict[str, float] = {}
         for name, subtask in subtasks.items():
-            found = await self._subtask(code, subtask, known if subtask.test_names else {}, sandbox)
-            if isinstance(found, Finding):
-                compiles = {"test_case_results": {}, "score": 0.0, "compiled": found.passed is None}
-                return found if found.passed is None else msgspec.structs.replace(found, fields=compiles)
-            worst = min(found.values())
-            outputs = [{"test_name": test, "score": points} for test, points in found.items()]
+            points_of_subtask = await self._subtask(
+                code, subtask, points_by_test if subtask.test_names else {}, sandbox
+            )
+            if isinstance(points_of_subtask, Finding):
+                compiles = {"test_case_results": {}, "score": 0.0, "compiled": points_of_subtask.passed is None}
+                return (
+                    points_of_subtask
+                    if points_of_subtask.passed is None
+                    else msgspec.structs.replace(points_of_subtask, fields=compiles)
+                )
+            worst = min(points_of_subtask.values())
+            outputs = [{"test_name": test, "score": points} for test, points in points_of_subtask.items()]
             results[name] = {"score": subtask.score * worst, "outputs": outputs}
         total, most = (
             sum(each["score"] for each in results.values()),
@@ -141,10 +147,10 @@ class ContestGrader(CodeGrader):
             if (finding := not_built(ran)) is not None:
                 return finding
             cases = [case for _, case in left[: len(part)]]
-            told = await judged(subtask, list(zip(ran.runs, cases, strict=False)), sandbox)
-            if isinstance(told, Finding):
-                return told
-            points |= dict(zip((test for test, _ in left), told, strict=False))
+            new_points = await judged(subtask, list(zip(ran.runs, cases, strict=False)), sandbox)
+            if isinstance(new_points, Finding):
+                return new_points
+            points |= dict(zip((test for test, _ in left), new_points, strict=False))
             left = left[len(part) :]
         return {test: points.get(test, 0.0) for test in subtask.tests}
 
@@ -185,18 +191,18 @@ async def judged(subtask: Subtask, runs: Sequence[tuple[Run, Case]], sandbox: Sa
         why = ran.missing or (ran.build and ran.build.err.strip().partition("\n")[0][:300])
         return unjudged(f"the checker cannot be built: {why}", "data")
     points = [0.0] * len(runs)
-    for number, told in zip(ended, ran.runs, strict=False):
-        if told.kind == "ended" and told.code == _CHECKER_FAILED and _TESTLIB in subtask.checker:
-            return unjudged(f"the checker failed: {told}", "data")
-        points[int(number)] = _told_points(told)
+    for number, checker_run in zip(ended, ran.runs, strict=False):
+        if checker_run.kind == "ended" and checker_run.code == _CHECKER_FAILED and _TESTLIB in subtask.checker:
+            return unjudged(f"the checker failed: {checker_run}", "data")
+        points[int(number)] = _told_points(checker_run)
     return points
 
 
-def _told_points(told: Run) -> float:
+def _told_points(check: Run) -> float:
     try:
-        return min(1.0, max(0.0, float(told.out.split()[0])))
+        return min(1.0, max(0.0, float(check.out.split()[0])))
     except (IndexError, ValueError):
-        return float(told.well)
+        return float(check.well)
 
 
 class IOIGrader(ContestGrader):
@@ -224,10 +230,10 @@ def read_tests(place: str, name: str) -> dict[str, Subtask]:
         path /= f"{PurePath(name).name}.json"
         problem: Problem = _read(path, _changed(path), Problem)
         return problem.whole()
-    found: dict[str, dict[str, Subtask]] = _read(path, _changed(path), dict[str, dict[str, Subtask]])
-    if not found:
+    problems: dict[str, dict[str, Subtask]] = _read(path, _changed(path), dict[str, dict[str, Subtask]])
+    if not problems:
         raise DataError(f"{path} has no problems.")
-    return found[name]
+    return problems[name]
 
 
 def _changed(path: Path) -> int:

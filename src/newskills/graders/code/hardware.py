@@ -45,8 +45,8 @@ class VerilogGrader(CodeGrader):
 
     def extract(self, record: Row) -> Extracted:
         text = str(record.get("generation") or "")
-        found = [extract_code(text, mark) for mark in ("systemverilog", "verilog", "sv")]
-        return next((each for each in found if each.how == "language"), found[0])
+        extractions = [extract_code(text, mark) for mark in ("systemverilog", "verilog", "sv")]
+        return next((each for each in extractions if each.how == "language"), extractions[0])
 
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
         files = {"test.sv": str(record["test"]), "ref.sv": str(record["reference"]), "top.sv": code}
@@ -57,10 +57,12 @@ class VerilogGrader(CodeGrader):
         if (finding := not_built(ran)) is not None:
             return finding
         run = ran.runs[0]
-        found = _MISMATCHES.findall(run.out)
-        if not run.well or len(found) != 1:
-            return Finding(passed=False, why=str(run) if not run.well else f"{len(found)} counts of mismatches")
-        wrong, samples = map(int, found[0])
+        mismatches = _MISMATCHES.findall(run.out)
+        if not run.well or len(mismatches) != 1:
+            return Finding(
+                passed=False, why=str(run) if not run.well else f"{len(mismatches)} counts of mismatches"
+            )
+        wrong, samples = map(int, mismatches[0])
         # Some benches announce a TIMEOUT with their own reference, too: it decides nothing.
         return Finding(passed=not wrong and samples > 0, why=f"{wrong} mismatches in {samples} samples")
 
@@ -82,12 +84,12 @@ class ComputeEvalGrader(CodeGrader):
 
     def extract(self, record: Row) -> Extracted:
         text = str(record.get("generation") or "")
-        found = [extract_marked(text, mark) for mark in ("cuda", "cpp")]
-        return next((each for each in found if each.how == "language"), found[0])
+        context_files = [extract_marked(text, mark) for mark in ("cuda", "cpp")]
+        return next((each for each in context_files if each.how == "language"), context_files[0])
 
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
-        given = [*record.get("context_files", []), *record["test_files"]]
-        files = {str(file["path"]): str(file["content"]) for file in given} | {"solution.cu": code}
+        sources = [*record.get("context_files", []), *record["test_files"]]
+        files = {str(file["path"]): str(file["content"]) for file in sources} | {"solution.cu": code}
         if any(path.startswith("/") or ".." in path.split("/") for path in files):
             raise ValueError("a file of the task lies outside of its folder")
         job = Job(

@@ -109,12 +109,12 @@ def _texts(*names: str) -> dict[str, str]:
 
 
 def _verdicts(result: ExecutionResult, mark: str, suites: int) -> list[Verdict]:
-    told = [line.removeprefix(mark).strip() for line in result.stdout.splitlines() if line.startswith(mark)]
-    if not told:
+    reports = [line.removeprefix(mark).strip() for line in result.stdout.splitlines() if line.startswith(mark)]
+    if not reports:
         last = (result.stderr or result.stdout).strip().splitlines()[-1:] or ["no output"]
         raise SandboxError(f"The sandbox did not begin to judge ({result.status}): {last[0][:200]}")
-    if len(told) > 1:
-        verdicts = msgspec.json.decode(told[1], type=list[Verdict])
+    if len(reports) > 1:
+        verdicts = msgspec.json.decode(reports[1], type=list[Verdict])
         return [_for_memory(verdict) if result.status == "out_of_memory" else verdict for verdict in verdicts]
     kind = result.status if result.status in ("timeout", "out_of_memory") else "crashed"
     return [Verdict(kind=kind, text="the judge was ended" if kind == "crashed" else "")] * suites

@@ -50,14 +50,14 @@ class InfillingGrader(CodeGrader):
         """As of other answers, but blanks belong to the piece, and a block of nothing else is an answer."""
         text = str(record.get("generation") or "")
         language = self.language(record)
-        found = extract_code(text, language)
+        extracted = extract_code(text, language)
         answer = text.rpartition("</think>")[2].replace("\r", "")
-        if found.how in ("thinking", "unclosed") or _FENCE not in answer:
-            return Extracted(code=answer if found.code else "", how=found.how)
-        return Extracted(code=_block(answer, language), how=found.how)
+        if extracted.how in ("thinking", "unclosed") or _FENCE not in answer:
+            return Extracted(code=answer if extracted.code else "", how=extracted.how)
+        return Extracted(code=_block(answer, language), how=extracted.how)
 
-    def is_answer(self, found: Extracted) -> bool:
-        return bool(found.code)
+    def is_answer(self, extracted: Extracted) -> bool:
+        return bool(extracted.code)
 
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
         first: Verdict | None = None
@@ -110,8 +110,8 @@ _WORD = re.compile(r"\w+")
 def _helpers(record: Row, entry: str) -> list[str]:
     """Given functions that the tests use beside the one that is asked for."""
     used = set(_WORD.findall(str(record["test"]))) - {entry, "check"}
-    given = _DEFINED.findall(f"{record['prefix']}{record['canonical_solution']}{record['suffix']}")
-    return [name for name in dict.fromkeys(given) if name in used]
+    defined = _DEFINED.findall(f"{record['prefix']}{record['canonical_solution']}{record['suffix']}")
+    return [name for name in dict.fromkeys(defined) if name in used]
 
 
 def _overlap(before: str, after: str) -> int:

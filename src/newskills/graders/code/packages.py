@@ -51,10 +51,10 @@ class LiveCodeBenchProGrader(LiveCodeBenchGrader):
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
         place = Path(self.config.test_dir) / PurePath(str(record["id"])).name
         archive = place.with_name(f"{place.name}.zip")
-        found = next((each for each in (archive, place) if self.config.test_dir and each.exists()), None)
-        if record.get("tests") is not None or found is None:
+        test_package = next((each for each in (archive, place) if self.config.test_dir and each.exists()), None)
+        if record.get("tests") is not None or test_package is None:
             return await super().judge(code, record, sandbox)
-        problem = package(found)
+        problem = package(test_package)
         if isinstance(problem, str):
             return unjudged(problem, "data")
         return await self._tested(code, self._with_header(problem), sandbox)
@@ -89,10 +89,10 @@ class LiveCodeBenchProGrader(LiveCodeBenchGrader):
             ran = await run_job(job, sandbox)
             if (finding := not_built(ran)) is not None:
                 return finding
-            told = await judged(problem, list(zip(ran.runs, left[done:], strict=False)), sandbox)
-            if isinstance(told, Finding):
-                return told
-            for number, (points, run) in enumerate(zip(told, ran.runs, strict=True), done + 1):
+            new_points = await judged(problem, list(zip(ran.runs, left[done:], strict=False)), sandbox)
+            if isinstance(new_points, Finding):
+                return new_points
+            for number, (points, run) in enumerate(zip(new_points, ran.runs, strict=True), done + 1):
                 if points < 1:
                     why = "another output" if run.well else str(run)
                     return Finding(passed=False, why=f"test {number} of {total}: {why}")
@@ -156,9 +156,9 @@ def _pairs(files: Mapping[str, bytes], config: Mapping[str, Any]) -> list[tuple[
 
 def _seconds(config: Mapping[str, Any]) -> float:
     """The largest of the limits; 0 where there is none."""
-    told = [config.get("time"), *(part.get("time") for part in config.get("subtasks") or ())]
-    found = [_TIME.fullmatch(str(each).strip()) for each in told if each is not None]
-    return max((float(each[1]) / (1000 if each[2] == "ms" else 1) for each in found if each), default=0.0)
+    limits = [config.get("time"), *(part.get("time") for part in config.get("subtasks") or ())]
+    matches = [_TIME.fullmatch(str(each).strip()) for each in limits if each is not None]
+    return max((float(each[1]) / (1000 if each[2] == "ms" else 1) for each in matches if each), default=0.0)
 
 
 def _text(data: bytes) -> str:

@@ -53,8 +53,8 @@ class CodeExecGrader(CodeGrader):
         return "python" if self.config.language == "python3" else self.config.language
 
     def extract(self, record: Row) -> Extracted:
-        given = record.get("code")
-        return Extracted(code=given, how="language") if isinstance(given, str) else super().extract(record)
+        code = record.get("code")
+        return Extracted(code=code, how="language") if isinstance(code, str) else super().extract(record)
 
     async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
         cases = msgspec.convert(record["test_cases"], list[Case])
@@ -70,14 +70,14 @@ class CodeExecGrader(CodeGrader):
             if len(ran.runs) < len(part):
                 return Finding(passed=False, why=f"test {len(runs)} of {len(cases)}: {runs[-1]}")
         right = [run.out.strip() == case.output.strip() for run, case in zip(runs, cases, strict=True)]
-        told = {"code_execution": self._told(runs, right)}
+        fields = {"code_execution": self._told(runs, right)}
         first = next((number for number, passed in enumerate(right) if not passed), None)
         if first is None:
-            return Finding(passed=True, fields=told)
-        said = "another output" if runs[first].well else str(runs[first])
+            return Finding(passed=True, fields=fields)
+        difference = "another output" if runs[first].well else str(runs[first])
         syntax = runs[first].err.rstrip().rpartition("\n")[2].startswith(("SyntaxError", "IndentationError"))
-        why = f"test {first + 1} of {len(cases)}: {said}"
-        return Finding(passed=False, why=why, unread=syntax, fields=told)
+        why = f"test {first + 1} of {len(cases)}: {difference}"
+        return Finding(passed=False, why=why, unread=syntax, fields=fields)
 
     def _told(self, runs: list[Run], right: list[bool]) -> dict[str, Any]:
         kept = self.config.max_output_characters

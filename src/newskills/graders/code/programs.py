@@ -145,19 +145,19 @@ async def run_job(job: Job, sandbox: Sandbox) -> Ran:
             max_output_characters=_LONGEST,
         )
     )
-    told = [line[len(mark) :] for line in result.stdout.split("\n") if line.startswith(mark)]
-    if not told:
+    reports = [line[len(mark) :] for line in result.stdout.split("\n") if line.startswith(mark)]
+    if not reports:
         last = (result.stderr or result.stdout).strip().splitlines()[-1:] or ["no output"]
         raise SandboxError(f"The sandbox did not begin to run the program ({result.status}): {last[0][:200]}")
-    if len(told) > 1:
-        return _read(told[1], result.status)
+    if len(reports) > 1:
+        return _read(reports[1], result.status)
     kind = result.status if result.status in ("timeout", "out_of_memory") else "crashed"
     return Ran(runs=[Run(kind=kind)])
 
 
-def _read(told: str, status: str) -> Ran:
+def _read(report: str, status: str) -> Ran:
     try:
-        ran = msgspec.json.decode(told, type=Ran)
+        ran = msgspec.json.decode(report, type=Ran)
     except msgspec.DecodeError as error:
         raise SandboxError("The outputs of the program are too long to leave the sandbox.") from error
     if status != "out_of_memory":
@@ -170,16 +170,16 @@ def _read(told: str, status: str) -> Ran:
 
 def batches(inputs: list[str], output: int = OUTPUT) -> list[list[str]]:
     """Inputs for one call of the sandbox each, so that what they say can leave it at once."""
-    found: list[list[str]] = []
+    batch_list: list[list[str]] = []
     size = 0
     room = max(1, min(_BATCH_RUNS, _LONGEST // (2 * output)))
     for text in inputs:
-        if not found or len(found[-1]) >= room or size + len(text) > _BATCH_BYTES:
-            found.append([])
+        if not batch_list or len(batch_list[-1]) >= room or size + len(text) > _BATCH_BYTES:
+            batch_list.append([])
             size = 0
-        found[-1].append(text)
+        batch_list[-1].append(text)
         size += len(text)
-    return found
+    return batch_list
 
 
 @cache

@@ -50,8 +50,8 @@ class SciCodeGrader(CodeGrader):
         code = "\n\n".join(map(str, steps.values())) if isinstance(steps, dict) else ""
         return Extracted(code=code, how="language" if code.strip() else "empty")
 
-    def no_answer(self, found: Extracted, record: Row) -> Score:
-        score = super().no_answer(found, record)
+    def no_answer(self, extracted: Extracted, record: Row) -> Score:
+        score = super().no_answer(extracted, record)
         numbers = [str(step["step_number"]) for step in record.get("sub_steps") or []]
         score.fields["eval_status"] = [
             {"step": number, "passed": False, "why": score.why} for number in numbers if number not in GIVEN

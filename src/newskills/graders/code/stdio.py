@@ -186,10 +186,10 @@ def unpacked(text: str) -> Cases:
     return msgspec.json.decode(data, type=Cases)
 
 
-def same_value(told: str, expected: str) -> bool:
+def same_value(output: str, expected: str) -> bool:
     """Whether both are JSON of equal values. `expected` may be a plain text, too."""
     try:
-        value: Any = msgspec.json.decode(told)
+        value: Any = msgspec.json.decode(output)
     except (msgspec.DecodeError, RecursionError):
         return False
     try:
@@ -199,34 +199,34 @@ def same_value(told: str, expected: str) -> bool:
     return bool(value == wanted)
 
 
-def same_text(told: str, expected: str, tolerance: float = 0.0) -> bool:
+def same_text(output: str, expected: str, tolerance: float = 0.0) -> bool:
     """Line by line without blanks around; in a line that differs, numbers may be written in another way."""
-    lines, wanted = ([line.strip() for line in text.strip().split("\n")] for text in (told, expected))
+    lines, wanted = ([line.strip() for line in text.strip().split("\n")] for text in (output, expected))
     return len(lines) == len(wanted) and all(
         line == want or _same_numbers(line.split(), want.split(), tolerance)
         for line, want in zip(lines, wanted, strict=True)
     )
 
 
-def _same_numbers(told: list[str], wanted: list[str], tolerance: float) -> bool:
-    return len(told) == len(wanted) and all(
-        one == two or _same_number(one, two, tolerance) for one, two in zip(told, wanted, strict=True)
+def _same_numbers(outputs: list[str], wanted: list[str], tolerance: float) -> bool:
+    return len(outputs) == len(wanted) and all(
+        left == right or _same_number(left, right, tolerance) for left, right in zip(outputs, wanted, strict=True)
     )
 
 
-def _same_number(told: str, wanted: str, tolerance: float) -> bool:
-    if max(len(told), len(wanted)) > 400:
+def _same_number(output: str, wanted: str, tolerance: float) -> bool:
+    if max(len(output), len(wanted)) > 400:
         return False
     try:
-        one, two = Decimal(told), Decimal(wanted)
+        left, right = Decimal(output), Decimal(wanted)
     except InvalidOperation:
         return False
-    if not (one.is_finite() and two.is_finite()):
+    if not (left.is_finite() and right.is_finite()):
         return False
-    if one == two:
+    if left == right:
         return True
     if not tolerance or "." not in wanted:
         return False
-    if max(one.adjusted(), two.adjusted()) > 300:
+    if max(left.adjusted(), right.adjusted()) > 300:
         return False
-    return abs(float(one) - float(two)) <= tolerance * max(1.0, abs(float(two)))
+    return abs(float(left) - float(right)) <= tolerance * max(1.0, abs(float(right)))

@@ -95,8 +95,8 @@ class CodeTestsGrader(CodeGrader):
             return finding
         run = ran.runs[0]
         if not run.well:
-            given = f"{record['prompt']}\n{record['test']}"
-            return _instrument(run, language, given) or Finding(passed=False, why=_why(run))
+            program = f"{record['prompt']}\n{record['test']}"
+            return _instrument(run, language, program) or Finding(passed=False, why=_why(run))
         if language in _MARKED and mark not in run.out:
             return Finding(passed=False, why="ended before its tests did")
         return Finding(passed=True)
@@ -110,17 +110,17 @@ _MODULE = re.compile(r"Cannot find module '([^'\n]{1,100})'")
 
 def _why(run: Run) -> str:
     """The line that tells the error, where there is one; a machine's last words are its version."""
-    told = [line.strip() for line in run.err.splitlines() if "rror" in line[:100]]
-    return f"exit code {run.code}: {told[0][:200]}" if told and run.kind == "ended" else str(run)
+    error_lines = [line.strip() for line in run.err.splitlines() if "rror" in line[:100]]
+    return f"exit code {run.code}: {error_lines[0][:200]}" if error_lines and run.kind == "ended" else str(run)
 
 
-def _instrument(run: Run, language: str, given: str) -> Finding | None:
-    said = run.err + run.out
-    if (module := _MODULE.search(said)) and module[1] in given:
+def _instrument(run: Run, language: str, program: str) -> Finding | None:
+    messages = run.err + run.out
+    if (module := _MODULE.search(messages)) and module[1] in program:
         return unjudged(f"the benchmark's own code needs '{module[1]}', which is not in the sandbox")
-    if language == "java" and "Error occurred during initialization of VM" in said:
+    if language == "java" and "Error occurred during initialization of VM" in messages:
         return unjudged("the Java machine cannot start in the sandbox: raise ++sandbox.limits.memory_mb")
-    if language == "go" and ("cannot find module" in said or "no required module provides" in said):
+    if language == "go" and ("cannot find module" in messages or "no required module provides" in messages):
         return unjudged("the Go packages of the tests are not in the sandbox")
     return None
 

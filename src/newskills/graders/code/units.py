@@ -53,13 +53,13 @@ class _Verdict(Struct, frozen=True):
 async def run_unit(task: UnitTask, cpu: float, sandbox: Sandbox) -> Finding:
     """Raises SandboxError where the sandbox failed or did not begin."""
     mark = secrets.token_hex(16)
-    told = {"mark": mark, "cpu": max(1, math.ceil(cpu)), **msgspec.to_builtins(task)}
+    task_with_mark = {"mark": mark, "cpu": max(1, math.ceil(cpu)), **msgspec.to_builtins(task)}
     result = await sandbox.execute(
         Execution(
             code=_source(),
             language="python",
             timeout=_WALL * cpu,
-            std_input=msgspec.json.encode(told).decode(),
+            std_input=msgspec.json.encode(task_with_mark).decode(),
             max_output_characters=10_000,
         )
     )
@@ -108,7 +108,7 @@ def count_tests(tests: str) -> int:
 
 def imported(*texts: str) -> tuple[str, ...]:
     """Top-level modules that the benchmark's texts import and Python does not bring. Texts that do not parse, none."""
-    found: dict[str, None] = {}
+    modules: dict[str, None] = {}
     for text in texts:
         try:
             tree = _parsed(text)
@@ -116,10 +116,10 @@ def imported(*texts: str) -> tuple[str, ...]:
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
-                found |= dict.fromkeys(name.name.partition(".")[0] for name in node.names)
+                modules |= dict.fromkeys(name.name.partition(".")[0] for name in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found |= {node.module.partition(".")[0]: None}
-    return tuple(name for name in found if name not in sys.stdlib_module_names)
+                modules |= {node.module.partition(".")[0]: None}
+    return tuple(name for name in modules if name not in sys.stdlib_module_names)
 
 
 class BigCodeBenchConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

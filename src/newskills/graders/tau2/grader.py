@@ -101,8 +101,8 @@ class Tau2Grader:
 
     def _assertions(self, record: Row, criteria: Row, talk: Sequence[Row]) -> bool:
         service = self._after(record, talk)
-        told = [_holds(service, assertion) for assertion in criteria.get("env_assertions") or ()]
-        return all(told)
+        holds = [_holds(service, assertion) for assertion in criteria.get("env_assertions") or ()]
+        return all(holds)
 
     def _after(self, record: Row, talk: Sequence[Row]) -> Service:
         service = start(record, self.config.data)
@@ -156,10 +156,10 @@ def _called(action: Row, talk: Sequence[Row]) -> bool:
     names = list(wanted) if counting is None else counting
     return any(
         (who, name) == (caller, action["name"])
-        and isinstance(given, dict)
-        and all(given.get(key) == wanted.get(key) for key in names)
-        and (counting is not None or set(given) <= set(wanted))
-        for who, name, given in calls(talk)
+        and isinstance(arguments, dict)
+        and all(arguments.get(key) == wanted.get(key) for key in names)
+        and (counting is not None or set(arguments) <= set(wanted))
+        for who, name, arguments in calls(talk)
     )
 
 

@@ -266,14 +266,14 @@ class Shop(Service):
     def _known(self, table: str, key: str) -> Row:
         if key not in self.data[table]:
             raise Refused(f"{table.removesuffix('s')} not found")
-        found: Row = self.data[table][key]
-        return found
+        row: Row = self.data[table][key]
+        return row
 
     def _find(self, fits: Callable[[Row], bool]) -> str:
-        found = next((user_id for user_id, user in self.data["users"].items() if fits(user)), None)
-        if found is None:
+        matching_id = next((user_id for user_id, user in self.data["users"].items() if fits(user)), None)
+        if matching_id is None:
             raise Refused("user not found")
-        return str(found)
+        return str(matching_id)
 
     def _pending(self, order_id: str) -> Row:
         order = self._known("orders", order_id)

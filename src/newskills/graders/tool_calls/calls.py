@@ -52,16 +52,16 @@ def answered_calls(record: Row) -> tuple[list[Called], bool]:
 
 def read_calls(items: list[Any]) -> tuple[list[Called], bool]:
     """`{"name", "arguments"}` → calls, and whether all could be read; arguments may be JSON text."""
-    found: list[Called] = []
+    calls: list[Called] = []
     for item in items:
         name = item.get("name") if isinstance(item, dict) else None
         arguments = item.get("arguments", {}) if isinstance(item, dict) else None
         if isinstance(arguments, str):
             arguments = _json(arguments) if arguments.strip() else {}
         if not isinstance(name, str) or not isinstance(arguments, dict):
-            return found, False
-        found.append(Called(name, arguments))
-    return found, True
+            return calls, False
+        calls.append(Called(name, arguments))
+    return calls, True
 
 
 def written_calls(text: str) -> list[Called] | None:

@@ -43,7 +43,7 @@ def conversation_problem(turns: Sequence[Sequence[Any]], record: Row) -> str:
 
 
 def _gold(text: str) -> Called:
-    found = written_calls(text)
-    if found is None or len(found) != 1:
+    calls = written_calls(text)
+    if calls is None or len(calls) != 1:
         raise ValueError(f"'{text}' is no call")
-    return found[0]
+    return calls[0]

@@ -170,8 +170,8 @@ def _run(clause: str, start: int, stop: int, formulas: list[str]) -> Iterator[Ru
 
 
 def _words(clause: str) -> Iterator[tuple[int, int]]:
-    found = [m.span() for m in _WORD.finditer(clause)] + [m.span() for m in _LONE.finditer(clause)]
-    yield from sorted(span for span in found if not re.fullmatch(r"[AP]M", clause[span[0] : span[1]]))
+    spans = [m.span() for m in _WORD.finditer(clause)] + [m.span() for m in _LONE.finditer(clause)]
+    yield from sorted(span for span in spans if not re.fullmatch(r"[AP]M", clause[span[0] : span[1]]))
 
 
 def _closed(text: str) -> str:

@@ -87,15 +87,15 @@ def stated_answer(sentence: str, masked: Masked) -> str | None:
         if inner is not None or len(bold[0].split()) <= 3:
             return inner or bold[0].strip(ODD_ENDS)
     if (letter := _LETTER.search(plain)) is not None and formula_of(plain, masked) is None:
-        return next(str(found) for found in letter.groups() if found)
+        return next(str(letter_group) for letter_group in letter.groups() if letter_group)
     return formula_of(plain, masked) or _in_words(plain)
 
 
 def _in_words(sentence: str) -> str | None:
-    if (said := _YES_OR_NO.match(sentence) or _ALONE.fullmatch(sentence)) is not None:
-        return said[1]
-    if (known := _KNOWN.search(sentence)) is not None:
-        return re.sub(r"^(?:is|are) ", "", known[1])
+    if (match := _YES_OR_NO.match(sentence) or _ALONE.fullmatch(sentence)) is not None:
+        return match[1]
+    if (match := _KNOWN.search(sentence)) is not None:
+        return re.sub(r"^(?:is|are) ", "", match[1])
     sentence = main_clause(sentence)
     if (numeral := _NUMERAL.search(sentence)) is not None:
         return str(NUMBER_WORDS[numeral[1].lower()])

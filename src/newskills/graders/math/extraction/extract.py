@@ -101,15 +101,15 @@ def extract(text: str, policy: Policy) -> Extracted:
     else:
         steps = [_regex(policy.extract_regex)]
     for step in steps:
-        if (found := step(visible)) is not None:
-            return found
+        if (extracted := step(visible)) is not None:
+            return extracted
     return Extracted(None, "none")
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     match = None
-    for found in pattern.finditer(text):
-        match = found
+    for last_match in pattern.finditer(text):
+        match = last_match
     return match
 
 
@@ -200,8 +200,8 @@ def _tagged(text: str) -> Extracted | None:
     if end < 0:
         return Extracted(None, "unclosed")
     inner = body[:end].strip()
-    found = _boxed(inner)
-    return found if found is not None else Extracted(inner or None, "tag")
+    box = _boxed(inner)
+    return box if box is not None else Extracted(inner or None, "tag")
 
 
 def _phrase(text: str) -> Extracted | None:
