@@ -90,8 +90,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     @property
     def own(self) -> Row | None:
         """What newskills wrote of it; None: the launcher's job."""
-        found = self.data.get("newskills")
-        return found if isinstance(found, dict) else None
+        own_data = self.data.get("newskills")
+        return own_data if isinstance(own_data, dict) else None
 
 
 class Store:
@@ -120,7 +120,7 @@ class Store:
 
     def jobs(self) -> dict[str, Entry]:
         """Job id → its last line, in the order of their first ones; lines that are none are passed over."""
-        found: dict[str, Entry] = {}
+        jobs_by_id: dict[str, Entry] = {}
         try:
             lines = self.path.read_bytes().split(b"\n")
         except OSError:
@@ -128,30 +128,32 @@ class Store:
         for line in lines:
             with contextlib.suppress(msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):
                 entry = msgspec.json.decode(line, type=Entry)
-                found[entry.job_id] = entry
-        return found
+                jobs_by_id[entry.job_id] = entry
+        return jobs_by_id
 
     def invocations(self) -> dict[str, list[Entry]]:
         """Id → its jobs, the oldest first."""
-        found: dict[str, list[Entry]] = {}
+        jobs_by_invocation: dict[str, list[Entry]] = {}
         for entry in self.jobs().values():
-            found.setdefault(entry.invocation_id, []).append(entry)
-        return found
+            jobs_by_invocation.setdefault(entry.invocation_id, []).append(entry)
+        return jobs_by_invocation
 
     def find(self, what: str) -> list[Entry]:
         """Jobs that an id of an invocation or a job means, or its beginning. Raises UnknownNameError, ConfigError."""
         wanted, dot, index = what.lower().partition(".")
-        known = self.invocations()
-        matching = [one for one in known if one.lower().startswith(wanted)]
-        if wanted in known:
+        invocations = self.invocations()
+        matching = [invocation for invocation in invocations if invocation.lower().startswith(wanted)]
+        if wanted in invocations:
             matching = [wanted]
         if not matching:
-            raise UnknownNameError("invocation", what, list(known)[-8:], hint=f"They are kept in {self.path}.")
+            raise UnknownNameError(
+                "invocation", what, list(invocations)[-8:], hint=f"They are kept in {self.path}."
+            )
         if len(matching) > 1:
             raise ConfigError(f"Several invocations begin with '{wanted}': {', '.join(matching[:8])}.")
-        jobs = [entry for entry in known[matching[0]] if not dot or str(entry.index) == index]
+        jobs = [entry for entry in invocations[matching[0]] if not dot or str(entry.index) == index]
         if not jobs:
-            indices = [entry.job_id for entry in known[matching[0]]]
+            indices = [entry.job_id for entry in invocations[matching[0]]]
             raise UnknownNameError("job", what, indices)
         return jobs
 
@@ -199,7 +201,7 @@ def progress(entry: Entry) -> int | None:
     return sum(_lines(path) for path in outputs) if outputs else None
 
 
-def as_json(found: Sequence[tuple[Entry, State]]) -> str:
+def as_json(entries: Sequence[tuple[Entry, State]]) -> str:
     """What `nemo-evaluator-launcher status --json` prints."""
     rows = [
         {
@@ -209,7 +211,7 @@ def as_json(found: Sequence[tuple[Entry, State]]) -> str:
             "progress": {"progress": progress(entry)},
             "data": entry.data,
         }
-        for entry, state in found
+        for entry, state in entries
     ]
     return json.dumps(rows, indent=2)
 

@@ -67,11 +67,15 @@ class Problems:
             config = self.found.config
             self._verdicts = Verdicts(config.eval_type or "", config.eval_config).__enter__()
         (score,) = self._verdicts([answered(self.rows[at], answer, "stop")])
-        told: Row = {"method": score.grader, "outcome": score.outcome, **({"why": score.why} if score.why else {})}
-        told["predicted_answer"] = score.fields.get("predicted_answer")
+        details: Row = {
+            "method": score.grader,
+            "outcome": score.outcome,
+            **({"why": score.why} if score.why else {}),
+        }
+        details["predicted_answer"] = score.fields.get("predicted_answer")
         if score.outcome == "unscored":
-            return None, told
-        return (score.value if score.value is not None else float(score.outcome == "correct")), told
+            return None, details
+        return (score.value if score.value is not None else float(score.outcome == "correct")), details
 
     def close(self) -> None:
         verdicts, self._verdicts = self._verdicts, None
@@ -106,14 +110,14 @@ def register_all() -> None:
 
         async def verify(self, response: str, expected: str, sandbox: Any = None, **metadata: Any) -> Any:
             async with self._turn:
-                share, told = await asyncio.to_thread(self._problems.score, metadata[FIELD], response)
+                share, details = await asyncio.to_thread(self._problems.score, metadata[FIELD], response)
             if share is None:
-                raise InfraError(f"newskills could not grade this answer: {told.get('why', '')}")
-            answer = told.pop("predicted_answer")
+                raise InfraError(f"newskills could not grade this answer: {details.get('why', '')}")
+            answer = details.pop("predicted_answer")
             return VerifyResult(
                 reward=share,
                 extracted_answer=None if answer is None else str(answer),
-                scoring_details=told,
+                scoring_details=details,
             )
 
         async def close(self) -> None:

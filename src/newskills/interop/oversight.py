@@ -69,21 +69,23 @@ def record(
 
 def look(entries: Iterable[Entry], environ: Mapping[str, str]) -> list[Looked]:
     """How they are doing. Raises RemoteError, and ConfigError for jobs of the launcher that are not on this machine."""
-    known: dict[str, dict[str, JobState]] = {}
-    found = []
+    states_by_experiment: dict[str, dict[str, JobState]] = {}
+    looked_up = []
     for entry in entries:
         if entry.own is None:
             if entry.executor != "local":
                 raise foreign(entry)
-            found.append(Looked(entry, *folder_state(entry)))
+            looked_up.append(Looked(entry, *folder_state(entry)))
             continue
         experiment = experiment_of(entry, environ)
-        if experiment.id not in known:
+        if experiment.id not in states_by_experiment:
             executor, shell = executor_of(experiment, environ), shell_of(experiment.cluster, environ)
-            known[experiment.id] = {one.job.name: one for one in states(experiment, executor, shell)}
-        job = known[experiment.id][str(entry.own["job"])]
-        found.append(Looked(entry, _state(entry, job), job.exit_code, job))
-    return found
+            states_by_experiment[experiment.id] = {
+                job_state.job.name: job_state for job_state in states(experiment, executor, shell)
+            }
+        job = states_by_experiment[experiment.id][str(entry.own["job"])]
+        looked_up.append(Looked(entry, _state(entry, job), job.exit_code, job))
+    return looked_up
 
 
 def experiment_of(entry: Entry, environ: Mapping[str, str]) -> Experiment:
@@ -97,13 +99,15 @@ def cancel(entries: Sequence[Entry], environ: Mapping[str, str]) -> list[Entry]:
     """Stops what runs or waits; returns those jobs. What they have is kept. Raises RemoteError, ConfigError."""
     if launched := [entry for entry in entries if entry.own is None]:
         raise foreign(launched[0])
-    going = [one for one in look(entries, environ) if one.job is not None and not one.job.ended]
-    stopped = [msgspec.structs.replace(one.entry, data={**one.entry.data, "killed": True}) for one in going]
+    going = [status for status in look(entries, environ) if status.job is not None and not status.job.ended]
+    stopped = [
+        msgspec.structs.replace(status.entry, data={**status.entry.data, "killed": True}) for status in going
+    ]
     Store(environ).add(stopped)
     handles: dict[str, list[str]] = {}
-    for one in going:
-        assert one.job is not None
-        handles.setdefault(experiment_of(one.entry, environ).id, []).append(one.job.job.handle)
+    for status in going:
+        assert status.job is not None
+        handles.setdefault(experiment_of(status.entry, environ).id, []).append(status.job.job.handle)
     for name, some in handles.items():
         executor_of(Records(environ).find(name), environ).cancel(some)
     return stopped
@@ -115,22 +119,22 @@ def resume(entries: Sequence[Entry], environ: Mapping[str, str], say: Say) -> tu
     Raises ConfigError where all ended well, a job still runs, or a variable is not set that the first run had.
     """
     looked = look(entries, environ)
-    if running := [one.entry.job_id for one in looked if one.job is not None and not one.job.ended]:
+    if running := [status.entry.job_id for status in looked if status.job is not None and not status.job.ended]:
         raise ConfigError(f"{', '.join(running)} has not ended yet.", hint=f"First: ns cancel {running[0]}")
-    left = [one for one in looked if one.state != "success"]
+    left = [status for status in looked if status.state != "success"]
     if not left:
         raise ConfigError(f"All jobs of {entries[0].invocation_id} have ended well.")
     first = experiment_of(left[0].entry, environ)
-    names = {str((one.entry.own or {})["job"]) for one in left}
+    names = {str((status.entry.own or {})["job"]) for status in left}
     pipeline = _left(_pipeline(first, environ), names)
-    hosts = {name: host for one in left for name, host in ((one.entry.own or {}).get(HOST) or {}).items()}
-    given = {**environ, **{name: environ[host] for name, host in hosts.items() if host in environ}}
-    _check_secrets(pipeline, given)
+    hosts = {name: host for status in left for name, host in ((status.entry.own or {}).get(HOST) or {}).items()}
+    environ_of_jobs = {**environ, **{name: environ[host] for name, host in hosts.items() if host in environ}}
+    _check_secrets(pipeline, environ_of_jobs)
     options = SubmitOptions(
         job_folder=first.folder, skip_hf_home_check=True, packaging=PackageOptions(allow_uncommitted=True)
     )
-    experiment = submit(pipeline, first.cluster, given, options, say=say)
-    again = [_again(one.entry, experiment) for one in left]
+    experiment = submit(pipeline, first.cluster, environ_of_jobs, options, say=say)
+    again = [_again(status.entry, experiment) for status in left]
     Store(environ).add(again)
     return experiment, again
 
@@ -163,8 +167,8 @@ def follow_launched(entries: Sequence[Entry], say: Say) -> list[Looked]:
 
 def _files(entries: Sequence[Entry], *, several: bool) -> list[tuple[str, str]]:
     return [
-        (one.folder.name if several else "", f"{shlex.quote(str(one.folder / 'logs' / LOG))}[g]")
-        for one in entries
+        (entry.folder.name if several else "", f"{shlex.quote(str(entry.folder / 'logs' / LOG))}[g]")
+        for entry in entries
     ]
 
 
@@ -218,7 +222,7 @@ def _masked(node: Any, *, inside: bool) -> Any:
 def _data(experiment: Experiment, at: int, compiled: CompiledConfig) -> Row:
     """What the launcher keeps of a job, and what newskills does."""
     task = compiled.tasks[at]
-    job = next(one for one in experiment.jobs if one.name == task.folder)
+    job = next(job for job in experiment.jobs if job.name == task.folder)
     env = _env(compiled, at)
     hosts = {name: value.value for name, value in env.items() if value.kind == "host" and name != value.value}
     own = {"experiment": experiment.id, "job": job.name, HOST: hosts}

@@ -81,10 +81,16 @@ def map_task(name: str) -> Mapped | None:
     shots = _SHOTS.search(head)
     few_shot = int(shots[1]) if shots else None
     plain = head.removeprefix("ns_")
-    for known in (head, plain, NAMES.get(head, ""), _ENDINGS.sub("", head), NAMES.get(_ENDINGS.sub("", head), "")):
-        if known and (found := _own(known)):
+    for candidate in (
+        head,
+        plain,
+        NAMES.get(head, ""),
+        _ENDINGS.sub("", head),
+        NAMES.get(_ENDINGS.sub("", head), ""),
+    ):
+        if candidate and (own_name := _own(candidate)):
             params = {} if head not in ALIASES else _params(ALIASES[head])
-            return Mapped(benchmark=f"{found}{colon}{samples}", few_shot=few_shot, params=params)
+            return Mapped(benchmark=f"{own_name}{colon}{samples}", few_shot=few_shot, params=params)
     return None
 
 
@@ -179,8 +185,8 @@ def _judge(judge: Any) -> list[str]:
         "max_concurrent_requests": judge.get("parallelism"),
         "structured_output": "HLE_JUDGE_AA" if judge.get("hle_strict_judge") else None,
     }
-    given = " ".join(f"++{key}={value}" for key, value in more.items() if value is not None)
-    return [*words, *([f"--extra_judge_args={given}"] if given else [])]
+    overrides = " ".join(f"++{key}={value}" for key, value in more.items() if value is not None)
+    return [*words, *([f"--extra_judge_args={overrides}"] if overrides else [])]
 
 
 def _notes(task: Task) -> list[str]:

@@ -61,13 +61,13 @@ def _in_netrc(environ: Mapping[str, str], server: str) -> str:
     path = (
         _expanded(named, home)
         if named
-        else next((one for one in (home / ".netrc", home / "_netrc") if one.exists()), home / ".netrc")
+        else next((path for path in (home / ".netrc", home / "_netrc") if path.exists()), home / ".netrc")
     )
     try:
-        found = netrc.netrc(path).authenticators(urlsplit(server).netloc)
+        credentials = netrc.netrc(path).authenticators(urlsplit(server).netloc)
     except (OSError, netrc.NetrcParseError, UnicodeDecodeError):
         return ""
-    return (found[2] or "").strip() if found else ""
+    return (credentials[2] or "").strip() if credentials else ""
 
 
 def _in_settings(environ: Mapping[str, str], server: str) -> str:

@@ -242,7 +242,7 @@ def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, say: Say, 
     trainer = make_trainer("cpu", base, TrainerSettings(threads=spec.threads))
     with stop_on_signals() as stop, spec.watch(name.upper()) as watch:
         hooks = Hooks(began=watch.began, told=watch.told, stop=stop)
-        trained(trainer, folder, target, lambda one: learn(one, folder, hooks))
+        trained(trainer, folder, target, lambda trainer_in_use: learn(trainer_in_use, folder, hooks))
         if not stop():
             if text := folder.verdict():
                 say(f"    {text}")
@@ -257,15 +257,17 @@ def report(stages: Sequence[Stage], spec: LessonSpec) -> str:
         f"| model | right | answer anywhere in the reply | cut off at {TOKENS} tokens | held-out problems | file |",
         "|---|---|---|---|---|---|",
     ]
-    for one in stages:
-        right, within, cut = one.shares
-        lines.append(f"| {one.name} | {right} | {within} | {cut} | {len(one.scores)} | {one.weights} |")
+    for stage in stages:
+        right, within, cut = stage.shares
+        lines.append(f"| {stage.name} | {right} | {within} | {cut} | {len(stage.scores)} | {stage.weights} |")
     lines += ["", "| lift on the same problems | points (95 % interval) | p | |", "|---|---|---|---|"]
     for before, after in pairwise(stages):
-        found = compared(after.scores, before.scores)
-        interval = f"{100 * found.difference:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
-        how = f"{found.method}, n = {found.n}"
-        lines.append(f"| {before.name} → {after.name} | {interval} | {found.p_value:.2g} | {how} |")
+        comparison = compared(after.scores, before.scores)
+        interval = (
+            f"{100 * comparison.difference:+.1f} ({100 * comparison.low:+.1f} to {100 * comparison.high:+.1f})"
+        )
+        how = f"{comparison.method}, n = {comparison.n}"
+        lines.append(f"| {before.name} → {after.name} | {interval} | {comparison.p_value:.2g} | {how} |")
     path = spec.output_dir / "report.md"
     text = "\n".join(lines)
     with atomic_write(path) as file:

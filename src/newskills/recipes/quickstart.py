@@ -141,8 +141,8 @@ def _reading(evaluation: Evaluation, parts: list[Part], spec: QuickstartSpec) ->
 def activation() -> str:
     """The line to type first where a shell would not find this `ns`."""
     script = Path(sys.prefix) / "bin" / "activate"
-    found = shutil.which("ns")
-    if not script.is_file() or (found is not None and Path(found).parent == script.parent):
+    ns_program = shutil.which("ns")
+    if not script.is_file() or (ns_program is not None and Path(ns_program).parent == script.parent):
         return ""
     here = Path.cwd()
     return f"  source {script.relative_to(here) if script.is_relative_to(here) else script}\n"

@@ -65,10 +65,10 @@ class Skill:
     def reply(self, messages: Sequence[Row], answer: str, tools: Sequence[Row] | None = None) -> Datum:
         """`answer` as the reply to a conversation, with the `tools` that were offered in it."""
         turns = [msgspec.convert(message, Message) for message in messages]
-        asked = Request(
+        request = Request(
             messages=turns, tools=list(tools or ()) or None, extra_body={"chat_template_kwargs": self._template}
         )
-        return example(prompt_ids(asked, self.tokenizer), [*self.tokenizer.encode(answer), self.stops[0]])
+        return example(prompt_ids(request, self.tokenizer), [*self.tokenizer.encode(answer), self.stops[0]])
 
     def continuation(self, before: str, text: str) -> Datum:
         """`text` after `before`, both as they are: without template, and without a token that ends it."""
@@ -117,10 +117,10 @@ def _stops(folder: Path, tokenizer: HFTokenizer) -> list[int]:
     if not path.is_file():
         path = folder / "config.json"
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Row).get("eos_token_id")
+        end_token = msgspec.json.decode(path.read_bytes(), type=Row).get("eos_token_id")
     except (OSError, msgspec.DecodeError) as error:
         raise DataError(f"{path} cannot be read: {error}.") from error
-    stops: list[Any] = found if isinstance(found, list) else [found]
+    stops: list[Any] = end_token if isinstance(end_token, list) else [end_token]
     if not all(isinstance(stop, int) for stop in stops):
         raise ConfigError(f"{path} names no eos_token_id, so {tokenizer.name} could never end a reply.")
     return stops

@@ -77,12 +77,12 @@ class _Composer:
         self.groups.add(where)
         if option is None:
             return {}
-        found = self.find(where, option)
-        if found is None:
+        file_path = self.find(where, option)
+        if file_path is None:
             if item.optional:
                 return {}
             raise _elsewhere(where, option, file) or self.missing(where, option, file)
-        read = read_config(found)
+        read = read_config(file_path)
         place = read.package if item.package is None else item.package
         return self.compose(
             read, where, _place(place, where, package, own_group=not item.group), (*chain, file.path)
@@ -98,14 +98,16 @@ class _Composer:
 
     def missing(self, group: str, option: str, file: File) -> ConfigError:
         roots = [folder / group for folder in (*self.folders, BUILT_IN)]
-        known = {
+        sections = {
             str(path.relative_to(root).with_suffix(""))
             for root in roots
             for s in SUFFIXES
             for path in root.rglob(f"*{s}")
         }
         what = f"{group}: {option}" if group else option
-        return ConfigError(f"{file.path}: the defaults name '{what}', which no folder has{suggest(option, known)}")
+        return ConfigError(
+            f"{file.path}: the defaults name '{what}', which no folder has{suggest(option, sections)}"
+        )
 
 
 def _elsewhere(group: str, option: str, file: File) -> ConfigError | None:

@@ -44,11 +44,11 @@ def protect(tree: Row, environ: Mapping[str, str]) -> None:
     """Writes `host:NAME` in place of `${oc.env:NAME}` wherever variables are given, so that no value is written."""
     for _, section in _maps(tree, ()):
         for name, value in section.items():
-            found = _ENV.match(value.strip()) if isinstance(value, str) else None
-            if found and (found[2] is None or found[1] in environ):
-                section[name] = f"host:{found[1]}"
-            elif found:
-                section[name] = f"lit:{found[2].strip().strip(chr(34) + chr(39))}"
+            match = _ENV.match(value.strip()) if isinstance(value, str) else None
+            if match and (match[2] is None or match[1] in environ):
+                section[name] = f"host:{match[1]}"
+            elif match:
+                section[name] = f"lit:{match[2].strip().strip(chr(34) + chr(39))}"
 
 
 def read(config: Row, problems: list[Problem]) -> Variables:
@@ -134,15 +134,15 @@ class _Reader:
 
     def read(self, section: Row, path: Path, *, host: bool) -> EnvMap:
         """`host`: a bare word names a variable of the submitting machine; else only one in capitals does."""
-        found: EnvMap = {}
+        variables: EnvMap = {}
         for name, value in section.items():
             if not is_variable(name):
                 self.problems.append(Problem((*path, name), "this is no name of an environment variable"))
             elif isinstance(value, dict | list):
                 self.problems.append(Problem((*path, name), "one text is expected, as host:NAME or lit:TEXT"))
             elif value is not None:
-                found[name] = self.value(value, host)
-        return found
+                variables[name] = self.value(value, host)
+        return variables
 
     def value(self, value: Any, host: bool) -> EnvValue:
         text = ("true" if value else "false") if isinstance(value, bool) else str(value)
@@ -158,18 +158,18 @@ class _Reader:
 
 
 def _section(tree: Any, key: str) -> Row:
-    found = tree.get(key) if isinstance(tree, dict) else None
-    return found if isinstance(found, dict) else {}
+    section = tree.get(key) if isinstance(tree, dict) else None
+    return section if isinstance(section, dict) else {}
 
 
 def _maps(node: Any, path: Path) -> list[tuple[Path, Row]]:
     """Every dictionary that holds variables."""
-    found: list[tuple[Path, Row]] = []
+    maps: list[tuple[Path, Row]] = []
     children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     for key, value in children:
         if key == KEY and isinstance(value, dict):
-            nested = [one for one in value.values() if isinstance(one, dict)]
-            found += [((*path, KEY), one) for one in (nested or [value])]
+            nested = [item for item in value.values() if isinstance(item, dict)]
+            maps += [((*path, KEY), item) for item in (nested or [value])]
         else:
-            found += _maps(value, (*path, str(key)))
-    return found
+            maps += _maps(value, (*path, str(key)))
+    return maps

@@ -73,5 +73,7 @@ def _newest(folder: Path, version: str) -> str:
     latest = folder / "latest"
     if latest.is_file():
         return Path(latest.read_text(encoding="utf-8", errors="replace").strip()).name
-    numbers = [int(found[1]) for one in folder.iterdir() if (found := _VERSION.match(one.name)) and one.is_dir()]
+    numbers = [
+        int(version[1]) for child in folder.iterdir() if (version := _VERSION.match(child.name)) and child.is_dir()
+    ]
     return f"v{max(numbers, default=0)}"

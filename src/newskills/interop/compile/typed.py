@@ -171,12 +171,12 @@ class Reader:
         self.unknown({key: value for key, value in task.items() if key not in unread}, TASK_KEYS, path)
         settings = merge(common.get("nemo_evaluator_config") or {}, task.get("nemo_evaluator_config") or {})
         mapped = map_task(task["name"])
-        given = (*path, "nemo_evaluator_config", "config", "params")
-        params = self.section(self.section(settings, given[:-1]), given)
+        params_path = (*path, "nemo_evaluator_config", "config", "params")
+        params = self.section(self.section(settings, params_path[:-1]), params_path)
         if mapped is not None:
             params = merge(mapped.params, params)
         unused = set(params) - set(Params.__struct_fields__)
-        self.unknown(dict.fromkeys(unused), Params.__struct_fields__, given)
+        self.unknown(dict.fromkeys(unused), Params.__struct_fields__, params_path)
         values: Row = {
             **{
                 key: value
@@ -195,17 +195,17 @@ class Reader:
         done = self.struct(Task, values, path, Task(index=at, name=task["name"], folder=values["folder"]))
         env: dict[str, EnvValue] = {**variables.evaluation, **variables.tasks[at]}
         kept = {key: value for key, value in params.items() if value is not None and key not in unused}
-        return msgspec.structs.replace(done, params=self.struct(Params, kept, given, Params()), env=env)
+        return msgspec.structs.replace(done, params=self.struct(Params, kept, params_path, Params()), env=env)
 
     def section(self, tree: Row, path: Path) -> Row:
         """What stands below the last part of `path`; empty where nothing does."""
-        found = tree.get(path[-1])
-        if found is None:
+        section_value = tree.get(path[-1])
+        if section_value is None:
             return {}
-        if not isinstance(found, dict):
+        if not isinstance(section_value, dict):
             self.problems.append(Problem(path, "a section of keys is expected, not a value"))
             return {}
-        return found
+        return section_value
 
     def struct(self, cls: type[S], values: Row, path: Path, fallback: S) -> S:
         """Each key on its own, so that every fault is found; other keys are the launcher's."""
@@ -224,10 +224,10 @@ class Reader:
         if not any(problem.path == path for problem in self.problems):
             self.problems.append(Problem(path, f"the key '{path[-1]}' is missing", example))
 
-    def unknown(self, section: Row, known: Sequence[str], path: Path) -> None:
+    def unknown(self, section: Row, known_keys: Sequence[str], path: Path) -> None:
         for key in section:
-            if key not in known:
-                what = f"{shown_path(path)} has no such key{suggest(str(key), known)}"
+            if key not in known_keys:
+                what = f"{shown_path(path)} has no such key{suggest(str(key), known_keys)}"
                 self.problems.append(Problem((*path, str(key)), what))
 
 

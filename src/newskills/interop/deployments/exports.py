@@ -33,10 +33,10 @@ def export_plan(compiled: CompiledConfig, invocation: str, folder: str) -> Expor
     settings = {name: dict(section) for name, section in compiled.export.items()}
     _check_secrets(settings)
     if "wandb" in settings or "wandb" in compiled.execution.auto_export:
-        known = settings.setdefault("wandb", {})
+        wandb_settings = settings.setdefault("wandb", {})
         for key, value in (("project", compiled.wandb.project), ("entity", compiled.wandb.entity)):
-            if value and not known.get(key):
-                known[key] = value
+            if value and not wandb_settings.get(key):
+                wandb_settings[key] = value
     model = compiled.target.model_id or compiled.deployment.served_model_name or ""
     return ExportPlan(
         invocation=invocation,

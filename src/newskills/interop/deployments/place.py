@@ -134,5 +134,5 @@ def _nodes(execution: Execution) -> int:
 
 
 def _gpus(gres: str) -> int:
-    found = _GRES.match(gres)
-    return int(found[1]) if found else 0
+    match = _GRES.match(gres)
+    return int(match[1]) if match else 0

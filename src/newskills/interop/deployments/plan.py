@@ -101,11 +101,11 @@ def _job(
     groups = _servers(compiled, cluster, hardware, variables)
     names = [command.name for commands in groups for command in commands]
     env = variables.of({**_judge_key(task, variables), **task.env}, f"Task {task.name}")
-    asked = names[0] if names else None
+    server_name = names[0] if names else None
     if len(names) > 1:
         groups[0].append(_proxy(compiled, cluster, names))
-        asked = PROXY
-    client = client_command(compiled, task, cluster, folder, server=asked, env=env)
+        server_name = PROXY
+    client = client_command(compiled, task, cluster, folder, server=server_name, env=env)
     groups = groups or [[]]
     groups[0].append(client)
     return Job(

@@ -69,8 +69,8 @@ def read(source: Source, format: str = "") -> list[Imported]:
     for name in [format] if format else FORMATS:
         module = import_module(FORMATS[name])
         if format or module.fits(source.path):
-            found: list[Imported] = module.read(source)
-            return found
+            imported: list[Imported] = module.read(source)
+            return imported
     raise DataError(
         f"{source.path} is of no known form: neither *.eval logs, nor samples_*.jsonl, reviews/, eval-*.json or "
         "output*.jsonl.",
@@ -118,21 +118,23 @@ def by_seed(
 
     `expected`: ids of samples that should be there. Raises DataError where two records of one sample and seed differ.
     """
-    found: dict[int | None, dict[str, Row]] = {}
+    rows_by_seed: dict[int | None, dict[str, Row]] = {}
     doubled = 0
     for seed, row in records:
-        rows = found.setdefault(seed, {})
+        rows = rows_by_seed.setdefault(seed, {})
         doubled += _place(benchmark, rows, row)
-    identities = dict.fromkeys([*expected, *(identity for rows in found.values() for identity in rows)])
-    missing = sum(len(identities) - len(rows) for rows in found.values())
+    identities = dict.fromkeys([*expected, *(identity for rows in rows_by_seed.values() for identity in rows)])
+    missing = sum(len(identities) - len(rows) for rows in rows_by_seed.values())
     if doubled:
         notes.append(f"{benchmark}: {doubled} records are there twice; each counts once.")
     if missing:
-        notes.append(f"{benchmark}: {missing} of {len(identities) * len(found)} samples are missing: unscored.")
-    some = {identity: row for rows in found.values() for identity, row in rows.items()}
+        notes.append(
+            f"{benchmark}: {missing} of {len(identities) * len(rows_by_seed)} samples are missing: unscored."
+        )
+    some = {identity: row for rows in rows_by_seed.values() for identity, row in rows.items()}
     return {
         seed: [rows.get(identity) or _absent(some.get(identity, {"id": identity})) for identity in identities]
-        for seed, rows in sorted(found.items(), key=lambda pair: -1 if pair[0] is None else pair[0])
+        for seed, rows in sorted(rows_by_seed.items(), key=lambda pair: -1 if pair[0] is None else pair[0])
     }
 
 
@@ -151,8 +153,8 @@ def _place(benchmark: str, rows: dict[str, Row], row: Row) -> bool:
 
 
 def _absent(other: Row) -> Row:
-    known: Row = {name: other[name] for name in ("id", "problem", "expected_answer") if name in other}
-    return {**known, "generation": "", **unscored("harness", "not in the imported results")}
+    common_fields: Row = {name: other[name] for name in ("id", "problem", "expected_answer") if name in other}
+    return {**common_fields, "generation": "", **unscored("harness", "not in the imported results")}
 
 
 def unscored(cause: str, why: str) -> Row:

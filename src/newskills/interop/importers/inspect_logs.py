@@ -45,13 +45,13 @@ def read(source: Source) -> list[Imported]:
         raise DataError(f"{source.path} has no .eval logs.")
     imported: dict[str, Imported] = {}
     for file in files:
-        one = _log(file, source.score)
-        if one.benchmark in imported:
+        log = _log(file, source.score)
+        if log.benchmark in imported:
             raise DataError(
-                f"{source.path} has two logs of {one.benchmark}: {imported[one.benchmark].origin['path']} and {file}.",
+                f"{source.path} has two logs of {log.benchmark}: {imported[log.benchmark].origin['path']} and {file}.",
                 hint="Import one of them, each into an --output_dir of its own.",
             )
-        imported[one.benchmark] = one
+        imported[log.benchmark] = log
     return list(imported.values())
 
 
@@ -100,8 +100,12 @@ def _first_scorer(spec: Row, samples: list[Row]) -> str:
 
 def _expected(spec: Row) -> list[str]:
     """Ids of all samples of the run, whether or not it came to them."""
-    known = _or_empty(spec.get("dataset")).get("sample_ids")
-    return [str(one) for one in known if isinstance(one, str | int)] if isinstance(known, list) else []
+    sample_ids = _or_empty(spec.get("dataset")).get("sample_ids")
+    return (
+        [str(sample_id) for sample_id in sample_ids if isinstance(sample_id, str | int)]
+        if isinstance(sample_ids, list)
+        else []
+    )
 
 
 def _record(sample: Row, scorer: str, file: Path) -> tuple[int, Row]:
@@ -171,11 +175,13 @@ def _scores(sample: Row) -> Row:
     return _or_empty(sample.get("scores"))
 
 
-def _problem(given: object) -> str:
+def _problem(content: object) -> str:
     """The text of the input; of messages that of the last one by the user."""
-    if isinstance(given, str):
-        return given
-    messages = [message for message in given or [] if isinstance(message, dict)] if isinstance(given, list) else []
+    if isinstance(content, str):
+        return content
+    messages = (
+        [message for message in content or [] if isinstance(message, dict)] if isinstance(content, list) else []
+    )
     users = [message for message in messages if message.get("role") == "user"] or messages
     return _text(users[-1].get("content")) if users else ""
 
@@ -194,8 +200,10 @@ def _text(content: object) -> str:
 
 
 def _reasoning(content: object) -> str | None:
-    found = [str(part.get("reasoning", "")) for part in _parts(content) if part.get("type") == "reasoning"]
-    return "\n".join(found) if found else None
+    reasoning_texts = [
+        str(part.get("reasoning", "")) for part in _parts(content) if part.get("type") == "reasoning"
+    ]
+    return "\n".join(reasoning_texts) if reasoning_texts else None
 
 
 def _parts(content: object) -> Iterator[Row]:

@@ -30,7 +30,7 @@ _OWN = ("turn_budget_exhausted",)
 def fits(path: Path) -> bool:
     if path.is_file():
         return path.name.startswith("eval-") and path.suffix == ".json" and (path.parent / RESULTS).is_file()
-    return any((found.parent / RESULTS).is_file() for found in path.rglob("eval-*.json"))
+    return any((bundle.parent / RESULTS).is_file() for bundle in path.rglob("eval-*.json"))
 
 
 def read(source: Source) -> list[Imported]:
@@ -41,23 +41,23 @@ def read(source: Source) -> list[Imported]:
 
 def _bundles(path: Path) -> dict[str, tuple[Path, Row]]:
     """Benchmark → its newest bundle in a folder. Raises DataError."""
-    found: dict[str, tuple[Path, Row]] = {}
+    bundles: dict[str, tuple[Path, Row]] = {}
     for file in [path] if path.is_file() else sorted(path.rglob("eval-*.json")):
         content = _bundle(file)
         benchmark = content.get("benchmark")
         if not isinstance(benchmark, dict) or not isinstance(benchmark.get("name"), str):
             continue
-        other = found.get(benchmark["name"])
+        other = bundles.get(benchmark["name"])
         if other is not None and other[0].parent != file.parent:
             raise DataError(
                 f"{path} has several runs of '{benchmark['name']}': {other[0].parent} and {file.parent}.",
                 hint="Import one of these folders.",
             )
         if other is None or str(content.get("timestamp")) >= str(other[1].get("timestamp")):
-            found[benchmark["name"]] = (file, content)
-    if not found:
+            bundles[benchmark["name"]] = (file, content)
+    if not bundles:
         raise DataError(f"{path} has no eval-*.json of nemo-evaluator with the name of a benchmark.")
-    return found
+    return bundles
 
 
 def _bundle(file: Path) -> Row:
@@ -106,9 +106,9 @@ def _benchmark(file: Path, bundle: Row, score: str) -> Imported:
 
 def _check_scorer(rows: list[Row], score: str, results: Path) -> None:
     """Raises DataError where no sample has it."""
-    known = {key.removeprefix("scorer:") for row in rows for key in (row.get("scorer_rewards") or {})}
-    if score not in known:
-        raise DataError(f"{results}: no scorer '{score}'{suggest(score, known)}")
+    scorers = {key.removeprefix("scorer:") for row in rows for key in (row.get("scorer_rewards") or {})}
+    if score not in scorers:
+        raise DataError(f"{results}: no scorer '{score}'{suggest(score, scorers)}")
 
 
 def _seed(row: Row, several: bool) -> int | None:

@@ -160,13 +160,13 @@ def scores(folder: Path) -> dict[str, Number]:
     if not path.is_file():
         path = folder / RESULTS / EXTENDED_FILE
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=dict[str, Row])
+        reports = msgspec.json.decode(path.read_bytes(), type=dict[str, Row])
     except (OSError, msgspec.DecodeError) as error:
         raise DataError(
             f"{folder} has no summary: {error}.", hint="ns aimo regenerate_summary makes it."
         ) from error
     headlines = {}
-    for benchmark, report in found.items():
+    for benchmark, report in reports.items():
         numbers = next((metrics for metrics in report["numbers"].values() if metrics), None)
         if numbers and not report["withheld"]:
             headlines[benchmark] = msgspec.convert(next(iter(numbers.values())), Number)
@@ -190,14 +190,14 @@ class Point(Struct, frozen=True):
 
 def checkpoints_of(training: Path) -> list[tuple[int, Path]]:
     """(step, folder), in order. Raises DataError where there are none."""
-    found = [
+    folders = [
         (int(match[1]), path)
         for path in training.glob("checkpoint-*")
         if path.is_dir() and (match := _NUMBERED.fullmatch(path.name))
     ]
-    if not found:
+    if not folders:
         raise DataError(f"{training} has no checkpoints (checkpoint-STEP).")
-    return sorted(found)
+    return sorted(folders)
 
 
 def evaluate_checkpoints(spec: Evaluating, base: str | None, *, ns: Ns, say: Say) -> int:
@@ -253,12 +253,12 @@ def _base_of(folder: Path) -> str:
 
 def points(folder: Path) -> list[Point]:
     """What was measured of the checkpoints below `folder`, by step."""
-    found = []
+    point_list = []
     for path in folder.glob("checkpoint-*"):
         match = _NUMBERED.fullmatch(path.name)
         if match and (path / EXTENDED_FILE).is_file():
-            found.append(Point(int(match[1]), path.name, scores(path)))
-    return sorted(found, key=lambda point: point.step)
+            point_list.append(Point(int(match[1]), path.name, scores(path)))
+    return sorted(point_list, key=lambda point: point.step)
 
 
 def report(folder: Path) -> str:

@@ -161,7 +161,7 @@ def model_in(start: str, output: str, *, there: bool = True) -> str:
     if path.is_dir() or start.startswith((".", "/", "~", "outputs/")):
         if not there:
             return str(path / FINAL)
-        inside = ", ".join(sorted(one.name for one in path.iterdir())[:6]) if path.is_dir() else ""
+        inside = ", ".join(sorted(child.name for child in path.iterdir())[:6]) if path.is_dir() else ""
         raise ConfigError(
             f"There is no model in {start}{f', which has {inside}' if inside else ''}.",
             hint="Run the stage before (--stage cot, then tir), or name another with --base-model.",
@@ -214,9 +214,9 @@ def _sizes_made_by_first(stage: Stage, start: str, training: Training) -> Sizes 
 
 def _awaited(look: Callable[[], T | None]) -> T:
     """What `look` finds, as soon as it finds something. A launcher ends the processes of which one has failed."""
-    while not (found := look()):
+    while not (result := look()):
         time.sleep(POLL)
-    return found
+    return result
 
 
 def keep_samples(output: Path, reporting: Reporting) -> str:
@@ -235,9 +235,9 @@ def keep_samples(output: Path, reporting: Reporting) -> str:
 def _data(stage: Stage, start: str, training: Training, ns: Ns, say: Say) -> Sizes:
     """Makes the files to learn from and to validate with, once."""
     folder, wanted = Path(stage.output) / DATA, _made_with(stage, start, training)
-    if (known := _known(stage, wanted)) is not None:
-        say(f"data: {known.rows} rows to learn from, {known.held_out} problems held out; made before")
-        return known
+    if (existing := _known(stage, wanted)) is not None:
+        say(f"data: {existing.rows} rows to learn from, {existing.held_out} problems held out; made before")
+        return existing
     if (Path(stage.output) / CHECKPOINTS).is_file():
         raise ConfigError(
             f"{stage.output} holds a training on other data.",
@@ -251,8 +251,8 @@ def _data(stage: Stage, start: str, training: Training, ns: Ns, say: Say) -> Siz
     rows = _fitting(rows, stage, start, say)
     held = _held_out(stage, len(rows))
     problems = [problem for row in rows[:held] if (problem := _problem_of(row))["expected_answer"]]
-    asked = {problem["problem"] for problem in problems}
-    learnt = [row for row in rows[held:] if _problem_of(row)["problem"] not in asked]
+    held_questions = {problem["problem"] for problem in problems}
+    learnt = [row for row in rows[held:] if _problem_of(row)["problem"] not in held_questions]
     if not learnt:
         raise DataError(f"All {len(rows)} rows ask what is held out: there is nothing to learn from.")
     write_rows(held_out_file(Path(stage.output)), problems)
@@ -264,7 +264,9 @@ def _data(stage: Stage, start: str, training: Training, ns: Ns, say: Say) -> Siz
 
 
 def _data_lines(stage: Stage, training: Training) -> list[Line]:
-    return [data_line(stage, one, training.config.decontaminate, training.places) for one in _datasets(stage)]
+    return [
+        data_line(stage, dataset, training.config.decontaminate, training.places) for dataset in _datasets(stage)
+    ]
 
 
 def _made_with(stage: Stage, start: str, training: Training) -> dict[str, Any]:
@@ -427,11 +429,15 @@ def _checkpoint_at(path: Path) -> Path:
     path = path.expanduser()
     if path.is_dir():
         return path
-    found = _NUMBERED.fullmatch(path.name)
-    padded = path.with_name(f"checkpoint-{int(found[1]):06d}") if found else path
+    match = _NUMBERED.fullmatch(path.name)
+    padded = path.with_name(f"checkpoint-{int(match[1]):06d}") if match else path
     if padded.is_dir():
         return padded
-    there = sorted(one.name for one in path.parent.glob("checkpoint-*")) if path.parent.is_dir() else []
+    there = (
+        sorted(path_of_checkpoint.name for path_of_checkpoint in path.parent.glob("checkpoint-*"))
+        if path.parent.is_dir()
+        else []
+    )
     raise ConfigError(
         f"There is no checkpoint {path}.", hint=f"That folder has {', '.join(there[-5:])}." if there else ""
     )

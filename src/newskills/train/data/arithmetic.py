@@ -39,9 +39,9 @@ class NoArithmetic(Exception):
 
 def chains(text: str) -> Iterator[Chain]:
     """Chains of at least two operators and one `=`, in order. They never go over a line's end."""
-    for found in _RUN.finditer(text):
-        start = found.start()
-        run = found[0]
+    for run_match in _RUN.finditer(text):
+        start = run_match.start()
+        run = run_match[0]
         bare = run.lstrip("= ")
         start += len(run) - len(bare)
         bare = bare.rstrip(" \t").rstrip(".")
@@ -133,21 +133,21 @@ def _cut_after(text: str, end: int) -> bool:
 
 def _parts(expression: str) -> list[Part]:
     """Numbers with their sign where one is meant. Raises NoArithmetic."""
-    found: list[Part] = []
+    parts: list[Part] = []
     at, end = 0, len(expression.rstrip(" \t"))
     while at < end:
         match = _PART.match(expression, at)
-        if match is None or len(found) >= MOST_PARTS:
+        if match is None or len(parts) >= MOST_PARTS:
             raise NoArithmetic
         at = match.end()
         number, sign = match.groups()
         if number is None:
-            found.append(sign)
+            parts.append(sign)
         elif len(number) > MOST_DIGITS:
             raise NoArithmetic
         else:
-            found.append(Fraction(number))
-    signed = _signed(found)
+            parts.append(Fraction(number))
+    signed = _signed(parts)
     _check(signed)
     return signed
 

@@ -92,7 +92,7 @@ def build(request: BuildRequest, progress: Progress) -> Card:
     """
     output = Path(request.config.output_path)
     work = work_folder(output)
-    if any(given.path.resolve() == output.resolve() for given in request.inputs):
+    if any(source.path.resolve() == output.resolve() for source in request.inputs):
         raise ConfigError(
             f"{output} is both an input and the output.", hint="Write to another place, or name inputs."
         )
@@ -110,16 +110,18 @@ def make_job(request: BuildRequest, work: Path) -> BuildJob:
     """Lays in `work` what workers cannot read otherwise. Raises DataError for a file that cannot be read."""
     files: list[InputFile] = []
     base = 0
-    for number, given in enumerate(request.inputs):
-        path = given.path
-        if given.rows is not None:
+    for number, source in enumerate(request.inputs):
+        path = source.path
+        if source.rows is not None:
             path = work / f"input-{number}"
-            write_rows(path, given.rows())
-        files.append(_input_file(path, given, base, request.config.skip_first))
+            write_rows(path, source.rows())
+        files.append(_input_file(path, source, base, request.config.skip_first))
         base += files[-1].size
     overlap = Overlap(ngram=request.ngram, share=request.share)
     if request.compared:
-        write_rows(work / "compared", ({"text": text} for one in request.compared for text in one.texts()))
+        write_rows(
+            work / "compared", ({"text": text} for problems in request.compared for text in problems.texts())
+        )
         overlap = msgspec.structs.replace(overlap, files=(str(work / "compared"),))
     return BuildJob(
         config=request.config,
@@ -131,30 +133,32 @@ def make_job(request: BuildRequest, work: Path) -> BuildJob:
     )
 
 
-def _input_file(path: Path, given: Given, base: int, skipped: int) -> InputFile:
+def _input_file(path: Path, source: Given, base: int, skipped: int) -> InputFile:
     try:
         size = path.stat().st_size
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror}.") from error
     return InputFile(
         path=str(path),
-        shown=str(given.path),
+        shown=str(source.path),
         size=size,
         base=base,
         first=offset_after(path, skipped),
-        graded=given.graded,
-        schema=given.schema,
+        graded=source.graded,
+        schema=source.schema,
     )
 
 
 def chunks_of(job: BuildJob) -> list[Chunk]:
     """Pieces of the files, in order."""
     size = max(CHUNK_BYTES, 1 + job.total // MOST_CHUNKS)
-    found: list[Chunk] = []
+    chunk_list: list[Chunk] = []
     for number, file in enumerate(job.inputs):
         for start in range(file.first, file.size, size):
-            found.append(Chunk(number=len(found), file=number, start=start, end=min(file.size, start + size)))
-    return found
+            chunk_list.append(
+                Chunk(number=len(chunk_list), file=number, start=start, end=min(file.size, start + size))
+            )
+    return chunk_list
 
 
 def _built(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
@@ -176,8 +180,8 @@ def _built(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
     for chunk in chunks:
         job.chunk_file(chunk.number).unlink()
     counts = merged(parts)
-    card = Card.of(job, read, counts, names=active(job), compared=[one.name for one in request.compared])
-    card.inputs = [_described(given) for given in request.inputs]
+    card = Card.of(job, read, counts, names=active(job), compared=[problems.name for problems in request.compared])
+    card.inputs = [_described(source) for source in request.inputs]
     if not counts.kept:
         raise DataError(_nothing_left(card), hint=_what_to_change(card, request))
     _write(job, card, chosen(job, counts.ranks), progress)
@@ -185,10 +189,10 @@ def _built(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
     return card
 
 
-def _described(given: Given) -> Row:
-    row: Row = {"path": str(given.path), "bytes": given.path.stat().st_size}
-    row |= {"dataset": given.schema} if given.schema else {}
-    return row | given.origin
+def _described(source: Given) -> Row:
+    row: Row = {"path": str(source.path), "bytes": source.path.stat().st_size}
+    row |= {"dataset": source.schema} if source.schema else {}
+    return row | source.origin
 
 
 def _nothing_left(card: Card) -> str:
@@ -207,7 +211,7 @@ def _what_to_change(card: Card, request: BuildRequest) -> str:
     taken = sum(step.removed for step in steps_of(card) if step.name == CONTAMINATED)
     if 2 * taken < card.rows_read or not request.compared:
         return ""
-    names = ", ".join(one.name for one in request.compared)
+    names = ", ".join(problems.name for problems in request.compared)
     return (
         f"Problems made from one template share most of their words with those of {names}: ask for more of them, "
         f"--decontaminate_share=0.9 or 1 (now {request.share:g}), or for longer sequences, "
@@ -291,8 +295,8 @@ def preview(request: BuildRequest, count: int) -> Sequence[bytes]:
         return lines[:count]
 
 
-def _begin_of(given: Given) -> Given:
+def _begin_of(source: Given) -> Given:
     """Of a file that is no JSONL, the first rows."""
-    if (rows := given.rows) is None:
-        return given
-    return msgspec.structs.replace(given, rows=lambda: islice(rows(), _PREVIEWED))
+    if (rows := source.rows) is None:
+        return source
+    return msgspec.structs.replace(source, rows=lambda: islice(rows(), _PREVIEWED))

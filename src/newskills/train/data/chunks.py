@@ -73,15 +73,15 @@ class ChunkWorker:
         reader = Reader(self._job, frozenset(prompt.fields) if prompt is not None else frozenset())
         buckets: list[list[bytes]] = [[] for _ in range(self._job.partitions)]
         base, count = self._job.inputs[chunk.file].base, self._job.partitions
-        seen: set[bytes] = set()
+        seen_pairs: set[bytes] = set()
         unique = self._job.config.deduplicate
         for offset, row in reader.rows(chunk):
             group, pair = self._digests(row)
             bucket = buckets[int.from_bytes(group[:4], "little") % count]
-            if pair in seen and unique:
+            if pair in seen_pairs and unique:
                 bucket.append(HEAD.pack(base + offset, group, pair, pair, REPEATED, 0, 0, 0, 0, 0))
                 continue
-            seen.add(pair)
+            seen_pairs.add(pair)
             bucket += self._processed(row, base + offset, group, pair)
         write_segments(self._job.chunk_file(chunk.number), buckets)
         return ChunkCounts(seen=reader.seen, left_out=dict(reader.left_out))
@@ -106,8 +106,10 @@ class ChunkWorker:
                 changed |= 1 << number
         final = self._digests(row)[1] if changed else pair
         has_code = int(bool(self._code) and self._code in row[self._output_key])
-        line, asked, said = self._formatter.line(row, before)
-        return HEAD.pack(place, group, pair, final, 0, has_code, changed, asked, said, len(line)), line
+        line, question_length, answer_length = self._formatter.line(row, before)
+        return HEAD.pack(
+            place, group, pair, final, 0, has_code, changed, question_length, answer_length, len(line)
+        ), line
 
 
 def records(data: bytes) -> Iterator[Record]:

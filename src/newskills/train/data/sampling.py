@@ -48,10 +48,10 @@ def _sorted(job: BuildJob, bucket: int, cut: Cut | None, most: int) -> Batch:
     rows: list[tuple[int, int, int, int, int, int]] = []
     at, size, unpack = 0, len(data), ENTRY.unpack_from
     while at < size:
-        first, second, rank, place, asked, said, length = unpack(data, at)
+        first, second, rank, place, question_length, answer_length, length = unpack(data, at)
         at += ENTRY.size
         if cut is None or (rank, place) <= cut:
-            rows.append((first, second, at, at + length, asked, said))
+            rows.append((first, second, at, at + length, question_length, answer_length))
         at += length
     rows.sort()
     del rows[most:]
@@ -71,5 +71,5 @@ def _fair_cut(job: BuildJob, ranks: Sequence[int], wanted: int) -> Cut:
     places = array("Q")
     for number in range(job.partitions):
         data = job.ranks_file(number).read_bytes()
-        places.extend(place for found, place in RANK.iter_unpack(data) if found == rank)
+        places.extend(place for row_rank, place in RANK.iter_unpack(data) if row_rank == rank)
     return Cut(rank, sorted(places)[left - 1])

@@ -257,9 +257,9 @@ RECIPES: Mapping[str, Recipe] = {
 }
 
 
-def check_keys(recipe: Recipe, given: Sequence[str]) -> None:
+def check_keys(recipe: Recipe, keys_given: Sequence[str]) -> None:
     """Raises ConfigError for a key that the recipe does not have."""
-    for key in given:
+    for key in keys_given:
         path = key.replace("-", "_")
         flat = path.replace(".", "_")
         if any(path == word or (word.endswith("_") and f"{flat}_".startswith(word)) for word in recipe.lacks):

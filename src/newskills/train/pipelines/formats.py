@@ -42,21 +42,21 @@ def examine(path: str | Path, forms: tuple[str, ...]) -> Found:
     """
     if "verl" in forms and _is_parquet(path):
         return Found("verl", -1)
-    found = None
+    facts = None
     count, tools = 0, False
     for number, row in rows_of(path):
         count += 1
         tools = tools or "tools" in row
-        if found is None:
-            found = _form(row, forms, path, number)
-        elif missing := [key for key in FORMS[found.form] if key not in row]:
+        if facts is None:
+            facts = _form(row, forms, path, number)
+        elif missing := [key for key in FORMS[facts.form] if key not in row]:
             raise FormatError(
                 f"{path}, line {number}, has no {' and no '.join(map(repr, missing))}, unlike the lines before it; "
                 f"its keys are {', '.join(row) or 'none'}."
             )
-    if found is None:
+    if facts is None:
         raise FormatError(f"{path} is empty.")
-    return found._replace(rows=count, tools=tools)
+    return facts._replace(rows=count, tools=tools)
 
 
 def glance(line: bytes, path: str, forms: tuple[str, ...]) -> Found:

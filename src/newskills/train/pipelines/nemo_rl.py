@@ -90,8 +90,8 @@ class NemoRl(Struct, frozen=True, kw_only=True):
 
     def words(self) -> list[str]:
         """The trainer, up to `--config`, whose value follows."""
-        known = ["-m", PROGRAM] if self.graded else []
-        return [PYTHON, *known, self.program, "--config"]
+        options = ["-m", PROGRAM] if self.graded else []
+        return [PYTHON, *options, self.program, "--config"]
 
     @property
     def program(self) -> str:

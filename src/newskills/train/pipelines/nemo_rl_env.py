@@ -37,7 +37,7 @@ class GradedAnswers(EnvironmentInterface):  # type: ignore[misc]
         Raises GraderError, which stops the training, where it is the grader that is broken.
         """
         pairs = zip(message_log_batch, metadata, strict=True)
-        scores = self._verdicts.scores([answer_record(turns, one) for turns, one in pairs])
+        scores = self._verdicts.scores([answer_record(turns, metadata) for turns, metadata in pairs])
         self._answers += len(scores)
         self._unscored += sum(score is None for score in scores)
         rewards = torch.tensor([float(score is not None and score.outcome == "correct") for score in scores])

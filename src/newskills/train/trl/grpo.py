@@ -66,12 +66,15 @@ class _Rewards:
             for ids in completion_ids
         ]
         texts = [self._scorer.text(ids) for ids in completion_ids]
-        asked = [self._problems[int(index)] for index in prompts]
+        problems = [self._problems[int(index)] for index in prompts]
         judged = self._scorer.reward(
-            [(one.row, text, sample.stop_reason) for one, text, sample in zip(asked, texts, samples, strict=True)]
+            [
+                (problem.row, text, sample.stop_reason)
+                for problem, text, sample in zip(problems, texts, samples, strict=True)
+            ]
         )
         self._keep(gathered(list(zip(map(int, prompts), texts, samples, judged, strict=True))))
-        return [one.reward for one in judged]
+        return [judgement.reward for judgement in judged]
 
     def _keep(self, batch: list[tuple[int, str, Sampled, Judged]]) -> None:
         size = self._config.group_size
@@ -79,7 +82,9 @@ class _Rewards:
         self.groups = []
         for start, end in pairwise(range(0, len(batch) + 1, size)):
             indices, texts, samples, judged = zip(*batch[start:end], strict=True)
-            advantages = advantages_of([one.reward for one in judged], by_std=self._config.scale_by_std)
+            advantages = advantages_of(
+                [judgement.reward for judgement in judged], by_std=self._config.scale_by_std
+            )
             group = Group(self._problems[indices[0]], list(texts), list(samples), list(judged), advantages)
             self.groups.append(group)
 
@@ -94,12 +99,12 @@ def grpo(task: Task, problems: Sequence[Problem], config: GrpoConfig, scorer: Sc
     size = min(config.batch_size, len(problems))
     order = [at for step in range(config.steps) for at in batch_at(range(len(problems)), step, size, config.seed)]
     updates = config.steps * config.iterations
-    given = arguments(config, settings, size * config.group_size, output=folder.path, updates=updates)
+    trl_arguments = arguments(config, settings, size * config.group_size, output=folder.path, updates=updates)
     rewards = _Rewards(problems, config, scorer)
     trainer = _Trainer(
         model=model,
         reward_funcs=rewards,
-        args=TrlConfig(**given, **_how(config, settings, _pages(problems, config))),
+        args=TrlConfig(**trl_arguments, **_how(config, settings, _pages(problems, config))),
         train_dataset=Dataset.from_dict({"prompt": list(map(str, order))}),
         processing_class=tokenizer,
         peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
@@ -111,7 +116,7 @@ def grpo(task: Task, problems: Sequence[Problem], config: GrpoConfig, scorer: Sc
 
     def more() -> dict[str, float]:
         folder.samples(sample_rows(rewards.groups, trainer.state.global_step // config.iterations))
-        tokens = sum(len(one.tokens) for group in rewards.groups for one in group.samples)
+        tokens = sum(len(sample.tokens) for group in rewards.groups for sample in group.samples)
         return measured(rewards.groups) | {"tokens": float(tokens)}
 
     return run(trainer, Learner(trainer, tokenizer.pad_token_id), folder, task.hooks, more)

@@ -91,7 +91,7 @@ class TrlTrainer:
             others = [
                 path for path in self._base.iterdir() if path.suffix in (".json", ".jinja", ".txt", ".model")
             ]
-            for path in [*(one for one in others if "index" not in one.name), *kept]:
+            for path in [*(file for file in others if "index" not in file.name), *kept]:
                 shutil.copyfile(path, new / path.name)
             check_files(new)
 

@@ -36,11 +36,11 @@ def sft(task: Task, examples: Sequence[Datum], config: SftConfig) -> bool:
     rows = _rows(examples, context_of(model), settings)
     size = min(config.batch_size, len(rows))
     order = [at for step in range(config.steps) for at in batch_at(range(len(rows)), step, size, config.seed)]
-    given = arguments(config, settings, size, output=folder.path, updates=config.steps)
+    trl_arguments = arguments(config, settings, size, output=folder.path, updates=config.steps)
     trainer = _Trainer(
         model=model,
         args=TrlConfig(
-            **given,
+            **trl_arguments,
             max_length=settings.trl.packed_length if settings.trl.packing else None,
             packing=settings.trl.packing,
             dataset_kwargs={"skip_prepare_dataset": True},

@@ -101,8 +101,8 @@ class Records(TrainerCallback):
         if not logs or "loss" not in logs:
             return
         done = state.global_step // self._learner.trainer.updates_a_step
-        found = {name: float(value) for name, value in logs.items() if name in KEPT and value is not None}
-        self.ended = self._course.after(self._learner, done, found | self._more(), self._begun)
+        metrics = {name: float(value) for name, value in logs.items() if name in KEPT and value is not None}
+        self.ended = self._course.after(self._learner, done, metrics | self._more(), self._begun)
         control.should_training_stop |= self.ended is not None
         self._begun = time.monotonic()
 
@@ -148,8 +148,10 @@ class Learner:
         """Without log-probabilities; the random numbers of the training are left as they are."""
         model = self.trainer.accelerator.unwrap_model(self.trainer.model)
         width, device = max(map(len, prompts)), model.device
-        ids = torch.tensor([[self._pad] * (width - len(one)) + list(one) for one in prompts], device=device)
-        mask = torch.tensor([[0] * (width - len(one)) + [1] * len(one) for one in prompts], device=device)
+        ids = torch.tensor(
+            [[self._pad] * (width - len(prompt)) + list(prompt) for prompt in prompts], device=device
+        )
+        mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=device)
         how: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
         if params.temperature > 0:
             how = {
@@ -164,7 +166,7 @@ class Learner:
         try:
             with torch.random.fork_rng():
                 torch.manual_seed(params.seed)
-                found = model.generate(
+                generated = model.generate(
                     input_ids=ids,
                     attention_mask=mask,
                     max_new_tokens=params.max_tokens,
@@ -175,7 +177,7 @@ class Learner:
                 )
         finally:
             model.train(training)
-        rows = [_cut(row, params.stop) for row in found[:, width:].tolist()]
+        rows = [_cut(row, params.stop) for row in generated[:, width:].tolist()]
         groups = [rows[at : at + different] for at in range(0, len(rows), different)]
         return [group * (num_samples // different) for group in groups]
 

@@ -36,7 +36,7 @@ class RemoveContaminated(Struct, frozen=True, kw_only=True):
 
 def read_contaminated(path: Path) -> tuple[frozenset[bytes], int]:
     """(digests of the contaminated problems, how many have no verdict). Raises DataError."""
-    found: set[bytes] = set()
+    problems: set[bytes] = set()
     unknown = 0
     with open_for_reading(path) as file:
         for number, line in enumerate(file, 1):
@@ -50,9 +50,9 @@ def read_contaminated(path: Path) -> tuple[frozenset[bytes], int]:
                     hint="ns generate --generation_type=check_contamination writes such a file.",
                 )
             if row["contaminated"]:
-                found.add(digest(row[CHECKED]))
+                problems.add(digest(row[CHECKED]))
             unknown += row["contaminated"] is None
-    return frozenset(found), unknown
+    return frozenset(problems), unknown
 
 
 def digest(text: str) -> bytes:

@@ -23,8 +23,8 @@ class AddCodeExecutionCounts(Struct, frozen=True, kw_only=True):
 
     def apply(self, row: Row) -> Verdict:
         text = row[self.key]
-        if found := _LEFT.search(text):
-            row[TOTAL] = int(found[1]) + 1
+        if match := _LEFT.search(text):
+            row[TOTAL] = int(match[1]) + 1
         else:
             row[TOTAL] = int(_USED_UP in text)
         return Verdict.CHANGED

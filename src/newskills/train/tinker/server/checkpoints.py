@@ -133,8 +133,8 @@ class Checkpoints:
 
     def of(self, run_id: str) -> list[Address]:
         """A run's checkpoints, in the order of their making."""
-        found = [one for one in self._all(run_id) if not _expired(self.about(one))]
-        return sorted(found, key=lambda one: self.about(one).created)
+        checkpoints = [checkpoint for checkpoint in self._all(run_id) if not _expired(self.about(checkpoint))]
+        return sorted(checkpoints, key=lambda checkpoint: self.about(checkpoint).created)
 
     def about(self, address: Address) -> About:
         return _read(self._folder(address) / ABOUT, About)
@@ -178,8 +178,8 @@ def about(ttl_seconds: int | None, user_metadata: dict[str, str] | None) -> Abou
     return About(created=created, expires=expires, user_metadata=user_metadata)
 
 
-def _expired(found: About) -> bool:
-    return found.expires is not None and found.expires < now()
+def _expired(about: About) -> bool:
+    return about.expires is not None and about.expires < now()
 
 
 def _read(path: Path, kind: type[T]) -> T:

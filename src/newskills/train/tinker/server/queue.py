@@ -167,8 +167,8 @@ def _done(jobs: Sequence[Job]) -> list[Answer | Refused]:
     if first.together is None or len(jobs) == 1:
         return [_outcome(job.run) for job in jobs]
     together = first.together
-    found = guard(lambda: together([job.item for job in jobs]))
-    return [_outcome(job.run) for job in jobs] if isinstance(found, Failure) else [*found]
+    outcomes = guard(lambda: together([job.item for job in jobs]))
+    return [_outcome(job.run) for job in jobs] if isinstance(outcomes, Failure) else [*outcomes]
 
 
 def _outcome(run: Callable[[], Answer]) -> Answer | Refused:
@@ -178,5 +178,5 @@ def _outcome(run: Callable[[], Answer]) -> Answer | Refused:
         except UserError as error:
             return Refused(str(error), user=True)
 
-    found = guard(attempt)
-    return Refused(found.message, user=False) if isinstance(found, Failure) else found
+    result = guard(attempt)
+    return Refused(result.message, user=False) if isinstance(result, Failure) else result

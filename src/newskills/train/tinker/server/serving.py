@@ -65,8 +65,8 @@ async def serve_until_stopped(
 
 def all_names(bases: Mapping[str, Base]) -> dict[str, Base]:
     """A model can also be named by its folder, or by the folder's last part."""
-    found = dict(bases)
+    bases_by_name = dict(bases)
     for base in bases.values():
         for name in (str(base.folder), base.folder.name):
-            found.setdefault(name, base)
-    return found
+            bases_by_name.setdefault(name, base)
+    return bases_by_name

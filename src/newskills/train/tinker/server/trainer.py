@@ -45,9 +45,9 @@ class ServedTrainer(CpuTrainer):
         total, logprobs = 0.0, []
         with torch.no_grad():
             for part in self._parts(data):
-                value, found = self._pass(part, loss, config)
+                value, part_logprobs = self._pass(part, loss, config)
                 total += value.item()
-                logprobs += found
+                logprobs += part_logprobs
         return LossOutput(loss=total, logprobs=logprobs)
 
     def scores(self, tokens: Sequence[int]) -> list[float | None]:
