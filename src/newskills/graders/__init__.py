@@ -66,7 +66,7 @@ GRADERS = Registry(
         "audio": "newskills.graders.audio.grader:AudioGrader",
         "contextasr": "newskills.graders.audio.names:ContextASRGrader",
         "contextual_earnings22": "newskills.graders.audio.names:EarningsGrader",
-        "audio_rating": "newskills.graders.audio.rating:RatingGrader",
+        "audio_rating": "newskills.graders.audio.rating:AudioRatingGrader",
         "mmau-pro": "newskills.graders.audio.rating:CriteriaGrader",
         "specdec": "newskills.graders.specdec:SpecDecGrader",
         "arena": "newskills.graders.judges.arena:ArenaGrader",

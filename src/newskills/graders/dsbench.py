@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from newskills.base.records import Row, Score
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.math.grader import MathGrader
 from newskills.graders.math.normalise import tidy
 from newskills.graders.math.values.exact import plain
@@ -51,7 +51,7 @@ class DSBenchGrader:
 
     def __init__(self, config: MathConfig | None = None) -> None:
         self.config = config or MathConfig(relaxed_extraction=True)
-        self._policy = Policy(
+        self._policy = ExtractionPolicy(
             self.config.extract_from_boxed, self.config.extract_regex, self.config.relaxed_extraction
         )
         self._math = MathGrader(msgspec.structs.replace(self.config, use_predicted_answer_key=True))

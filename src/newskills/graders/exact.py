@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.reading.replies import decided, stripped, unanswered, unscored, visible
 
 _WRAPPED = re.compile(r"\A\\(?:boxed|text|textbf|texttt|mathrm|mathbf|mathsf)\s?\{(.*)\}\Z", re.DOTALL)
@@ -105,7 +105,11 @@ class ExactGrader:
         if not text or self.config.extract == "whole":
             return text
         if self.config.extract == "tail":
-            return extract(text, Policy()).answer if "\\boxed" in text else _tail(text, len(gold.split("\n")))
+            return (
+                extract(text, ExtractionPolicy()).answer
+                if "\\boxed" in text
+                else _tail(text, len(gold.split("\n")))
+            )
         if self.config.extract == "brackets" and (inner := _double_brackets(text)) is not None:
             return inner
         braces = "{" in gold or "}" in gold or not re.search(r"\w", gold)
@@ -120,9 +124,9 @@ class ExactGrader:
 
 def final_answer(text: str) -> str | None:
     """The box, the line after "Answer:", or what follows "the answer is"; else the text itself, if it is one line."""
-    extracted = extract(text, Policy())
+    extracted = extract(text, ExtractionPolicy())
     if extracted.how == "hashes":
-        extracted = extract(text.replace("####", " "), Policy())
+        extracted = extract(text.replace("####", " "), ExtractionPolicy())
     if extracted.how in _MARKED:
         return extracted.answer
     if labels := _LABEL.findall(text):

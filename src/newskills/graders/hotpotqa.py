@@ -42,7 +42,7 @@ class HotpotConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     supporting_facts: Annotated[bool, Meta(description="score the sentences named as support, too")] = True
 
 
-class Overlap(NamedTuple):
+class WordOverlap(NamedTuple):
     """Exact match, precision and recall, each 0–1."""
 
     exact: float
@@ -96,7 +96,7 @@ class HotpotGrader:
         }
         if self.config.supporting_facts:
             support = facts_overlap(named, {(str(title), int(place)) for title, place in facts or ()})
-            joint = Overlap(
+            joint = WordOverlap(
                 words.exact * support.exact, words.precision * support.precision, words.recall * support.recall
             )
             fields |= {"sp_em": support.exact, "sp_f1": support.f1, "joint_em": joint.exact, "joint_f1": joint.f1}
@@ -133,21 +133,21 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         yield value
 
 
-def answer_overlap(answer: str, gold: str) -> Overlap:
+def answer_overlap(answer: str, gold: str) -> WordOverlap:
     """Of the words; yes and no match wholly or not at all."""
     first, second = squad_tokens(answer), squad_tokens(gold)
     exact = float(first == second)
     if not exact and (" ".join(first) in _WHOLE or " ".join(second) in _WHOLE):
-        return Overlap(0.0, 0.0, 0.0)
+        return WordOverlap(0.0, 0.0, 0.0)
     common = sum((Counter(first) & Counter(second)).values())
     if not common:
-        return Overlap(exact, 0.0, 0.0)
-    return Overlap(exact, common / len(first), common / len(second))
+        return WordOverlap(exact, 0.0, 0.0)
+    return WordOverlap(exact, common / len(first), common / len(second))
 
 
-def facts_overlap(named: set[tuple[str, int]], gold: set[tuple[str, int]]) -> Overlap:
+def facts_overlap(named: set[tuple[str, int]], gold: set[tuple[str, int]]) -> WordOverlap:
     common = len(named & gold)
-    return Overlap(
+    return WordOverlap(
         float(named == gold), common / len(named) if named else 0.0, common / len(gold) if gold else 0.0
     )
 

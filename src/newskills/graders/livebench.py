@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.protocols import Grader
 from newskills.base.records import Row, Score
 from newskills.graders.exact import final_answer
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.reading import tables
 from newskills.graders.reading.overlap import edit_distance
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
@@ -147,7 +147,7 @@ def _contest(text: str, gold: str, record: Row) -> float | None:
         return float(gold in text[-_TAIL:])
     if letters := _REPEATED.findall(text):
         return float(letters[-1] == gold)
-    extracted = extract(text, Policy())
+    extracted = extract(text, ExtractionPolicy())
     if extracted.how in ("box", "phrase") and extracted.answer is not None:
         bare = re.sub(r"\\text(?:bf)?|[{}()\s.]", "", extracted.answer)
         if len(bare) == 1 and bare.isalpha():
@@ -178,7 +178,7 @@ def _spatial(text: str, gold: str, record: Row) -> float | None:
 
 def _web_of_lies(text: str, gold: str, record: Row) -> float | None:
     """The last three of yes, no and unknown in bold, in the tag or the box; else of the last line."""
-    marked = tables.tagged(text) or " ".join(_BOLD.findall(text)) or extract(text, Policy()).answer
+    marked = tables.tagged(text) or " ".join(_BOLD.findall(text)) or extract(text, ExtractionPolicy()).answer
     answers = _YES_NO.findall((marked or text.rsplit("\n", 1)[-1]).lower())[-3:]
     return float(", ".join(answers) == gold.strip().lower()) if answers else None
 
@@ -191,7 +191,7 @@ def _zebra(text: str, gold: str, record: Row) -> float | None:
         wanted = gold.strip().lower()
         return float(wanted in (answer, _FIGURES.get(answer), f"{answer} movies")) if answer else None
     golds = [_plain(part) for part in gold.split(",")]
-    solution = tables.tagged(text) or extract(text, Policy()).answer or text.rsplit("\n", 1)[-1]
+    solution = tables.tagged(text) or extract(text, ExtractionPolicy()).answer or text.rsplit("\n", 1)[-1]
     parts = [_plain(part) for part in solution.split(",")]
     right = sum(_contains(part, wanted) for part, wanted in zip(parts, golds, strict=False))
     return ((right == len(golds)) + right / len(golds)) / 2

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Cause, Row, Score
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.reading.letters import (
     labels,
     letter_after,
@@ -197,7 +197,7 @@ def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | No
 def _by_box(text: str) -> tuple[str, str] | None:
     if "box" not in text:
         return None
-    extracted = extract(text, Policy(extract_from_boxed=True))
+    extracted = extract(text, ExtractionPolicy(extract_from_boxed=True))
     return (
         (extracted.answer, "box") if extracted.answer is not None and extracted.how in ("box", "boxes") else None
     )

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from newskills.base.protocols import Grader
 from newskills.base.records import Row, Score
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.math.grader import MathGrader
 from newskills.graders.multichoice import choices
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
@@ -69,7 +69,7 @@ class OptionSetGrader:
 
     def _chosen(self, record: Row) -> str:
         text = visible(str(record.get("generation") or "")) or ""
-        extracted = extract(text, Policy(extract_from_boxed=True))
+        extracted = extract(text, ExtractionPolicy(extract_from_boxed=True))
         if extracted.answer is not None and extracted.how in ("box", "boxes"):
             return letters(extracted.answer, choices(record))
         lines = [letters(match[1], choices(record)) for match in _ANSWER_LINE.finditer(text)]

@@ -35,7 +35,7 @@ UPLOADED = (RESULTS_YML, RUN_CONFIG_YML, METRICS_FILE, EXTENDED_FILE)
 """Files of a task's artifacts that go along with its scores."""
 
 
-class Finished(Struct, frozen=True, kw_only=True):
+class FinishedJob(Struct, frozen=True, kw_only=True):
     """A task that has been run. id: `<invocation>.<i>`; folder: its run directory, with `artifacts/` in it."""
 
     id: str
@@ -53,7 +53,7 @@ class ExportPlan(Struct, frozen=True, kw_only=True):
     executor: str
     destinations: tuple[str, ...] = ()
     settings: dict[str, Row] = {}
-    jobs: tuple[Finished, ...] = ()
+    jobs: tuple[FinishedJob, ...] = ()
 
 
 class Results(Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class Results(Struct, frozen=True, kw_only=True):
 
     invocation: str
     executor: str
-    job: Finished
+    job: FinishedJob
     scores: dict[str, float]
 
     @property

@@ -18,7 +18,7 @@ from typing import Any
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
-from newskills.benchmarks import Entry, list_all
+from newskills.benchmarks import CatalogEntry, list_all
 
 FRAMEWORK = "newskills"
 FILE = "framework.yml"
@@ -178,7 +178,7 @@ def evaluations() -> list[Row]:
     return list(made.values())
 
 
-def _evaluation(task: str, entry: Entry, params: Row) -> Row:
+def _evaluation(task: str, entry: CatalogEntry, params: Row) -> Row:
     types = ["chat"] if entry.category in CHAT_ONLY else ["chat", "completions"]
     config = {"type": task, "supported_endpoint_types": types, "params": params}
     return {"name": task, "description": entry.title, "defaults": {"config": config}}

@@ -23,8 +23,8 @@ from newskills.base.records import Row
 from newskills.interop.importers.inspect_logs import FORMAT
 from newskills.interop.inspect_files import write_log
 from newskills.interop.results_yml import credit
-from newskills.run.records.paths import Paths
-from newskills.run.reporting.results import Found, discover, parts, read_output
+from newskills.run.records.paths import OutputPaths
+from newskills.run.reporting.results import BenchmarkResults, discover, parts, read_output
 from newskills.run.reporting.summarize import BENCHMARK_FILE
 
 SCORER = "newskills"
@@ -38,7 +38,7 @@ _SHOWN = ("id", "problem", "generation", "expected_answer", "reasoning_content",
 """Fields of a record that have a place of their own in a sample."""
 
 
-class _Asked(Struct):
+class _RunRecord(Struct):
     settings: Row = {}
 
 
@@ -53,7 +53,7 @@ def export(results_dir: Path, output_dir: Path, *, model: str = "") -> list[Path
     return written
 
 
-def _log(result: Found, output_dir: Path, model: str) -> Path:
+def _log(result: BenchmarkResults, output_dir: Path, model: str) -> Path:
     described = _described(result.folder)
     model = model or _model(result, described)
     samples = [sample for at, file in enumerate(result.files) for sample in _samples(file, at + 1, model)]
@@ -70,7 +70,7 @@ def _log(result: Found, output_dir: Path, model: str) -> Path:
     return path
 
 
-def _header(result: Found, samples: list[Row], described: Row, model: str) -> Row:
+def _header(result: BenchmarkResults, samples: list[Row], described: Row, model: str) -> Row:
     identities = list(dict.fromkeys(sample["id"] for sample in samples))
     task = _identity("task", result.benchmark)
     epochs = len(result.files)
@@ -226,12 +226,12 @@ def _described(folder: Path) -> Row:
     return described
 
 
-def _model(result: Found, described: Row) -> str:
+def _model(result: BenchmarkResults, described: Row) -> str:
     """Who was asked: as the run remembers it, or as the import has found it."""
     try:
-        state = msgspec.json.decode(Paths(result.files[0]).state.read_bytes(), type=_Asked)
+        state = msgspec.json.decode(OutputPaths(result.files[0]).state.read_bytes(), type=_RunRecord)
     except (OSError, msgspec.DecodeError):
-        state = _Asked()
+        state = _RunRecord()
     imported = described.get("imported")
     imported_model = imported.get("model") if isinstance(imported, dict) else None
     return str(state.settings.get("server.model") or imported_model or UNKNOWN)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row, Sample
-from newskills.benchmarks import Entry, entries
+from newskills.benchmarks import CatalogEntry, entries
 
 if TYPE_CHECKING:
-    from newskills.run.rewarding.graders import Verdicts
+    from newskills.run.rewarding.graders import BatchGrader
     from newskills.run.validation.inspection import Rows
 
 PREFIX = "newskills."
@@ -46,7 +46,7 @@ class Problems:
             )
         self.found: Rows = find_rows(benchmark, None, FetchOptions())
         self.rows: list[Row] = list(read_rows(self.found.files[benchmark.split]))[:most]
-        self._verdicts: Verdicts | None = None
+        self._verdicts: BatchGrader | None = None
 
     def messages(self, at: int) -> list[dict[str, str]]:
         """Of row `at`. Raises ConfigError for a prompt that is more than texts."""
@@ -60,12 +60,12 @@ class Problems:
 
     def score(self, at: int, answer: str) -> tuple[float | None, Row]:
         """(share from 0 to 1, or None where the grader failed; what the grader says) of an answer to row `at`."""
-        from newskills.run.rewarding.graders import Verdicts
+        from newskills.run.rewarding.graders import BatchGrader
         from newskills.run.rewarding.reward import answered
 
         if self._verdicts is None:
             config = self.found.config
-            self._verdicts = Verdicts(config.eval_type or "", config.eval_config).__enter__()
+            self._verdicts = BatchGrader(config.eval_type or "", config.eval_config).__enter__()
         (score,) = self._verdicts([answered(self.rows[at], answer, "stop")])
         details: Row = {
             "method": score.grader,
@@ -90,7 +90,7 @@ def register_all() -> None:
     from nemo_evaluator.errors import InfraError
 
     class Environment(EvalEnvironment):  # type: ignore[misc]
-        entry: Entry
+        entry: CatalogEntry
 
         def __init__(self, num_examples: int | None = None) -> None:
             super().__init__()

@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError, suggest
 from newskills.base.records import Row
-from newskills.interop.config import Profile, Wandb
+from newskills.interop.config import Profile, WandbSection
 
 NAME = "env.toml"
 VARIABLES = ("NEWSKILLS_ENV_FILE", "NEMOTRON_ENV_FILE")
@@ -48,7 +48,7 @@ class EnvFile(Struct, frozen=True, kw_only=True):
 
     path: Path | None = None
     profiles: dict[str, Row] = {}
-    wandb: Wandb = Wandb()
+    wandb: WandbSection = WandbSection()
     cli: Row = {}
     manifests: Path | None = None
 
@@ -90,7 +90,7 @@ def read_env_file(path: Path | None) -> EnvFile:
     return EnvFile(
         path=path,
         profiles=profiles,
-        wandb=Wandb(project=_text(wandb, "project", path), entity=_text(wandb, "entity", path)),
+        wandb=WandbSection(project=_text(wandb, "project", path), entity=_text(wandb, "entity", path)),
         cli=content.get("cli", {}),
         manifests=_manifests(content.get("artifacts", {}), path),
     )

@@ -27,7 +27,7 @@ from newskills.base.plan import HardwareConfig
 from newskills.launch.clusters.config import ClusterConfig, image_of, load_cluster
 from newskills.launch.clusters.names import looks_secret
 from newskills.launch.experiments import Experiment
-from newskills.launch.place import Attended
+from newskills.launch.place import AttendedExecutor
 from newskills.launch.scripts.script import Context, JobScript, SandboxScript, ServerScript, ray_words
 from newskills.sandbox.config import TOKEN_VARIABLE
 
@@ -168,7 +168,7 @@ def _submit(submission: Submission) -> Experiment:
     environ = submission.environ
     experiment = submit(submission.pipeline, submission.cluster, environ, options, say=_say)
     executor = executor_of(experiment, environ)
-    if isinstance(executor, Attended) and not submission.dry_run:
+    if isinstance(executor, AttendedExecutor) and not submission.dry_run:
         states = executor.wait(list(experiment.handles))
         bad = [
             f"'{job.name}' {states[job.handle]}" for job in experiment.jobs if states[job.handle] != "completed"

@@ -97,7 +97,7 @@ def new_stamp() -> str:
     return f"{now:%Y%m%d-%H%M%S}-{now.microsecond // 1000:03}-{secrets.token_hex(2)}"
 
 
-class Records:
+class ExperimentRecords:
     """The folder of records."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ from newskills.base.errors import ConfigError, StorageError
 _SUBMODULE = "160000"
 
 
-class Committed(Struct, frozen=True, kw_only=True):
+class GitCommit(Struct, frozen=True, kw_only=True):
     """HEAD of the repository at `root`.
 
     tree         git's hash of the content
@@ -45,7 +45,7 @@ def repository_of(folder: Path) -> Path | None:
     return Path(os.fsdecode(_git(folder, "rev-parse", "--show-toplevel")).removesuffix("\n"))
 
 
-def committed(root: Path) -> Committed:
+def committed(root: Path) -> GitCommit:
     """Raises ConfigError for a repository without a commit."""
     try:
         commit, tree = _git(root, "rev-parse", "HEAD^{commit}", "HEAD^{tree}").decode().split()
@@ -57,7 +57,7 @@ def committed(root: Path) -> Committed:
         entry, _, name = line.partition("\t")
         (submodules if entry.startswith(_SUBMODULE) else files).append(name)
     status = _git(root, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
-    return Committed(
+    return GitCommit(
         root=root,
         commit=commit,
         tree=tree,
@@ -67,7 +67,7 @@ def committed(root: Path) -> Committed:
     )
 
 
-def extract(commit: Committed, target: Path) -> None:
+def extract(commit: GitCommit, target: Path) -> None:
     """Writes the committed files below `target`. Raises StorageError."""
     target.mkdir(parents=True, exist_ok=True)
     archive = subprocess.Popen(

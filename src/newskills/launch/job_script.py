@@ -19,7 +19,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, Job, Ref, Word
 from newskills.launch.clusters.names import is_file_name, is_variable
-from newskills.launch.place import JobFolder, Place, Variable
+from newskills.launch.place import ExecutorScript, JobFolder, Variable
 
 PORT_PATIENCE = 1800.0
 """Seconds to wait for a server that has a port but no `ready`."""
@@ -47,7 +47,7 @@ class _Scene(Struct, frozen=True, kw_only=True):
     group: int
     command: Command
     folder: JobFolder
-    place: Place
+    place: ExecutorScript
     variables: dict[str, str]
 
     def refs(self) -> list[Ref]:
@@ -55,7 +55,7 @@ class _Scene(Struct, frozen=True, kw_only=True):
         return [word for word in (*script.argv, *script.env.values()) if isinstance(word, Ref)]
 
 
-def render(job: Job, folder: JobFolder, place: Place) -> dict[str, str]:
+def render(job: Job, folder: JobFolder, place: ExecutorScript) -> dict[str, str]:
     """File name → text: `job.sh`, `plan.json`, the job's own files, and `<command>.sh` (with `<command>.setup.sh`).
 
     Raises ConfigError for what cannot be written down: a name that is no file name, a NUL byte, an empty argv, a
@@ -111,7 +111,7 @@ def _check(scene: _Scene) -> None:
             )
 
 
-def _job_text(job: Job, scenes: Sequence[_Scene], folder: JobFolder, place: Place) -> str:
+def _job_text(job: Job, scenes: Sequence[_Scene], folder: JobFolder, place: ExecutorScript) -> str:
     lines = [
         "#!/bin/bash",
         *place.header(job, folder),

@@ -21,7 +21,7 @@ from newskills.base.errors import ConfigError, StorageError, storage_error, sugg
 from newskills.base.plan import Pipeline
 from newskills.launch.clusters.config import ClusterConfig, twin
 from newskills.launch.clusters.mounts import CODE, clean, inside
-from newskills.launch.git import Committed, committed, extract, repository_of
+from newskills.launch.git import GitCommit, committed, extract, repository_of
 from newskills.launch.machines.shell import Shell
 
 SHOWN = 10
@@ -75,7 +75,7 @@ class Package(Struct, frozen=True, kw_only=True):
 class Content(Struct, frozen=True, kw_only=True):
     """What goes into a package. `data` is relative to the repository; `own` is newskills' folder, None: committed."""
 
-    committed: tuple[tuple[str, Committed], ...] = ()
+    committed: tuple[tuple[str, GitCommit], ...] = ()
     data: tuple[str, ...] = ()
     own: Path | None = None
     link: str = ""
@@ -135,7 +135,7 @@ def in_place(cluster: ClusterConfig) -> bool:
     return cluster.executor == "none" or (cluster.executor == "local" and not cluster.containers)
 
 
-def _record(path: str, name: str, commit: Committed | None, data: tuple[str, ...] = ()) -> Package:
+def _record(path: str, name: str, commit: GitCommit | None, data: tuple[str, ...] = ()) -> Package:
     if commit is None:
         return Package(path=path, hash=name)
     return Package(
@@ -152,7 +152,7 @@ def _on(name: str, environ: Mapping[str, str]) -> bool:
     return twin(name, environ).lower() not in ("", "0", "false", "no")
 
 
-def _check_committed(commit: Committed, data: tuple[str, ...], allowed: bool, say: Say) -> None:
+def _check_committed(commit: GitCommit, data: tuple[str, ...], allowed: bool, say: Say) -> None:
     if commit.submodules:
         say(f"submodules are not packaged: {_listed(commit.submodules)}")
     if data:
@@ -183,7 +183,7 @@ def _listed(names: tuple[str, ...]) -> str:
     return f"{shown} and {len(names) - SHOWN} more" if len(names) > SHOWN else shown
 
 
-def _data(commit: Committed) -> list[str]:
+def _data(commit: GitCommit) -> list[str]:
     """Prepared data that is not committed, also where git ignores it; nothing of virtual environments.
 
     Ignored files are looked for only below folders that have committed files, and at the top: the rest may be vast.
@@ -205,13 +205,13 @@ def _data_folder(name: str) -> str:
     return "/".join(folders[: depths[0] + 1]) if depths else ""
 
 
-def _present(commit: Committed, name: str) -> bool:
+def _present(commit: GitCommit, name: str) -> bool:
     """Neither committed (a change of it is a change of the code), nor deleted."""
     return name not in commit.files and (commit.root / name).is_file()
 
 
 def _content(
-    commit: Committed | None, data: tuple[str, ...], options: PackageOptions, environ: Mapping[str, str]
+    commit: GitCommit | None, data: tuple[str, ...], options: PackageOptions, environ: Mapping[str, str]
 ) -> Content:
     trees = [("", commit)] if commit is not None else []
     top = {name.split("/", 1)[0] for name in commit.files} if commit is not None else set()
@@ -230,7 +230,7 @@ def _content(
     return Content(committed=tuple(trees), data=data, own=Path(base.__file__).parents[1])
 
 
-def _held(commit: Committed) -> str:
+def _held(commit: GitCommit) -> str:
     """Where the repository has newskills itself; empty: nowhere."""
     for place in (_OWN, f"src/{_OWN}"):
         if {f"{place}/__init__.py", f"{place}/cli.py"} <= set(commit.files):

@@ -80,7 +80,7 @@ def states(experiment: Experiment, executor: Executor, shell: Shell) -> list[Job
     return job_states
 
 
-class Watch:
+class JobWatch:
     """Tells whether jobs have ended, and does not bother a scheduler with every look."""
 
     def __init__(self, jobs: Sequence[JobRecord], executor: Executor, shell: Shell) -> None:

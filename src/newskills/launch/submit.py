@@ -11,14 +11,14 @@ from msgspec import Struct, structs
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.plan import Job, Pipeline
 from newskills.base.protocols import Executor
-from newskills.launch.at_work import Outputs, Remaining, remaining
+from newskills.launch.at_work import OutputClaims, RemainingJobs, remaining
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.clusters.variables import job_variables
 from newskills.launch.executors import make_executor
-from newskills.launch.experiments import Experiment, JobRecord, Records, has_ended, job_root, new_stamp
+from newskills.launch.experiments import Experiment, ExperimentRecords, JobRecord, has_ended, job_root, new_stamp
 from newskills.launch.machines.ssh import Shell, shell_of
 from newskills.launch.package import Package, PackageOptions, check_named, in_place, package
-from newskills.launch.place import AllAtOnce, Finding, Site, Waiting
+from newskills.launch.place import JobFinder, PendingJob, PipelineSubmitter, Site
 from newskills.launch.validate import check
 
 Say = Callable[[str], None]
@@ -42,7 +42,7 @@ class SubmitOptions(Struct, frozen=True, kw_only=True):
     packaging: PackageOptions = PackageOptions()
 
 
-class _Desk(Struct, frozen=True):
+class _SubmissionContext(Struct, frozen=True):
     """Where one submission is dealt with."""
 
     cluster: ClusterConfig
@@ -50,7 +50,7 @@ class _Desk(Struct, frozen=True):
     options: SubmitOptions
     say: Say
     shell: Shell
-    records: Records
+    records: ExperimentRecords
     root: str
 
 
@@ -73,7 +73,9 @@ def submit(
     check(pipeline, cluster, environ, skip_hf_home_check=options.skip_hf_home_check)
     job_variables(cluster, environ, say=say)
     root = job_root(cluster, environ)
-    desk = _Desk(cluster, environ, options, say, shell_of(cluster, environ), Records(environ), root)
+    desk = _SubmissionContext(
+        cluster, environ, options, say, shell_of(cluster, environ), ExperimentRecords(environ), root
+    )
     code, files = _code(desk)
     if files:
         check_named(pipeline, code, files)
@@ -81,7 +83,7 @@ def submit(
     folder = options.job_folder or f"{root}/{pipeline.name}/{stamp}"
     site = site_of(cluster, environ, name=pipeline.name, folder=folder, code=code.path, log_dir=options.log_dir)
     executor = make_executor(site)
-    outputs = Outputs(desk.records, pipeline, read_only=options.dry_run)
+    outputs = OutputClaims(desk.records, pipeline, read_only=options.dry_run)
     with outputs.locked():
         left = _not_at_work(pipeline, outputs, desk)
         experiment = _planned(left, site, code, _outside(left.pipeline, desk, executor), stamp)
@@ -92,7 +94,7 @@ def submit(
         return _submitted(experiment, left.pipeline, executor, desk.records)
 
 
-def _not_at_work(pipeline: Pipeline, outputs: Outputs, desk: _Desk) -> Remaining:
+def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, desk: _SubmissionContext) -> RemainingJobs:
     """What no job that waits or runs does already. Says what is left out."""
 
     def look(experiment: Experiment) -> tuple[Experiment, Mapping[str, str]]:
@@ -118,7 +120,9 @@ def unmet(
 ) -> list[str]:
     """What `submit` would say of experiments that jobs run after and that cannot be waited for. Raises RemoteError."""
     root = job_root(cluster, environ)
-    desk = _Desk(cluster, environ, options, lambda text: None, shell_of(cluster, environ), Records(environ), root)
+    desk = _SubmissionContext(
+        cluster, environ, options, lambda text: None, shell_of(cluster, environ), ExperimentRecords(environ), root
+    )
     executor = make_executor(_seen(cluster, root, environ))
     unmet_names = []
     for name in dict.fromkeys(name for job in pipeline.jobs for name in job.run_after):
@@ -141,11 +145,11 @@ def with_handles(experiment: Experiment, environ: Mapping[str, str]) -> Experime
     """
     names = [job.name for job in experiment.jobs if not job.handle]
     executor = executor_of(experiment, environ)
-    handles_by_name = executor.find(names) if names and isinstance(executor, Finding) else {}
+    handles_by_name = executor.find(names) if names and isinstance(executor, JobFinder) else {}
     if not handles_by_name:
         return experiment
     experiment = _with(experiment, {**{job.name: job.handle for job in experiment.jobs}, **handles_by_name})
-    Records(environ).update(experiment)
+    ExperimentRecords(environ).update(experiment)
     return experiment
 
 
@@ -156,7 +160,7 @@ def _seen(cluster: ClusterConfig, folder: str, environ: Mapping[str, str]) -> Si
     )
 
 
-def _code(desk: _Desk) -> tuple[Package, Sequence[str]]:
+def _code(desk: _SubmissionContext) -> tuple[Package, Sequence[str]]:
     """The package, and the files in it as far as they are known."""
     options, cluster = desk.options, desk.cluster
     if options.reuse_code_exp is not None and not in_place(cluster):
@@ -183,13 +187,13 @@ def _machine(cluster: ClusterConfig) -> tuple[str, str]:
     return cluster.executor, cluster.ssh_tunnel.host if cluster.ssh_tunnel else ""
 
 
-def _outside(pipeline: Pipeline, desk: _Desk, executor: Executor) -> dict[str, tuple[str, ...]]:
+def _outside(pipeline: Pipeline, desk: _SubmissionContext, executor: Executor) -> dict[str, tuple[str, ...]]:
     """Experiment → handles of its jobs that have not ended yet. Raises UnknownNameError, ConfigError."""
     names = dict.fromkeys(name for job in pipeline.jobs for name in job.run_after)
     return {name: _alive_or_missing(name, desk, executor) for name in names}
 
 
-def _alive_or_missing(name: str, desk: _Desk, executor: Executor) -> tuple[str, ...]:
+def _alive_or_missing(name: str, desk: _SubmissionContext, executor: Executor) -> tuple[str, ...]:
     try:
         return _alive(name, desk, executor)
     except UnknownNameError:
@@ -199,7 +203,7 @@ def _alive_or_missing(name: str, desk: _Desk, executor: Executor) -> tuple[str, 
         return ()
 
 
-def _alive(name: str, desk: _Desk, executor: Executor) -> tuple[str, ...]:
+def _alive(name: str, desk: _SubmissionContext, executor: Executor) -> tuple[str, ...]:
     """Of all experiments of that name, else of the one that `name` is an id of, else of a bare handle."""
     meant = _meant(name, desk)
     experiments = [experiment for experiment in meant if experiment.handles]
@@ -239,7 +243,7 @@ def _alive(name: str, desk: _Desk, executor: Executor) -> tuple[str, ...]:
     return tuple(handle for handle, state in states.items() if not has_ended(state))
 
 
-def _meant(name: str, desk: _Desk) -> list[Experiment]:
+def _meant(name: str, desk: _SubmissionContext) -> list[Experiment]:
     """Experiments of exactly that name, or the one of that id; a beginning of a name is not enough to wait for."""
     if "/" not in name:
         return desk.records.all_of(name)
@@ -254,7 +258,7 @@ def _is_handle(name: str, executor: Executor) -> bool:
 
 
 def _planned(
-    left: Remaining, site: Site, code: Package, outside: Mapping[str, tuple[str, ...]], stamp: str
+    left: RemainingJobs, site: Site, code: Package, outside: Mapping[str, tuple[str, ...]], stamp: str
 ) -> Experiment:
     import datetime
 
@@ -284,13 +288,15 @@ def _planned(
     )
 
 
-def _submitted(experiment: Experiment, pipeline: Pipeline, executor: Executor, records: Records) -> Experiment:
+def _submitted(
+    experiment: Experiment, pipeline: Pipeline, executor: Executor, records: ExperimentRecords
+) -> Experiment:
     """`experiment` with handles. Cancels what was submitted when something fails."""
     plans: dict[str, Job] = {job.name: job for job in pipeline.jobs}
     handles: dict[str, str] = {}
     try:
-        waiting = [Waiting(plans[job.name], job.after, job.depends_on) for job in experiment.jobs]
-        if isinstance(executor, AllAtOnce):
+        waiting = [PendingJob(plans[job.name], job.after, job.depends_on) for job in experiment.jobs]
+        if isinstance(executor, PipelineSubmitter):
             handles.update(executor.submit_all(waiting))
         else:
             for waiting_job in waiting:

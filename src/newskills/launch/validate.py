@@ -14,7 +14,7 @@ from newskills.launch.clusters.config import ClusterConfig, image_of, twin
 from newskills.launch.clusters.mounts import CODE, Mount, inside, parse_mounts, reachable
 from newskills.launch.clusters.names import is_file_name, is_variable, looks_secret
 from newskills.launch.clusters.times import seconds_of
-from newskills.launch.clusters.variables import Variables, job_variables, missing_sentence, missing_variables
+from newskills.launch.clusters.variables import JobVariables, job_variables, missing_sentence, missing_variables
 
 RESERVED = ("job",)
 """Commands that would take the place of a job's own files."""
@@ -31,7 +31,7 @@ class _Where(Struct, frozen=True):
 
     cluster: ClusterConfig
     environ: Mapping[str, str]
-    variables: Variables
+    variables: JobVariables
     check_paths: bool
 
 
@@ -61,7 +61,7 @@ def problems(
     """The sentences; none = it can be submitted."""
     skip = cluster.skip_hf_home_check if skip_hf_home_check is None else skip_hf_home_check
     problem_list: list[str] = []
-    variables = Variables()
+    variables = JobVariables()
     if missing := missing_variables(cluster, environ):
         problem_list.append(missing_sentence(cluster, missing))
     else:

@@ -13,7 +13,7 @@ from newskills.base.records import Number, Row
 from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost, percent
 from newskills.metrics.counting.kinds import KindMetric
 from newskills.metrics.counting.tally import AVERAGE
-from newskills.metrics.verdicts import Part, ratio
+from newskills.metrics.verdicts import RatioTerm, ratio
 
 Said = bool | None
 """Accepted or not; None: no judgement."""
@@ -30,10 +30,10 @@ _SAID: Mapping[str, Said] = {
 _POSITIVE = ("true_positive", "false_negative")
 _SHARES = {"false_positives": (False, True), "false_negatives": (True, False)}
 """Name → (what people say, what the judge says)."""
-_RATIOS: Mapping[str, tuple[Part, ...]] = {
-    "precision": (Part("accepted", 1, 1), Part("wrongly_accepted", 0, 1)),
-    "recall": (Part("accepted", 1, 1), Part("missed", 0, 1)),
-    "f1": (Part("accepted", 2, 2), Part("wrongly_accepted", 0, 1), Part("missed", 0, 1)),
+_RATIOS: Mapping[str, tuple[RatioTerm, ...]] = {
+    "precision": (RatioTerm("accepted", 1, 1), RatioTerm("wrongly_accepted", 0, 1)),
+    "recall": (RatioTerm("accepted", 1, 1), RatioTerm("missed", 0, 1)),
+    "f1": (RatioTerm("accepted", 2, 2), RatioTerm("wrongly_accepted", 0, 1), RatioTerm("missed", 0, 1)),
 }
 
 
@@ -132,7 +132,7 @@ def _shares(judged: Judged, wanted: tuple[bool, bool]) -> Counter[float]:
     return shares
 
 
-def _ratio(judged: Judged, parts: Sequence[Part]) -> Number:
+def _ratio(judged: Judged, parts: Sequence[RatioTerm]) -> Number:
     """The mean over runs; its interval is that of all runs together."""
     runs = max(len(taken) for _, taken, _ in judged)
     pooled: Counter[str] = Counter()

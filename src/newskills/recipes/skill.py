@@ -14,8 +14,8 @@ from newskills.base.chat_template import prompt_ids, prompt_text
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Message, Request, Row, Score
 from newskills.models.tokenizer import HFTokenizer
-from newskills.run.rewarding.graders import Verdicts
-from newskills.run.rewarding.questions import Asking, asking_of
+from newskills.run.rewarding.graders import BatchGrader
+from newskills.run.rewarding.questions import QuestionFormat, asking_of
 from newskills.run.rewarding.reward import RewardConfig as RewardConfig
 from newskills.run.rewarding.reward import answered
 from newskills.train.loops.samples import Problem, Reward, Scorer
@@ -32,7 +32,7 @@ class Skill:
     `template` holds further variables of the chat template, for conversations.
     """
 
-    def __init__(self, folder: Path, asking: Asking | None = None, template: Row | None = None) -> None:
+    def __init__(self, folder: Path, asking: QuestionFormat | None = None, template: Row | None = None) -> None:
         """Raises ConfigError for a model without tokenizer or end token."""
         self.tokenizer = HFTokenizer(str(folder))
         self.stops = _stops(folder, self.tokenizer)
@@ -77,11 +77,11 @@ class Skill:
     def problem(self, row: Row) -> Problem:
         return Problem(self.prompt(row), row)
 
-    def scorer(self, verdict: Verdicts, config: RewardConfig) -> Scorer:
+    def scorer(self, verdict: BatchGrader, config: RewardConfig) -> Scorer:
         """What turns sampled tokens into rewards. Raises as `reward`."""
         return Scorer(self.reward(verdict, config), self.tokenizer.decode, self.stops)
 
-    def reward(self, verdict: Verdicts, config: RewardConfig) -> Reward:
+    def reward(self, verdict: BatchGrader, config: RewardConfig) -> Reward:
         """The verdicts of the grader, and what else `config` lets count, as rewards of samples.
 
         Raises ConfigError, UnknownNameError, AuthError (a judge that cannot be asked).
@@ -90,7 +90,7 @@ class Skill:
         return verdict.reward(config, lambda text: len(self.tokenizer.encode(text)), record)
 
 
-def asking_by(prompt: str, folder: Path) -> Asking:
+def asking_by(prompt: str, folder: Path) -> QuestionFormat:
     """How the prompt of that name asks the model in `folder`. Raises ConfigError, UnknownNameError."""
     benchmark = Benchmark(name="problems", category="", title="problems of the user's own", prompt=prompt)
     return asking_of(benchmark, Path(), str(folder))

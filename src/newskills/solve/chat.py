@@ -29,7 +29,7 @@ class Renderer(Protocol):
     def text(self, row: Row, tokenizer: Tokenizer | None) -> str: ...
 
 
-class ChatOptions(Struct, frozen=True, kw_only=True):
+class ChatSolverOptions(Struct, frozen=True, kw_only=True):
     """How the answer is asked for and what is recorded of it.
 
     stop        texts at which generation ends; cut off the text unless `keep_stop`
@@ -60,7 +60,7 @@ class ChatSolver:
     def __init__(
         self,
         prompt: Renderer,
-        options: ChatOptions,
+        options: ChatSolverOptions,
         *,
         template: Tokenizer | None = None,
         counter: Tokenizer | None = None,

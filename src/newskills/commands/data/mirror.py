@@ -17,7 +17,7 @@ from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.downloads.mirror_build import Mirrored, build_mirror, check_mirror
 from newskills.commands.command import Command
 from newskills.config.command_line import Parsed
-from newskills.pipelines.data.downloads import Bar, Downloads
+from newskills.pipelines.data.downloads import Bar, DownloadProgress
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.options import DryRun, doc
 
@@ -82,7 +82,7 @@ def _build(options: Options) -> int:
 _NOTHING = {True: "is generated: it needs no mirror", False: "comes with its data: it needs no mirror"}
 
 
-class _Progress(Downloads):
+class _Progress(DownloadProgress):
     def report(self, benchmark: Benchmark, result: Mirrored | NewskillsError) -> None:
         self.finished()
         if isinstance(result, NewskillsError):

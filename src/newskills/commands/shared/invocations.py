@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 from newskills.base.errors import UnknownNameError
 from newskills.base.terminal import printable
-from newskills.launch.experiments import Experiment, Records
+from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.submission.following import stopped_by_ctrl_c
 from newskills.pipelines.submission.submitted import ask_about, exit_code
 from newskills.pipelines.tables import print_table
 
 if TYPE_CHECKING:
-    from newskills.interop.invocations import Entry
-    from newskills.interop.oversight import Looked
+    from newskills.interop.invocations import InvocationJob
+    from newskills.interop.oversight import JobStatus
 
 
-def meant(name: str) -> list[Entry] | None:
+def meant(name: str) -> list[InvocationJob] | None:
     """Jobs of the invocation (or the one job) that `name` means; None: it is an experiment, or nothing.
 
     Experiments come first: their names meant something before there were invocations. Raises ConfigError where several
@@ -32,7 +32,7 @@ def meant(name: str) -> list[Entry] | None:
     if not looks_like_id(name):
         return None
     try:
-        Records(os.environ).find(name)
+        ExperimentRecords(os.environ).find(name)
     except UnknownNameError:
         try:
             return Store(os.environ).find(name)
@@ -41,14 +41,14 @@ def meant(name: str) -> list[Entry] | None:
     return None
 
 
-def invocation(name: str) -> list[Entry]:
+def invocation(name: str) -> list[InvocationJob]:
     """The same for commands that know nothing else. Raises UnknownNameError, ConfigError."""
     from newskills.interop.invocations import Store
 
     return Store(os.environ).find(name)
 
 
-def launched(entries: Sequence[Entry], verb: str, *, here: bool = False) -> int | None:
+def launched(entries: Sequence[InvocationJob], verb: str, *, here: bool = False) -> int | None:
     """Has NeMo Evaluator's launcher do it for jobs that are its own, and returns its exit code; None: they are not.
 
     `here`: newskills can do it by itself for those of this machine. Raises ConfigError where it is not installed.
@@ -64,7 +64,7 @@ def launched(entries: Sequence[Entry], verb: str, *, here: bool = False) -> int 
     return ask(program, [verb, its[0].invocation_id if len(entries) > 1 else its[0].job_id])
 
 
-def show_status(entries: Sequence[Entry], *, json: bool) -> int:
+def show_status(entries: Sequence[InvocationJob], *, json: bool) -> int:
     """Returns 0: a job that failed is no failure to ask."""
     if (code := launched(entries, "status", here=True)) is not None:
         return code
@@ -79,7 +79,7 @@ def show_status(entries: Sequence[Entry], *, json: bool) -> int:
     return 0
 
 
-def print_jobs(looked: Sequence[Looked]) -> None:
+def print_jobs(looked: Sequence[JobStatus]) -> None:
     from newskills.interop.invocations import progress
 
     rows: list[tuple[str, ...]] = [("job", "task", "state", "exit", "replies", "folder")]
@@ -103,7 +103,7 @@ def print_jobs(looked: Sequence[Looked]) -> None:
     print_table(rows)
 
 
-def show_logs(entries: Sequence[Entry], *, follow: bool) -> int:
+def show_logs(entries: Sequence[InvocationJob], *, follow: bool) -> int:
     """Of the tasks; with `follow` until they have ended, and with their exit code then."""
     from newskills.interop.oversight import experiment_of, log_lines
 
@@ -124,7 +124,7 @@ def show_logs(entries: Sequence[Entry], *, follow: bool) -> int:
     return 0
 
 
-def cancel_jobs(entries: Sequence[Entry], *, dry_run: bool) -> int:
+def cancel_jobs(entries: Sequence[InvocationJob], *, dry_run: bool) -> int:
     from newskills.interop.oversight import cancel, look
 
     if not dry_run and (code := launched(entries, "kill")) is not None:
@@ -145,7 +145,7 @@ def cancel_jobs(entries: Sequence[Entry], *, dry_run: bool) -> int:
     return 0
 
 
-def follow_foreign(entries: Sequence[Entry]) -> int:
+def follow_foreign(entries: Sequence[InvocationJob]) -> int:
     """Jobs of the launcher on this machine, until they have ended; they go on after Ctrl-C."""
     from newskills.interop.oversight import follow_launched
 

@@ -21,8 +21,8 @@ from newskills.commands.command import Command
 from newskills.commands.shared.training import (
     FINAL,
     LocalOptions,
-    Run,
     StepKeys,
+    TrainingRun,
     check_trainer,
     config_of,
     held_out_of,
@@ -42,7 +42,7 @@ from newskills.pipelines.pages import prompt_text
 from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.skill import RewardConfig, Skill
 from newskills.recipes.training import fitting_problems, model_folder
-from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.questions import asking_of
 from newskills.train.loops.evaluation import EvalSettings, HeldOut, kept_apart
 from newskills.train.loops.grpo import GrpoConfig
@@ -150,7 +150,7 @@ def run(parsed: Parsed[Options]) -> int:
     config = config_of(GrpoConfig, keys, steps)
     settings = {**identity(keys), "steps": steps, "data": str(data)}
     with (
-        Verdicts(benchmark.grader, benchmark.grader_config) as verdict,
+        BatchGrader(benchmark.grader, benchmark.grader_config) as verdict,
         held_out_of(options, keys, base) as other,
     ):
         problems = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
@@ -170,7 +170,7 @@ def run(parsed: Parsed[Options]) -> int:
         return learnt(
             options,
             keys,
-            Run(title="GRPO", base=base, settings=settings, held_out=held_out),
+            TrainingRun(title="GRPO", base=base, settings=settings, held_out=held_out),
             lambda trainer, folder, hooks: trainer.grpo(problems, config, folder, scorer, hooks),
         )
 

@@ -15,7 +15,7 @@ _GOOD = 3.0
 _GOOD_OVERALL = 4.0
 
 
-class RatingGrader:
+class AudioRatingGrader:
     """`judge_rating` (0–5) and `judge_correct` (from 3 on; or the verdict of a judge that says yes or no)."""
 
     name = "audio_rating"

@@ -14,8 +14,8 @@ from msgspec import Meta, Struct
 from newskills.base.errors import DataError
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeGrader, Finding, not_built, unjudged
-from newskills.graders.code.programs import CHAINS, Job, Run, batches, run_job
+from newskills.graders.code.base import CodeFinding, CodeGrader, not_built, unjudged
+from newskills.graders.code.programs import CHAINS, ProgramRun, ProgramTask, batches, run_job
 from newskills.graders.code.stdio import same_text
 
 _MANAGER, _TESTLIB = "manager.", "testlib.h"
@@ -24,7 +24,7 @@ _CHECKER_FAILED = 3
 _CHECKER = ("g++", "-O2", "-std=c++17", "-w", "-o", "program", "checker.cpp")
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class ContestCase(Struct, frozen=True, kw_only=True):
     """One test."""
 
     input: str
@@ -42,7 +42,7 @@ class Subtask(Struct, frozen=True, kw_only=True):
     time_limit     CPU seconds of one test
     """
 
-    tests: dict[str, Case] = {}
+    tests: dict[str, ContestCase] = {}
     test_names: list[str] = []
     score: float = 1.0
     grader_files: list[tuple[str, str]] = []
@@ -51,11 +51,11 @@ class Subtask(Struct, frozen=True, kw_only=True):
     time_limit: float = 0.0
 
 
-class Problem(Struct, frozen=True, kw_only=True):
+class ContestProblem(Struct, frozen=True, kw_only=True):
     """A problem in a file of its own, where subtasks share tests."""
 
     subtasks: dict[str, Subtask]
-    tests: dict[str, Case] = {}
+    tests: dict[str, ContestCase] = {}
 
     def whole(self) -> dict[str, Subtask]:
         """Each subtask with its tests. Raises KeyError for the name of a test that is not there."""
@@ -102,7 +102,7 @@ class ContestGrader(CodeGrader):
     def language(self, record: Row) -> str:
         return self.config.language
 
-    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         try:
             subtasks = read_tests(self.config.test_file, str(record["name"]))
         except DataError as error:
@@ -117,7 +117,7 @@ class ContestGrader(CodeGrader):
             points_of_subtask = await self._subtask(
                 code, subtask, points_by_test if subtask.test_names else {}, sandbox
             )
-            if isinstance(points_of_subtask, Finding):
+            if isinstance(points_of_subtask, CodeFinding):
                 compiles = {"test_case_results": {}, "score": 0.0, "compiled": points_of_subtask.passed is None}
                 return (
                     points_of_subtask
@@ -132,11 +132,11 @@ class ContestGrader(CodeGrader):
             sum(each.score for each in subtasks.values()),
         )
         fields: Row = {"test_case_results": results, "score": total, "compiled": True}
-        return Finding(passed=total >= most, why=f"{total:g} of {most:g} points", fields=fields)
+        return CodeFinding(passed=total >= most, why=f"{total:g} of {most:g} points", fields=fields)
 
     async def _subtask(
         self, code: str, subtask: Subtask, points: dict[str, float], sandbox: Sandbox
-    ) -> dict[str, float] | Finding:
+    ) -> dict[str, float] | CodeFinding:
         """Test → points from 0 to 1; a finding where the answer cannot be built or judged. Tests that have `points`
         are not run again; others get them."""
         if not subtask.tests:
@@ -148,20 +148,20 @@ class ContestGrader(CodeGrader):
                 return finding
             cases = [case for _, case in left[: len(part)]]
             new_points = await judged(subtask, list(zip(ran.runs, cases, strict=False)), sandbox)
-            if isinstance(new_points, Finding):
+            if isinstance(new_points, CodeFinding):
                 return new_points
             points |= dict(zip((test for test, _ in left), new_points, strict=False))
             left = left[len(part) :]
         return {test: points.get(test, 0.0) for test in subtask.tests}
 
-    def _job(self, code: str, inputs: list[str], subtask: Subtask) -> Job:
+    def _job(self, code: str, inputs: list[str], subtask: Subtask) -> ProgramTask:
         chain = CHAINS[self.config.language]
         files = dict(subtask.grader_files)
         if any(path.startswith("/") or ".." in path.split("/") for path in files):
             raise ValueError("a grader file lies outside of its folder")
         further = [path for path in files if path.endswith((".cpp", ".cc"))]
         limit = subtask.time_limit * self.config.time_scale or self.config.timeout
-        return Job(
+        return ProgramTask(
             files={**files, chain.file: code},
             build=tuple((*step, *further) for step in chain.build),
             run=chain.run,
@@ -171,7 +171,9 @@ class ContestGrader(CodeGrader):
         )
 
 
-async def judged(subtask: Subtask, runs: Sequence[tuple[Run, Case]], sandbox: Sandbox) -> list[float] | Finding:
+async def judged(
+    subtask: Subtask, runs: Sequence[tuple[ProgramRun, ContestCase]], sandbox: Sandbox
+) -> list[float] | CodeFinding:
     """Points of each run, from 0 to 1; a finding where the checker itself fails. It is built once for all of them."""
     if not subtask.checker:
         return [float(run.well and same_text(run.out, case.output)) for run, case in runs]
@@ -185,7 +187,9 @@ async def judged(subtask: Subtask, runs: Sequence[tuple[Run, Case]], sandbox: Sa
         texts = {"input": case.input, "output": run.out, "answer": case.output}
         files |= {f"{name}-{number}.txt": text for name, text in texts.items()}
     inputs = [f"{number}\n" for number in ended]
-    check = Job(files=files, build=(_CHECKER,), run=("bash", "check.sh"), inputs=inputs, cpu=30.0, stop=False)
+    check = ProgramTask(
+        files=files, build=(_CHECKER,), run=("bash", "check.sh"), inputs=inputs, cpu=30.0, stop=False
+    )
     ran = await run_job(check, sandbox)
     if ran.missing or ran.build is not None:
         why = ran.missing or (ran.build and ran.build.err.strip().partition("\n")[0][:300])
@@ -198,7 +202,7 @@ async def judged(subtask: Subtask, runs: Sequence[tuple[Run, Case]], sandbox: Sa
     return points
 
 
-def _told_points(check: Run) -> float:
+def _told_points(check: ProgramRun) -> float:
     try:
         return min(1.0, max(0.0, float(check.out.split()[0])))
     except (IndexError, ValueError):
@@ -228,7 +232,7 @@ def read_tests(place: str, name: str) -> dict[str, Subtask]:
     path = Path(place)
     if path.is_dir():
         path /= f"{PurePath(name).name}.json"
-        problem: Problem = _read(path, _changed(path), Problem)
+        problem: ContestProblem = _read(path, _changed(path), ContestProblem)
         return problem.whole()
     problems: dict[str, dict[str, Subtask]] = _read(path, _changed(path), dict[str, dict[str, Subtask]])
     if not problems:

@@ -10,8 +10,8 @@ from msgspec import Meta, Struct
 from newskills.base.errors import SandboxError
 from newskills.base.protocols import Kit
 from newskills.base.records import Cause, Row, Score
-from newskills.graders.code.extract import Extracted, extract_code
-from newskills.graders.code.harness import Program, Suite, Time, Verdict, run_program
+from newskills.graders.code.extract import ExtractedCode, extract_code
+from newskills.graders.code.harness import Program, Suite, SuiteVerdict, Time, run_program
 
 PLUS = "is_correct-plus"
 _WALL = 6
@@ -68,14 +68,14 @@ class EvalPlusGrader:
         verdicts = await run_program(program, Time(cpu=cpu, wall=_WALL * cpu), kit.sandbox)
         return self._score(extracted, record, verdicts)
 
-    def _score(self, extracted: Extracted, record: Row, verdicts: list[Verdict]) -> Score:
+    def _score(self, extracted: ExtractedCode, record: Row, verdicts: list[SuiteVerdict]) -> Score:
         decisive = next((verdict for verdict in verdicts if not verdict.passed), verdicts[0])
         if not decisive.judged:
             cause: Cause = "data" if decisive.kind == "data" else "grader"
             fields = self._fields(extracted.code, record, None)
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=str(decisive), cause=cause)
         if extracted.how == "whole" and decisive.kind == "load" and decisive.text.startswith(_NO_PROGRAM):
-            return self._no_answer(Extracted(code="", how="no program"), record)
+            return self._no_answer(ExtractedCode(code="", how="no program"), record)
         passed = [verdict.passed for verdict in verdicts]
         fields = self._fields(extracted.code, record, passed[0])
         if PLUS in fields:
@@ -88,7 +88,7 @@ class EvalPlusGrader:
             cause=None if all(passed) else "model",
         )
 
-    def _no_answer(self, extracted: Extracted, record: Row) -> Score:
+    def _no_answer(self, extracted: ExtractedCode, record: Row) -> Score:
         cut_short = extracted.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
         return Score(
             outcome="no_answer",

@@ -13,9 +13,9 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError, ExecutionRefusedError
 from newskills.base.protocols import Execution, Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeGrader, Finding, unjudged
-from newskills.graders.code.extract import Extracted, extract_code
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged
+from newskills.graders.code.extract import ExtractedCode, extract_code
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 
 _LONGEST = 10_000_000
 _LETTER = re.compile(r"[^\W\d_]")
@@ -80,22 +80,22 @@ class BirdGrader(CodeGrader):
     def verdict_fields(self, passed: bool | None) -> Row:
         return {"res": None if passed is None else int(passed)}
 
-    def extract(self, record: Row) -> Extracted:
+    def extract(self, record: Row) -> ExtractedCode:
         text = str(record.get("generation") or "")
         if self.config.answer_format == "CODEBLOCK":
             extracted = extract_code(text, "sql")
-            return Extracted(code=_cleaned(extracted.code), how=extracted.how)
+            return ExtractedCode(code=_cleaned(extracted.code), how=extracted.how)
         text = text.rpartition("</think>")[2]
         if self.config.answer_format == "BOXED":
-            code = extract(text, Policy()).answer or ""
+            code = extract(text, ExtractionPolicy()).answer or ""
         else:
             code = next((match[1] or "" for match in reversed(list(self._pattern.finditer(text)))), "")
-        return Extracted(code=_cleaned(code), how="language" if code else "empty")
+        return ExtractedCode(code=_cleaned(code), how="language" if code else "empty")
 
-    def is_answer(self, extracted: Extracted) -> bool:
+    def is_answer(self, extracted: ExtractedCode) -> bool:
         return _LETTER.search(extracted.code) is not None
 
-    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         database = str(record.get("database") or "{0}/{0}.sqlite".format(record["db_id"]))
         gold = str(record["gt_sql"])
         wanted = await self._run(gold, database, sandbox)
@@ -104,9 +104,9 @@ class BirdGrader(CodeGrader):
             return unjudged(f"{kind}: {wanted.why}", "sandbox" if wanted.refused else "data")
         answer_rows = await self._run(code, database, sandbox)
         if answer_rows.rows is None:
-            return Finding(passed=False, why=answer_rows.why, unread="syntax error" in answer_rows.why)
+            return CodeFinding(passed=False, why=answer_rows.why, unread="syntax error" in answer_rows.why)
         right = self._same(answer_rows.rows, wanted.rows, gold)
-        return Finding(
+        return CodeFinding(
             passed=right, why="" if right else f"{len(answer_rows.rows)} rows, not the {len(wanted.rows)} expected"
         )
 

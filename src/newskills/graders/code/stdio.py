@@ -18,10 +18,10 @@ from msgspec import Meta, Struct
 
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeGrader, Finding, not_built
+from newskills.graders.code.base import CodeFinding, CodeGrader, not_built
 from newskills.graders.code.cpp_calls import calling
 from newskills.graders.code.inside.driver import PYTHON
-from newskills.graders.code.programs import CHAINS, OUTPUT, Job, Run, batches, run_job
+from newskills.graders.code.programs import CHAINS, OUTPUT, ProgramRun, ProgramTask, batches, run_job
 
 _MODULES = (
     *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random", "statistics"),
@@ -93,7 +93,7 @@ class LiveCodeBenchGrader(CodeGrader):
     def verdict_fields(self, passed: bool | None) -> Row:
         return {"graded_list": [passed]}
 
-    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         tests = self._tests(record)
         if not tests.inputs or len(tests.inputs) != len(tests.outputs):
             raise ValueError("as many outputs as inputs are expected, and at least one")
@@ -105,11 +105,11 @@ class LiveCodeBenchGrader(CodeGrader):
             for number, run in enumerate(ran.runs, done):
                 if not run.well:
                     syntax = run.err.rstrip().rpartition("\n")[2].startswith(("SyntaxError", "IndentationError"))
-                    return Finding(passed=False, why=f"test {number + 1} of {total}: {run}", unread=syntax)
+                    return CodeFinding(passed=False, why=f"test {number + 1} of {total}: {run}", unread=syntax)
                 if not self._right(run, tests.outputs[number], tests):
-                    return Finding(passed=False, why=f"test {number + 1} of {total}: another output")
+                    return CodeFinding(passed=False, why=f"test {number + 1} of {total}: another output")
             done += len(part)
-        return Finding(passed=True)
+        return CodeFinding(passed=True)
 
     def _tests(self, record: Row) -> Cases:
         tests = record.get("tests")
@@ -125,13 +125,13 @@ class LiveCodeBenchGrader(CodeGrader):
         except OSError as error:
             raise ValueError(f"cannot read {path}: {error.strerror}") from error
 
-    def _job(self, code: str, inputs: Sequence[str], tests: Cases, record: Row) -> Job:
+    def _job(self, code: str, inputs: Sequence[str], tests: Cases, record: Row) -> ProgramTask:
         if self.config.language == "cpp":
             chain = CHAINS["cpp"]
             called = (
                 calling(code, str(record.get("starter_code") or ""), tests.function) if tests.function else code
             )
-            return Job(
+            return ProgramTask(
                 files={chain.file: called},
                 build=chain.build,
                 run=chain.run,
@@ -140,14 +140,14 @@ class LiveCodeBenchGrader(CodeGrader):
             )
         main = _CALL.format(load=_LOAD, name=tests.function) if tests.function else _LOAD
         pypy = self.config.interpreter == "pypy3"
-        return Job(
+        return ProgramTask(
             files={"program.py": HEADER + main, "answer.py": code},
             run=("pypy3", "program.py") if pypy else (PYTHON, "-S", "-P", "program.py"),
             inputs=list(inputs),
             cpu=self.config.timeout,
         )
 
-    def _right(self, run: Run, expected: str, tests: Cases) -> bool:
+    def _right(self, run: ProgramRun, expected: str, tests: Cases) -> bool:
         if len(run.out) > OUTPUT:
             return False
         if tests.function:
@@ -160,7 +160,7 @@ class LiveBenchCodingGrader(LiveCodeBenchGrader):
 
     name: ClassVar[str] = "livebench_coding"
 
-    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         begun = str(record.get("partial_solution") or "")
         finding = await super().judge(code, record, sandbox)
         if begun and finding.passed is False:

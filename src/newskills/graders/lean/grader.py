@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import SandboxError
 from newskills.base.protocols import Execution, ExecutionResult, Kit
 from newskills.base.records import Cause, Row, Score
-from newskills.graders.code.extract import Extracted, extract_code
+from newskills.graders.code.extract import ExtractedCode, extract_code
 from newskills.graders.lean.program import (
     Names,
     Proof,
@@ -105,7 +105,7 @@ class LeanProofGrader:
         result = await kit.sandbox.execute(execution)
         return self._score(proof, *verdict(result, names))
 
-    def _code(self, generation: str) -> Extracted:
+    def _code(self, generation: str) -> ExtractedCode:
         text = (
             generation.rpartition(self.config.final_answer_key)[2] if self.config.final_answer_key else generation
         )
@@ -117,7 +117,7 @@ class LeanProofGrader:
         plain = extracted.how == "whole" and not any(
             token.text in (":=", "by") for token in tokens(extracted.code)
         )
-        return Extracted(code="", how="empty") if plain else extracted
+        return ExtractedCode(code="", how="empty") if plain else extracted
 
     def _score(self, proof: Proof, status: str, why: str) -> Score:
         fields: Row = {"predicted_proof": proof.text, "proof_status": status}

@@ -15,7 +15,7 @@ from secrets import token_hex
 
 from msgspec import Struct
 
-from newskills.graders.lean.source import Token, find_run, outside_brackets, tokens, without_comments
+from newskills.graders.lean.source import LeanToken, find_run, outside_brackets, tokens, without_comments
 
 _DECLARES = ("theorem", "lemma", "def", "abbrev", "instance", "example")
 _PROVES = ("theorem", "lemma", "example")
@@ -123,7 +123,7 @@ def _own(text: str, statement: Statement) -> str:
     return text
 
 
-def _declaration(proof_tokens: Sequence[Token], statement: Statement) -> int:
+def _declaration(proof_tokens: Sequence[LeanToken], statement: Statement) -> int:
     """Index of the keyword that declares what is to be proved; else of the last proof; -1 where there is none."""
     names = {statement.name, statement.name.rpartition(".")[2]}
     for at in reversed(range(len(proof_tokens) - 1)):
@@ -132,13 +132,13 @@ def _declaration(proof_tokens: Sequence[Token], statement: Statement) -> int:
     return next((at for at in reversed(range(len(proof_tokens))) if proof_tokens[at].text in _PROVES), -1)
 
 
-def _with_modifiers(proof_tokens: Sequence[Token], at: int) -> int:
+def _with_modifiers(proof_tokens: Sequence[LeanToken], at: int) -> int:
     while at and proof_tokens[at - 1].text in _MODIFIERS:
         at -= 1
     return proof_tokens[at].start
 
 
-def _body(text: str, proof_tokens: Sequence[Token], statement: Statement) -> int | None:
+def _body(text: str, proof_tokens: Sequence[LeanToken], statement: Statement) -> int | None:
     """Where the proof begins, with its `:=`: behind the statement, where the answer repeats it word for word."""
     wanted = tokens(statement.text)
     if [token.text for token in proof_tokens[: len(wanted)]] == [token.text for token in wanted]:

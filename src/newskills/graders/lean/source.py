@@ -128,7 +128,7 @@ _ATTRIBUTES = frozenset(
 _BRACKETS = {"(": 1, "[": 1, "{": 1, "⟨": 1, "⦃": 1, ")": -1, "]": -1, "}": -1, "⟩": -1, "⦄": -1}
 
 
-class Token(Struct, frozen=True):
+class LeanToken(Struct, frozen=True):
     text: str
     start: int
     end: int
@@ -162,12 +162,12 @@ def _comment_end(text: str, at: int) -> int | None:
     return None
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str) -> list[LeanToken]:
     """Words with their dots, numbers, `:=`, `#word`, and single signs of a text without comments."""
-    return [Token(match[0], match.start(), match.end()) for match in _TOKEN.finditer(text)]
+    return [LeanToken(match[0], match.start(), match.end()) for match in _TOKEN.finditer(text)]
 
 
-def find_run(source_tokens: Sequence[Token], wanted: Sequence[Token]) -> int:
+def find_run(source_tokens: Sequence[LeanToken], wanted: Sequence[LeanToken]) -> int:
     """Index at which the texts of `wanted` stand in a row in `found`; -1 where they do not, or are none."""
     texts, run = [token.text for token in source_tokens], [token.text for token in wanted]
     if not run:
@@ -176,7 +176,7 @@ def find_run(source_tokens: Sequence[Token], wanted: Sequence[Token]) -> int:
     return next((at for at in starts if texts[at : at + len(run)] == run), -1)
 
 
-def outside_brackets(source_tokens: Sequence[Token], wanted: str) -> int:
+def outside_brackets(source_tokens: Sequence[LeanToken], wanted: str) -> int:
     """Index of the first token `wanted` that no bracket encloses; -1 where there is none."""
     depth = 0
     for at, token in enumerate(source_tokens):
@@ -194,7 +194,7 @@ def forbidden(text: str) -> str:
     return first or next((f"the attribute {name} may not be given" for name in _attributes(source_tokens)), "")
 
 
-def _why_not(source_tokens: Sequence[Token], at: int) -> str:
+def _why_not(source_tokens: Sequence[LeanToken], at: int) -> str:
     word = source_tokens[at].text.rstrip("'!?")
     after = source_tokens[at + 1].text if at + 1 < len(source_tokens) else ""
     if word in UNPROVED:
@@ -216,14 +216,14 @@ def _why_not(source_tokens: Sequence[Token], at: int) -> str:
     return ""
 
 
-def _attributes(source_tokens: Sequence[Token]) -> Iterator[str]:
+def _attributes(source_tokens: Sequence[LeanToken]) -> Iterator[str]:
     """Attributes of `@[…]` and `attribute […]` that are none of the harmless ones."""
     for at, token in enumerate(source_tokens[1:], 1):
         if token.text == "[" and source_tokens[at - 1].text in ("@", "attribute"):
             yield from _entries(source_tokens[at + 1 :])
 
 
-def _entries(source_tokens: Sequence[Token]) -> Iterator[str]:
+def _entries(source_tokens: Sequence[LeanToken]) -> Iterator[str]:
     depth, first = 0, True
     for token in source_tokens:
         if token.text == "]" and depth == 0:

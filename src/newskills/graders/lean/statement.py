@@ -45,7 +45,7 @@ class LeanStatementConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = 10
 
 
-class Checked(Struct, frozen=True, kw_only=True):
+class StatementCheck(Struct, frozen=True, kw_only=True):
     """What became of a statement. `status`: completed; no_statement (it cannot be read); forbidden; timeout;
     error (`why`: what Lean says); failed: Lean did not take the header, which is not the answer's doing."""
 
@@ -83,7 +83,7 @@ class LeanStatementGrader:
     def header(self, record: Row) -> str:
         return self.config.header or str(record.get("header") or "") or HEADER
 
-    async def check(self, generation: str, record: Row, kit: Kit) -> Checked:
+    async def check(self, generation: str, record: Row, kit: Kit) -> StatementCheck:
         """Raises SandboxError."""
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run Lean in.")
@@ -92,14 +92,14 @@ class LeanStatementGrader:
         prose = extracted.how == "whole" and ":=" not in extracted.code
         text = "" if prose else _IMPORT.sub("", without_comments(extracted.code)).strip()
         if not text:
-            return Checked(status="no_statement", why="there is no Lean code in the answer")
+            return StatementCheck(status="no_statement", why="there is no Lean code in the answer")
         try:
             statement = read_statement(self.header(record), text)
         except ValueError as error:
-            return Checked(status="no_statement", why=f"it is no statement: {error}", text=text)
+            return StatementCheck(status="no_statement", why=f"it is no statement: {error}", text=text)
         source = f"{statement.preamble}\n{statement.text}"
         if why := forbidden(source):
-            return Checked(status="forbidden", why=why, text=source)
+            return StatementCheck(status="forbidden", why=why, text=source)
         names = new_names()
         execution = Execution(
             code=_program(statement, names),
@@ -109,7 +109,7 @@ class LeanStatementGrader:
         )
         status, why = _verdict(await kit.sandbox.execute(execution), names)
         end = " := by" if statement.tactics else " :="
-        return Checked(status=status, why=why, text=f"{source.strip()}{end}\n")
+        return StatementCheck(status=status, why=why, text=f"{source.strip()}{end}\n")
 
 
 def _program(statement: Statement, names: Names) -> str:

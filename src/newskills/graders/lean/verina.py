@@ -75,7 +75,7 @@ class Values:
         return self.one(self.signature.return_type, value)
 
 
-class Verdicts(Struct):
+class LeanVerdicts(Struct):
     """What Lean says of each test, in order: True, False, or None where it was not decided."""
 
     found: list[bool | None]
@@ -107,7 +107,9 @@ class _TestedGrader:
         header = self.config.header or str(record["header"])
         return Statement(header, str(record["given"]), keyword, name, head, tactics=False)
 
-    async def _run(self, record: Row, values: Values, answer: str, checks: Sequence[str], kit: Kit) -> Verdicts:
+    async def _run(
+        self, record: Row, values: Values, answer: str, checks: Sequence[str], kit: Kit
+    ) -> LeanVerdicts:
         """`checks`: one command of Lean each."""
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run Lean in.")
@@ -126,7 +128,7 @@ class _TestedGrader:
         )
         return _verdicts(await kit.sandbox.execute(execution), mark, len(checks))
 
-    def _undone(self, record: Row, verdicts: Verdicts, text: str) -> Score | None:
+    def _undone(self, record: Row, verdicts: LeanVerdicts, text: str) -> Score | None:
         """The score where the tests were not all run."""
         fields: Row = {"predicted_proof": text, "proof_status": verdicts.status}
         if verdicts.status == "failed":
@@ -266,24 +268,24 @@ def _refused(stamp: str, proof: Proof, why: str) -> Score:
     return decided(stamp, False, {"predicted_proof": proof.text, "proof_status": "forbidden"}, why)
 
 
-def _verdicts(result: ExecutionResult, mark: str, count: int) -> Verdicts:
+def _verdicts(result: ExecutionResult, mark: str, count: int) -> LeanVerdicts:
     """By what stands between the marks; errors before the answer are not its doing."""
     output = f"{result.stdout}\n{result.stderr}".replace("\r", "")
     before, given_mark, rest = output.partition(f"{mark}:given")
     ended = result.status if result.status not in ("completed", "failed") else ""
     if not given_mark or first_error(before):
         why = first_error(before) or (f"Lean ended: {ended}" if ended else before.strip())
-        return Verdicts([], "failed", not_taken(why))
+        return LeanVerdicts([], "failed", not_taken(why))
     answer, built, tests = rest.partition(f"{mark}:answer")
     if ended and f"{mark}:end" not in tests:
         status = "timeout" if ended == "timeout" else "error"
-        return Verdicts([], status, f"Lean could not finish the answer ({ended.replace('_', ' ')})")
+        return LeanVerdicts([], status, f"Lean could not finish the answer ({ended.replace('_', ' ')})")
     if error := first_error(answer):
-        return Verdicts([], "error", error)
+        return LeanVerdicts([], "error", error)
     if not built or f"{mark}:end" not in tests:
-        return Verdicts([], "error", "Lean did not come to the end of the tests")
+        return LeanVerdicts([], "error", "Lean did not come to the end of the tests")
     pieces = re.split(rf"{mark}:(?:\d+|end)", tests)[1 : count + 1]
-    return Verdicts([_decided(piece) for piece in pieces])
+    return LeanVerdicts([_decided(piece) for piece in pieces])
 
 
 def _decided(piece: str) -> bool | None:

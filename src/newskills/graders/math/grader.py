@@ -7,7 +7,7 @@ from typing import Any
 
 from newskills.base.records import Cause, Row, Score
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extraction.extract import Extracted, Policy, extract
+from newskills.graders.math.extraction.extract import ExtractedAnswer, ExtractionPolicy, extract
 from newskills.graders.math.normalise import tidy
 from newskills.graders.math.spellings import spellings
 from newskills.graders.math.values import symbolic
@@ -32,7 +32,7 @@ class MathGrader:
 
     def __init__(self, config: MathConfig = MathConfig()) -> None:  # noqa: B008 - frozen
         self.config = config
-        self._policy = Policy(config.extract_from_boxed, config.extract_regex, config.relaxed_extraction)
+        self._policy = ExtractionPolicy(config.extract_from_boxed, config.extract_regex, config.relaxed_extraction)
         self._options = Options(config.numeric_precision)
         self._stamp = f"{self.name}@{self.version}"
 
@@ -83,19 +83,23 @@ class MathGrader:
             return True, "within the tolerance"
         return correct, step
 
-    def _answer(self, record: Row) -> Extracted:
+    def _answer(self, record: Row) -> ExtractedAnswer:
         if self.config.use_predicted_answer_key or "generation" not in record:
-            return Extracted(as_text(record.get("predicted_answer")), "field")
+            return ExtractedAnswer(as_text(record.get("predicted_answer")), "field")
         return extract(as_text(record["generation"]) or "", self._policy)
 
-    def _no_answer(self, extracted: Extracted, record: Row) -> Score:
+    def _no_answer(self, extracted: ExtractedAnswer, record: Row) -> Score:
         cut_short = extracted.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
         return self._score(
-            "no_answer", Extracted(None, extracted.how), False, "no answer", "truncation" if cut_short else "model"
+            "no_answer",
+            ExtractedAnswer(None, extracted.how),
+            False,
+            "no answer",
+            "truncation" if cut_short else "model",
         )
 
     def _score(
-        self, outcome: Any, extracted: Extracted, correct: bool | None, why: str, cause: Cause | None
+        self, outcome: Any, extracted: ExtractedAnswer, correct: bool | None, why: str, cause: Cause | None
     ) -> Score:
         return Score(
             outcome=outcome,

@@ -16,9 +16,9 @@ from newskills.base.records import Row, Score
 from newskills.graders.reading.replies import unscored
 from newskills.graders.tau2.mock import TaskList
 from newskills.graders.tau2.retail import Shop
-from newskills.graders.tau2.service import Service
+from newskills.graders.tau2.service import ToolService
 
-SERVICES: dict[str, type[Service]] = {"mock": TaskList, "retail": Shop}
+SERVICES: dict[str, type[ToolService]] = {"mock": TaskList, "retail": Shop}
 ENDED = "user_stop"
 """How a conversation ends that counts: the simulated user says so."""
 _USUAL_BASIS = ("DB", "COMMUNICATE")
@@ -104,7 +104,7 @@ class Tau2Grader:
         holds = [_holds(service, assertion) for assertion in criteria.get("env_assertions") or ()]
         return all(holds)
 
-    def _after(self, record: Row, talk: Sequence[Row]) -> Service:
+    def _after(self, record: Row, talk: Sequence[Row]) -> ToolService:
         service = start(record, self.config.data)
         for caller, name, arguments in calls(talk):
             service.call(caller, name, arguments)
@@ -120,7 +120,7 @@ class Tau2Grader:
         )
 
 
-def start(record: Row, folder: str) -> Service:
+def start(record: Row, folder: str) -> ToolService:
     """The service as the task finds it. Raises DataError, UnknownNameError, OSError."""
     domain = str(record["domain"])
     if domain not in SERVICES:
@@ -179,7 +179,7 @@ def _in_words(assertions: Sequence[str], judged: object) -> bool | None:
     return all(judged)
 
 
-def _holds(service: Service, assertion: Row) -> bool:
+def _holds(service: ToolService, assertion: Row) -> bool:
     """An assertion about something that is not there does not hold."""
     try:
         return bool(service.act(assertion) == assertion.get("assert_value", True))

@@ -15,11 +15,11 @@ from newskills.base.records import Row
 _TYPES = {"str": "string", "float": "number", "int": "integer", "bool": "boolean"}
 
 
-class Refused(ValueError):
+class RefusedCall(ValueError):
     """A call that makes no sense in the state of the service; its text is for the caller."""
 
 
-class Service:
+class ToolService:
     """`agent_tools` and `user_tools` name methods; their docstrings are what callers are told.
 
     A docstring's first paragraph describes the function, each further line `name: …` an argument. Methods raise
@@ -47,7 +47,7 @@ class Service:
             return f"Error: {problem}"
         try:
             result = function(**arguments)
-        except Refused as refusal:
+        except RefusedCall as refusal:
             return f"Error: {refusal}"
         return result if isinstance(result, str) else msgspec.json.encode(result).decode()
 
@@ -59,7 +59,7 @@ class Service:
             raise DataError(f"the service has no function {name}")
         try:
             return function(**action.get("arguments", {}))
-        except (Refused, TypeError) as error:
+        except (RefusedCall, TypeError) as error:
             raise DataError(f"{name}: {error}") from error
 
     def merge(self, changes: Row) -> None:

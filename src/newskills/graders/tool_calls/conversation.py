@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from newskills.base.records import Row
-from newskills.graders.tool_calls.calls import Called, read_calls, written_calls
+from newskills.graders.tool_calls.calls import ParsedCall, read_calls, written_calls
 from newskills.graders.tool_calls.simulated import Services
 
 
@@ -42,7 +42,7 @@ def conversation_problem(turns: Sequence[Sequence[Any]], record: Row) -> str:
     return ""
 
 
-def _gold(text: str) -> Called:
+def _gold(text: str) -> ParsedCall:
     calls = written_calls(text)
     if calls is None or len(calls) != 1:
         raise ValueError(f"'{text}' is no call")

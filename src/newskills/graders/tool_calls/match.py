@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from newskills.base.records import Row
-from newskills.graders.tool_calls.calls import Called, api_name
+from newskills.graders.tool_calls.calls import ParsedCall, api_name
 from newskills.graders.tool_calls.literals import JAVA_TYPES, JAVASCRIPT_TYPES, value_of
 
 PYTHON_TYPES: Mapping[str, type] = {
@@ -37,7 +37,7 @@ _NESTED = ("array", "tuple", "Array", "ArrayList")
 _LOOSE = re.compile(r"[ ,./\-_*^]")
 
 
-def difference(calls: Sequence[Called], wanted: Sequence[Row], functions: Sequence[Row], language: str) -> str:
+def difference(calls: Sequence[ParsedCall], wanted: Sequence[Row], functions: Sequence[Row], language: str) -> str:
     """Why the calls are not those wanted, in any order; empty if they are.
 
     `wanted`: `{name: {argument: accepted values}}`. Raises KeyError, ValueError for data that does not fit.
@@ -64,7 +64,7 @@ def _assign(goal: int, problems: list[list[str]], partners: dict[int, int], seen
     return False
 
 
-def _call_problem(call: Called, goal: Row, functions: Sequence[Row], language: str) -> str:
+def _call_problem(call: ParsedCall, goal: Row, functions: Sequence[Row], language: str) -> str:
     name, accepted = next(iter(goal.items()))
     function = next(candidate for candidate in functions if candidate["name"] == name)
     if call.name != name and call.name != api_name(name):

@@ -18,9 +18,9 @@ from newskills.interop.compile.defaults import compose
 from newskills.interop.compile.files import BUILT_IN, EXAMPLE, File, find_config, read_config
 from newskills.interop.compile.interpolate import MISSING, Resolver
 from newskills.interop.compile.manifests import Manifests
-from newskills.interop.compile.problems import Problem, refuse
+from newskills.interop.compile.problems import ConfigProblem, refuse
 from newskills.interop.compile.tree import merge, shown_path, walk
-from newskills.interop.compile.typed import SECTIONS, Reader, Sections
+from newskills.interop.compile.typed import SECTIONS, ConfigReader, Sections
 from newskills.interop.config import CompiledConfig, EnvMap, EnvValue, Mode, Profile
 from newskills.interop.masking import masked_word
 from newskills.interop.profiles import (
@@ -41,7 +41,7 @@ FILE_WINS = ("container_image", "nodes", "gpus_per_node", "ntasks_per_node", "np
 WANDB_KEYS = ("WANDB_API_KEY", "WANDB_PROJECT", "WANDB_ENTITY")
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class CompileRequest(Struct, frozen=True, kw_only=True):
     """What the command line says. `overrides`: key → text, in their order."""
 
     mode: Mode = "local"
@@ -69,7 +69,7 @@ class Compiled(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def compile_config(request: Asked, environ: Mapping[str, str], cwd: Path) -> Compiled:
+def compile_config(request: CompileRequest, environ: Mapping[str, str], cwd: Path) -> Compiled:
     """Raises UserError: for the profile and for names of tasks at once, for all else with everything that is wrong."""
     try:
         file, env_file = named_file(request, environ, cwd)
@@ -78,25 +78,25 @@ def compile_config(request: Asked, environ: Mapping[str, str], cwd: Path) -> Com
         raise too_deep(request) from error
 
 
-def compile_file(request: Asked, file: File, environ: Mapping[str, str], env_file: EnvFile) -> Compiled:
+def compile_file(request: CompileRequest, file: File, environ: Mapping[str, str], env_file: EnvFile) -> Compiled:
     """The same for the file that `asked` names, once it is read. Raises UserError, RecursionError."""
     _check_named(request, file.path)
     tree, plain = _composed(file, request)
     return finish(request, file.path, tree, environ, env_file, overriding=plain)
 
 
-def too_deep(request: Asked) -> ConfigError:
+def too_deep(request: CompileRequest) -> ConfigError:
     return ConfigError(f"{request.config or DEFAULT}: the configuration is nested too deeply.")
 
 
-def named_file(request: Asked, environ: Mapping[str, str], cwd: Path) -> tuple[File, EnvFile]:
+def named_file(request: CompileRequest, environ: Mapping[str, str], cwd: Path) -> tuple[File, EnvFile]:
     """The file that `-c` names, as it stands, and env.toml. Raises UserError."""
     env_file = read_env_file(find_env_file(cwd, environ))
     return read_config(find_config(request.config or DEFAULT, _folders(env_file, cwd))), env_file
 
 
 def finish(
-    request: Asked,
+    request: CompileRequest,
     path: Path,
     tree: Row,
     environ: Mapping[str, str],
@@ -128,7 +128,7 @@ def finish(
     return Compiled(compiled, frozenset(resolver.secrets), dry_run, left)
 
 
-def _check_named(request: Asked, path: Path) -> None:
+def _check_named(request: CompileRequest, path: Path) -> None:
     """Raises ConfigError where neither a configuration nor a server to evaluate with newskills' own one is named."""
     if (
         request.config is None
@@ -186,7 +186,7 @@ def _folders(env_file: EnvFile, cwd: Path) -> list[Path]:
     )
 
 
-def _composed(file: File, request: Asked) -> tuple[Row, dict[str, str]]:
+def _composed(file: File, request: CompileRequest) -> tuple[Row, dict[str, str]]:
     """The file with its defaults and the overrides, and which overrides these are.
 
     Those that name a group of its defaults choose another option instead.
@@ -199,7 +199,7 @@ def _composed(file: File, request: Asked) -> tuple[Row, dict[str, str]]:
     return tree, plain
 
 
-def _add_run(tree: Row, request: Asked, settings: Row, env_file: EnvFile) -> None:
+def _add_run(tree: Row, request: CompileRequest, settings: Row, env_file: EnvFile) -> None:
     """`run.env` is the file's with the profile over it; `run.wandb` that of env.toml."""
     run = tree.get("run") if isinstance(tree.get("run"), dict) else {}
     assert isinstance(run, dict)
@@ -216,7 +216,7 @@ def _add_run(tree: Row, request: Asked, settings: Row, env_file: EnvFile) -> Non
     }
 
 
-def _provenance(request: Asked) -> Row:
+def _provenance(request: CompileRequest) -> Row:
     """Where all comes from; words of the command line are kept as they were typed, without secrets."""
     words = [masked_word(key, text, overrides.value_of(text)) for key, text in request.overrides.items()]
     return {
@@ -289,10 +289,12 @@ def _forget_target(tree: Row, environ: Mapping[str, str]) -> None:
         tree["target"]["api_endpoint"] = {key: value for key, value in endpoint.items() if value != MISSING}
 
 
-def _typed(request: Asked, source: str, resolved: Row, env_file: EnvFile, resolver: Resolver) -> CompiledConfig:
+def _typed(
+    request: CompileRequest, source: str, resolved: Row, env_file: EnvFile, resolver: Resolver
+) -> CompiledConfig:
     problems = resolver.problems
     variables = dialects.read(resolved, problems)
-    sections = Reader(resolved, problems, resolver.unset).sections(variables)
+    sections = ConfigReader(resolved, problems, resolver.unset).sections(variables)
     run = resolved["run"]
     listed = resolved.get("export")
     export = (
@@ -328,33 +330,33 @@ def _typed(request: Asked, source: str, resolved: Row, env_file: EnvFile, resolv
     )
 
 
-def _misplaced(profile: Profile, sections: Sections) -> list[Problem]:
+def _misplaced(profile: Profile, sections: Sections) -> list[ConfigProblem]:
     """Where profile and config speak of different places."""
     problem_list = []
     if profile.executor == "slurm" and sections.execution.type == "local":
         what = f"profile [{profile.name}] is a Slurm cluster, and the config wants to run here; "
         what += "write ${run.env.executor}"
-        problem_list.append(Problem(("execution", "type"), what, "slurm"))
+        problem_list.append(ConfigProblem(("execution", "type"), what, "slurm"))
     images = [profile.container_image, sections.deployment.image, *(task.container for task in sections.tasks)]
     own = all(task.benchmark for task in sections.tasks)
     if profile.executor == "docker" and own and not any(images):
         what = f"profile [{profile.name}] has executor docker, and no container_image is named"
-        problem_list.append(Problem(("run", "env", "container_image"), what, "IMAGE"))
+        problem_list.append(ConfigProblem(("run", "env", "container_image"), what, "IMAGE"))
     return problem_list
 
 
-def _misspelt(settings: Row, tree: Row) -> list[Problem]:
+def _misspelt(settings: Row, tree: Row) -> list[ConfigProblem]:
     """Keys of the profile that nothing in the config refers to, and that look like other ones."""
     texts = [value for _, value in walk({**tree, "run": {}}) if isinstance(value, str)]
     suggestions = misspelt(settings, lambda key: any(f"run.env.{key}" in text for text in texts))
-    return [Problem(("run", "env", key), what) for key, what in suggestions.items()]
+    return [ConfigProblem(("run", "env", key), what) for key, what in suggestions.items()]
 
 
 def _wandb_env() -> EnvMap:
     return {name: EnvValue("host", name) for name in WANDB_KEYS}
 
 
-def _with_wandb(variables: dialects.Variables) -> dialects.Variables:
+def _with_wandb(variables: dialects.DialectVariables) -> dialects.DialectVariables:
     """Names, never values: what is not set when the jobs are submitted is left out then."""
     return msgspec.structs.replace(
         variables,

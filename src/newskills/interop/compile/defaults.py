@@ -28,7 +28,7 @@ SELF = "_self_"
 _ITEM = re.compile(r"(?:(?P<word>override|optional)\s+)?(?P<group>/?[\w./-]*)(?:@(?P<package>[\w.]*))?\Z")
 
 
-class Choice(Struct, frozen=True, kw_only=True):
+class DefaultsItem(Struct, frozen=True, kw_only=True):
     """One item of a defaults list: `option` of `group`; `option` None: nothing is taken."""
 
     group: str
@@ -57,17 +57,17 @@ class _Composer:
             put(own, package.split("."), content)
         items = _items(file)
         for item in items:
-            if isinstance(item, Choice) and item.override:
+            if isinstance(item, DefaultsItem) and item.override:
                 self.choices.setdefault(item.group, item.option)
         result: Row = {}
         for item in items:
             if item == SELF:
                 result = merge(result, own)
-            elif isinstance(item, Choice) and not item.override:
+            elif isinstance(item, DefaultsItem) and not item.override:
                 result = merge(result, self.chosen(item, file, group, package, chain))
         return result
 
-    def chosen(self, item: Choice, file: File, group: str, package: str, chain: tuple[Path, ...]) -> Row:
+    def chosen(self, item: DefaultsItem, file: File, group: str, package: str, chain: tuple[Path, ...]) -> Row:
         """What the item brings, at its place in the tree."""
         where = _joined(group, item.group)
         option = item.option
@@ -132,20 +132,20 @@ def compose(file: File, choices: Mapping[str, str | None]) -> tuple[Row, set[str
     return tree, composer.groups
 
 
-def _items(file: File) -> list[Choice | str]:
+def _items(file: File) -> list[DefaultsItem | str]:
     listed = file.content.get("defaults", [])
     if not isinstance(listed, list):
         raise ConfigError(f"{file.path}: defaults is a list, of lines such as '- deployment: vllm'.")
-    items: list[Choice | str] = []
+    items: list[DefaultsItem | str] = []
     for item in listed:
         items += [SELF] if item == SELF else _choices(item, file)
     return items if SELF in items else [*items, SELF]
 
 
-def _choices(item: Any, file: File) -> list[Choice]:
+def _choices(item: Any, file: File) -> list[DefaultsItem]:
     if isinstance(item, str):
         path, _, package = item.partition("@")
-        return [Choice(group="", option=path, package=package or None)]
+        return [DefaultsItem(group="", option=path, package=package or None)]
     if not isinstance(item, dict) or len(item) != 1:
         raise ConfigError(f"{file.path}: cannot read the item {item!r} of defaults; write '- group: option'.")
     key, value = next(iter(item.items()))
@@ -160,7 +160,7 @@ def _choices(item: Any, file: File) -> list[Choice]:
             f"{file.path}: an item of defaults is decided before any ${{…}} is: name one option of '{key}'."
         )
     return [
-        Choice(
+        DefaultsItem(
             group=matched["group"],
             option=option,
             package=matched["package"],

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from newskills.base.records import Row
-from newskills.interop.compile.problems import Problem
+from newskills.interop.compile.problems import ConfigProblem
 from newskills.interop.compile.tree import Path
 from newskills.interop.config import Dialect, EnvMap, EnvValue
 from newskills.launch.clusters.names import is_variable
@@ -30,7 +30,7 @@ _UPPER = re.compile(r"[A-Z_][A-Z0-9_]*\Z", re.ASCII)
 Kind = Literal["host", "lit", "runtime"]
 
 
-class Variables(Struct, frozen=True, kw_only=True):
+class DialectVariables(Struct, frozen=True, kw_only=True):
     """All variables of a configuration, by who gets them; those of tasks by the task's place in the list."""
 
     deployment: EnvMap = {}
@@ -51,7 +51,7 @@ def protect(tree: Row, environ: Mapping[str, str]) -> None:
                 section[name] = f"lit:{match[2].strip().strip(chr(34) + chr(39))}"
 
 
-def read(config: Row, problems: list[Problem]) -> Variables:
+def read(config: Row, problems: list[ConfigProblem]) -> DialectVariables:
     """Takes them from resolved sections."""
     reader = _Reader(problems)
     old = _section(_section(config, "execution"), KEY)
@@ -66,14 +66,14 @@ def read(config: Row, problems: list[Problem]) -> Variables:
         reader.read(_section(task, KEY), ("evaluation", "tasks", str(at), KEY), host=True)
         for at, task in enumerate(tasks if isinstance(tasks, list) else [])
     )
-    return Variables(
+    return DialectVariables(
         **{name: {**common, **older[name], **own[name]} for name in SECTIONS},
         tasks=single,
         dialect="0.1" if any(older.values()) or reader.bare else "0.2",
     )
 
 
-def write(config: Row, variables: Variables, dialect: Dialect) -> Row:
+def write(config: Row, variables: DialectVariables, dialect: Dialect) -> Row:
     """`config` with its variables in `dialect`: a copy, as far as it differs."""
     done: Row = {key: dict(value) if isinstance(value, dict) else value for key, value in config.items()}
     done.pop(KEY, None)
@@ -89,14 +89,14 @@ def write(config: Row, variables: Variables, dialect: Dialect) -> Row:
     return done
 
 
-def _write_new(config: Row, variables: Variables) -> None:
+def _write_new(config: Row, variables: DialectVariables) -> None:
     for name in SECTIONS:
         values: EnvMap = getattr(variables, name)
         if values:
             config.setdefault(name, {})[KEY] = {key: _prefixed(value) for key, value in values.items()}
 
 
-def _write_old(config: Row, variables: Variables) -> None:
+def _write_old(config: Row, variables: DialectVariables) -> None:
     place: Row = {}
     for name in SECTIONS:
         values: EnvMap = getattr(variables, name)
@@ -128,7 +128,7 @@ def _prefixed(value: EnvValue) -> str:
 class _Reader:
     """`bare`: some value had no prefix where the newer dialect wants one."""
 
-    def __init__(self, problems: list[Problem]) -> None:
+    def __init__(self, problems: list[ConfigProblem]) -> None:
         self.problems = problems
         self.bare = False
 
@@ -137,9 +137,11 @@ class _Reader:
         variables: EnvMap = {}
         for name, value in section.items():
             if not is_variable(name):
-                self.problems.append(Problem((*path, name), "this is no name of an environment variable"))
+                self.problems.append(ConfigProblem((*path, name), "this is no name of an environment variable"))
             elif isinstance(value, dict | list):
-                self.problems.append(Problem((*path, name), "one text is expected, as host:NAME or lit:TEXT"))
+                self.problems.append(
+                    ConfigProblem((*path, name), "one text is expected, as host:NAME or lit:TEXT")
+                )
             elif value is not None:
                 variables[name] = self.value(value, host)
         return variables

@@ -20,7 +20,7 @@ from typing import Any
 from newskills.base.errors import ConfigError, suggest
 from newskills.base.records import Row
 from newskills.interop.compile.manifests import Manifests
-from newskills.interop.compile.problems import Problem
+from newskills.interop.compile.problems import ConfigProblem
 from newskills.interop.compile.tree import Path, lookup, shown_path, split_path
 from newskills.launch.clusters.names import looks_secret
 
@@ -43,7 +43,7 @@ class Resolver:
 
     def __init__(self, root: Row, environ: Mapping[str, str], manifests: Manifests | None = None) -> None:
         self.root, self.environ, self.manifests = root, environ, manifests or Manifests()
-        self.problems: list[Problem] = []
+        self.problems: list[ConfigProblem] = []
         self.secrets: set[str] = set()
         self.unset: dict[Path, str] = {}
         self._open: list[Path] = []
@@ -85,7 +85,7 @@ class Resolver:
         return self._known[path]
 
     def fault(self, path: Path, what: str, example: object = None) -> object:
-        self.problems.append(Problem(path, what, example))
+        self.problems.append(ConfigProblem(path, what, example))
         return _FAILED
 
     def _text(self, text: str, path: Path) -> Any:
@@ -146,7 +146,7 @@ class Resolver:
         try:
             return self.manifests.field(key, named, field)
         except ConfigError as error:
-            self.problems.append(Problem(path, str(error), open=True))
+            self.problems.append(ConfigProblem(path, str(error), open=True))
             return f"${{art:{','.join(arguments)}}}"
 
     def _select(self, name: str, arguments: Sequence[str]) -> Any:

@@ -38,14 +38,14 @@ GENERIC = "generic"
 _UNSAFE = re.compile(r"[^\w.\-@+=]+", re.ASCII)
 
 
-class Source(Struct, frozen=True, kw_only=True):
+class ImportSource(Struct, frozen=True, kw_only=True):
     """What to read. score: name of the verdict to take; empty = the first one."""
 
     path: Path
     score: str = ""
 
 
-class Imported(Struct, kw_only=True):
+class ImportedBenchmark(Struct, kw_only=True):
     """The records of one benchmark.
 
     seeds    seed (None: the only run) → records
@@ -60,7 +60,7 @@ class Imported(Struct, kw_only=True):
     notes: list[str] = []
 
 
-def read(source: Source, format: str = "") -> list[Imported]:
+def read(source: ImportSource, format: str = "") -> list[ImportedBenchmark]:
     """Everything at `source`. Raises DataError (not there, broken, of no known form), UnknownNameError (format)."""
     if not source.path.exists():
         raise DataError(f"There is no {source.path}.")
@@ -69,7 +69,7 @@ def read(source: Source, format: str = "") -> list[Imported]:
     for name in [format] if format else FORMATS:
         module = import_module(FORMATS[name])
         if format or module.fits(source.path):
-            imported: list[Imported] = module.read(source)
+            imported: list[ImportedBenchmark] = module.read(source)
             return imported
     raise DataError(
         f"{source.path} is of no known form: neither *.eval logs, nor samples_*.jsonl, reviews/, eval-*.json or "
@@ -78,7 +78,7 @@ def read(source: Source, format: str = "") -> list[Imported]:
     )
 
 
-def write(imported: Imported, output_dir: Path) -> Path:
+def write(imported: ImportedBenchmark, output_dir: Path) -> Path:
     """Writes the records below `output_dir/eval-results`; returns the folder of the benchmark.
 
     Members of a group lie in its folder, as in our own results; names of others have no dots.
@@ -103,7 +103,7 @@ def write(imported: Imported, output_dir: Path) -> Path:
     return folder
 
 
-def renamed(imported: list[Imported], name: str) -> list[Imported]:
+def renamed(imported: list[ImportedBenchmark], name: str) -> list[ImportedBenchmark]:
     """The only benchmark under another name. Raises DataError where there are several."""
     if len(imported) != 1:
         names = ", ".join(item.benchmark for item in imported)

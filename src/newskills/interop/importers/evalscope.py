@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import Imported, Source, by_seed, origin_of, read_lines, scored, unscored
+from newskills.interop.importers import (
+    ImportedBenchmark,
+    ImportSource,
+    by_seed,
+    origin_of,
+    read_lines,
+    scored,
+    unscored,
+)
 from newskills.interop.json_of_others import finite, loads
 
 FORMAT = "evalscope"
@@ -39,7 +47,7 @@ def fits(path: Path) -> bool:
     return path.is_dir() and bool(_folders(path))
 
 
-def read(source: Source) -> list[Imported]:
+def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Raises DataError: broken or foreign rows, several runs or models, no such score."""
     run = _run(source.path)
     return [_data_set(run, name, files, source.score) for name, files in run.reviews.items()]
@@ -83,7 +91,7 @@ def _named(stem: str, names: Iterable[str]) -> tuple[str, str]:
     return name, stem[len(name) + 1 :]
 
 
-def _data_set(run: _Run, name: str, files: Mapping[str, Path], score: str) -> Imported:
+def _data_set(run: _Run, name: str, files: Mapping[str, Path], score: str) -> ImportedBenchmark:
     notes: list[str] = []
     reviews = {subset: list(read_lines(file, loads, notes)) for subset, file in files.items()}
     every = [row for rows in reviews.values() for row in rows]
@@ -107,7 +115,7 @@ def _data_set(run: _Run, name: str, files: Mapping[str, Path], score: str) -> Im
         expected += [f"{at}{group}" for group in range(_requested(run, name, subset) // several)]
     report = run.reports.get(name, {})
     facts = {"model": run.model, "score": taken or None, "report": report.get("schema_version")}
-    return Imported(
+    return ImportedBenchmark(
         benchmark=name,
         seeds=by_seed(name, records, notes, expected),
         origin=origin_of(FORMAT, run.folder, facts),

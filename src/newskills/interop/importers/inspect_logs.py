@@ -15,7 +15,7 @@ from typing import Any
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import Imported, Source, by_seed, origin_of, scored, unscored
+from newskills.interop.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, scored, unscored
 from newskills.interop.inspect_files import read_log
 from newskills.interop.json_of_others import finite
 
@@ -38,12 +38,12 @@ def fits(path: Path) -> bool:
         return b'"eval"' in file.read(_BEGINNING)
 
 
-def read(source: Source) -> list[Imported]:
+def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Raises DataError: broken archives, foreign JSON, several logs of one task, no such scorer."""
     files = [source.path] if source.path.is_file() else sorted(source.path.rglob("*.eval"))
     if not files:
         raise DataError(f"{source.path} has no .eval logs.")
-    imported: dict[str, Imported] = {}
+    imported: dict[str, ImportedBenchmark] = {}
     for file in files:
         log = _log(file, source.score)
         if log.benchmark in imported:
@@ -55,7 +55,7 @@ def read(source: Source) -> list[Imported]:
     return list(imported.values())
 
 
-def _log(file: Path, score: str) -> Imported:
+def _log(file: Path, score: str) -> ImportedBenchmark:
     header, samples = read_log(file)
     spec = _object(header.get("eval"), f"{file}: eval")
     notes: list[str] = []
@@ -79,7 +79,7 @@ def _log(file: Path, score: str) -> Imported:
         "created": spec.get("created"),
         "packages": spec.get("packages") or None,
     }
-    return Imported(
+    return ImportedBenchmark(
         benchmark=benchmark,
         seeds=by_seed(
             benchmark, ((epoch - 1 if several else None, row) for epoch, row in rows), notes, _expected(spec)

@@ -15,7 +15,7 @@ from typing import Any
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import Imported, Source, by_seed, origin_of, read_lines, scored
+from newskills.interop.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, read_lines, scored
 from newskills.interop.json_of_others import finite, loads
 
 FORMAT = "lm-eval"
@@ -46,7 +46,7 @@ def fits(path: Path) -> bool:
     return next(path.rglob("samples_*.jsonl"), None) is not None
 
 
-def read(source: Source) -> list[Imported]:
+def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Raises DataError: broken or foreign rows, several models, no metric of a sample."""
     files, notes = _files(source.path)
     imported = [item for task, file in files.items() for item in _task(task, file, source.score)]
@@ -78,7 +78,7 @@ def _files(path: Path) -> tuple[dict[str, Path], list[str]]:
     return {task: file for task, (_, file) in latest.items()}, notes
 
 
-def _task(task: str, file: Path, score: str) -> list[Imported]:
+def _task(task: str, file: Path, score: str) -> list[ImportedBenchmark]:
     notes: list[str] = []
     rows = list(read_lines(file, loads, notes))
     if not rows:
@@ -95,7 +95,7 @@ def _task(task: str, file: Path, score: str) -> list[Imported]:
         benchmark = task if len(filters) == 1 else f"{task}-{name}"
         records = [(None, _record(row, metric)) for row in own]
         imported.append(
-            Imported(
+            ImportedBenchmark(
                 benchmark=benchmark,
                 seeds=by_seed(benchmark, records, notes),
                 origin={**origin, "filter": name, "score": metric},

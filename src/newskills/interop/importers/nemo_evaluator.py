@@ -14,7 +14,15 @@ from typing import Any
 
 from newskills.base.errors import DataError, suggest
 from newskills.base.records import Row
-from newskills.interop.importers import Imported, Source, by_seed, origin_of, read_lines, scored, unscored
+from newskills.interop.importers import (
+    ImportedBenchmark,
+    ImportSource,
+    by_seed,
+    origin_of,
+    read_lines,
+    scored,
+    unscored,
+)
 from newskills.interop.json_of_others import finite, loads
 
 FORMAT = "nemo-evaluator"
@@ -33,7 +41,7 @@ def fits(path: Path) -> bool:
     return any((bundle.parent / RESULTS).is_file() for bundle in path.rglob("eval-*.json"))
 
 
-def read(source: Source) -> list[Imported]:
+def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Raises DataError: no bundle, broken or foreign rows, several runs of one benchmark, no such scorer."""
     bundles = _bundles(source.path)
     return [_benchmark(path, content, source.score) for path, content in bundles.values()]
@@ -70,7 +78,7 @@ def _bundle(file: Path) -> Row:
     return content if isinstance(content, dict) else {}
 
 
-def _benchmark(file: Path, bundle: Row, score: str) -> Imported:
+def _benchmark(file: Path, bundle: Row, score: str) -> ImportedBenchmark:
     name, notes = bundle["benchmark"]["name"], list[str]()
     results = file.parent / RESULTS
     rows = list(read_lines(results, loads, notes)) if results.is_file() else []
@@ -96,7 +104,7 @@ def _benchmark(file: Path, bundle: Row, score: str) -> Imported:
         "config_hash": bundle.get("config_hash"),
         "score": score or "reward",
     }
-    return Imported(
+    return ImportedBenchmark(
         benchmark=name.replace(":", "-").replace("/", "-"),
         seeds=by_seed(name, records, notes),
         origin=origin_of(FORMAT, file, facts),

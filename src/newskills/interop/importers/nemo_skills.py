@@ -14,9 +14,9 @@ from pathlib import Path
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import Imported, Source, by_seed, origin_of, read_lines, unscored
+from newskills.interop.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, read_lines, unscored
 from newskills.interop.json_of_others import finite, loads
-from newskills.run.reporting.results import SEEDED, Found, discover, parts
+from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover, parts
 
 _PROBLEM = ("problem", "question", "prompt", "messages", "turns", "index")
 _ID = ("id", "task_id", "problem_id", "uid")
@@ -30,7 +30,7 @@ def fits(path: Path) -> bool:
         return False
 
 
-def read(source: Source) -> list[Imported]:
+def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Raises DataError: no output files, broken records, seeded and seedless ones together."""
     imported = [_benchmark(results) for results in discover(source.path) if results.files]
     if not imported:
@@ -38,7 +38,7 @@ def read(source: Source) -> list[Imported]:
     return imported
 
 
-def _benchmark(results: Found) -> Imported:
+def _benchmark(results: BenchmarkResults) -> ImportedBenchmark:
     notes: list[str] = []
     rows = [pair for file in results.files for pair in _records(file, notes)]
     if not rows:
@@ -46,7 +46,7 @@ def _benchmark(results: Found) -> Imported:
     soft = sum(row.get("outcome") == "unscored" for _, row in rows)
     if soft:
         notes.append(f"{results.benchmark}: {soft} generations failed; they are unscored, not wrong.")
-    return Imported(
+    return ImportedBenchmark(
         benchmark=results.benchmark,
         seeds=by_seed(results.benchmark, rows, notes),
         metric=None,

@@ -10,16 +10,16 @@ from msgspec import structs
 
 from newskills.base.errors import ConfigError
 from newskills.interop.compile import overrides
-from newskills.interop.compile.compiler import Asked, Compiled, compile_file, finish, named_file, too_deep
+from newskills.interop.compile.compiler import Compiled, CompileRequest, compile_file, finish, named_file, too_deep
 from newskills.interop.compile.defaults import compose
 from newskills.interop.compile.files import File
-from newskills.interop.compile.problems import Problem, refuse
+from newskills.interop.compile.problems import ConfigProblem, refuse
 from newskills.interop.profiles import EnvFile
 from newskills.interop.suites.composing import compose_suite, expanded, is_suite
 from newskills.interop.suites.translate import NEWER, parts_of
 
 
-def compile_all(request: Asked, environ: Mapping[str, str], cwd: Path) -> list[Compiled]:
+def compile_all(request: CompileRequest, environ: Mapping[str, str], cwd: Path) -> list[Compiled]:
     """In the order of the file. Raises UserError, for a suite with all that newskills has nothing for."""
     try:
         file, env_file = named_file(request, environ, cwd)
@@ -30,8 +30,8 @@ def compile_all(request: Asked, environ: Mapping[str, str], cwd: Path) -> list[C
         raise too_deep(request) from error
 
 
-def _suite(request: Asked, file: File, environ: Mapping[str, str], env_file: EnvFile) -> list[Compiled]:
-    problems: list[Problem] = []
+def _suite(request: CompileRequest, file: File, environ: Mapping[str, str], env_file: EnvFile) -> list[Compiled]:
+    problems: list[ConfigProblem] = []
     tree = compose_suite(file)
     overrides.apply(tree, request.overrides)
     parts = parts_of(expanded(tree, environ, problems), request.tasks, problems)

@@ -19,7 +19,7 @@ from typing import Any
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.interop.compile.files import SUFFIXES, File, read_config
-from newskills.interop.compile.problems import Problem
+from newskills.interop.compile.problems import ConfigProblem
 from newskills.interop.compile.tree import Path as Keys
 from newskills.interop.compile.tree import lookup, merge
 
@@ -48,7 +48,7 @@ def compose_suite(file: File) -> Row:
     return {key: value for key, value in resolved.items() if not key.startswith("_")}
 
 
-def expanded(node: Any, environ: Mapping[str, str], problems: list[Problem], path: Keys = ()) -> Any:
+def expanded(node: Any, environ: Mapping[str, str], problems: list[ConfigProblem], path: Keys = ()) -> Any:
     """`node` with variables in place, in which a further `${` is escaped; `api_key` of services stays as it is."""
     if isinstance(node, dict):
         return {key: expanded(value, environ, problems, (*path, key)) for key, value in node.items()}
@@ -65,7 +65,7 @@ def expanded(node: Any, environ: Mapping[str, str], problems: list[Problem], pat
             return environ[name]
         if default is None:
             problems.append(
-                Problem(path, f"the variable {name} is not set; export it, or write ${{{name}:-VALUE}}")
+                ConfigProblem(path, f"the variable {name} is not set; export it, or write ${{{name}:-VALUE}}")
             )
         return default or ""
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from newskills.base.errors import suggest
 from newskills.base.records import Row
-from newskills.interop.compile.problems import Problem
+from newskills.interop.compile.problems import ConfigProblem
 from newskills.interop.deployments.clients import base_of
 from newskills.interop.nel_environments import PREFIX
 from newskills.interop.suites.places import deployment_of, execution_of, row
@@ -49,7 +49,7 @@ _ELSEWHERE = {
 }
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class ServiceConfig(Struct, frozen=True, kw_only=True):
     """All benchmarks of one service, as a configuration of the launcher. `notes`: what is done otherwise."""
 
     service: str
@@ -58,14 +58,14 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 class _Suite:
-    def __init__(self, tree: Row, problems: list[Problem]) -> None:
+    def __init__(self, tree: Row, problems: list[ConfigProblem]) -> None:
         self.tree, self.problems = tree, problems
         self.services = row(tree.get("services"))
         self.tasks: dict[str, list[Row]] = {}
         self.notes: dict[str, list[str]] = {}
 
     def fault(self, path: Sequence[str | int], what: str) -> None:
-        self.problems.append(Problem(tuple(map(str, path)), what))
+        self.problems.append(ConfigProblem(tuple(map(str, path)), what))
 
     def benchmark(self, at: int, benchmark_config: Any) -> None:
         path = ("benchmarks", at)
@@ -213,7 +213,7 @@ class _Suite:
             notes.append(f"{benchmark_config['name']}: {', '.join(unused)} mean nothing to newskills")
 
 
-def parts_of(tree: Row, wanted: Sequence[str], problems: list[Problem]) -> list[Part]:
+def parts_of(tree: Row, wanted: Sequence[str], problems: list[ConfigProblem]) -> list[ServiceConfig]:
     """A configuration for each model with benchmarks; `problems` grows. `wanted`: names of benchmarks, empty: all."""
     suite = _Suite(tree, problems)
     for name in tree:
@@ -232,7 +232,7 @@ def parts_of(tree: Row, wanted: Sequence[str], problems: list[Problem]) -> list[
     return [_part(suite, name, tasks) for name, tasks in suite.tasks.items()]
 
 
-def _part(suite: _Suite, name: str, tasks: list[Row]) -> Part:
+def _part(suite: _Suite, name: str, tasks: list[Row]) -> ServiceConfig:
     service = row(suite.services[name])
     key = suite.key(service, ("services", name))
     execution, notes = execution_of(suite.tree, service, suite.fault)
@@ -244,7 +244,9 @@ def _part(suite: _Suite, name: str, tasks: list[Row]) -> Part:
         "evaluation": {"tasks": tasks},
         **({"target": target} if target else {}),
     }
-    return Part(service=name, config=config, notes=tuple(dict.fromkeys([*suite.notes.get(name, []), *notes])))
+    return ServiceConfig(
+        service=name, config=config, notes=tuple(dict.fromkeys([*suite.notes.get(name, []), *notes]))
+    )
 
 
 def _given(values: Mapping[str, Any]) -> Row:

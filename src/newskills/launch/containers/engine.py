@@ -40,7 +40,7 @@ PROBE = 'echo "bash ${BASH_VERSINFO[0]:-0} ${BASH_VERSINFO[1]:-0}"'
 BASH = (4, 3)
 
 
-class Engine:
+class ContainerEngine:
     """`name` is the program; `environ` that of the submitting process, which may say where the engine is."""
 
     def __init__(self, name: str, environ: Mapping[str, str]) -> None:
@@ -217,10 +217,10 @@ class Engine:
         return process.returncode, last
 
 
-def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> Engine | None:
+def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> ContainerEngine | None:
     """The engine that the config names, or the first one that is here and answers; None: there is none."""
     names = [cluster.engine] if cluster.engine else list(ENGINES)
-    here = [Engine(name, environ) for name in names if shutil.which(name, path=environ.get("PATH"))]
+    here = [ContainerEngine(name, environ) for name in names if shutil.which(name, path=environ.get("PATH"))]
     if len(here) < 2:
         return here[0] if here else None
     return next((engine for engine in here if engine.run("version").returncode == 0), here[0])

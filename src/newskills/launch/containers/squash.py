@@ -67,7 +67,7 @@ class Squash(Struct, frozen=True, kw_only=True):
     digest: str = ""
 
 
-class _Found(Struct, frozen=True):
+class _SquashFile(Struct, frozen=True):
     whole: bool
     path: str
     side: Mapping[str, object]
@@ -128,7 +128,7 @@ def srun_words(place: SquashPlace) -> list[str]:
 
 
 def _planned(
-    reference: Reference, digest: str, squash_files: Sequence[_Found], place: SquashPlace, *, force: bool
+    reference: Reference, digest: str, squash_files: Sequence[_SquashFile], place: SquashPlace, *, force: bool
 ) -> Squash:
     path = f"{place.folder}/{CONTAINERS}/{reference.file_name(digest)}"
     taken = _taken(reference, digest, squash_files, path)
@@ -141,7 +141,9 @@ def _planned(
     return Squash(image=reference.text, action="import", path=path, why=why, digest=digest)
 
 
-def _taken(reference: Reference, digest: str, squash_files: Sequence[_Found], path: str) -> tuple[str, str] | None:
+def _taken(
+    reference: Reference, digest: str, squash_files: Sequence[_SquashFile], path: str
+) -> tuple[str, str] | None:
     """(path, why) of the file to take, the surest first."""
     whole = [file for file in squash_files if file.whole]
     names = {reference.file_name(digest)}
@@ -165,18 +167,18 @@ def _taken(reference: Reference, digest: str, squash_files: Sequence[_Found], pa
     return None
 
 
-def _when(file: _Found) -> str:
+def _when(file: _SquashFile) -> str:
     return f" (imported {file.side['imported']})" if file.side.get("imported") else ""
 
 
-def _looked(place: SquashPlace, shell: Shell, stems: Sequence[str]) -> list[_Found]:
+def _looked(place: SquashPlace, shell: Shell, stems: Sequence[str]) -> list[_SquashFile]:
     """Files that may be of these images, those in `containers/` first."""
     if not stems:
         return []
     script = f'{_bash("whole")}\n{_bash("look")}\nsquash_look "$@"'
     ran = shell.run(["bash", "-c", script, "bash", place.folder, *stems])
     rows = [line.split("\t") for line in ran.out.splitlines() if line.count("\t") == 2]
-    squash_files = [_Found(state == "whole", path, _side(text)) for state, path, text in rows]
+    squash_files = [_SquashFile(state == "whole", path, _side(text)) for state, path, text in rows]
     return sorted(squash_files, key=lambda file: f"/{CONTAINERS}/" not in file.path)
 
 

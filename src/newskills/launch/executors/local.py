@@ -25,7 +25,7 @@ from newskills.launch.containers.engine import (
     FOLDER,
     IMAGE,
     JOB,
-    Engine,
+    ContainerEngine,
     find_engine,
     no_engine,
     volume,
@@ -51,9 +51,9 @@ class Containers(Processes):
         self._works = False
 
     @cached_property
-    def engine(self) -> Engine:
+    def engine(self) -> ContainerEngine:
         """Where none is installed, what scripts would say."""
-        return find_engine(self.cluster, self._site.environ) or Engine(
+        return find_engine(self.cluster, self._site.environ) or ContainerEngine(
             self.cluster.engine or ENGINES[0], self._site.environ
         )
 

@@ -23,8 +23,8 @@ from newskills.launch.executors.slurm_status import (
     slurm_ids,
 )
 from newskills.launch.executors.slurm_submission import (
-    Batch,
-    Submission,
+    ArrayBatch,
+    SlurmSubmission,
     alike,
     array_size,
     array_text,
@@ -32,9 +32,9 @@ from newskills.launch.executors.slurm_submission import (
 )
 from newskills.launch.executors.slurm_trial import Partition, asked, misfit, partitions
 from newskills.launch.job_script import render, resource
-from newskills.launch.machines.shell import Call
+from newskills.launch.machines.shell import ShellCall
 from newskills.launch.machines.ssh import shell_of
-from newskills.launch.place import JobFolder, Obstacle, Site, Waiting
+from newskills.launch.place import JobFolder, Obstacle, PendingJob, Site
 
 LAST_LINES = 2000
 """Of each log that `logs` yields."""
@@ -63,9 +63,9 @@ class Slurm(SlurmPlace):
 
     def submit(self, job: Job, *, after: Sequence[str] = ()) -> str:
         """Returns when Slurm has accepted the job. Raises ConfigError, RemoteError, StorageError."""
-        return self.submit_all([Waiting(job, tuple(after))])[job.name]
+        return self.submit_all([PendingJob(job, tuple(after))])[job.name]
 
-    def submit_all(self, jobs: Sequence[Waiting]) -> dict[str, str]:
+    def submit_all(self, jobs: Sequence[PendingJob]) -> dict[str, str]:
         """Job name → handle. All scripts go over in one copy, all jobs in one trip; all are accepted or none.
 
         Raises ConfigError for a handle that Slurm does not know (it would start such jobs at once), RemoteError,
@@ -88,7 +88,7 @@ class Slurm(SlurmPlace):
             for name in (name for command in job.job.commands() for name in command.script.secrets):
                 if name in self._site.environ:
                     secrets.setdefault(name, self._site.environ[name])
-        submission = Submission(
+        submission = SlurmSubmission(
             jobs,
             packed,
             folders,
@@ -184,9 +184,9 @@ class Slurm(SlurmPlace):
         hold = "".join(f"hold {slurm_id}\n" for slurm_id in tasks)
         *_, waiting, running = self._shell.run_all(
             [
-                *([Call(argv=("scontrol",), stdin=hold)] if tasks else []),
-                Call(argv=("scancel", "--quiet", "--state=PENDING", *ids)),
-                Call(argv=("scancel", "--quiet", "--batch", "--signal=TERM", *ids)),
+                *([ShellCall(argv=("scontrol",), stdin=hold)] if tasks else []),
+                ShellCall(argv=("scancel", "--quiet", "--state=PENDING", *ids)),
+                ShellCall(argv=("scancel", "--quiet", "--batch", "--signal=TERM", *ids)),
             ]
         )
         for ran in (waiting, running):
@@ -220,7 +220,7 @@ class Slurm(SlurmPlace):
             }
         )
 
-    def _packed(self, jobs: Sequence[Waiting], folders: Sequence[JobFolder]) -> list[Batch]:
+    def _packed(self, jobs: Sequence[PendingJob], folders: Sequence[JobFolder]) -> list[ArrayBatch]:
         """Arrays of jobs that are alike, as large as the cluster takes them. Raises ConfigError, RemoteError."""
         requests = [self.requests(job.job, folder) for job, folder in zip(jobs, folders, strict=True)]
         groups = alike(jobs, requests, any_end=self.cluster.dependency_type == "afterany")
@@ -237,8 +237,8 @@ class Slurm(SlurmPlace):
         except NewskillsError:
             return False
 
-    def _look(self) -> Call:
-        return Call(argv=("bash", "-c", _LOOK, "bash", self._site.folder))
+    def _look(self) -> ShellCall:
+        return ShellCall(argv=("bash", "-c", _LOOK, "bash", self._site.folder))
 
 
 def _ended(state: str) -> bool:

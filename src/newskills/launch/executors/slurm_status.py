@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, NewskillsError, RemoteError
-from newskills.launch.machines.shell import Call, Ran, Shell
+from newskills.launch.machines.shell import CommandResult, Shell, ShellCall
 
 LAG = (0.0, 0.3, 0.7, 1.5)
 """Seconds to wait before each look into accounting, which learns of an end later than everybody else."""
@@ -63,7 +63,7 @@ _ALL = "*"
 _EMPTY = ("", "N/A", "0", "None", "(null)")
 
 
-class Record(Struct, frozen=True):
+class SlurmRecord(Struct, frozen=True):
     """A job, or a part of one, as Slurm tells it. `state` in Slurm's words, `restarts`: how often it was requeued."""
 
     state: str
@@ -98,14 +98,16 @@ def marked(mark: str) -> str:
     return MARKS.get(words[1], "") if len(words) > 1 else ""
 
 
-def records(shell: Shell, ids: Sequence[str], *, more: Sequence[Call] = ()) -> tuple[dict[str, Record], list[Ran]]:
+def records(
+    shell: Shell, ids: Sequence[str], *, more: Sequence[ShellCall] = ()
+) -> tuple[dict[str, SlurmRecord], list[CommandResult]]:
     """id → what is known of it (others are missing), and what the calls `more` of the same trip did.
 
     Raises NewskillsError where squeue itself does not work.
     """
     calls = [_squeue(ids), *more] if ids else list(more)
     ran = shell.run_all(calls)
-    records_by_id: dict[str, Record] = {}
+    records_by_id: dict[str, SlurmRecord] = {}
     if ids:
         queue, *ran = ran
         if queue.code != 0 and "Invalid job id" not in queue.err:
@@ -123,10 +125,10 @@ def records(shell: Shell, ids: Sequence[str], *, more: Sequence[Call] = ()) -> t
     return records_by_id, ran
 
 
-def accounted(shell: Shell, ids: Sequence[str]) -> dict[str, Record]:
+def accounted(shell: Shell, ids: Sequence[str]) -> dict[str, SlurmRecord]:
     """The same from accounting, for ids that the controller has forgotten. Empty on clusters without it."""
     missing = list(ids)
-    records_by_id: dict[str, Record] = {}
+    records_by_id: dict[str, SlurmRecord] = {}
     for pause in LAG:
         if not missing:
             break
@@ -139,15 +141,15 @@ def accounted(shell: Shell, ids: Sequence[str]) -> dict[str, Record]:
     return records_by_id
 
 
-def from_squeue(text: str) -> dict[str, Record]:
+def from_squeue(text: str) -> dict[str, SlurmRecord]:
     """id → record, from the lines that `squeue` prints."""
-    parts: dict[str, list[Record]] = {}
+    parts: dict[str, list[SlurmRecord]] = {}
     for line in text.splitlines():
         fields = [field.strip() for field in line.split("|")]
         if len(fields) < len(SQUEUE_FIELDS):
             continue
         job, het, offset, array, task, state, reason, restarts = fields[: len(SQUEUE_FIELDS)]
-        record = Record(state, "" if reason in _EMPTY else reason, int(restarts) if restarts.isdigit() else 0)
+        record = SlurmRecord(state, "" if reason in _EMPTY else reason, int(restarts) if restarts.isdigit() else 0)
         names = {job}
         if het not in _EMPTY:
             names |= {het, f"{het}+{offset}"}
@@ -158,17 +160,19 @@ def from_squeue(text: str) -> dict[str, Record]:
     return {slurm_id: _together(some) for slurm_id, some in parts.items()}
 
 
-def from_sacct(text: str) -> dict[str, Record]:
+def from_sacct(text: str) -> dict[str, SlurmRecord]:
     """id → record, from lines `JobID|State`: `46+0|CANCELLED by 0`, `13_[5-9]|PENDING`.
 
     `13_*` stands for the tasks of array 13 that have no record of their own, as none of them has been started.
     """
-    parts: dict[str, list[Record]] = {}
+    parts: dict[str, list[SlurmRecord]] = {}
     for line in text.splitlines():
         job, _, state = line.partition("|")
         if state.strip():
             word = state.split()[0]
-            record = Record("CANCELLED" if word == "PREEMPTED" else word)  # the last life: nothing came after it
+            record = SlurmRecord(
+                "CANCELLED" if word == "PREEMPTED" else word
+            )  # the last life: nothing came after it
             whole, _, task = job.partition("_")
             names = {job, re.split(r"[_+]", job)[0], *(f"{whole}_{array_task}" for array_task in _tasks(task))}
             if not task and record.state != "CANCELLED":
@@ -178,7 +182,7 @@ def from_sacct(text: str) -> dict[str, Record]:
     return {slurm_id: _together(some) for slurm_id, some in parts.items()}
 
 
-def _chosen(records_by_id: Mapping[str, Record], ids: Iterable[str]) -> dict[str, Record]:
+def _chosen(records_by_id: Mapping[str, SlurmRecord], ids: Iterable[str]) -> dict[str, SlurmRecord]:
     """Of `found`, what speaks for `ids`."""
     named = {
         slurm_id: slurm_id if slurm_id in records_by_id else f"{slurm_id.partition('_')[0]}_{_ALL}"
@@ -213,7 +217,7 @@ def chain_state(states: Sequence[str]) -> str:
     return (ran or list(states))[-1]
 
 
-def slurm_error(what: str, ran: Ran, shell: Shell) -> NewskillsError:
+def slurm_error(what: str, ran: CommandResult, shell: Shell) -> NewskillsError:
     """For a command of Slurm's that did not do what it should."""
     last_lines = " ".join((ran.err.strip() or ran.out.strip()).split("\n")[-3:])
     if ran.code == 127:
@@ -225,22 +229,22 @@ def slurm_error(what: str, ran: Ran, shell: Shell) -> NewskillsError:
     return ConfigError(f"{what} failed on {shell.name} (exit code {ran.code}): {last_lines}")
 
 
-def _squeue(ids: Iterable[str]) -> Call:
+def _squeue(ids: Iterable[str]) -> ShellCall:
     fields = ",".join(f"{field}:|" for field in SQUEUE_FIELDS)
     what = ("--states=all", "--array", "--noheader", f"--jobs={_wholes(ids)}", f"--Format={fields}")
-    return Call(argv=(*_limited(SQUEUE_SECONDS), "squeue", *what))
+    return ShellCall(argv=(*_limited(SQUEUE_SECONDS), "squeue", *what))
 
 
-def _sacct(ids: Iterable[str], *more: str) -> Call:
+def _sacct(ids: Iterable[str], *more: str) -> ShellCall:
     what = ("-X", "--noheader", "--parsable2", f"--jobs={_wholes(ids)}", "--format=JobID,State", *more)
-    return Call(argv=(*_limited(SACCT_SECONDS), "env", "SLURM_BITSTR_LEN=0", "sacct", *what))
+    return ShellCall(argv=(*_limited(SACCT_SECONDS), "env", "SLURM_BITSTR_LEN=0", "sacct", *what))
 
 
 def _limited(seconds: int) -> tuple[str, ...]:
     return ("timeout", "--signal=KILL", str(seconds))
 
 
-def _preempted(shell: Shell, waiting: Mapping[str, Record]) -> dict[str, Record]:
+def _preempted(shell: Shell, waiting: Mapping[str, SlurmRecord]) -> dict[str, SlurmRecord]:
     """Says of those that wait again why: accounting keeps their earlier lives as lines of their own (-D)."""
     ran = shell.run_all([_sacct(waiting, "--duplicates")])[0]
     lives = [line.partition("|") for line in ran.out.splitlines()] if ran.code == 0 else []
@@ -250,9 +254,11 @@ def _preempted(shell: Shell, waiting: Mapping[str, Record]) -> dict[str, Record]
             state for job, _, state in lives if slurm_id in (job, re.split(r"[_+]", job)[0]) and state != "PENDING"
         ]
         if ended and ended[-1].split()[0] == "PREEMPTED":
-            preempted[slurm_id] = Record("PENDING", f"preempted, {record.reason}".rstrip(", "), record.restarts)
+            preempted[slurm_id] = SlurmRecord(
+                "PENDING", f"preempted, {record.reason}".rstrip(", "), record.restarts
+            )
     return preempted
 
 
-def _together(some: Sequence[Record]) -> Record:
+def _together(some: Sequence[SlurmRecord]) -> SlurmRecord:
     return min(some, key=lambda record: RANK.index(record.word().split()[0]))

@@ -17,7 +17,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.launch.clusters.times import seconds_of
 from newskills.launch.job_script import quote
-from newskills.launch.machines.shell import Ran, Shell
+from newskills.launch.machines.shell import CommandResult, Shell
 
 Options = Mapping[str, str]
 """Of one group: option of sbatch without its dashes → value."""
@@ -121,7 +121,7 @@ def _reason(text: str) -> str:
     return re.sub(r"[^\x20-\x7e]", " ", "; ".join(dict.fromkeys(_NOISE.sub("", line) for line in reasons)))[:300]
 
 
-def _last(ran: Ran) -> str:
+def _last(ran: CommandResult) -> str:
     return _reason(ran.err or ran.out)
 
 

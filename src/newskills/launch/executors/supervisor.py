@@ -33,7 +33,7 @@ class Cancelled(Exception):
     """Told to stop while the job waited for others."""
 
 
-class Supervisor:
+class JobSupervisor:
     """One job. `folder`, `logs`: absolute; `needs`: folders of the jobs that it waits for."""
 
     def __init__(self, folder: str, logs: str, kind: str, needs: list[str]) -> None:
@@ -223,4 +223,4 @@ def children() -> list[int]:
 
 
 if __name__ == "__main__":
-    sys.exit(Supervisor(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]).start())
+    sys.exit(JobSupervisor(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]).start())

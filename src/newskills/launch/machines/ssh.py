@@ -29,11 +29,11 @@ from newskills.base.errors import ConfigError, DataError, RemoteError, StorageEr
 from newskills.base.store import waiting_lock
 from newskills.launch.clusters.config import ClusterConfig, SshTunnel
 from newskills.launch.clusters.names import is_variable
-from newskills.launch.machines.remote_bash import LOOP, Ended, RemoteBash
-from newskills.launch.machines.shell import Call, Copied, Here, Ran, Shell
+from newskills.launch.machines.remote_bash import LOOP, RemoteBash, RemoteBashEnded
+from newskills.launch.machines.shell import CommandResult, CopyResult, LocalMachine, Shell, ShellCall
 from newskills.launch.machines.ssh_errors import QUIET, connection_error, last_line
 
-__all__ = ["Call", "Copied", "Here", "Ran", "Remote", "Shell", "shell_of"]
+__all__ = ["CommandResult", "CopyResult", "LocalMachine", "RemoteMachine", "Shell", "ShellCall", "shell_of"]
 
 PERSIST = 600
 """Seconds that the connection stays open after the last command, for the next `ns`."""
@@ -46,20 +46,20 @@ _STAT = re.compile(
 )
 
 
-_REMOTES: weakref.WeakValueDictionary[tuple[SshTunnel, str], Remote] = weakref.WeakValueDictionary()
+_REMOTES: weakref.WeakValueDictionary[tuple[SshTunnel, str], RemoteMachine] = weakref.WeakValueDictionary()
 
 
 def shell_of(cluster: ClusterConfig, environ: Mapping[str, str]) -> Shell:
     """The machine that submits to `cluster`. Connects when it is first used; who asks again gets the same one."""
     if cluster.ssh_tunnel is None:
-        return Here()
+        return LocalMachine()
     key = (cluster.ssh_tunnel, _config_file(environ))
     if (there := _REMOTES.get(key)) is None:
-        there = _REMOTES[key] = Remote(cluster.ssh_tunnel, environ)
+        there = _REMOTES[key] = RemoteMachine(cluster.ssh_tunnel, environ)
     return there
 
 
-class Remote:
+class RemoteMachine:
     """The machine that `tunnel` leads to. NEWSKILLS_SSH_CONFIG in `environ`: another file than ~/.ssh/config.
 
     Raises ConfigError for a host that is no host. All methods raise RemoteError where it cannot be reached.
@@ -78,11 +78,11 @@ class Remote:
 
     def run(
         self, argv: Sequence[str], *, stdin: str = "", secrets: Mapping[str, str] | None = None, folder: str = ""
-    ) -> Ran:
-        call = Call(argv=tuple(argv), stdin=stdin, secrets=secrets or {}, folder=folder)
+    ) -> CommandResult:
+        call = ShellCall(argv=tuple(argv), stdin=stdin, secrets=secrets or {}, folder=folder)
         return self.run_all([call])[0]
 
-    def run_all(self, calls: Sequence[Call]) -> list[Ran]:
+    def run_all(self, calls: Sequence[ShellCall]) -> list[CommandResult]:
         if not calls:
             return []
         return self._batch([_line(call) for call in calls])
@@ -106,7 +106,7 @@ class Remote:
         lines = [line for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
         return lines[0].strip() if lines else ""
 
-    def put(self, source: Path, target: str) -> Copied:
+    def put(self, source: Path, target: str) -> CopyResult:
         if not source.exists():
             raise DataError(f"There is no {source} to copy.")
         parent = target if source.is_dir() else os.path.dirname(target)
@@ -116,7 +116,7 @@ class Remote:
         ending = "/" if source.is_dir() else ""
         return self._rsync(f"{source}{ending}", f"{self._place}:{target}{ending}")
 
-    def get(self, source: str, target: Path) -> Copied:
+    def get(self, source: str, target: Path) -> CopyResult:
         kind = self.run(["bash", "-c", "if [[ -d $1 ]]; then echo folder; else [[ -e $1 ]]; fi", "bash", source])
         if kind.code != 0:
             raise DataError(f"There is no {source} on {self.name}.")
@@ -124,7 +124,7 @@ class Remote:
         (target if ending else target.parent).mkdir(parents=True, exist_ok=True)
         return self._rsync(f"{self._place}:{source}{ending}", f"{target}{ending}")
 
-    def get_some(self, folder: str, target: Path, rules: Sequence[str]) -> Copied:
+    def get_some(self, folder: str, target: Path, rules: Sequence[str]) -> CopyResult:
         """The files of `folder` there that `rules` (filter rules of rsync, the first that fits counts) let through.
 
         Folders without any are left out. Raises DataError, StorageError.
@@ -197,12 +197,12 @@ class Remote:
             subprocess.run(leave, capture_output=True, check=False)
         self._connected = False
 
-    def _batch(self, lines: Sequence[str]) -> list[Ran]:
+    def _batch(self, lines: Sequence[str]) -> list[CommandResult]:
         """Runs each of `lines` (bash) in one trip."""
         with self._lock:
             try:
                 return self._session().run(lines)
-            except Ended as error:
+            except RemoteBashEnded as error:
                 raise self._broken(error) from error
 
     def _session(self) -> RemoteBash:
@@ -229,7 +229,7 @@ class Remote:
         """For the login shell there, whichever that is: single quotes mean the same in all of them."""
         return f"{self._tunnel.shell or 'bash'} -c '{script}'"
 
-    def _broken(self, error: Ended) -> RemoteError:
+    def _broken(self, error: RemoteBashEnded) -> RemoteError:
         self._connected = False
         if error.code == _CONNECTION_FAILED:
             return connection_error(self.name, error.said)
@@ -238,7 +238,7 @@ class Remote:
             hint=f"It needs bash there; does `ssh {self.name} bash --version` work?",
         )
 
-    def _rsync(self, source: str, target: str, options: Sequence[str] = ()) -> Copied:
+    def _rsync(self, source: str, target: str, options: Sequence[str] = ()) -> CopyResult:
         self._connect()
         rsh = " ".join(_rsync_quote(word) for word in self._argv())
         argv = [
@@ -279,7 +279,7 @@ class Remote:
             match["what"]: int(re.sub(r"\D", "", match["number"]))
             for match in _STAT.finditer(done.stdout.decode(errors="replace"))
         }
-        return Copied(numbers.get("Number of regular files transferred", 0), numbers.get("Literal data", 0))
+        return CopyResult(numbers.get("Number of regular files transferred", 0), numbers.get("Literal data", 0))
 
     @property
     def _place(self) -> str:
@@ -356,7 +356,7 @@ class Remote:
             raise connection_error(self.name, text)
 
 
-def _line(call: Call) -> str:
+def _line(call: ShellCall) -> str:
     """`call` as one line of bash; the builtins keep texts and secrets out of any argv."""
     if not call.argv:
         raise ConfigError("There is nothing to run.")

@@ -19,10 +19,10 @@ from newskills.launch.experiments import Experiment
 from newskills.launch.scripts.clients import ns_words
 from newskills.launch.scripts.script import Context, JobScript
 from newskills.pipelines.conversion.options import ConvertOptions
-from newskills.pipelines.placement.cluster import Paths, cluster_of, hardware, paths_of
+from newskills.pipelines.placement.cluster import ClusterPaths, cluster_of, hardware, paths_of
 from newskills.pipelines.submission.groups import MAIN, main_container
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import finished, run_prepared
 from newskills.pipelines.training.jobs import HARVEST, InsideScript
 from newskills.train.pipelines import nemo_rl
@@ -34,7 +34,7 @@ _STEP = re.compile(r"(?P<folder>.+)/(?P<prefix>[^/]*?)(?P<step>\d+)\Z", re.ASCII
 
 
 @dataclass(eq=False)
-class OwnScript(JobScript):
+class ConversionScript(JobScript):
     """`ns convert` between hf and gguf, in a job."""
 
     asked: Conversion
@@ -56,7 +56,7 @@ def result(parsed: Parsed[ConvertOptions]) -> Experiment | None:
     return finished(prepare(parsed, cluster_of(parsed.options)))
 
 
-def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> Prepared:
+def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """One job. Raises ConfigError."""
     options = parsed.options
     if parsed.explain:
@@ -108,7 +108,7 @@ def _asked(options: ConvertOptions) -> Conversion:
     )
 
 
-def _model(name: str, paths: Paths) -> str:
+def _model(name: str, paths: ClusterPaths) -> str:
     """A path as the job sees it; what is no path of this machine is a name on the hub."""
     if os.path.isabs(name) or (paths.cluster.ssh_tunnel is None and os.path.exists(name)):
         return paths.seen(name, "--input_model")
@@ -118,7 +118,7 @@ def _model(name: str, paths: Paths) -> str:
 def _script(conversion: Conversion, options: ConvertOptions, *, own: bool) -> JobScript:
     before = options.installation_command
     if own:
-        return OwnScript(conversion, installation_command=before)
+        return ConversionScript(conversion, installation_command=before)
     if conversion.convert_to == "hf":
         step = _STEP.match(conversion.input_model)
         if step is None:

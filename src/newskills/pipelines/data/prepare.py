@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.errors import ConfigError, NewskillsError
-from newskills.benchmarks import Places, expand, get_benchmark, list_benchmarks
+from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, list_benchmarks
 from newskills.benchmarks.data import (
     PreparedData,
     chosen_splits,
@@ -31,15 +31,15 @@ from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.clusters.variables import job_variables
 from newskills.launch.experiments import Experiment
 from newskills.launch.scripts.clients import PrepareDataScript
-from newskills.pipelines.data.downloads import Downloads
+from newskills.pipelines.data.downloads import DownloadProgress
 from newskills.pipelines.data.prepare_options import PrepareDataOptions
 from newskills.pipelines.data.training_sets import lay_out_all, training_sets, training_steps
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
-from newskills.pipelines.placement.cluster import Paths, paths_of, placed
+from newskills.pipelines.placement.cluster import ClusterPaths, paths_of, placed
 from newskills.pipelines.submission.groups import MAIN, job_group, main_container
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import finished, run_prepared
 from newskills.train.data.published import is_published
 
@@ -73,7 +73,7 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
     if names == [ALL]:
         benchmarks = _everything(fetch)
     else:
-        places = Places(options.extra_benchmark_map, data_dir(options.data_dir))
+        places = BenchmarkPlaces(options.extra_benchmark_map, data_dir(options.data_dir))
         expanded = [benchmark for name in names for benchmark in expand(name, places)]
         benchmarks = list({benchmark.name: benchmark for benchmark in expanded}.values())
         if twice := sorted(
@@ -159,7 +159,7 @@ def more_help(words: Mapping[str, list[str]]) -> str:
     return text
 
 
-def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepared:
+def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """One job that does the same where the data is to lie. Raises NewskillsError."""
     options = parsed.options
     if parsed.explain:
@@ -206,7 +206,7 @@ def _names(options: PrepareDataOptions) -> list[str]:
     return names
 
 
-def _data_dir_there(options: PrepareDataOptions, paths: Paths) -> str | None:
+def _data_dir_there(options: PrepareDataOptions, paths: ClusterPaths) -> str | None:
     """`--data_dir` as the job sees it; None: variables of the cluster say it. Raises ConfigError."""
     if options.data_dir:
         return paths.seen(options.data_dir, "--data_dir")
@@ -221,14 +221,14 @@ def _data_dir_there(options: PrepareDataOptions, paths: Paths) -> str | None:
     )
 
 
-def _mirror_there(options: PrepareDataOptions, paths: Paths) -> str | None:
+def _mirror_there(options: PrepareDataOptions, paths: ClusterPaths) -> str | None:
     mirror = options.mirror
     if mirror is None and paths.cluster.ssh_tunnel is None and not paths.contained:
         mirror = os.environ.get("NEWSKILLS_MIRROR")
     return paths.seen(mirror, "--mirror") if mirror else None
 
 
-def _name_there(name: str, options: PrepareDataOptions, paths: Paths) -> str:
+def _name_there(name: str, options: PrepareDataOptions, paths: ClusterPaths) -> str:
     """Names are checked here; files with benchmarks may be on the cluster only. Raises UnknownNameError."""
     if "/" in name or name.endswith(".py"):
         return paths.seen(name, "benchmark")
@@ -273,7 +273,7 @@ def _origin(source: Source, fetcher: Fetcher) -> str:
     )
 
 
-class _Progress(Downloads):
+class _Progress(DownloadProgress):
     def report(self, benchmark: Benchmark, result: PreparedData | NewskillsError) -> None:
         """One line per split, and what is to be said about it."""
         self.finished()

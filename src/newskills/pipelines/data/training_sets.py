@@ -33,7 +33,7 @@ FORMATS: dict[str, Format] = {
 }
 
 
-class LaidOut(Struct, kw_only=True):
+class SplitRecord(Struct, kw_only=True):
     """The record beside a laid-out split."""
 
     dataset: str
@@ -87,7 +87,7 @@ def split_file(schema: Schema, split: str, place: str | None) -> Path:
     return data_dir(place) / schema.name / f"{split}.jsonl"
 
 
-def lay_out(schema: Schema, split: str, place: str | None, fetch: FetchOptions) -> tuple[Path, LaidOut]:
+def lay_out(schema: Schema, split: str, place: str | None, fetch: FetchOptions) -> tuple[Path, SplitRecord]:
     """The file, made if it is not there. Raises DataError: no network, refused, a row of another form."""
     path = split_file(schema, split, place)
     record = path.with_name(f"{path.name}.meta.json")
@@ -96,7 +96,7 @@ def lay_out(schema: Schema, split: str, place: str | None, fetch: FetchOptions) 
     tally: Counter[str] = Counter()
     with opened(source_of(schema, split), Fetcher(data_dir(place) / ".downloads", fetch)) as download:
         rows = write_rows(path, _mapped(schema, download.rows(), tally))
-        laid = LaidOut(
+        laid = SplitRecord(
             dataset=schema.name,
             split=split,
             licence=schema.licence,
@@ -128,10 +128,10 @@ def rows_of_file(path: Path) -> Iterator[Row]:
         yield raw.row
 
 
-def _known(path: Path, record: Path) -> LaidOut | None:
+def _known(path: Path, record: Path) -> SplitRecord | None:
     """What the record says, if the file is the one it was written for."""
     try:
-        laid = msgspec.json.decode(record.read_bytes(), type=LaidOut)
+        laid = msgspec.json.decode(record.read_bytes(), type=SplitRecord)
         current = laid.newskills == __version__ and path.stat().st_size == laid.bytes
     except (OSError, msgspec.DecodeError):
         return None

@@ -26,7 +26,7 @@ from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.models import choose_model, hosting_of
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import WorkOptions
-from newskills.run.judging.generation import LOGS, Judging
+from newskills.run.judging.generation import LOGS, JudgeSettings
 from newskills.run.planning.config import JUDGES
 from newskills.run.planning.plan import BenchmarkRun
 from newskills.solve.generation_modules import solver_of_module
@@ -60,7 +60,7 @@ class _Nothing(Struct, frozen=True):
 class JudgePlan(Struct, frozen=True, kw_only=True):
     """One benchmark's judge: `host` is the server to start for it, `options` are those of its jobs."""
 
-    judging: Judging
+    judging: JudgeSettings
     options: WorkOptions
     host: ServeSpec | None = None
 
@@ -104,7 +104,7 @@ def _plan(
         judge = replace(judge, defaults={**judge.defaults, **judge.model_defaults})
     layers = [Layer("--judge_*", choice.layer.values), replace(user_layer(overrides), source="--extra_judge_args")]
     hosting = None if elsewhere else hosting_of(choice, options, logs / LOGS)
-    judging = Judging(judge=judge, layers=layers, hosting=hosting)
+    judging = JudgeSettings(judge=judge, layers=layers, hosting=hosting)
     return JudgePlan(judging=judging, options=options, host=choice.host)
 
 

@@ -27,10 +27,10 @@ from newskills.pipelines.evaluation.robust_options import RobustEvalOptions
 from newskills.pipelines.evaluation.specification import specified
 from newskills.pipelines.notices import notice
 from newskills.pipelines.pages import dry_run, show_explained
-from newskills.pipelines.placement.cluster import Paths, paths_of, placed
+from newskills.pipelines.placement.cluster import ClusterPaths, paths_of, placed
 from newskills.pipelines.submission.groups import OWN_CONTAINER, main_container
 from newskills.pipelines.submission.plan import Plan, job_name
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import finished, run_prepared
 from newskills.prompts.prompt_sets import Variant, load_prompt_set
 from newskills.run.evaluate import EvaluationPlan, EvaluationSpec, Say, check_kinds, metric_of
@@ -84,7 +84,7 @@ def result(parsed: Parsed[RobustEvalOptions]) -> RobustnessSummary | Experiment 
     return summary
 
 
-def prepare(parsed: Parsed[RobustEvalOptions], cluster: ClusterConfig) -> Prepared | None:
+def prepare(parsed: Parsed[RobustEvalOptions], cluster: ClusterConfig) -> PreparedSubmission | None:
     """One pipeline: the jobs of each prompt, and one after them that compares. None: nothing is left to do."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
@@ -158,7 +158,7 @@ def work(
 
 
 def wordings_of(
-    parsed: Parsed[RobustEvalOptions], there: Paths | None = None
+    parsed: Parsed[RobustEvalOptions], there: ClusterPaths | None = None
 ) -> tuple[list[Wording], dict[str, JudgePlan]]:
     """All prompts of all benchmarks, resolved and checked, and where judges run; `there`: the paths of a cluster.
 
@@ -188,7 +188,7 @@ def wordings_of(
     return wordings, judges
 
 
-def output_dir(parsed: Parsed[RobustEvalOptions], there: Paths | None = None) -> Path:
+def output_dir(parsed: Parsed[RobustEvalOptions], there: ClusterPaths | None = None) -> Path:
     """Where all results go."""
     options = parsed.options
     folder = options.output_dir or str(Path("results") / (options.expname or "robust_eval"))

@@ -72,7 +72,7 @@ def hardware(options: PlacementOptions, *, gpus: int = 0, nodes: int = 1, **more
     )
 
 
-class Paths(Struct, frozen=True, kw_only=True):
+class ClusterPaths(Struct, frozen=True, kw_only=True):
     """The two names of a file: `seen` by the clients, and `host`'s own, where this machine has the same disks.
 
     packaged  what clients find below /nemo_run/code
@@ -143,12 +143,12 @@ class Paths(Struct, frozen=True, kw_only=True):
         return os.path.normpath(path) if self.contained else self.packaged.place(path)
 
 
-def paths_of(cluster: ClusterConfig, container: str, options: PlacementOptions | None = None) -> Paths:
+def paths_of(cluster: ClusterConfig, container: str, options: PlacementOptions | None = None) -> ClusterPaths:
     """`container`: that of the clients. Raises UnknownNameError."""
     from newskills.launch.clusters.config import image_of
 
     contained = image_of(cluster, container) is not None
-    return Paths(cluster=cluster, contained=contained, packaged=PackagedCode(cluster, options))
+    return ClusterPaths(cluster=cluster, contained=contained, packaged=PackagedCode(cluster, options))
 
 
 def make_mount_sources(cluster: ClusterConfig, environ: Mapping[str, str]) -> None:

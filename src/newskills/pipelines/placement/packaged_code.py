@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError, suggest
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.clusters.mounts import CODE, clean, inside
-from newskills.launch.experiments import Records, job_root
+from newskills.launch.experiments import ExperimentRecords, job_root
 from newskills.launch.git import repository_of
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import Package, PackageOptions, in_place, package
@@ -46,7 +46,7 @@ class PackagedCode:
         """With the names of its files; None: the folder itself tells."""
         cluster = self._cluster
         if self._reused is not None and not in_place(cluster):
-            return Records(os.environ).find(self._reused).package, None
+            return ExperimentRecords(os.environ).find(self._reused).package, None
         root = job_root(cluster, os.environ)
         content_package, content = package(cluster, shell_of(cluster, os.environ), root, os.environ, self._options)
         return content_package, None if in_place(cluster) else frozenset(content.files())

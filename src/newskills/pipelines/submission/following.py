@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from newskills.base.terminal import printable
 from newskills.launch.experiments import Experiment
 from newskills.launch.logs import follow_logs
-from newskills.launch.states import Watch
+from newskills.launch.states import JobWatch
 from newskills.pipelines.submission.submitted import ask_about, exit_code
 
 LOOK_EVERY = 0.2
@@ -58,7 +58,7 @@ def ended_like_ctrl_c() -> Iterator[None]:
             signal.signal(signal_number, handler)
 
 
-class Stopped(KeyboardInterrupt):
+class StoppedByUser(KeyboardInterrupt):
     """Ctrl-C, and the jobs have ended."""
 
 
@@ -70,17 +70,17 @@ def stopped_by_ctrl_c(experiment: Experiment) -> Iterator[None]:
     """
     try:
         yield
-    except Stopped:
+    except StoppedByUser:
         raise
     except KeyboardInterrupt as error:
         with contextlib.suppress(OSError):
             sys.stderr.write("stopping the jobs …\n")
         about = ask_about(experiment)
-        watch = Watch(experiment.jobs, about.executor, about.shell)
+        watch = JobWatch(experiment.jobs, about.executor, about.shell)
         about.executor.cancel(experiment.handles)
         while not _over(watch):
             about.executor.cancel(experiment.handles)
-        raise Stopped from error
+        raise StoppedByUser from error
 
 
 def follow(experiment: Experiment, *, show: Sequence[str] = ()) -> int:
@@ -93,7 +93,7 @@ def follow(experiment: Experiment, *, show: Sequence[str] = ()) -> int:
         files = [
             ("", f"{job.logs}/{name}.log") for job in experiment.jobs for name in job.commands if name in show
         ]
-        watch = Watch(experiment.jobs, about.executor, about.shell)
+        watch = JobWatch(experiment.jobs, about.executor, about.shell)
         for line in follow_logs(about.shell, files, watch.over):
             _show(line)
     states = about.states()
@@ -112,7 +112,7 @@ def _show(line: str) -> None:
         raise KeyboardInterrupt from error
 
 
-def _over(watch: Watch) -> bool:
+def _over(watch: JobWatch) -> bool:
     """Waits for it; False: Ctrl-C again."""
     try:
         while not watch.over():

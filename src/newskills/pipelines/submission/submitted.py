@@ -12,18 +12,18 @@ from msgspec import Struct
 
 from newskills.base.protocols import Executor
 from newskills.base.terminal import printable
-from newskills.launch.experiments import Experiment, Records
+from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.launch.logs import chosen_jobs, follow_logs, log_files, read_logs
 from newskills.launch.machines.shell import Shell
 from newskills.launch.machines.ssh import shell_of
-from newskills.launch.states import JobState, Watch, states
+from newskills.launch.states import JobState, JobWatch, states
 from newskills.launch.submit import executor_of, with_handles
 
 SCREENFUL = 18
 """Jobs of a table, where more are not asked for."""
 
 
-class Submitted(Struct, frozen=True):
+class SubmittedExperiment(Struct, frozen=True):
     """An experiment with what it takes to ask about it."""
 
     experiment: Experiment
@@ -44,7 +44,7 @@ class Submitted(Struct, frozen=True):
         if not follow:
             lines = read_logs(self.shell, files)
         else:
-            watch = Watch(chosen_jobs(self.experiment, job), self.executor, self.shell)
+            watch = JobWatch(chosen_jobs(self.experiment, job), self.executor, self.shell)
             lines = follow_logs(self.shell, files, watch.over)
         shown = False
         for line in lines:
@@ -57,15 +57,17 @@ class Submitted(Struct, frozen=True):
         return exit_code(self.states(job)) if follow else 0
 
 
-def submitted(name: str) -> Submitted:
+def submitted(name: str) -> SubmittedExperiment:
     """The experiment that `name` means. Raises UnknownNameError, ConfigError."""
-    return ask_about(Records(os.environ).find(name))
+    return ask_about(ExperimentRecords(os.environ).find(name))
 
 
-def ask_about(experiment: Experiment) -> Submitted:
+def ask_about(experiment: Experiment) -> SubmittedExperiment:
     """Raises NewskillsError."""
     experiment = with_handles(experiment, os.environ)
-    return Submitted(experiment, executor_of(experiment, os.environ), shell_of(experiment.cluster, os.environ))
+    return SubmittedExperiment(
+        experiment, executor_of(experiment, os.environ), shell_of(experiment.cluster, os.environ)
+    )
 
 
 def exit_code(jobs: Sequence[JobState]) -> int:

@@ -15,7 +15,7 @@ from newskills.pipelines.extras import require_train
 from newskills.pipelines.placement.cluster import paths_of, placed
 from newskills.pipelines.submission.groups import job_group, main_container
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import run_prepared
 from newskills.pipelines.training.average_options import AverageOptions
 from newskills.pipelines.training.average_script import AverageScript
@@ -75,7 +75,7 @@ def _remove(folder: Path) -> None:
         raise DataError(f"{folder} cannot be removed: {error.strerror}. The mean is there.") from error
 
 
-def prepare(parsed: Parsed[AverageOptions], cluster: ClusterConfig) -> Prepared:
+def prepare(parsed: Parsed[AverageOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """The same as a job. Raises ConfigError."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)

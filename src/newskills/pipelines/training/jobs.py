@@ -32,14 +32,14 @@ from newskills.launch.scripts.script import (
 from newskills.models.serving.gpus import visible_gpus
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.notices import notice
-from newskills.pipelines.placement.cluster import Paths, hardware
+from newskills.pipelines.placement.cluster import ClusterPaths, hardware
 from newskills.pipelines.submission.groups import MAIN, SANDBOX, sandbox_env
-from newskills.pipelines.training.options import Beside, RayOptions, TrainingOptions
+from newskills.pipelines.training.options import RayOptions, RewardServiceOptions, TrainingOptions
 from newskills.prompts.renderer import load_prompt
 from newskills.recipes.training import context_of
 from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
-from newskills.train.pipelines.common import LOGS, Run, Wandb
-from newskills.train.pipelines.formats import FormatError, Found, examine, glance
+from newskills.train.pipelines.common import LOGS, TrainerRun, Wandb
+from newskills.train.pipelines.formats import DataFileFacts, FormatError, examine, glance
 
 INSIDE, HARVEST = "newskills.train.pipelines.inside", "newskills.train.pipelines.harvest"
 JUDGE_ADDRESS, JUDGE_MODEL = "NEMO_SKILLS_JUDGE_ADDRESS", "NEMO_SKILLS_JUDGE_MODEL"
@@ -106,11 +106,11 @@ class InsideScript(JobScript):
         return judges
 
 
-class Ground(Struct, frozen=True, kw_only=True):
+class TrainingPlacement(Struct, frozen=True, kw_only=True):
     """The cluster as a training finds it: what was not said is chosen here, and told."""
 
     options: TrainingOptions
-    paths: Paths
+    paths: ClusterPaths
     name: str
 
     @property
@@ -138,10 +138,10 @@ class Ground(Struct, frozen=True, kw_only=True):
             hint="Give --output_dir, as the containers see it.",
         )
 
-    def run(self, model: str) -> Run:
+    def run(self, model: str) -> TrainerRun:
         """What the trainer is told. Raises ConfigError."""
         gpus, limit = self._machine()
-        return Run(
+        return TrainerRun(
             name=self.name,
             model=model,
             output_dir=self.output_dir(),
@@ -182,7 +182,7 @@ class Ground(Struct, frozen=True, kw_only=True):
     def data(self, path: str | None, option: str) -> str | None:
         return None if path is None else self.paths.seen(path, option)
 
-    def found(self, data_path: str, forms: tuple[str, ...], data_format: str | None) -> Found | None:
+    def found(self, data_path: str, forms: tuple[str, ...], data_format: str | None) -> DataFileFacts | None:
         """What is known of a file of data here; None: the job will see. Raises DataError, ConfigError."""
         if data_format is not None and data_format not in forms:
             raise ConfigError(f"--data_format={data_format}: it is {' or '.join(forms)}.")
@@ -284,7 +284,7 @@ def number(overrides: Mapping[str, str], key: str, usual: int | None = None) -> 
         raise ConfigError(f"++{key}={value} is no number.") from error
 
 
-def backend_of(options: RayOptions, model: str, paths: Paths) -> Literal["fsdp", "megatron"]:
+def backend_of(options: RayOptions, model: str, paths: ClusterPaths) -> Literal["fsdp", "megatron"]:
     """What was asked for, else by the size of the model, which is told."""
     if options.backend is not None:
         return options.backend
@@ -294,7 +294,7 @@ def backend_of(options: RayOptions, model: str, paths: Paths) -> Literal["fsdp",
     return chosen
 
 
-def _parameters(model: str, paths: Paths) -> float:
+def _parameters(model: str, paths: ClusterPaths) -> float:
     """By the files of the folder (two bytes each), else by the name; 0: nobody knows."""
     folder = paths.here(model)
     if folder is not None and os.path.isdir(folder):
@@ -305,12 +305,18 @@ def _parameters(model: str, paths: Paths) -> float:
     return float(match[1]) * 1e9 if match else 0.0
 
 
-def beside_of(options: TrainingOptions) -> Beside:
+def beside_of(options: TrainingOptions) -> RewardServiceOptions:
     """What runs beside the trainer, by those of its options that say so."""
-    return Beside(**{name: getattr(options, name) for name in Beside.__struct_fields__ if hasattr(options, name)})
+    return RewardServiceOptions(
+        **{
+            name: getattr(options, name)
+            for name in RewardServiceOptions.__struct_fields__
+            if hasattr(options, name)
+        }
+    )
 
 
-def judges_of(options: Beside) -> list[ServerScript]:
+def judges_of(options: RewardServiceOptions) -> list[ServerScript]:
     """The servers to start. Raises ConfigError."""
     if options.server_address is not None or not options.server_gpus:
         if options.server_model is not None and options.server_address is None:
@@ -331,7 +337,7 @@ def judges_of(options: Beside) -> list[ServerScript]:
     ]
 
 
-def sandbox_of(options: Beside, placement: TrainingOptions) -> SandboxScript | None:
+def sandbox_of(options: RewardServiceOptions, placement: TrainingOptions) -> SandboxScript | None:
     if not options.with_sandbox:
         return None
     overrides_given = options.sandbox_env_overrides
@@ -340,7 +346,7 @@ def sandbox_of(options: Beside, placement: TrainingOptions) -> SandboxScript | N
 
 
 def with_others(
-    group: CommandGroup, script: InsideScript, options: Beside, placement: TrainingOptions
+    group: CommandGroup, script: InsideScript, options: RewardServiceOptions, placement: TrainingOptions
 ) -> list[CommandGroup]:
     """`group` with the sandbox in it, and each judge in a group of its own."""
     groups = [group]

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from newskills.launch.machines.shell import Shell
-from newskills.pipelines.placement.cluster import Paths
+from newskills.pipelines.placement.cluster import ClusterPaths
 from newskills.run.planning.spec import Unit
 
 _SIZES = 'while IFS= read -r file; do stat -c %s -- "$file" 2>/dev/null || echo -1; done'
@@ -22,7 +22,7 @@ class _Ended(msgspec.Struct):
     size: int = 0
 
 
-def cut_files(units: Sequence[Unit], paths: Paths, shell: Shell) -> set[Path]:
+def cut_files(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -> set[Path]:
     """Files of finished units that have another size than their exit records tell, or are empty; in two trips.
 
     The job itself counts the rows, and has nothing to do where they are all there.

@@ -30,7 +30,7 @@ from newskills.launch.validate import ONE_MACHINE
 from newskills.models.config import key_of
 from newskills.models.serving import ServeSpec
 from newskills.pipelines.options import WorkOptions
-from newskills.pipelines.placement.cluster import Paths
+from newskills.pipelines.placement.cluster import ClusterPaths
 from newskills.pipelines.submission.groups import (
     groups_of,
     sandbox_env,
@@ -83,7 +83,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
     """
 
     options: WorkOptions
-    paths: Paths
+    paths: ClusterPaths
     spec: RunSpec
     host: ServeSpec | None = None
     more: dict[str, ServeSpec] = {}
@@ -160,7 +160,7 @@ def parts_of(options: WorkOptions, cluster: ClusterConfig) -> int:
     return 1 if cluster.executor in ONE_MACHINE else -1
 
 
-def unfinished(units: Sequence[Unit], paths: Paths, shell: Shell) -> list[Unit]:
+def unfinished(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -> list[Unit]:
     """Units without their `.done`, or whose file was cut since, and those to be begun anew, in a few trips.
 
     The merged file will do for a chunk.
@@ -177,6 +177,6 @@ def unfinished(units: Sequence[Unit], paths: Paths, shell: Shell) -> list[Unit]:
     return [u for u in units if not u.config.skip_filled or not finished(u) or u.merged in cut]
 
 
-def _marks(unit: Unit, paths: Paths, *, chunk: bool) -> tuple[str, str]:
+def _marks(unit: Unit, paths: ClusterPaths, *, chunk: bool) -> tuple[str, str]:
     output = unit.paths.output if chunk else unit.merged
     return paths.host(str(output)), paths.host(f"{output}.done")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.math.normalise import key, tidy
-from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.graders import BatchGrader
 from newskills.solve.selection.votes import same_answer
 
 _HASHES = re.compile(r"####[ \t]*([^\n]+)")
@@ -23,7 +23,7 @@ def extract_boxed_answer(text: str) -> str | None:
     >>> extract_boxed_answer(r"So \\boxed{\\frac{1}{2}}.")
     '\\\\frac{1}{2}'
     """
-    extracted = extract(text, Policy())
+    extracted = extract(text, ExtractionPolicy())
     return extracted.answer if extracted.how in ("box", "boxes") else None
 
 
@@ -43,7 +43,7 @@ def extract_answer_from_solution(text: str) -> str | None:
     >>> extract_answer_from_solution("The answer is 12.")
     '12'
     """
-    return extract(text, Policy()).answer
+    return extract(text, ExtractionPolicy()).answer
 
 
 def normalize_answer(answer: str) -> str:
@@ -71,6 +71,6 @@ def verify_answer(predicted: str | None, expected: str) -> bool | None:
 def verify_answers(pairs: Sequence[tuple[str | None, str]]) -> list[bool | None]:
     """`verify_answer` for many (predicted, expected), on all cores."""
     records = [{"predicted_answer": predicted, "expected_answer": expected} for predicted, expected in pairs]
-    with Verdicts("math", {"use_predicted_answer_key": True}) as verdict:
+    with BatchGrader("math", {"use_predicted_answer_key": True}) as verdict:
         scores = verdict(records)
     return [None if score.outcome == "unscored" else score.outcome == "correct" for score in scores]

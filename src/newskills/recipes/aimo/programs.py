@@ -32,7 +32,7 @@ TOLERANCE = 1e-6
 _BLOCK = re.compile(r"```python[ \t]*\n(.*?)\n?```(?:\s*```output[ \t]*\n(.*?)\n?```)?", re.DOTALL)
 
 
-class Block(NamedTuple):
+class CodeBlock(NamedTuple):
     """A program and the output that the solution shows, None where it shows none."""
 
     code: str
@@ -48,13 +48,13 @@ class ProgramCheck(Struct, frozen=True, kw_only=True):
     sandbox: SandboxConfig = SandboxConfig()
 
 
-def blocks(solution: str) -> list[Block]:
+def blocks(solution: str) -> list[CodeBlock]:
     """The programs between ```python and ```, in order.
 
     >>> blocks("So:\\n```python\\nprint(2)\\n```\\n```output\\n2\\n```\\n")
     [Block(code='print(2)', shown='2')]
     """
-    return [Block(match[1], match[2]) for match in _BLOCK.finditer(solution)]
+    return [CodeBlock(match[1], match[2]) for match in _BLOCK.finditer(solution)]
 
 
 def same_output(shown: str, real: str) -> bool:
@@ -141,7 +141,7 @@ async def verdict_of(solution: str, sandbox: Sandbox, check: ProgramCheck) -> st
     return KEPT
 
 
-def _wrong(block: Block, result: ExecutionResult) -> str | None:
+def _wrong(block: CodeBlock, result: ExecutionResult) -> str | None:
     if result.status == "timeout":
         return "too slow"
     if result.status != "completed":

@@ -39,7 +39,7 @@ from newskills.base.errors import (
 from newskills.base.protocols import Model
 from newskills.base.records import CONTENT_FILTER, Message, Reply, Request
 from newskills.run.engine.load import Load
-from newskills.run.engine.progress import Slow, duration
+from newskills.run.engine.progress import SlowRequests, duration
 from newskills.run.engine.supervision import SharedLimit
 from newskills.run.engine.trace import Trace
 from newskills.run.engine.waits import Waits
@@ -53,7 +53,7 @@ LAST_PROBE = 10.0
 ContextStrategy = Callable[[Request, ContextLimitError], Request | None]
 
 
-class Policy(Struct, frozen=True, kw_only=True):
+class RetryPolicy(Struct, frozen=True, kw_only=True):
     """How failures are met; times in seconds.
 
     patience          the endpoint may be down that long
@@ -72,7 +72,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     shortest_timeout: float = 300.0
 
 
-class Asked(Struct, eq=False):
+class PendingRequest(Struct, eq=False):
     """A request on its way through its tries."""
 
     request: Request
@@ -93,7 +93,7 @@ class Endpoint:
     def __init__(
         self,
         model: Model,
-        policy: Policy,
+        policy: RetryPolicy,
         *,
         say: Callable[[str], None],
         on_fatal: Callable[[NewskillsError], None],
@@ -139,13 +139,13 @@ class Endpoint:
         return self._gate.active
 
     @property
-    def slow(self) -> Slow | None:
+    def slow(self) -> SlowRequests | None:
         """What is in flight for much longer than others were."""
         return self._waits.slow()
 
     async def complete(self, request: Request) -> Reply:
         """Raises the ModelError family once the request is given up; cancelled when the run stops."""
-        pending = Asked(request)
+        pending = PendingRequest(request)
         while True:
             outcome = await self._try(pending)
             if isinstance(outcome, Reply):
@@ -183,7 +183,7 @@ class Endpoint:
             await asyncio.wait(tasks)
         await self.model.close()
 
-    async def _try(self, pending: Asked) -> Reply | ModelError:
+    async def _try(self, pending: PendingRequest) -> Reply | ModelError:
         """The reply, or what may be retried. Raises what may not."""
         await self._gate.acquire()
         try:
@@ -211,7 +211,7 @@ class Endpoint:
             self._gate.release()
         return await self._try(pending)
 
-    async def _send(self, pending: Asked) -> Reply:
+    async def _send(self, pending: PendingRequest) -> Reply:
         request = self._asked = pending.request
         pending.started = started = time.monotonic()
         self._load.started()
@@ -242,7 +242,7 @@ class Endpoint:
             self._patience.cancel()
             self._patience = None
 
-    def _failed(self, error: ModelError, pending: Asked) -> None:
+    def _failed(self, error: ModelError, pending: PendingRequest) -> None:
         """Adapts to a failure. Raises `error` if retrying is pointless."""
         started = pending.started
         if isinstance(error, AuthError | ModelNotFoundError):

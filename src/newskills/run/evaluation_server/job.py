@@ -25,7 +25,7 @@ State = Literal["queued", "running", "completed", "failed", "cancelled", "interr
 OPEN: tuple[State, ...] = ("queued", "running")
 
 
-class Part(Struct, kw_only=True):
+class BenchmarkEvaluation(Struct, kw_only=True):
     """One benchmark of a job. `metrics` as in its metrics.json; `error` is a sentence; times in seconds since 1970."""
 
     name: str
@@ -57,7 +57,7 @@ class Part(Struct, kw_only=True):
             return ""
 
 
-class Job(Struct, kw_only=True):
+class EvaluationJob(Struct, kw_only=True):
     """`key` is equal for requests that are repetitions of each other.
 
     waiting    a client was waiting for the answer when this was written
@@ -69,7 +69,7 @@ class Job(Struct, kw_only=True):
     key: str
     request: EvaluationRequest
     output_dir: str
-    parts: list[Part]
+    parts: list[BenchmarkEvaluation]
     created: float
     contact: float
     ended: float | None = None
@@ -151,10 +151,10 @@ class Job(Struct, kw_only=True):
         return status
 
 
-def load_job(path: Path) -> Job:
+def load_job(path: Path) -> EvaluationJob:
     """Raises DataError."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Job)
+        return msgspec.json.decode(path.read_bytes(), type=EvaluationJob)
     except (OSError, msgspec.MsgspecError) as error:
         raise DataError(f"{path} does not describe a job: {error}.") from error
 

@@ -48,7 +48,7 @@ class RunningServer(Struct, frozen=True, kw_only=True):
         return f"RunningServer({self.base_url!r}, {self.model_name!r}, pid={self.process.pid})"
 
 
-Beside = Callable[[RunningServer], contextlib.AbstractContextManager[object]]
+ServerContext = Callable[[RunningServer], contextlib.AbstractContextManager[object]]
 
 
 @contextlib.contextmanager
@@ -94,7 +94,7 @@ def running_server(
 
 
 def serve_foreground(
-    spec: ServeSpec, log_path: Path, timeout: float, *, say: Say, beside: Beside | None = None
+    spec: ServeSpec, log_path: Path, timeout: float, *, say: Say, beside: ServerContext | None = None
 ) -> int:
     """Serves until the server ends or Ctrl-C, copying its log to `say` line by line; returns the exit code.
 

@@ -36,7 +36,7 @@ COMMON, FEW = 0.1, 100
 _WORD = re.compile(r"[぀-鿿가-힯]|[^\W぀-鿿가-힯]+")
 
 
-class Index(Protocol):
+class TextIndex(Protocol):
     """Texts to look others up among, each of them once."""
 
     texts: list[str]
@@ -113,7 +113,7 @@ def retrieve_similar(
     *,
     key: str,
     top_k: int,
-    index_of: Callable[[Iterable[str]], Index] = SimilarTexts,
+    index_of: Callable[[Iterable[str]], TextIndex] = SimilarTexts,
 ) -> Iterator[Row]:
     """For each distinct text `key` of `compare_to`: `{key, similar_items, similarities}`, of `retrieve_from`.
 

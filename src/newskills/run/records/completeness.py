@@ -18,9 +18,9 @@ from newskills.base.errors import DataError
 from newskills.base.store import atomic_write, open_for_reading
 from newskills.run.planning.spec import RUN_FILE, RunSpec, Unit, load_spec
 from newskills.run.records.log import lines, log_line, records, ungraded
-from newskills.run.records.paths import Paths, chunk_path, done_path
+from newskills.run.records.paths import OutputPaths, chunk_path, done_path
 from newskills.run.records.rows import Input, bounds, scan
-from newskills.run.records.state import State, load_state
+from newskills.run.records.state import RunState, load_state
 
 _BLOCK = 1 << 20
 _SHOWN = 5
@@ -57,8 +57,8 @@ def expected_rows(output: Path) -> int | None:
     return chunk.merged_rows if chunk is not None else None
 
 
-def _finished_state(output: Path) -> State | None:
-    state = load_state(Paths(output).state)
+def _finished_state(output: Path) -> RunState | None:
+    state = load_state(OutputPaths(output).state)
     return state if state is not None and state.status == "done" else None
 
 
@@ -99,7 +99,7 @@ def take_over(unit: Unit, source: Input, rows: range, drop: frozenset[str], sett
     else:
         paths.output.unlink(missing_ok=True)
     paths.grades.unlink(missing_ok=True)
-    for marked in (paths, Paths(unit.merged)):
+    for marked in (paths, OutputPaths(unit.merged)):
         marked.done.unlink(missing_ok=True)
     return len(numbered)
 

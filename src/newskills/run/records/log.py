@@ -261,7 +261,7 @@ class GroupLog:
         return StorageError(error.message, hint=f"{hint} Mend that, then run again.", full=error.full)
 
 
-class Reader:
+class LogReader:
     """Lines of a log by byte offset; near neighbours cost no system call."""
 
     def __init__(self, path: Path) -> None:
@@ -271,7 +271,7 @@ class Reader:
         self._file.seek(offset)
         return self._file.readline()
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> LogReader:
         return self
 
     def __exit__(
@@ -288,7 +288,7 @@ class GradeLine(Struct, omit_defaults=True):
     score: Score
 
 
-class Index:
+class LogIndex:
     """What the logs hold, by position: 28 bytes a row.
 
     `offsets` of generation records (`ABSENT`), `keys` (`content_key`; 0 = not known), `sums` (checksum of

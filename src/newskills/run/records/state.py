@@ -39,7 +39,7 @@ _NOT_SAMPLING = {"timeout", "stream"}
 _canonical = msgspec.json.Encoder(order="deterministic")
 
 
-class State(Struct, kw_only=True):
+class RunState(Struct, kw_only=True):
     """`<output>.run.json`: an exit record per process beside the settings that resumed work must share.
 
     settings       flat name → value; a resume with other values is refused
@@ -82,10 +82,10 @@ class State(Struct, kw_only=True):
         write_json(path, self)
 
 
-def load_state(path: Path) -> State | None:
+def load_state(path: Path) -> RunState | None:
     """None where there is none, or what is there cannot be read."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=State)
+        return msgspec.json.decode(path.read_bytes(), type=RunState)
     except (FileNotFoundError, NotADirectoryError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
 

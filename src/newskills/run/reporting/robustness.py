@@ -22,7 +22,7 @@ from newskills.base.records import Report, Row
 from newskills.base.store import atomic_write, write_json
 from newskills.metrics.counting.base import NO_ANSWER
 from newskills.run.reporting.predictions import read_problems
-from newskills.run.reporting.results import Found, discover
+from newskills.run.reporting.results import BenchmarkResults, discover
 from newskills.run.reporting.summarize import METRICS_FILE, MetricFor, SummaryOptions, lost_share, summarize_files
 from newskills.run.reporting.tables import aligned, titled
 
@@ -108,11 +108,11 @@ def summarize_robustness(
     return RobustnessSummary(benchmarks=benchmarks, notes=list(dict.fromkeys(notes)), path=path)
 
 
-def prompts_of(results_dir: Path) -> dict[str, dict[str, Found]]:
+def prompts_of(results_dir: Path) -> dict[str, dict[str, BenchmarkResults]]:
     """benchmark → prompt → its output files. Raises DataError where there are none."""
     if not results_dir.is_dir():
         raise DataError(f"There is no folder {results_dir}.")
-    benchmarks: dict[str, dict[str, Found]] = {}
+    benchmarks: dict[str, dict[str, BenchmarkResults]] = {}
     for folder in _folders(results_dir):
         for prompt in _folders(folder):
             for result in discover(prompt):
@@ -148,7 +148,9 @@ def render_robustness(benchmarks: Sequence[Robustness]) -> str:
     return "".join(f"\n{block}" for block in blocks) + "\n"
 
 
-def _read(result: Found, metric_for: MetricFor | None, options: SummaryOptions, notes: list[str]) -> _Runs:
+def _read(
+    result: BenchmarkResults, metric_for: MetricFor | None, options: SummaryOptions, notes: list[str]
+) -> _Runs:
     reports = []
     for files in ([file] for file in result.files):
         reports.append(_report(result.benchmark, files, metric_for, options, notes))

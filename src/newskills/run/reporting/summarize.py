@@ -22,7 +22,7 @@ from newskills.metrics import VERSION, make_metric
 from newskills.run.records.completeness import check_complete
 from newskills.run.reporting.groups import GroupFor, group_reports
 from newskills.run.reporting.predictions import read_problems
-from newskills.run.reporting.results import Found, discover, read_output
+from newskills.run.reporting.results import BenchmarkResults, discover, read_output
 from newskills.run.reporting.tables import ACCEPT_LOST
 
 MetricFor = Callable[[str], tuple[str, dict[str, Any]]]
@@ -309,7 +309,7 @@ def _cut(predictions: Sequence[Row], max_seq_len: int, metric: Metric) -> list[R
     ]
 
 
-def wanted(results_dir: Path, options: SummaryOptions) -> list[Found]:
+def wanted(results_dir: Path, options: SummaryOptions) -> list[BenchmarkResults]:
     """The benchmarks that `summarize` would look at. Raises DataError."""
     return [item for item in discover(results_dir) if _wanted(item.benchmark, options.benchmarks)]
 

@@ -15,7 +15,7 @@ from newskills.base.aio import backoff, guarded
 from newskills.base.errors import ModelError
 from newskills.base.records import Failure, Reply, Request, Row
 from newskills.prompts.renderer import load_prompt
-from newskills.run.engine.build import Recipe
+from newskills.run.engine.build import RunBuilder
 from newskills.run.rewarding.reward import HIGHEST, MARKS, JudgeReward
 from newskills.solve.judges.judge import shown_to_judges
 
@@ -54,7 +54,7 @@ def mark(points: Mapping[str, float], config: JudgeReward) -> float | Failure:
 class RewardJudge:
     """Asks one model about single answers, `max_concurrent` at once. Belongs to one event loop."""
 
-    def __init__(self, config: JudgeReward, recipe: Recipe) -> None:
+    def __init__(self, config: JudgeReward, recipe: RunBuilder) -> None:
         """Raises ConfigError (prompt, model), UnknownNameError, AuthError (no key)."""
         self._config = config
         self._prompt = load_prompt(config.prompt)

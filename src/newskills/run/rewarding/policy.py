@@ -13,10 +13,10 @@ from newskills.base.chat_template import prompt_ids
 from newskills.base.errors import ConfigError
 from newskills.base.protocols import Kit, Tokenizer
 from newskills.base.records import Reply, Request, Row, Usage
-from newskills.run.engine.build import Recipe
+from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.sandboxes import Sandboxes
 from newskills.run.grade import LoopThread
-from newskills.run.rewarding.questions import Asking
+from newskills.run.rewarding.questions import QuestionFormat
 from newskills.solve.chat import MAIN
 from newskills.train.loops.evaluation import EvalSettings
 from newskills.train.loops.samples import Decode
@@ -39,7 +39,7 @@ class SampledModel:
         self._waiting: list[tuple[Request, asyncio.Future[Reply]]] = []
         self._alive = self._asked = 0
 
-    async def solve_all(self, asking: Asking, rows: Sequence[Row], kit: Kit) -> list[Answer]:
+    async def solve_all(self, asking: QuestionFormat, rows: Sequence[Row], kit: Kit) -> list[Answer]:
         """Every row by the solver. Raises what it raises."""
         self._alive = len(rows)
         return list(await asyncio.gather(*(self._solved(asking, row, kit) for row in rows)))
@@ -53,7 +53,7 @@ class SampledModel:
     async def close(self) -> None:
         """There is nothing to close."""
 
-    async def _solved(self, asking: Asking, row: Row, kit: Kit) -> Answer:
+    async def _solved(self, asking: QuestionFormat, row: Row, kit: Kit) -> Answer:
         try:
             fields = await asking.solved(row, kit)
         finally:
@@ -92,12 +92,12 @@ class SampledModel:
         return Reply(text=text[: at[0]], finish_reason="stop", usage=usage, raw_message={"stop_reason": at[1]})
 
 
-class Measuring:
+class PolicyEvaluator:
     """Answers of a model in training by the solver of an evaluation. A context manager: its sandbox ends with it."""
 
-    def __init__(self, asking: Asking, tokenizer: Tokenizer, decode: Decode, stops: Sequence[int]) -> None:
+    def __init__(self, asking: QuestionFormat, tokenizer: Tokenizer, decode: Decode, stops: Sequence[int]) -> None:
         self._asking, self._tokenizer, self._decode, self._stops = asking, tokenizer, decode, stops
-        self._recipe = Recipe(os.environ)
+        self._recipe = RunBuilder(os.environ)
         self._sandboxes = Sandboxes(self._recipe)
         self._loop = LoopThread()
         self._stack = ExitStack()
@@ -120,7 +120,7 @@ class Measuring:
             answers += self._loop.run(model.solve_all(self._asking, part, kit))
         return answers
 
-    def __enter__(self) -> Measuring:
+    def __enter__(self) -> PolicyEvaluator:
         """Raises SandboxError, ConfigError where programs cannot be run here."""
         with ExitStack() as stack:
             stack.enter_context(self._loop)

@@ -28,8 +28,8 @@ from newskills.base.http.messages import Request, Response, error_response, json
 from newskills.base.http.server import Server, ServerLimits, serve
 from newskills.base.records import Row
 from newskills.run.engine.threads import ready_for_threads
-from newskills.run.rewarding.graders import Count, Rewarder, Rewarding
-from newskills.run.rewarding.reward import RewardConfig, Sampled
+from newskills.run.rewarding.graders import Count, Rewarder, RewardGrader
+from newskills.run.rewarding.reward import RewardConfig, RewardItem
 from newskills.run.rewarding.wire import items_answer, openrlhf_answer, read_items, read_openrlhf, read_slime
 from newskills.train.loops.samples import Judged
 
@@ -39,11 +39,11 @@ TOLD_EVERY = 30.0
 """Seconds between two sentences about unscored samples."""
 LONGEST_WAIT = 30
 BODY = 256 << 20
-Read = Callable[[bytes], list[Sampled]]
+Read = Callable[[bytes], list[RewardItem]]
 Say = Callable[[str], None]
 
 
-class Listening(Struct, frozen=True, kw_only=True):
+class RewardServerSettings(Struct, frozen=True, kw_only=True):
     """Where the server listens, who may use it (`token`; empty: everybody), how many samples may wait in it."""
 
     host: str = "127.0.0.1"
@@ -52,7 +52,7 @@ class Listening(Struct, frozen=True, kw_only=True):
     max_waiting: int = 16_384
 
 
-class Tally(Struct, kw_only=True):
+class RewardTally(Struct, kw_only=True):
     """What has happened since the start. `pace`: seconds a sample, over the last requests."""
 
     waiting: int = 0
@@ -67,8 +67,8 @@ class Tally(Struct, kw_only=True):
 class RewardServer:
     """Answers requests with the rewards it is given, whose life belongs to the caller."""
 
-    def __init__(self, rewarder: Rewarder, grader: str, listening: Listening) -> None:
-        self.tally = Tally(outcomes=Counter(), unscored=Counter())
+    def __init__(self, rewarder: Rewarder, grader: str, listening: RewardServerSettings) -> None:
+        self.tally = RewardTally(outcomes=Counter(), unscored=Counter())
         self.last_reason = ""
         self._rewarder, self._grader, self._listening = rewarder, grader, listening
         self._routes: dict[str, Callable[[Request], Awaitable[Response]]] = {
@@ -107,7 +107,7 @@ class RewardServer:
         judged = await self._judged(read_slime(request.body))
         return judged if isinstance(judged, Response) else _lost(judged) or json_response(judged[0].reward)
 
-    async def _judged(self, samples: Sequence[Sampled]) -> list[Judged] | Response:
+    async def _judged(self, samples: Sequence[RewardItem]) -> list[Judged] | Response:
         tally, most = self.tally, self._listening.max_waiting
         if len(samples) > most:
             return error_response(413, f"The request has {len(samples):,} samples; at most {most:,} fit.")
@@ -159,7 +159,12 @@ def _lost(judged: Sequence[Judged]) -> Response | None:
 
 
 async def serve_rewards(
-    grader: Rewarding, config: RewardConfig, listening: Listening, *, say: Say, count: Count | None = None
+    grader: RewardGrader,
+    config: RewardConfig,
+    listening: RewardServerSettings,
+    *,
+    say: Say,
+    count: Count | None = None,
 ) -> None:
     """Until SIGINT or SIGTERM: then requests in work may finish, for 30 s; a second one ends them at once.
 
@@ -211,6 +216,6 @@ async def _watch(app: RewardServer, stop: asyncio.Event, say: Say) -> None:
             reported = lost
 
 
-def _summary(tally: Tally) -> str:
+def _summary(tally: RewardTally) -> str:
     counts = ", ".join(f"{outcome} {number:,}" for outcome, number in sorted(tally.outcomes.items()))
     return f"Stopped after {tally.samples:,} samples{f' ({counts})' if counts else ''}."

@@ -31,7 +31,7 @@ from newskills.graders.gold import gold_reply, same_replies
 from newskills.run.engine.grader_pool import as_score
 from newskills.run.grade import grade_rows
 from newskills.run.planning.config import GenerationConfig
-from newskills.run.validation.inspection import Asked, find_rows, look_through
+from newskills.run.validation.inspection import InspectedRow, find_rows, look_through
 
 GOLD, MUTATED = "gold", "mutated"
 BLANK, ECHO, CONSTANT, SHUFFLED = "blank", "echo", "constant", "shuffled"
@@ -49,7 +49,7 @@ _AHEAD = 2
 _SHOWN, _CUT = 3, 60
 
 
-class Share(Struct, kw_only=True):
+class ReplyShare(Struct, kw_only=True):
     """`right` of `of` replies; no more than `limit` may be, None: all must be."""
 
     right: int = 0
@@ -70,7 +70,7 @@ class Validation(Struct, kw_only=True):
     category: str
     rows: int = 0
     sampled: int = 0
-    shares: dict[str, Share] = {}
+    shares: dict[str, ReplyShare] = {}
     exceptions: dict[str, str] = {}
     problems: list[str] = []
     notes: list[str] = []
@@ -90,7 +90,7 @@ class _Case(Struct, kw_only=True):
     chances: Mapping[str, float] = {}
 
 
-class Sampling(Struct, frozen=True, kw_only=True):
+class ValidationSampling(Struct, frozen=True, kw_only=True):
     """`most` rows of each benchmark get replies; -1 = all, None = as many as are graded quickly."""
 
     data_dir: Path | None = None
@@ -98,7 +98,7 @@ class Sampling(Struct, frozen=True, kw_only=True):
     most: int | None = None
 
 
-def validate(benchmarks: Iterable[Benchmark], sampling: Sampling) -> Iterator[Validation]:
+def validate(benchmarks: Iterable[Benchmark], sampling: ValidationSampling) -> Iterator[Validation]:
     """Each benchmark, in order; while worker processes grade the replies to one, the next is read."""
     with WorkerPool("newskills.graders.gold:make", {}, result_type=Score) as pool:
         waiting: deque[_Case] = deque()
@@ -109,7 +109,7 @@ def validate(benchmarks: Iterable[Benchmark], sampling: Sampling) -> Iterator[Va
         yield from map(_finished, waiting)
 
 
-def _case(benchmark: Benchmark, sampling: Sampling, pool: WorkerPool[Score]) -> _Case:
+def _case(benchmark: Benchmark, sampling: ValidationSampling, pool: WorkerPool[Score]) -> _Case:
     validation = Validation(benchmark=benchmark.name, category=benchmark.category)
     case = _Case(found=validation)
     try:
@@ -155,7 +155,7 @@ def _score(record: Row) -> Score:
 
 
 def _think_up(
-    case: _Case, benchmark: Benchmark, grader: Grader | ExecutingGrader, inspected: Sequence[Asked]
+    case: _Case, benchmark: Benchmark, grader: Grader | ExecutingGrader, inspected: Sequence[InspectedRow]
 ) -> None:
     """The replies of all kinds."""
     validation, replies = case.found, case.replies
@@ -186,7 +186,7 @@ def _think_up(
         _without_knowledge(case, benchmark, golds)
 
 
-def _not_telling(inspected: Sequence[Asked], golds: Sequence[tuple[Row, Row]]) -> Iterator[Asked]:
+def _not_telling(inspected: Sequence[InspectedRow], golds: Sequence[tuple[Row, Row]]) -> Iterator[InspectedRow]:
     """Those whose prompt does not hold the right reply, as questions about a text may."""
     gold_texts = {row["id"]: gold["generation"] for row, gold in golds if gold["generation"]}
     return (
@@ -225,7 +225,7 @@ def _finished(case: _Case) -> Validation:
     missing: dict[str, set[str]] = {}
     try:
         for reply, score in zip(case.replies, case.verdicts, strict=True):
-            share = validation.shares.setdefault(reply.kind, Share())
+            share = validation.shares.setdefault(reply.kind, ReplyShare())
             if score.outcome == "unscored" and score.cause in _SURROUNDINGS:
                 missing.setdefault(score.why, set()).add(reply.record["id"])
                 continue

@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError
 from newskills.base.protocols import Kit, Model
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
-from newskills.solve.calls.function_calls import FunctionCallSolver, Talk, converse, next_turn
+from newskills.solve.calls.function_calls import CallConversation, FunctionCallSolver, converse, next_turn
 from newskills.solve.calls.memories import Encoder, Memory, check_encoder, load_encoder, make_memory
 from newskills.solve.chat import MAIN
 from newskills.solve.parts import SolverParts
@@ -90,7 +90,7 @@ class MemoryCallSolver(FunctionCallSolver):
             if scenario.state is None:
                 scenario.state, held = await self._remembered(row, request, model)
         memory = await self._memory(scenario.state)
-        talk = Talk(asked=_opened(request, row["setting"], memory), services=memory)
+        talk = CallConversation(asked=_opened(request, row["setting"], memory), services=memory)
         done = await converse(talk, model)
         whole = joined(talk.replies)
         whole.finish_reason = talk.finish_reason or whole.finish_reason
@@ -127,7 +127,7 @@ class MemoryCallSolver(FunctionCallSolver):
             memory = await self._memory(state)
             first, *others = [Message(role="user", content=text) for text in texts]
             first_request = msgspec.structs.replace(request, messages=[first], solver={})
-            talk = Talk(asked=_opened(first_request, row["setting"], memory), services=memory)
+            talk = CallConversation(asked=_opened(first_request, row["setting"], memory), services=memory)
             going = await converse(talk, model)
             for message in others:
                 if not going:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from newskills.base.errors import NewskillsError
 from newskills.base.protocols import Kit, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.solve.reasoning import split_reasoning
 
 T = TypeVar("T")
@@ -35,10 +35,10 @@ class Candidate(Struct, frozen=True, kw_only=True):
         if "predicted_answer" in self.fields:
             answer = self.fields["predicted_answer"]
             return None if answer is None else str(answer)
-        return extract(self.text, Policy()).answer
+        return extract(self.text, ExtractionPolicy()).answer
 
 
-class Gathered(Struct, kw_only=True):
+class CandidateSet(Struct, kw_only=True):
     """Candidates in the order of their seeds.
 
     lost           those that failed for no fault of the model
@@ -85,7 +85,7 @@ async def gather(
     made: Callable[[int, Attempt], Candidate],
     *,
     enough: Callable[[Sequence[Candidate]], bool] = lambda candidates: False,
-) -> Gathered:
+) -> CandidateSet:
     """Solves `sample` once for each of `requests`, all at once; those still under way are cancelled once `enough`.
 
     Raises the first failure where all have failed, and what is no NewskillsError.
@@ -109,7 +109,7 @@ async def gather(
     if errors and not candidates:
         raise errors[0]
     candidates.sort(key=lambda candidate: candidate.number)
-    return Gathered(candidates=candidates, lost=len(errors), stopped_early=bool(waiting))
+    return CandidateSet(candidates=candidates, lost=len(errors), stopped_early=bool(waiting))
 
 
 async def all_of(tasks: Sequence[asyncio.Future[T]]) -> list[T]:

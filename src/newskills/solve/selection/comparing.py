@@ -26,7 +26,7 @@ _DIGITS = 6
 """Of a number that a model names; more can be no index."""
 
 
-class Comparison(Struct, frozen=True, kw_only=True):
+class ComparisonReply(Struct, frozen=True, kw_only=True):
     """`text` is what the model said behind its reasoning, if that was to be parsed; `reply` all of it."""
 
     text: str
@@ -66,11 +66,11 @@ class Comparer:
         request.inference = msgspec.structs.replace(request.inference, random_seed=seed)
         return request
 
-    async def ask(self, request: Request, sample: Sample, model: Model) -> Comparison:
+    async def ask(self, request: Request, sample: Sample, model: Model) -> ComparisonReply:
         """Raises what the model raises."""
         reply = await ask(model, request)
         attempt = await self.chat.attempt(sample, request, reply, self.chat.text(reply))
-        return Comparison(text=str(attempt.fields[self.chat.generation_key]), reply=reply)
+        return ComparisonReply(text=str(attempt.fields[self.chat.generation_key]), reply=reply)
 
 
 def listed(solutions: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from newskills.solve.selection.candidates import (
     OWN_COUNTS,
     SUMMED,
     Candidate,
-    Gathered,
+    CandidateSet,
     gather,
     seeds_of,
     seen,
@@ -77,7 +77,7 @@ class VotingSolver:
         classes = classes_of([candidate.answer for candidate in candidates], same_answer)
         return any(len(members) >= needed for members in classes.values())
 
-    def _elected(self, gathered: Gathered) -> Row:
+    def _elected(self, gathered: CandidateSet) -> Row:
         candidates = gathered.candidates
         classes = classes_of([candidate.answer for candidate in candidates], same_answer)
         votes = {answer: sum(self.weight(candidates[n]) for n in members) for answer, members in classes.items()}

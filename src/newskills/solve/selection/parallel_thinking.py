@@ -7,7 +7,7 @@ from pathlib import Path
 
 from newskills.solve.parts import SolverParts
 from newskills.solve.selection.config import ParallelThinking
-from newskills.solve.selection.selecting import Design, OnlineSource, SelectingSolver, Source
+from newskills.solve.selection.selecting import CandidateSource, Design, OnlineSource, SelectingSolver
 from newskills.solve.selection.stored_solutions import StoredSource
 
 
@@ -23,7 +23,7 @@ def parallel_thinking(parts: SolverParts, config: ParallelThinking) -> Selecting
         window_size=config.window_size,
     )
     most, key = config.num_initial_solutions, config.solution_key
-    source: Source = (
+    source: CandidateSource = (
         StoredSource(parts, design, Path(config.generation_dir), key, most)
         if config.generation_dir
         else OnlineSource(parts, design, most or config.window_size, key)

@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Execution, ExecutionResult, Kit
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.math.normalise import tidy
 from newskills.graders.math.values.exact import plain
 from newskills.prompts.code_tags import DEFAULT_CODE_TAGS, CodeTags, code_tags
@@ -76,7 +76,7 @@ class ScTirConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         )
 
 
-class Candidate(Struct):
+class PartialCandidate(Struct):
     """One answer under way. `why` says what ended it; `answer` is as it votes."""
 
     status: Literal["answered", "pruned", "unfinished"] = "unfinished"
@@ -137,7 +137,7 @@ class ScTirSolver:
         )
         same = same_text if self._config.integers else same_answer
         votes = majority([candidate.answer for candidate in candidates], same)
-        winner = candidates[votes.winner] if votes.winner is not None else Candidate()
+        winner = candidates[votes.winner] if votes.winner is not None else PartialCandidate()
         replies = [reply for candidate in candidates for reply in candidate.replies]
         reply = msgspec.structs.replace(
             joined(winner.replies) if winner.replies else Reply(text=""),
@@ -150,8 +150,8 @@ class ScTirSolver:
         attempt.fields["code_rounds_executed"] = winner.shown
         return attempt
 
-    async def _candidate(self, request: Request, kit: Kit, session: CodeSession) -> Candidate:
-        candidate = Candidate(replies=[])
+    async def _candidate(self, request: Request, kit: Kit, session: CodeSession) -> PartialCandidate:
+        candidate = PartialCandidate(replies=[])
         turn_request = request
         for left in range(self._config.rounds - 1, -1, -1):
             try:
@@ -193,11 +193,15 @@ class ScTirSolver:
         waits = bare.endswith(tags.end.rstrip()) and self._has_code(f"{bare}\n")
         return (f"{bare}\n" if waits else text), waits
 
-    def _goes_on(self, candidate: Candidate, *, wants_output: bool, last: bool) -> bool:
+    def _goes_on(self, candidate: PartialCandidate, *, wants_output: bool, last: bool) -> bool:
         """Whether the candidate gets another round; else how it ended is set."""
         if not self._has_code(candidate.text):
             return (self._config.restart_without_code and not last) or candidate.end("pruned", "no code")
-        extracted = None if wants_output else extract(candidate.text[-self._config.answer_characters :], Policy())
+        extracted = (
+            None
+            if wants_output
+            else extract(candidate.text[-self._config.answer_characters :], ExtractionPolicy())
+        )
         if extracted is not None and extracted.answer is not None:
             if not candidate.shown:
                 return candidate.end("pruned", "an answer though no code was run")
@@ -231,7 +235,9 @@ class ScTirSolver:
         output, limit = self._tags.format_output(result), self._config.max_output_characters
         return self._tags.between(output if len(output) <= limit else f"{output[:limit]}{CUT}")
 
-    def _fields(self, votes: Votes, candidates: Sequence[Candidate], sessions: Sequence[CodeSession]) -> Row:
+    def _fields(
+        self, votes: Votes, candidates: Sequence[PartialCandidate], sessions: Sequence[CodeSession]
+    ) -> Row:
         winning = candidates[votes.winner].answer if votes.winner is not None else None
         return {
             "predicted_answer": winning or self._config.default_answer,

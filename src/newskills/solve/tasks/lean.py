@@ -17,7 +17,7 @@ from newskills.base.judgement import parse_judgement
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.graders.lean.grader import LeanProofConfig, LeanProofGrader
-from newskills.graders.lean.statement import Checked, LeanStatementConfig, LeanStatementGrader
+from newskills.graders.lean.statement import LeanStatementConfig, LeanStatementGrader, StatementCheck
 from newskills.prompts.renderer import load_prompt
 from newskills.solve.chat import MAIN, ChatSolver, ask
 from newskills.solve.parts import SolverParts
@@ -189,7 +189,7 @@ class AutoformalizeSolver(_Rounds):
         by_status = {"no_statement": config.parsing_prompt, "inconsistent": config.consistency_prompt}
         return by_status.get(status, config.code_prompt)
 
-    async def _judged(self, row: Row, checked: Checked, kit: Kit) -> Row:
+    async def _judged(self, row: Row, checked: StatementCheck, kit: Kit) -> Row:
         """Reads the statement back into words and compares these with the problem."""
         read = await self._ask(self._config.backtranslation_prompt, {**row, "formal_statement": checked.text}, kit)
         verdict = await self._ask(self._config.judge_prompt, {**row, "back_translation": read}, kit)

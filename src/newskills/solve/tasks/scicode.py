@@ -23,7 +23,7 @@ _SUMS = (
 )
 
 
-class SciCodeConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SciCodeSolverConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++solver_config.*` of the solver `scicode`."""
 
     with_background: Annotated[bool, Meta(description="tell the scientific background of each step")] = True
@@ -35,9 +35,9 @@ class SciCodeSolver:
     Written: `steps`, step number → code, and all answers one after the other under the generation key.
     """
 
-    Config = SciCodeConfig
+    Config = SciCodeSolverConfig
 
-    def __init__(self, parts: SolverParts, config: SciCodeConfig = SciCodeConfig()) -> None:  # noqa: B008 - frozen
+    def __init__(self, parts: SolverParts, config: SciCodeSolverConfig = SciCodeSolverConfig()) -> None:  # noqa: B008 - frozen
         self._chat = parts.chat
         self._config = config
 

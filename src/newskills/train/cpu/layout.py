@@ -47,7 +47,7 @@ class Ragged:
         return x_BHTK.transpose(1, 2)[self.rows, self.steps].flatten(1)
 
 
-class Shared(Struct, frozen=True):
+class SharedPrefixes(Struct, frozen=True):
     """`prefixes` [P] token ids, `own` [B] the rest of each sequence, `parent` [B] its prefix (P: it has none)."""
 
     prefixes: list[Sequence[int]]
@@ -55,7 +55,7 @@ class Shared(Struct, frozen=True):
     parent: list[int]
 
 
-def share(sequences: Sequence[Sequence[int]]) -> Shared:
+def share(sequences: Sequence[Sequence[int]]) -> SharedPrefixes:
     """Neighbours that begin alike share a prefix; every sequence keeps at least one token of its own."""
     groups: list[tuple[list[Sequence[int]], int]] = []
     for tokens in sequences:
@@ -68,7 +68,7 @@ def share(sequences: Sequence[Sequence[int]]) -> Shared:
                 groups[-1] = members, common
                 continue
         groups.append(([tokens], 0))
-    shared = Shared([members[0][:length] for members, length in groups if length], [], [])
+    shared = SharedPrefixes([members[0][:length] for members, length in groups if length], [], [])
     index = 0
     for members, length in groups:
         shared.own.extend(tokens[length:] for tokens in members)
@@ -106,7 +106,7 @@ class Layout:
         self.where = self._places(parts)
         self.mask = self._mask(before)
 
-    def _places(self, parts: Shared) -> Tensor:
+    def _places(self, parts: SharedPrefixes) -> Tensor:
         starts, at = [], 0
         for tokens in (*parts.prefixes, *parts.own):
             starts.append(range(at, at + len(tokens)))

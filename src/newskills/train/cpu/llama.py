@@ -53,7 +53,7 @@ class LoraLinear:
         return torch.addmm(F.linear(x, self.weight), F.linear(x, a), b.T, alpha=self.scale)
 
 
-class Joined:
+class JoinedProjections:
     """Projections of one input. While their pairs stay as they are, two matrix products give them all."""
 
     def __init__(self, linears: Sequence[LoraLinear]) -> None:
@@ -126,7 +126,7 @@ class Block:
             name: LoraLinear(tensors[f"{part_of(name)}.{name}.weight"], lora, seed) for name in PROJECTIONS
         }
         q, k, v, o, gate, up, down = (self.linear[name] for name in PROJECTIONS)
-        self.joined = [Joined(group) for group in ((q, k, v), (o,), (gate, up), (down,))]
+        self.joined = [JoinedProjections(group) for group in ((q, k, v), (o,), (gate, up), (down,))]
 
     def heads(self, x: Tensor, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         """[N, D] → queries, keys, values [N, heads, K], rotated."""

@@ -25,7 +25,7 @@ Part = Fraction | str
 """A number, an operator, or a bracket."""
 
 
-class Chain(NamedTuple):
+class EqualityChain(NamedTuple):
     """`text` stands at `start`; `sides` are what `=` separates, at least two."""
 
     text: str
@@ -37,7 +37,7 @@ class NoArithmetic(Exception):
     """The text is no expression of numbers, `+ - * /` and brackets, or has no value."""
 
 
-def chains(text: str) -> Iterator[Chain]:
+def chains(text: str) -> Iterator[EqualityChain]:
     """Chains of at least two operators and one `=`, in order. They never go over a line's end."""
     for run_match in _RUN.finditer(text):
         start = run_match.start()
@@ -48,7 +48,7 @@ def chains(text: str) -> Iterator[Chain]:
         if "=" not in bare or sum(map(bare.count, "+-*/")) < 2:
             continue
         if not _cut_before(text, start, bare) and not _cut_after(text, start + len(bare)):
-            yield Chain(bare, start, tuple(bare.split("=")))
+            yield EqualityChain(bare, start, tuple(bare.split("=")))
 
 
 def value(expression: str) -> Fraction:
@@ -74,7 +74,7 @@ def steps(expression: str) -> list[tuple[Fraction, str]]:
     return done
 
 
-def split(chain: Chain) -> str | None:
+def split(chain: EqualityChain) -> str | None:
     """The chain with one operation for each `=`; None where it stays: more than one `=`, a wrong or endless value.
 
     >>> split(next(chains("1 + 2 + 3 + 4 = 10")))
@@ -92,7 +92,7 @@ def split(chain: Chain) -> str | None:
         return None
 
 
-def is_wrong(chain: Chain, tolerance: float) -> bool:
+def is_wrong(chain: EqualityChain, tolerance: float) -> bool:
     """Whether first and last side differ by more than `tolerance` of the larger; what has no value is not wrong."""
     try:
         first, last = _worth(chain.sides[0]), _worth(chain.sides[-1])

@@ -32,10 +32,10 @@ from newskills.train.data.job import BuildJob, InputFile, partitions_for
 from newskills.train.data.overlap import NGRAM, SHARE, Overlap
 from newskills.train.data.partitions import merged
 from newskills.train.data.reading import Chunk, offset_after
-from newskills.train.data.sampling import Batch, chosen
+from newskills.train.data.sampling import LineBatch, chosen
 from newskills.train.data.segments import read_bucket
 from newskills.train.data.settings import RecipeName, TrainingDataConfig
-from newskills.train.data.worker import Done, Task, Worker
+from newskills.train.data.worker import Worker, WorkerReply, WorkerTask
 
 CHUNK_BYTES, MOST_CHUNKS = 4 << 20, 2000
 _FACTORY = "newskills.train.data.worker:make"
@@ -43,7 +43,7 @@ _CPU_SECONDS = 3600.0
 _PREVIEWED = 200
 
 
-class Given(Struct, frozen=True, kw_only=True):
+class InputSource(Struct, frozen=True, kw_only=True):
     """An input file as the user has it: does it need verdicts, which published set is it, where did it come from.
 
     `rows` reads a file that is no JSONL; it is called once, when the build begins.
@@ -56,7 +56,7 @@ class Given(Struct, frozen=True, kw_only=True):
     rows: Callable[[], Iterable[Row]] | None = None
 
 
-class Compared(Struct, frozen=True, kw_only=True):
+class ComparedProblems(Struct, frozen=True, kw_only=True):
     """Problems to keep away from, and what they are called."""
 
     name: str
@@ -68,8 +68,8 @@ class BuildRequest(Struct, frozen=True, kw_only=True):
 
     config: TrainingDataConfig
     recipe: RecipeName
-    inputs: tuple[Given, ...]
-    compared: tuple[Compared, ...] = ()
+    inputs: tuple[InputSource, ...]
+    compared: tuple[ComparedProblems, ...] = ()
     ngram: int = NGRAM
     share: float = SHARE
     workers: int = 0
@@ -133,7 +133,7 @@ def make_job(request: BuildRequest, work: Path) -> BuildJob:
     )
 
 
-def _input_file(path: Path, source: Given, base: int, skipped: int) -> InputFile:
+def _input_file(path: Path, source: InputSource, base: int, skipped: int) -> InputFile:
     try:
         size = path.stat().st_size
     except OSError as error:
@@ -166,13 +166,13 @@ def _built(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
     read = ChunkCounts()
     left_out: Counter[str] = Counter()
     with _workers(job, len(chunks), request.workers) as do:
-        for number, done in enumerate(do(Task(chunk=chunk) for chunk in chunks), 1):
+        for number, done in enumerate(do(WorkerTask(chunk=chunk) for chunk in chunks), 1):
             assert done.chunk is not None, "asked for"
             read.seen += done.chunk.seen
             left_out.update(done.chunk.left_out)
             progress("filtered", number / len(chunks))
         parts = []
-        for number, done in enumerate(do(Task(partition=at) for at in range(job.partitions)), 1):
+        for number, done in enumerate(do(WorkerTask(partition=at) for at in range(job.partitions)), 1):
             assert done.partition is not None, "asked for"
             parts.append(done.partition)
             progress("sorted", number / job.partitions)
@@ -189,7 +189,7 @@ def _built(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
     return card
 
 
-def _described(source: Given) -> Row:
+def _described(source: InputSource) -> Row:
     row: Row = {"path": str(source.path), "bytes": source.path.stat().st_size}
     row |= {"dataset": source.schema} if source.schema else {}
     return row | source.origin
@@ -219,7 +219,7 @@ def _what_to_change(card: Card, request: BuildRequest) -> str:
     )
 
 
-def _write(job: BuildJob, card: Card, batches: Iterable[Batch], progress: Progress) -> None:
+def _write(job: BuildJob, card: Card, batches: Iterable[LineBatch], progress: Progress) -> None:
     """Raises StorageError."""
     sha256 = hashlib.sha256()
     expected = min(card.rows_kept, job.config.num_output_samples or card.rows_kept)
@@ -237,7 +237,9 @@ def _write(job: BuildJob, card: Card, batches: Iterable[Batch], progress: Progre
 
 
 @contextlib.contextmanager
-def _workers(job: BuildJob, chunks: int, workers: int) -> Iterator[Callable[[Iterable[Task]], Iterator[Done]]]:
+def _workers(
+    job: BuildJob, chunks: int, workers: int
+) -> Iterator[Callable[[Iterable[WorkerTask]], Iterator[WorkerReply]]]:
     """A function that does tasks and gives the answers in order; small work is done in this process."""
     workers = workers or len(os.sched_getaffinity(0))
     if workers == 1 or chunks <= 1:
@@ -247,9 +249,9 @@ def _workers(job: BuildJob, chunks: int, workers: int) -> Iterator[Callable[[Ite
         processes=workers, cpu_seconds=_CPU_SECONDS, wall_seconds=10 * _CPU_SECONDS, memory=64 << 30, max_batch=1
     )
     config = {"job": msgspec.to_builtins(job), "chunks": chunks}
-    with WorkerPool(_FACTORY, config, result_type=Done, options=options) as pool:
+    with WorkerPool(_FACTORY, config, result_type=WorkerReply, options=options) as pool:
 
-        def do(tasks: Iterable[Task]) -> Iterator[Done]:
+        def do(tasks: Iterable[WorkerTask]) -> Iterator[WorkerReply]:
             for done in pool.map(msgspec.to_builtins(task) for task in tasks):
                 if isinstance(done, Failure):
                     raise _as_error(done)
@@ -258,7 +260,7 @@ def _workers(job: BuildJob, chunks: int, workers: int) -> Iterator[Callable[[Ite
         yield do
 
 
-def _here(job: BuildJob, chunks: int) -> Callable[[Iterable[Task]], Iterator[Done]]:
+def _here(job: BuildJob, chunks: int) -> Callable[[Iterable[WorkerTask]], Iterator[WorkerReply]]:
     worker = Worker(job, chunks)
     return lambda tasks: map(worker, tasks)
 
@@ -295,7 +297,7 @@ def preview(request: BuildRequest, count: int) -> Sequence[bytes]:
         return lines[:count]
 
 
-def _begin_of(source: Given) -> Given:
+def _begin_of(source: InputSource) -> InputSource:
     """Of a file that is no JSONL, the first rows."""
     if (rows := source.rows) is None:
         return source

@@ -13,14 +13,14 @@ from newskills.base.protocols import Tokenizer
 from newskills.base.records import Message, Row
 from newskills.base.store import encode_line
 from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
-from newskills.train.data.settings import Recipe, TrainingDataConfig
+from newskills.train.data.settings import DataRecipe, TrainingDataConfig
 
 TASK = "math"
 _MARK = "The last word of an answer."
 _OPEN, _CLOSE = "<think>", "</think>"
 
 
-class Written(NamedTuple):
+class WrittenLine(NamedTuple):
     """One line with its newline; lengths in characters."""
 
     line: bytes
@@ -34,7 +34,7 @@ class Formatter:
     Raises DataError where the prompt lacks a field, ConfigError for a misfit template.
     """
 
-    def __init__(self, config: TrainingDataConfig, recipe: Recipe, tokens: Callable[[], Tokenizer]) -> None:
+    def __init__(self, config: TrainingDataConfig, recipe: DataRecipe, tokens: Callable[[], Tokenizer]) -> None:
         self._config = config
         self._metadata = config.metadata or {}
         self.prompt = _prompt(config)
@@ -44,13 +44,13 @@ class Formatter:
             self._end = (
                 self._end_of_turn(self._tokenizer) if config.assistant_end is None else config.assistant_end
             )
-        self.line: Callable[[Row, str], Written] = {
+        self.line: Callable[[Row, str], WrittenLine] = {
             "sft": self._sft,
             "conversation": self._conversation,
             "rl": self._rl,
         }[recipe.output]
 
-    def _sft(self, row: Row, before: str) -> Written:
+    def _sft(self, row: Row, before: str) -> WrittenLine:
         config = self._config
         assert config.output_key is not None, "recipes for SFT have solutions"
         question, answer = row[config.input_key], row[config.output_key]
@@ -62,7 +62,7 @@ class Formatter:
             head["reasoning_content"] = row["reasoning_content"]
         return self._written(head, row, len(question), len(answer))
 
-    def _conversation(self, row: Row, before: str) -> Written:
+    def _conversation(self, row: Row, before: str) -> WrittenLine:
         config = self._config
         assert config.output_key is not None, "recipes for SFT have solutions"
         output_messages = row.get("serialized_output")
@@ -77,19 +77,19 @@ class Formatter:
         head = {"messages": [*begun, *output_messages], **tools}
         return self._written(head, row, len(row[config.input_key]), len(row[config.output_key]))
 
-    def _rl(self, row: Row, before: str) -> Written:
+    def _rl(self, row: Row, before: str) -> WrittenLine:
         problem = row[self._config.input_key]
         question = problem if self.prompt is None else self.prompt.text(row, self._tokenizer)
         head = {"input": question, "problem": problem, "expected_answer": "", "task_name": TASK}
         return self._written(head, row, len(question), 0)
 
-    def _written(self, head: Row, row: Row, question_length: int, answer_length: int) -> Written:
+    def _written(self, head: Row, row: Row, question_length: int, answer_length: int) -> WrittenLine:
         if (answer := row.get("expected_answer")) is not None:
             head["expected_answer"] = answer if type(answer) is str else str(answer)
         if not self._config.exclude_optional_keys:
             shown = (self._config.output_key, "serialized_output", "prompt_messages", "reasoning_content")
             head |= {key: value for key, value in row.items() if key not in head and key not in shown}
-        return Written(encode_line(head | self._metadata), question_length, answer_length)
+        return WrittenLine(encode_line(head | self._metadata), question_length, answer_length)
 
     def _asked(self, row: Row) -> list[Row]:
         if self.prompt is not None:

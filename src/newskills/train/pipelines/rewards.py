@@ -16,7 +16,7 @@ BROKEN = 20
 Turns = Sequence[Mapping[str, Any]]
 
 
-class Verdicts:
+class GradingPool:
     """One pool of grading processes, made when it is first needed. May be called from any thread."""
 
     def __init__(self, grader: str = "math", config: Row | None = None, processes: int = 2) -> None:

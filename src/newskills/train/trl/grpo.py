@@ -18,16 +18,24 @@ from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Judged, Problem, Scorer, check_graded
 from newskills.train.loops.schedule import batch_at
 from newskills.train.trainers import TrainerSettings
-from newskills.train.trl.model import Task, arguments, context_of, load_model, load_tokenizer, peft_of, seed_pairs
+from newskills.train.trl.model import (
+    TrainingTask,
+    arguments,
+    context_of,
+    load_model,
+    load_tokenizer,
+    peft_of,
+    seed_pairs,
+)
 from newskills.train.trl.processes import gathered
-from newskills.train.trl.shared import Learner, Mended, run
+from newskills.train.trl.shared import TrlLearner, TrlTrainerMixin, run
 from newskills.train.verbs import Sampled
 
 PAGE, BATCH_TOKENS = 32, 2048
 """Tokens of a page of keys and values, and of what is computed at once, on a CPU."""
 
 
-class _Trainer(Mended, GRPOTrainer):  # type: ignore[misc]
+class _Trainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
     """The text of a prompt is the index of its problem: TRL gets the problem's own token ids."""
 
     problems: Sequence[Problem]
@@ -89,7 +97,7 @@ class _Rewards:
             self.groups.append(group)
 
 
-def grpo(task: Task, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> bool:
+def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> bool:
     """The order of problems, the learning rates and the loss are those of `newskills.train.loops.grpo`."""
     if not problems:
         raise DataError("There are no problems to train on.", hint="Look at the filters of the training data.")
@@ -119,7 +127,7 @@ def grpo(task: Task, problems: Sequence[Problem], config: GrpoConfig, scorer: Sc
         tokens = sum(len(sample.tokens) for group in rewards.groups for sample in group.samples)
         return measured(rewards.groups) | {"tokens": float(tokens)}
 
-    return run(trainer, Learner(trainer, tokenizer.pad_token_id), folder, task.hooks, more)
+    return run(trainer, TrlLearner(trainer, tokenizer.pad_token_id), folder, task.hooks, more)
 
 
 def _pages(problems: Sequence[Problem], config: GrpoConfig) -> dict[str, Any] | None:

@@ -17,7 +17,7 @@ from newskills.train.trl.processes import on_cpu, processes
 from newskills.train.trl.settings import NEEDS_GPU, cannot_quantise
 
 
-class Task(Struct, frozen=True):
+class TrainingTask(Struct, frozen=True):
     """A training of the model in `base`."""
 
     base: Path

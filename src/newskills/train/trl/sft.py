@@ -15,19 +15,27 @@ from newskills.base.errors import DataError
 from newskills.train.loops.schedule import batch_at
 from newskills.train.loops.sft import SftConfig
 from newskills.train.trainers import TrainerSettings
-from newskills.train.trl.model import Task, arguments, context_of, load_model, load_tokenizer, peft_of, seed_pairs
-from newskills.train.trl.shared import Learner, Mended, run
+from newskills.train.trl.model import (
+    TrainingTask,
+    arguments,
+    context_of,
+    load_model,
+    load_tokenizer,
+    peft_of,
+    seed_pairs,
+)
+from newskills.train.trl.shared import TrlLearner, TrlTrainerMixin, run
 from newskills.train.verbs import Datum
 
 IGNORED = -100
 """A label that transformers leaves out of the loss."""
 
 
-class _Trainer(Mended, SFTTrainer):  # type: ignore[misc]
+class _Trainer(TrlTrainerMixin, SFTTrainer):  # type: ignore[misc]
     pass
 
 
-def sft(task: Task, examples: Sequence[Datum], config: SftConfig) -> bool:
+def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> bool:
     """The order of examples, the learning rates and the loss are those of `newskills.train.loops.sft`."""
     if not examples:
         raise DataError("There is nothing to train on.", hint="Look at the filters of the training data.")
@@ -55,7 +63,7 @@ def sft(task: Task, examples: Sequence[Datum], config: SftConfig) -> bool:
         seed_pairs(trainer.model, settings.lora)
     tokens = _Tokens(rows, order, size)
     return run(
-        trainer, Learner(trainer, tokenizer.pad_token_id), folder, task.hooks, lambda: tokens.of(trainer.state)
+        trainer, TrlLearner(trainer, tokenizer.pad_token_id), folder, task.hooks, lambda: tokens.of(trainer.state)
     )
 
 

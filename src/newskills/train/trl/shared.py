@@ -29,7 +29,7 @@ PARTIAL = ".unfinished"
 """A checkpoint is written below it and takes its place when it is whole."""
 
 
-class Mended:
+class TrlTrainerMixin:
     """Put before SFTTrainer and GRPOTrainer. `course_config` and `updates_a_step` are set before training begins."""
 
     course_config: Steps
@@ -76,11 +76,11 @@ class Mended:
             )
 
 
-class Records(TrainerCallback):
+class StepRecords(TrainerCallback):
     """Our record of a run of TRL: after every step what follows in `Course`."""
 
     def __init__(
-        self, course: Course, learner: Learner, began: Began, more: Callable[[], dict[str, float]]
+        self, course: Course, learner: TrlLearner, began: Began, more: Callable[[], dict[str, float]]
     ) -> None:
         """`more`: metrics of the last step beside TRL's."""
         self._course, self._learner, self._began, self._more = course, learner, began, more
@@ -111,7 +111,7 @@ KEPT = ("loss", "learning_rate", "grad_norm", "kl", "entropy", "mean_token_accur
 """Metrics of TRL that are taken over; the others are ours."""
 
 
-class Learner:
+class TrlLearner:
     """The model in training: samples with it, saves it whole or not at all."""
 
     def __init__(self, trainer: Any, pad: int) -> None:
@@ -193,7 +193,7 @@ def together(hooks: Hooks) -> Hooks:
     """Hooks for several processes: the first one decides and measures, all follow."""
 
     def measured(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:
-        assert isinstance(client, Learner)
+        assert isinstance(client, TrlLearner)
         first = client.trainer.is_world_process_zero()
         return agreed(measure(client, held_out, seed) if first else {})
 
@@ -219,14 +219,14 @@ def check_readable(checkpoint: Path) -> None:
 
 def run(
     trainer: Any,
-    learner: Learner,
+    learner: TrlLearner,
     folder: TrainingFolder,
     hooks: Hooks,
     more: Callable[[], dict[str, float]],
 ) -> bool:
     """Trains from the last checkpoint on; returns whether the run has ended (False: it was stopped)."""
     course = Course(trainer.course_config, folder, together(hooks))
-    records = Records(course, learner, hooks.began, more)
+    records = StepRecords(course, learner, hooks.began, more)
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(records)
     at = folder.state_of(folder.last) if folder.last else None

@@ -11,7 +11,7 @@ import msgspec
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
 from newskills.base.store import atomic_write
-from newskills.benchmarks import Places, expand, get_benchmark, list_benchmarks
+from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, list_benchmarks
 from newskills.benchmarks.data import data_dir, split_folder
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.sources import in_mirror
@@ -21,7 +21,7 @@ from newskills.pipelines.data.downloads import Bar
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.notices import notice
 from newskills.pipelines.tables import print_table
-from newskills.run.validation.checks import KINDS, Sampling, Validation, validate
+from newskills.run.validation.checks import KINDS, Validation, ValidationSampling, validate
 
 ALL = "all"
 
@@ -37,7 +37,9 @@ def run(parsed: Parsed[Options]) -> int:
         return 0
     bar = Bar()
     validations: list[Validation] = []
-    for validation in validate(benchmarks, Sampling(data_dir=root, fetch=fetch, most=options.max_samples)):
+    for validation in validate(
+        benchmarks, ValidationSampling(data_dir=root, fetch=fetch, most=options.max_samples)
+    ):
         validations.append(validation)
         bar.draw(len(validations) / len(benchmarks), validation.benchmark)
     bar.line("")
@@ -63,7 +65,7 @@ def _chosen(options: Options, fetch: FetchOptions, root: Path) -> list[Benchmark
         raise ConfigError("--category chooses among all benchmarks: give no names with it.")
     if not options.benchmarks:
         raise ConfigError("Which benchmarks? Give their names, or all.", hint="See: ns list benchmarks")
-    places = Places(options.extra_benchmark_map, root)
+    places = BenchmarkPlaces(options.extra_benchmark_map, root)
     return list(
         {benchmark.name: benchmark for name in options.benchmarks for benchmark in expand(name, places)}.values()
     )

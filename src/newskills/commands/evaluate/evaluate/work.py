@@ -16,9 +16,9 @@ from newskills.commands.evaluate.evaluate import Options
 from newskills.commands.evaluate.evaluate.compiled_view import show_compiled, show_tasks
 from newskills.commands.shared.invocations import follow_foreign, follow_jobs, print_jobs
 from newskills.config.command_line import Parsed
-from newskills.interop.compile.compiler import Asked, Compiled
+from newskills.interop.compile.compiler import Compiled, CompileRequest
 from newskills.interop.config import CompiledConfig, Dialect, Mode
-from newskills.interop.deployments import Planned, plan_invocation
+from newskills.interop.deployments import DeploymentPlan, plan_invocation
 from newskills.interop.invocations import Store, new_invocation
 from newskills.interop.job_folder import forget_secrets, write_job_folder
 from newskills.interop.launcher import (
@@ -76,10 +76,10 @@ def _one(parsed: Parsed[Options], made: Compiled, environ: Mapping[str, str], cw
     return _submitted(made.config, environ, cwd)
 
 
-def _asked(parsed: Parsed[Options]) -> Asked:
+def _asked(parsed: Parsed[Options]) -> CompileRequest:
     options = parsed.options
     mode: Mode = "run" if options.run else "batch" if options.batch else "local"
-    return Asked(
+    return CompileRequest(
         mode=mode,
         config=options.config,
         profile=options.run or options.batch,
@@ -158,7 +158,7 @@ def _show_jobs(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
     )
 
 
-def _planned(compiled: CompiledConfig, environ: Mapping[str, str]) -> Planned:
+def _planned(compiled: CompiledConfig, environ: Mapping[str, str]) -> DeploymentPlan:
     """Checked as a submission is. Raises ConfigError."""
     planned = plan_invocation(compiled, new_invocation(), environ)
     check(planned.pipeline, planned.cluster, planned.environ, skip_hf_home_check=True)

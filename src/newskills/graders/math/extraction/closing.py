@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from newskills.graders.math.extraction.clauses import CONCLUDES, ODD_ENDS, PREDICATE, formula_of, main_clause
-from newskills.graders.math.extraction.masks import Masked, mask
+from newskills.graders.math.extraction.masks import MaskedText, mask
 from newskills.graders.math.normalise import latinise
 from newskills.graders.math.syntax.tables import NUMBER_WORDS
 
@@ -78,7 +78,7 @@ def _sentences(text: str) -> Iterator[str]:
                 yield sentence
 
 
-def stated_answer(sentence: str, masked: Masked) -> str | None:
+def stated_answer(sentence: str, masked: MaskedText) -> str | None:
     """What one sentence states: its bold part, its last formula, an option, or a word that is an answer."""
     bold = [b for match in _BOLD.finditer(sentence) if (b := match[1] or match[2]) and not _LABEL.match(b.strip())]
     plain = _BOLD.sub(lambda m: m[1] or m[2], sentence)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import decode_row, open_for_reading
-from newskills.train.data.filters.base import Verdict
+from newskills.train.data.filters.base import FilterVerdict
 from newskills.train.data.overlap import OverlapIndex
 
 CHECKED = "problem"
@@ -25,13 +25,13 @@ class RemoveContaminated(Struct, frozen=True, kw_only=True):
     index: OverlapIndex | None = None
     name: str = "remove_contaminated"
 
-    def apply(self, row: Row) -> Verdict:
+    def apply(self, row: Row) -> FilterVerdict:
         text = str(row.get(CHECKED, row[self.key]))
         if self.found and digest(text) in self.found:
-            return Verdict.DROPPED
+            return FilterVerdict.DROPPED
         if self.index is not None and self.index.holds(text):
-            return Verdict.DROPPED
-        return Verdict.KEPT
+            return FilterVerdict.DROPPED
+        return FilterVerdict.KEPT
 
 
 def read_contaminated(path: Path) -> tuple[frozenset[bytes], int]:

@@ -20,7 +20,7 @@ SECONDS = 3600
 BYTES = "application/octet-stream"
 
 
-class Downloads:
+class SignedDownloads:
     """Signs addresses with a secret of this process (https://datatracker.ietf.org/doc/html/rfc2104)."""
 
     def __init__(self, saved: Checkpoints) -> None:

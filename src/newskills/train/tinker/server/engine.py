@@ -19,7 +19,7 @@ from newskills.models.tokenizer import HFTokenizer
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainerConfig, dtype_of
 from newskills.train.cpu.weights import read_shape, read_tensors
-from newskills.train.tinker.server.checkpoints import Run
+from newskills.train.tinker.server.checkpoints import StoredRun
 from newskills.train.tinker.server.trainer import ServedTrainer, read_pairs
 from newskills.train.tinker.server.wire import Adam, PassRequest, SampleRequest, sample_answer
 from newskills.train.verbs import AdamParams, LossConfig, LossName, LossOutput, Sampled, SamplingParams
@@ -29,7 +29,7 @@ SETTINGS = {"ppo": LossConfig.__struct_fields__, "cispo": LossConfig.__struct_fi
 """What `loss_fn_config` may hold, by loss."""
 
 
-class Base:
+class BaseModel:
     """A model folder that is served, under the name by which clients know it."""
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -60,14 +60,14 @@ class Sampler(Struct, kw_only=True, eq=False):
 
     sampler_id: str
     session_id: str
-    base: Base
+    base: BaseModel
     lora: LoraConfig
     model_path: str | None = None
     folder: Path | None = None
     pairs: dict[str, Tensor] | None = None
 
 
-class Engine:
+class ModelEngine:
     """`dtype`, `threads`: as the cpu trainer has them."""
 
     def __init__(self, *, dtype: str = "auto", threads: int = 0) -> None:
@@ -79,7 +79,9 @@ class Engine:
         self._askers: dict[tuple[Path, LoraConfig], ServedTrainer] = {}
         self._mounted: dict[int, Sampler] = {}
 
-    def create(self, run: Run, base: Base, state: Path | None = None, *, optimizer: bool = False) -> None:
+    def create(
+        self, run: StoredRun, base: BaseModel, state: Path | None = None, *, optimizer: bool = False
+    ) -> None:
         """A model that learns: fresh, or from a saved state. Raises DataError."""
         trainer = self._trainer(base, LoraConfig(rank=run.rank, alpha=run.alpha, seed=run.seed))
         if state is not None:
@@ -158,7 +160,7 @@ class Engine:
             self._mounted[id(asker)] = sampler
         return asker
 
-    def _trainer(self, base: Base, lora: LoraConfig) -> ServedTrainer:
+    def _trainer(self, base: BaseModel, lora: LoraConfig) -> ServedTrainer:
         """All trainers of a model share its frozen weights."""
         dtype = dtype_of(self._dtype)
         if base.folder not in self._weights:
@@ -184,7 +186,7 @@ def _refuse(request: SampleRequest) -> None:
 
 
 def _params(
-    request: SampleRequest, base: Base, prompts: Sequence[Sequence[int]]
+    request: SampleRequest, base: BaseModel, prompts: Sequence[Sequence[int]]
 ) -> tuple[SamplingParams, tuple[str, ...]]:
     """With the texts that end a sample, if they are texts."""
     params = request.sampling_params

@@ -10,15 +10,15 @@ from newskills.base.errors import DataError
 from newskills.base.http.messages import Request, Response, json_response, not_found, wrong_method
 from newskills.base.records import Row
 from newskills.train.tinker.server.checkpoints import KINDS, Address, Checkpoints
-from newskills.train.tinker.server.engine import Base
+from newskills.train.tinker.server.engine import BaseModel
 
 LIMIT = 100
 
 
-class Listing:
+class StorageListing:
     """Answers about what lies on the disk."""
 
-    def __init__(self, bases: Iterable[Base], saved: Checkpoints) -> None:
+    def __init__(self, bases: Iterable[BaseModel], saved: Checkpoints) -> None:
         self._bases, self._saved = list({base.name: base for base in bases}.values()), saved
 
     def answer(self, request: Request, parts: Sequence[str]) -> Response:

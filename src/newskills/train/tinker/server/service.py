@@ -34,11 +34,11 @@ from newskills.train.cpu.llama import LoraConfig
 from newskills.train.tinker.server import checkpoints as ck
 from newskills.train.tinker.server import wire
 from newskills.train.tinker.server.bodies import body_of
-from newskills.train.tinker.server.checkpoints import Address, Checkpoints, Run
-from newskills.train.tinker.server.downloads import PREFIX, Downloads
-from newskills.train.tinker.server.engine import Base, Engine, Sampler
-from newskills.train.tinker.server.listing import Listing
-from newskills.train.tinker.server.queue import Answer, Job, Line, Queue, Refused
+from newskills.train.tinker.server.checkpoints import Address, Checkpoints, StoredRun
+from newskills.train.tinker.server.downloads import PREFIX, SignedDownloads
+from newskills.train.tinker.server.engine import BaseModel, ModelEngine, Sampler
+from newskills.train.tinker.server.listing import StorageListing
+from newskills.train.tinker.server.queue import Answer, Queue, QueuedCall, RefusedRequest, RequestQueue
 
 API = "/api/v1/"
 WAIT = 30.0
@@ -52,16 +52,16 @@ PLAIN = LoraConfig(rank=1, alpha=0.0)
 """Pairs that change nothing."""
 
 
-class Model(Struct, kw_only=True, eq=False):
+class TrainedModel(Struct, kw_only=True, eq=False):
     """One that is being trained."""
 
-    run: Run
-    base: Base
-    line: Line
+    run: StoredRun
+    base: BaseModel
+    line: RequestQueue
     snapshots: list[str] = msgspec.field(default_factory=list)
 
 
-class Session(Struct, kw_only=True, eq=False):
+class ClientSession(Struct, kw_only=True, eq=False):
     """What a client has open; `finished` ones take nothing more."""
 
     user_metadata: Row | None = None
@@ -73,17 +73,23 @@ class Session(Struct, kw_only=True, eq=False):
     finished: bool = False
 
 
-class Service:
+class TinkerService:
     """Answers requests. `bases` are the models that can be trained and asked, by each of their names."""
 
     def __init__(
-        self, bases: dict[str, Base], engine: Engine, queue: Queue, saved: Checkpoints, *, token: str = ""
+        self,
+        bases: dict[str, BaseModel],
+        engine: ModelEngine,
+        queue: Queue,
+        saved: Checkpoints,
+        *,
+        token: str = "",
     ) -> None:
         self._bases, self._engine, self._queue, self._saved, self._token = bases, engine, queue, saved, token
-        self._downloads = Downloads(saved)
-        self._listing = Listing(bases.values(), saved)
-        self._sessions: dict[str, Session] = {}
-        self._models: dict[str, Model] = {}
+        self._downloads = SignedDownloads(saved)
+        self._listing = StorageListing(bases.values(), saved)
+        self._sessions: dict[str, ClientSession] = {}
+        self._models: dict[str, TrainedModel] = {}
         self._samplers: dict[str, Sampler] = {}
         self._posts: dict[str, Callable[[bytes], Row]] = {
             "client/config": lambda _: {"pjwt_auth_enabled": False, "sample_use_retrieve_futures": False},
@@ -168,14 +174,14 @@ class Service:
         ]:
             self._finish(left)
         name = str(uuid.uuid4())
-        self._sessions[name] = Session(
+        self._sessions[name] = ClientSession(
             user_metadata=message.user_metadata, display_name=message.display_name, seen=time.monotonic()
         )
         note = "LoRA pairs are on attention and feed-forward layers; the unembedding stays as it is."
         return {"type": "create_session", "session_id": name, "info_message": note}
 
     def _heartbeat(self, body: bytes) -> Row:
-        self._session(wire.read_json(body, wire.OfSession).session_id).seen = time.monotonic()
+        self._session(wire.read_json(body, wire.OfSessionRequest).session_id).seen = time.monotonic()
         return {"type": "session_heartbeat"}
 
     def _finish(self, name: str) -> Row:
@@ -184,7 +190,7 @@ class Service:
         session.finished = True
         for model in session.models:
             if self._models.pop(model, None) is not None:
-                self._queue.submit(Job(f"{model}/end", partial(self._dropped, model)))
+                self._queue.submit(QueuedCall(f"{model}/end", partial(self._dropped, model)))
         for sampler_id in session.samplers:
             self._samplers.pop(sampler_id, None)
         return {}
@@ -202,7 +208,7 @@ class Service:
         if answer is None:
             row = {"type": "try_again", "request_id": message.request_id, "queue_state": "active"}
             return json_response(row)
-        if isinstance(answer, Refused):
+        if isinstance(answer, RefusedRequest):
             return json_response({"error": answer.message, "category": "user" if answer.user else "server"})
         return (
             Response(body=answer, content_type=wire.PROTOBUF)
@@ -229,8 +235,8 @@ class Service:
         made = partial(self._run, base, message.user_metadata, rank=lora.rank, seed=seed)
         return self._begin(message.session_id, message.model_seq_id, base, made)
 
-    def _run(self, base: Base, metadata: Row | None, run_id: str, *, rank: int, seed: int) -> Run:
-        return Run(
+    def _run(self, base: BaseModel, metadata: Row | None, run_id: str, *, rank: int, seed: int) -> StoredRun:
+        return StoredRun(
             run_id=run_id,
             base_model=base.name,
             base=str(base.folder),
@@ -245,8 +251,8 @@ class Service:
         self,
         session_id: str,
         number: int,
-        base: Base,
-        made: Callable[[str], Run],
+        base: BaseModel,
+        made: Callable[[str], StoredRun],
         state: Path | None = None,
         *,
         optimizer: bool = False,
@@ -265,13 +271,13 @@ class Service:
                 return loaded if state else {"type": "create_model", "model_id": model_id}
 
             session.models.append(model_id)
-            line = Line(self._queue, model_id)
-            self._models[model_id] = Model(run=run, base=base, line=line)
-            self._queue.submit(Job(request_id, create))
+            line = RequestQueue(self._queue, model_id)
+            self._models[model_id] = TrainedModel(run=run, base=base, line=line)
+            self._queue.submit(QueuedCall(request_id, create))
         return {"request_id": request_id, "model_id": model_id}
 
     def _get_info(self, body: bytes) -> Row:
-        model = self._model(wire.read_json(body, wire.OfModel).model_id)
+        model = self._model(wire.read_json(body, wire.OfModelRequest).model_id)
         about = {"arch": "llama", "model_name": model.base.name, "tokenizer_id": str(model.base.folder)}
         return {
             "type": "get_info",
@@ -365,7 +371,7 @@ class Service:
         return self._later(message.model_id, message.seq_id, load)
 
     def _unload_model(self, body: bytes) -> Row:
-        message = wire.read_json(body, wire.InOrder)
+        message = wire.read_json(body, wire.OrderedRequest)
 
         def unload() -> Answer:
             self._engine.drop(message.model_id)
@@ -394,7 +400,7 @@ class Service:
         sampler.folder, sampler.model_path = folder, message.model_path
         return {"type": "create_sampling_session", "sampling_session_id": sampler.sampler_id}
 
-    def _sampler(self, session_id: str, number: int, base: Base, lora: LoraConfig) -> Sampler:
+    def _sampler(self, session_id: str, number: int, base: BaseModel, lora: LoraConfig) -> Sampler:
         """The same session and number mean the same one."""
         session = self._session(session_id)
         sampler_id = f"{session_id}:sample:{number}"
@@ -417,7 +423,7 @@ class Service:
         request_id = f"{sampler.sampler_id}/{message.seq_id}"
         if not self._queue.known(request_id):
             sample = partial(self._engine.sample, sampler)
-            job = Job(request_id, lambda: sample([message])[0])
+            job = QueuedCall(request_id, lambda: sample([message])[0])
             if message.sampling_params.seed is None:
                 # Whose seed is given must not depend, not even by rounding, on who else asks at the same time.
                 job.group = sampler.sampler_id, message.num_samples, msgspec.json.encode(message.sampling_params)
@@ -435,12 +441,12 @@ class Service:
         parts = {"train_unembed": False, "train_mlp": True, "train_attn": True}
         return {"base_model": run.base_model, "is_lora": True, "lora_rank": run.rank, **parts}
 
-    def _base(self, name: str) -> Base:
+    def _base(self, name: str) -> BaseModel:
         if name in self._bases:
             return self._bases[name]
         raise UnknownNameError("model", name[:200], self._bases)
 
-    def _session(self, name: str) -> Session:
+    def _session(self, name: str) -> ClientSession:
         session = self._sessions.get(name)
         if session is None or session.finished:
             raise UnknownNameError(
@@ -448,7 +454,7 @@ class Service:
             )
         return session
 
-    def _model(self, model_id: str) -> Model:
+    def _model(self, model_id: str) -> TrainedModel:
         if model_id in self._models:
             return self._models[model_id]
         hint = "The service was started again, or never had it."
@@ -466,7 +472,7 @@ class Service:
             raise UnknownNameError("sampling session", name[:100], (), hint=hint)
         return self._samplers[name]
 
-    def _opened(self, session: Session) -> Row:
+    def _opened(self, session: ClientSession) -> Row:
         return {
             "training_run_ids": session.models,
             "sampler_ids": session.samplers,
@@ -482,7 +488,7 @@ class Service:
         }
 
 
-def _pairs_of(run: Run) -> LoraConfig:
+def _pairs_of(run: StoredRun) -> LoraConfig:
     """What pairs of the same shape have in common."""
     return LoraConfig(rank=run.rank, alpha=run.alpha)
 

@@ -57,15 +57,15 @@ class SessionRequest(Struct, frozen=True, kw_only=True):
     display_name: str | None = None
 
 
-class OfSession(Struct, frozen=True, kw_only=True):
+class OfSessionRequest(Struct, frozen=True, kw_only=True):
     session_id: str
 
 
-class OfModel(Struct, frozen=True, kw_only=True):
+class OfModelRequest(Struct, frozen=True, kw_only=True):
     model_id: str
 
 
-class ModelRequest(OfSession, frozen=True, kw_only=True):
+class ModelRequest(OfSessionRequest, frozen=True, kw_only=True):
     model_seq_id: int
     base_model: str
     user_metadata: Row | None = None
@@ -73,18 +73,18 @@ class ModelRequest(OfSession, frozen=True, kw_only=True):
     optimizer_config: OptimizerKind = OptimizerKind()
 
 
-class InOrder(OfModel, frozen=True, kw_only=True):
+class OrderedRequest(OfModelRequest, frozen=True, kw_only=True):
     """A request that a model works on after those with smaller numbers."""
 
     seq_id: int | None = None
 
 
-class StepRequest(InOrder, frozen=True, kw_only=True):
+class StepRequest(OrderedRequest, frozen=True, kw_only=True):
     adam_params: Adam | None = None
     optimizer_params: Row | None = None
 
 
-class SaveRequest(InOrder, frozen=True, kw_only=True):
+class SaveRequest(OrderedRequest, frozen=True, kw_only=True):
     path: str | None = None
     ttl_seconds: Positive | None = None
     overwrite: bool = False
@@ -107,21 +107,21 @@ class LoadRequest(Struct, frozen=True, kw_only=True):
     optimizer_config: OptimizerKind | None = None
 
 
-class SamplerRequest(OfSession, frozen=True, kw_only=True):
+class SamplerRequest(OfSessionRequest, frozen=True, kw_only=True):
     sampling_session_seq_id: int
     base_model: str | None = None
     model_path: str | None = None
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class EncodedTextChunk(Struct, frozen=True, kw_only=True):
     """A part of a prompt; only text is known here."""
 
     type: str = "encoded_text"
     tokens: list[int] = field(default_factory=list)
 
 
-class Prompt(Struct, frozen=True, kw_only=True):
-    chunks: list[Part]
+class ModelInput(Struct, frozen=True, kw_only=True):
+    chunks: list[EncodedTextChunk]
 
     def ids(self) -> list[int]:
         """Raises ConfigError for other parts than text."""
@@ -131,7 +131,7 @@ class Prompt(Struct, frozen=True, kw_only=True):
         return [token for part in self.chunks for token in part.tokens]
 
 
-class Sampling(Struct, frozen=True, kw_only=True):
+class WireSampling(Struct, frozen=True, kw_only=True):
     """`stop` None: the model's own end tokens. Given as ids, exactly those; as texts, those and the end tokens."""
 
     max_tokens: Positive | None = None
@@ -143,8 +143,8 @@ class Sampling(Struct, frozen=True, kw_only=True):
 
 
 class SampleRequest(Struct, frozen=True, kw_only=True):
-    prompt: Prompt
-    sampling_params: Sampling
+    prompt: ModelInput
+    sampling_params: WireSampling
     num_samples: Annotated[int, Meta(ge=1, le=4096)] = 1
     sampling_session_id: str
     seq_id: int

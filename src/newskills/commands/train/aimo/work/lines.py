@@ -16,7 +16,7 @@ from newskills.commands.loading import load
 from newskills.config.fields import leaves
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import AtLeastOne, DryRun, doc
-from newskills.recipes.aimo.lines import Line
+from newskills.recipes.aimo.lines import CommandLine
 
 MODEL = doc("training folder, Hugging Face folder or name, .gguf file, or smollm2")
 
@@ -54,7 +54,7 @@ def gpus(vllm: bool) -> int:
     return max(1, visible_gpus()) if vllm else 0
 
 
-def show(lines: Iterable[tuple[str, Line]]) -> int:
+def show(lines: Iterable[tuple[str, CommandLine]]) -> int:
     """The lines as they would be typed, each checked to be one that its command takes. Raises NewskillsError."""
     for title, line in lines:
         fit = fitting(line)
@@ -64,7 +64,7 @@ def show(lines: Iterable[tuple[str, Line]]) -> int:
     return 0
 
 
-def run_line(line: Line) -> int:
+def run_line(line: CommandLine) -> int:
     """Says and runs a line; its exit code. Raises NewskillsError."""
     fit = fitting(line)
     tell(f"$ {fit.shown}")
@@ -77,7 +77,7 @@ def tell(text: str) -> None:
         print(text, flush=True)
 
 
-def fitting(line: Line) -> Line:
+def fitting(line: CommandLine) -> CommandLine:
     """A lenient line without what its command lacks, which a note names. Raises UnknownNameError."""
     if not line.lenient:
         return line

@@ -21,9 +21,9 @@ from newskills.models.serving.gpus import VISIBLE, visible_gpus
 from newskills.pipelines.arguments import user_layer
 from newskills.pipelines.notices import notice
 from newskills.pipelines.tables import print_table
-from newskills.recipes.aimo.lines import Backend, Reporting
+from newskills.recipes.aimo.lines import Backend, ReportingOptions
 from newskills.recipes.aimo.settings import STAGES, AimoConfig, Stage, StageName, settings
-from newskills.recipes.aimo.training import Training, for_cpu_trainer, plan, train
+from newskills.recipes.aimo.training import StagedTraining, for_cpu_trainer, plan, train
 from newskills.train.trl.settings import cannot_quantise
 
 KEYS = {
@@ -92,7 +92,7 @@ def _outputs(folder: str, stages: tuple[StageName, ...]) -> dict[str, Any]:
     return {f"{name}.output": place for name, place in made.items()} | starts
 
 
-def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfig) -> Training:
+def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfig) -> StagedTraining:
     last, first = stages[-1], config.stage(stages[0])
     stage = config.stage(last)
     backend = _backend(options, for_cpu_trainer(first.start, first.output))
@@ -102,11 +102,11 @@ def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfi
         raise ConfigError(
             "Several processes cannot share a GPU with vLLM.", hint="Add --no-vllm, or start a single process."
         )
-    return Training(
+    return StagedTraining(
         stages=stages,
         config=config,
         backend=backend,
-        reporting=Reporting(
+        reporting=ReportingOptions(
             report_to=_report_to(options),
             run_name=options.run_name or ("rl_math_grpo" if last == "rl" else Path(stage.output).name),
             project=os.environ.get("WANDB_PROJECT"),
