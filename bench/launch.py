@@ -18,7 +18,7 @@ from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipe
 from newskills.launch.clusters.config import ClusterConfig, SshTunnel
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import has_ended
-from newskills.launch.machines.ssh import Call, Remote, shell_of
+from newskills.launch.machines.ssh import RemoteMachine, ShellCall, shell_of
 from newskills.launch.package import PackageOptions
 from newskills.launch.place import Site
 from newskills.launch.submit import SubmitOptions, executor_of, submit
@@ -63,7 +63,7 @@ def bench(options: Options) -> Iterator[Line]:
             "NEWSKILLS_SSH_CONFIG": str(config),
             "NEWSKILLS_EXPERIMENTS_DIR": str(folder / "experiments"),
         }
-        there = Remote(tunnel, environ)
+        there = RemoteMachine(tunnel, environ)
         yield from status(there)
         there.hang_up()
         cluster = ClusterConfig(
@@ -134,11 +134,11 @@ def many(folder: Path, jobs: int) -> Iterator[Line]:
     yield line
 
 
-def status(there: Remote) -> Iterator[Line]:
+def status(there: RemoteMachine) -> Iterator[Line]:
     """The first command pays for the connection; `ns` processes that follow within minutes find it open."""
     first = timed(lambda: there.run(STATUS))
     each = timed(lambda: [there.run(STATUS) for _ in range(COMMANDS)])
-    batch = timed(lambda: there.run_all([Call(argv=STATUS)] * COMMANDS))
+    batch = timed(lambda: there.run_all([ShellCall(argv=STATUS)] * COMMANDS))
     for what, seconds in ((f"{COMMANDS} × squeue", each), (f"{COMMANDS} × squeue in one trip", batch)):
         line = Line(bench="launch", what=what, ours=seconds, unit="s", better="less")
         line.target, line.met = f"≤ {STATUS_SECONDS:g} s", seconds <= STATUS_SECONDS

@@ -69,14 +69,14 @@ def _with_command(ctx: Arguments, options: Mapping[str, Any], command: Command[A
 def _named(value: Any) -> Any:
     """Experiments by their ids; lists without None."""
     if isinstance(value, list | tuple):
-        return [_named(one) for one in value if one is not None]
+        return [_named(item) for item in value if item is not None]
     return getattr(value, "id", value)
 
 
 def _words(value: Any) -> list[str]:
     """The values of an option that only the command knows; a flag has none."""
     values = value if isinstance(value, list | tuple) else [] if value is True else [value]
-    return [str(one) for one in values]
+    return [str(value) for value in values]
 
 
 def _function(name: str) -> Callable[..., Any]:
@@ -92,15 +92,15 @@ def _function(name: str) -> Callable[..., Any]:
         command = load(name)
         names = {**INSIDE, **command.aliases}
         options = {names.get(key, key): value for key, value in options.items()}
-        known = leaves(command.options)
-        own = {key: value for key, value in options.items() if command.more_help and key not in known}
+        own_options = leaves(command.options)
+        own = {key: value for key, value in options.items() if command.more_help and key not in own_options}
         more = {key: _words(value) for key, value in own.items() if value is not None and value is not False}
         options = {key: value for key, value in options.items() if key not in own}
         if ctx is not None and ctx.command:
             options = _with_command(ctx, options, command)
         check_keywords(command.options, options, name)
-        given = {key: _named(value) if key in HANDLES else value for key, value in options.items()}
-        values = {key: value for key, value in given.items() if value is not None}
+        plain = {key: _named(value) if key in HANDLES else value for key, value in options.items()}
+        values = {key: value for key, value in plain.items() if value is not None}
         overrides = dict(ctx.overrides) if ctx else {}
         parsed = Parsed(build(command.options, values, command=name), overrides, frozenset(values), more=more)
         return command.call(parsed)

@@ -10,7 +10,7 @@ import pytest
 
 from newskills.base.benchmark import Judge
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
-from newskills.benchmarks import Places, expand, get_benchmark, get_group
+from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, get_group
 from newskills.benchmarks.data import load_rows, prepare
 
 MATH = 'METRICS_TYPE = "math"\n'
@@ -165,7 +165,7 @@ def test_data_in_the_data_directory(tmp_path: Path) -> None:
 def test_packages_in_the_data_directory(tmp_path: Path) -> None:
     package(tmp_path / "large" / "part", MATH)
     package(tmp_path / "gsm8k", MATH)
-    places = Places(None, tmp_path)
+    places = BenchmarkPlaces(None, tmp_path)
     assert get_benchmark("large.part", places).folder == str(tmp_path / "large/part")
     assert get_benchmark("gsm8k", places).sources, "a copy of a known benchmark does not replace it"
     with pytest.raises(UnknownNameError):

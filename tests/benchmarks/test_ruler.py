@@ -18,7 +18,7 @@ from newskills.base.benchmark import Benchmark, Group
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import read_rows
-from newskills.benchmarks import Places, expand, get_benchmark, get_group
+from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, get_group
 from newskills.benchmarks.data import load_rows, prepare
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.ruler import second
@@ -108,7 +108,7 @@ def _options(tokenizer: Path, **more: object) -> Row:
 def test_a_setup_is_a_group_of_benchmarks(tokenizer: Path, tmp_path: Path) -> None:
     names = make(tmp_path / "ruler", _options(tokenizer, tasks=WITHOUT_QA), FetchOptions(offline=True))
     assert names == ["ruler.tiny"]
-    places = Places(None, tmp_path)
+    places = BenchmarkPlaces(None, tmp_path)
     group = get_group("ruler.tiny", places)
     assert isinstance(group, Group)
     members = expand("ruler.tiny", places)
@@ -183,7 +183,7 @@ def test_the_command(tokenizer: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     code = main(["prepare_data", "ruler", f"--data_dir={tmp_path}", "--tasks=vt,fwe", *words])
     assert code == 0
     assert "ruler.mine is in" in capsys.readouterr().out
-    assert isinstance(get_benchmark("ruler.mine.vt", Places(None, tmp_path)), Benchmark)
+    assert isinstance(get_benchmark("ruler.mine.vt", BenchmarkPlaces(None, tmp_path)), Benchmark)
 
 
 def test_without_a_tokenizer_tokens_are_estimated_rather_too_many(tokenizer: Path, tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_folders_of_the_second_version(tmp_path: Path) -> None:
     (task.parent / "__init__.py").write_text(
         "IS_BENCHMARK_GROUP = True\nBENCHMARKS = {'ruler2.mine.qa_easy': {}}\n"
     )
-    (member,) = expand("ruler2.mine", Places(None, tmp_path))
+    (member,) = expand("ruler2.mine", BenchmarkPlaces(None, tmp_path))
     assert (member.grader, member.metric, member.grader_config) == ("ruler2", "ruler2", {"match_type": "part"})
     (row,) = read_rows(load_rows(member, "test", tmp_path))
     assert make_grader("ruler2", {"match_type": "part"}).grade({**row, "generation": "Ann"}).outcome == "correct"
@@ -230,7 +230,10 @@ def test_a_setup_is_evaluated(tokenizer: Path, tmp_path: Path, fake_server) -> N
     assert model.records[0].body["max_tokens"] in (30, 50)
 
 
-ITEMS = [second.Item(f"What is {n} times one? A. {n} B. {n + 1} C. {n + 2} D. {n + 3}", "A") for n in range(400)]
+ITEMS = [
+    second.OptionQuestion(f"What is {n} times one? A. {n} B. {n + 1} C. {n + 2} D. {n + 3}", "A")
+    for n in range(400)
+]
 
 
 def _fact(n: int) -> Article:
@@ -286,7 +289,7 @@ def test_a_setup_of_the_second_version(mirror: Path, tokenizer: Path, tmp_path: 
     options = _options(tokenizer, max_seq_length=6000, num_samples=2)
     with pytest.raises(DataError, match="4 of 12 tasks are not there"):
         make_second(tmp_path / "ruler2", options, FetchOptions(mirror=str(mirror), offline=True))
-    members = expand("ruler2.tiny", Places(None, tmp_path))
+    members = expand("ruler2.tiny", BenchmarkPlaces(None, tmp_path))
     assert len(members) == 8
     by_name = {member.name.rpartition(".")[2]: member for member in members}
     assert by_name["mk_niah_hard"].grader == by_name["mk_niah_hard"].metric == "multichoice"

@@ -13,7 +13,7 @@ from tests.commands.running import ns
 from tests.launch.slurm_cluster import queued
 from tests.server import Answer, FakeServerProcess, Latency, Script
 
-from newskills.launch.experiments import Experiment, Records, has_ended
+from newskills.launch.experiments import Experiment, ExperimentRecords, has_ended
 from newskills.launch.submit import executor_of
 
 SUMS = [{"id": f"s{n}", "problem": f"Add {n} and {n}.", "expected_answer": str(2 * n)} for n in range(10)]
@@ -55,7 +55,7 @@ class Place:
 
     def experiments(self, name: str) -> list[Experiment]:
         """The latest first."""
-        return Records(self.env).all_of(name)
+        return ExperimentRecords(self.env).all_of(name)
 
     def ended(self, name: str, patience: float = 240.0) -> dict[str, str]:
         """Job → state, once all have ended."""

@@ -8,7 +8,7 @@ import io
 import pytest
 
 from newskills.pipelines.data import downloads
-from newskills.pipelines.data.downloads import Downloads
+from newskills.pipelines.data.downloads import DownloadProgress
 
 
 class Terminal(io.StringIO):
@@ -20,7 +20,7 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     terminal = Terminal()
     monkeypatch.setattr("sys.stderr", terminal)
     monkeypatch.setattr(downloads, "_PAUSE", 0.0)
-    bar = Downloads(4)
+    bar = DownloadProgress(4)
     bar("https://host/a/one.jsonl", 2**20, 2**21)
     assert "[------------------------] 0/4  1.0 MB" in terminal.getvalue()
     assert terminal.getvalue().rstrip().endswith("one.jsonl 50%")
@@ -34,7 +34,7 @@ def test_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 
 def test_no_bar_elsewhere(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    bar = Downloads(1)
+    bar = DownloadProgress(1)
     bar("https://host/one", 1, 2)
     bar.line("kept")
     assert capsys.readouterr() == ("kept\n", "")

@@ -13,7 +13,7 @@ from tests.commands.running import ns
 from tests.launch.jobs import cluster, environment, job, pipeline
 
 from newskills.base.plan import Pipeline
-from newskills.launch.experiments import Experiment, JobRecord, Records
+from newskills.launch.experiments import Experiment, ExperimentRecords, JobRecord
 from newskills.launch.package import Package
 from newskills.launch.submit import submit
 
@@ -126,7 +126,7 @@ def many(place: Path, count: int) -> Experiment:
         package=Package(path=""),
         jobs=tuple(jobs),
     )
-    Records(environment(place)).create(found, Pipeline(name="many", jobs=()), [])
+    ExperimentRecords(environment(place)).create(found, Pipeline(name="many", jobs=()), [])
     return found
 
 

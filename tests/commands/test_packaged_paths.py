@@ -19,7 +19,7 @@ from tests.server import Answer, FakeServerProcess, Script
 
 from newskills import Command, CommandGroup, GenerationClientScript, Pipeline
 from newskills.base.errors import ConfigError
-from newskills.launch.experiments import Records, has_ended
+from newskills.launch.experiments import ExperimentRecords, has_ended
 from newskills.launch.submit import executor_of
 
 __all__ = ["podman"]
@@ -65,7 +65,7 @@ class Checkout:
         return ns(line, cwd=self.root / below, env=self.env)
 
     def ended(self, name: str) -> None:
-        experiment = Records(self.env).all_of(name)[0]
+        experiment = ExperimentRecords(self.env).all_of(name)[0]
         executor = executor_of(experiment, {**os.environ, **self.env})
         until(lambda: all(map(has_ended, executor.state(experiment.handles).values())), "the end")
         logs = "".join(path.read_text() for job in experiment.jobs for path in Path(job.logs).glob("*.log"))

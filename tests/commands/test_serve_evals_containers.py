@@ -14,7 +14,7 @@ from tests.commands.trainers import adding, prepare, serving
 from tests.launch.containers import IMAGE, left, podman
 from tests.server import Fault
 
-from newskills.launch.experiments import Records
+from newskills.launch.experiments import ExperimentRecords
 
 __all__ = ["podman"]
 
@@ -53,7 +53,7 @@ def test_a_server_that_was_killed_left_its_jobs_to_the_next_one(place, fake_serv
         assert answer["raw_metrics"]["aime25"]["pass@1"]["symbolic_correct"] == 100.0
         assert len(served.jobs) == 1
     assert len(model.records) == 10
-    assert len(Records(os.environ).all_of("rollout-3-aime25")) == 1
+    assert len(ExperimentRecords(os.environ).all_of("rollout-3-aime25")) == 1
 
 
 def test_a_cancelled_job_leaves_no_container(place, fake_server):

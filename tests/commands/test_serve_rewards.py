@@ -21,7 +21,7 @@ from tests.server import Answer, Script
 from newskills.base.errors import AuthError, DataError, GraderError, NewskillsError
 from newskills.commands.serve.serve_rewards import COMMAND
 from newskills.run.rewarding.client import ClientOptions, RewardClient, compute_score, trl_reward
-from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.graders import BatchGrader
 from newskills.sandbox.config import SandboxConfig
 
 FOUR = {"problem": "2 + 2?", "expected_answer": "4"}
@@ -329,7 +329,7 @@ def test_an_evaluation_replayed_through_server_and_process_is_the_same(tmp_path,
     assert {row["outcome"] for row in records} == {"correct", "wrong", "no_answer"}
     assert len(records) == 20
     samples = [asked(record) for record in records]
-    with Verdicts("math", {}) as verdict, RewardClient(served.url, ClientOptions(batch=7)) as client:
+    with BatchGrader("math", {}) as verdict, RewardClient(served.url, ClientOptions(batch=7)) as client:
         here, there = verdict.reward(MATH_RL)(samples), client(samples)
     assert here == there
     assert [one.reward for one in here] == [worth(record) for record in records]
@@ -347,7 +347,7 @@ def test_judged_pairs_are_worth_the_same_everywhere(tmp_path, served):
     assert done.returncode == 0, done.stderr
     graded = rows_of(tmp_path / "out.jsonl")
     samples = [asked(record) for record in records]
-    with Verdicts("math", {}) as verdict, RewardClient(served.url) as client:
+    with BatchGrader("math", {}) as verdict, RewardClient(served.url) as client:
         here, there = verdict.reward(MATH_RL)(samples), client(samples)
     assert here == there
     assert [one.outcome for one in here] == [row["outcome"] for row in graded]
@@ -377,7 +377,7 @@ def test_code_is_rewarded_as_it_is_evaluated(tmp_path, fake_server):
     records = rows_of(tmp_path / "out/eval-results/human-eval/output.jsonl")
     assert [row["outcome"] for row in records] == ["correct", "wrong", "wrong", "no_answer"] + ["correct"] * 6
     samples = [asked(record) for record in records]
-    with Verdicts("evalplus", {"timeout": 1}, SandboxConfig()) as verdict:
+    with BatchGrader("evalplus", {"timeout": 1}, SandboxConfig()) as verdict:
         here = verdict.reward(MATH_RL)(samples)
     with rewards(tmp_path, "--benchmark=human-eval", limit, *MATH, "--max_concurrent=4") as served:
         with RewardClient(served.url) as client:

@@ -21,7 +21,7 @@ from newskills.launch.executors import make_executor
 from newskills.launch.job_script import render
 from newskills.launch.place import Site
 from newskills.pipelines.notices import notice
-from newskills.pipelines.submission.prepared import Prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission
 
 GOLDEN = Path(__file__).with_name("golden")
 PAIRS = [{"input": "1 + 1 =", "output": " 2"}]
@@ -56,7 +56,7 @@ def disk(tmp_path, monkeypatch):
     return tmp_path / "disk"
 
 
-def planned(disk: Path, line: str, *more: str, **keys: object) -> Prepared:
+def planned(disk: Path, line: str, *more: str, **keys: object) -> PreparedSubmission:
     """What would be submitted to a cluster with containers."""
     images = {name: f"/images/{name}.sqsh" for name in ("nemo-rl", "verl", "megatron", "nemo-skills", "trtllm")}
     images |= {name: f"/images/{name}.sqsh" for name in ("vllm", "sandbox")}

@@ -66,7 +66,7 @@ def test_all_that_are_missing_are_named(here: Path, cluster: str) -> None:
 def test_files_that_are_missing_elsewhere_are_named(here: Path) -> None:
     from newskills.base.errors import ConfigError
     from newskills.launch.clusters.config import ClusterConfig
-    from newskills.launch.machines.shell import Here
+    from newskills.launch.machines.shell import LocalMachine
     from newskills.pipelines.placement.cluster import paths_of
     from newskills.pipelines.units.checks import check_inputs
     from newskills.run.planning.config import GenerationConfig
@@ -75,4 +75,4 @@ def test_files_that_are_missing_elsewhere_are_named(here: Path) -> None:
     units = [Unit(name=name, config=GenerationConfig(input_file=f"/gone/{name}.jsonl")) for name in ("one", "two")]
     paths = paths_of(ClusterConfig(executor="none", name="mine"), "nemo-skills")
     with pytest.raises(ConfigError, match=r"no input file /gone/one.jsonl, /gone/two.jsonl on this machine"):
-        check_inputs(units, paths, Here())
+        check_inputs(units, paths, LocalMachine())

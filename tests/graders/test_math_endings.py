@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.math.grader import MathGrader
 
 HERE = Path(__file__).parent
@@ -86,12 +86,12 @@ def test_the_expression_ends_with_its_statement(policy: MathGrader, reply: str) 
     ],
 )
 def test_closing_statements(reply: str, answer: str | None) -> None:
-    policy = Policy(extract_regex=MathConfig().extract_regex, relaxed_extraction=True)
+    policy = ExtractionPolicy(extract_regex=MathConfig().extract_regex, relaxed_extraction=True)
     assert extract(reply, policy).answer == answer
 
 
 def test_an_expression_of_the_users_own_may_match_several_lines() -> None:
-    policy = Policy(extract_from_boxed=False, extract_regex=r"(?s)BEGIN(.*)END")
+    policy = ExtractionPolicy(extract_from_boxed=False, extract_regex=r"(?s)BEGIN(.*)END")
     assert extract("BEGIN\n1, 2\n3, 4\nEND", policy).answer == "1, 2\n3, 4"
 
 

@@ -6,11 +6,11 @@ import time
 import pytest
 
 from newskills.base.errors import ConfigError
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 
-DEFAULT = Policy(extract_regex=r"The final answer is (.+)$")
-RELAXED = Policy(extract_regex=r"The final answer is (.+)$", relaxed_extraction=True)
-REGEX = Policy(extract_from_boxed=False, extract_regex=r"The final answer is (.+)$")
+DEFAULT = ExtractionPolicy(extract_regex=r"The final answer is (.+)$")
+RELAXED = ExtractionPolicy(extract_regex=r"The final answer is (.+)$", relaxed_extraction=True)
+REGEX = ExtractionPolicy(extract_from_boxed=False, extract_regex=r"The final answer is (.+)$")
 
 
 @pytest.mark.parametrize(
@@ -77,14 +77,14 @@ def test_the_expression_alone() -> None:
 
 def test_a_broken_expression_is_a_mistake_of_the_settings() -> None:
     with pytest.raises(ConfigError, match=r"\(unclosed"):
-        extract("x", Policy(extract_from_boxed=False, extract_regex="(unclosed"))
+        extract("x", ExtractionPolicy(extract_from_boxed=False, extract_regex="(unclosed"))
 
 
 @pytest.mark.parametrize(
     "text", [r"\boxed{1}" * 50_000, "{" * 10**6, "<answer>" * 10**5, "answer is " * 10**5, "$" * 10**6]
 )
 @pytest.mark.parametrize("policy", [DEFAULT, RELAXED])
-def test_long_texts_are_read_in_linear_time(text: str, policy: Policy) -> None:
+def test_long_texts_are_read_in_linear_time(text: str, policy: ExtractionPolicy) -> None:
     began = time.process_time()
     extract(text, policy)
     assert time.process_time() - began < 5

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from newskills.graders.math import equal
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.math.grader import MathGrader
 from newskills.graders.math.normalise import key, tidy
 from newskills.graders.math.spellings import spellings
@@ -55,7 +55,7 @@ def golds() -> dict[str, list[str]]:
 
 def gold_of(value: object, field: str) -> str | None:
     if field == "solution":
-        return extract(str(value), Policy()).answer
+        return extract(str(value), ExtractionPolicy()).answer
     text = str(value[0] if isinstance(value, list) else value)
     text = text.removeprefix("['").removesuffix("']").replace("\\\\", "\\")
     return text.split("####")[-1].strip() or None

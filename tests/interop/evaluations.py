@@ -15,7 +15,7 @@ from tests.launch.enroot import Enroot
 from tests.launch.sshd import HOST, Sshd
 
 from newskills.base.records import Row
-from newskills.interop.compile.compiler import Asked, compile_config
+from newskills.interop.compile.compiler import CompileRequest, compile_config
 from newskills.interop.config import CompiledConfig
 
 SCRIPT = json.dumps({"answer": {"kind": "table", "table": RIGHT}})
@@ -74,7 +74,7 @@ class Evaluations:
         self, mode: str = "local", tasks: Sequence[str] = (), overrides: Mapping[str, str] | None = None
     ) -> CompiledConfig:
         profile = None if mode == "local" else "far"
-        asked = Asked(
+        asked = CompileRequest(
             mode=mode,
             config=str(self.folder / "config.yaml"),
             profile=profile,

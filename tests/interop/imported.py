@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.commands.running import ns
 
-from newskills.interop.importers import Imported, Source, read
+from newskills.interop.importers import ImportedBenchmark, ImportSource, read
 
 STAMP = "2026-01-02T03-04-05.678901"
 
@@ -23,8 +23,8 @@ def imported(path: Path, out: Path, *more: str) -> dict[str, Any]:
     return json.loads((out / "metrics.json").read_text())
 
 
-def only(path: Path, **options: Any) -> Imported:
-    (one,) = read(Source(path=path, **options))
+def only(path: Path, **options: Any) -> ImportedBenchmark:
+    (one,) = read(ImportSource(path=path, **options))
     return one
 
 

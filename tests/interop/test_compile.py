@@ -11,7 +11,7 @@ import yaml
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.records import Row
-from newskills.interop.compile.compiler import Asked, Compiled, compile_config
+from newskills.interop.compile.compiler import Compiled, CompileRequest, compile_config
 from newskills.interop.config import CompiledConfig, EnvValue
 
 CONFIGS = Path(__file__).parent / "configs"
@@ -45,7 +45,7 @@ def compiled(
 ) -> Compiled:
     overrides = dict(word.split("=", 1) for word in words)
     mode = "run" if profile else "local"
-    asked = Asked(mode=mode, config=name, profile=profile, tasks=tasks, overrides=overrides)
+    asked = CompileRequest(mode=mode, config=name, profile=profile, tasks=tasks, overrides=overrides)
     return compile_config(asked, ENVIRON, folder)
 
 

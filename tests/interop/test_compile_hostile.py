@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError, UserError
-from newskills.interop.compile.compiler import Asked, compile_config
+from newskills.interop.compile.compiler import CompileRequest, compile_config
 from newskills.interop.compile.interpolate import Resolver, split
 from newskills.interop.compile.tree import lookup, merge, put
 
@@ -58,7 +58,7 @@ def test_no_config_makes_it_stumble(tmp_path_factory, config, overrides):
     folder = tmp_path_factory.mktemp("c")
     (folder / "c.yaml").write_text(yaml.safe_dump(config))
     with suppress(UserError):
-        compile_config(Asked(config=str(folder / "c.yaml"), overrides=overrides), {"A": "a"}, folder)
+        compile_config(CompileRequest(config=str(folder / "c.yaml"), overrides=overrides), {"A": "a"}, folder)
 
 
 @settings(max_examples=80)
@@ -101,4 +101,4 @@ def test_a_file_that_is_no_config_is_told(tmp_path):
     for text in ("- 1\n", "x: [\n", "a: 1\na: 2\n", "\x00", "x: " + "[" * 3000, f"x: {'${' * 3000}y{'}' * 3000}"):
         (tmp_path / "c.yaml").write_text(text)
         with pytest.raises(UserError):
-            compile_config(Asked(config=str(tmp_path / "c.yaml")), {}, Path(tmp_path))
+            compile_config(CompileRequest(config=str(tmp_path / "c.yaml")), {}, Path(tmp_path))

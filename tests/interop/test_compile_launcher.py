@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from newskills.base.records import Row
-from newskills.interop.compile.compiler import Asked, compile_config
+from newskills.interop.compile.compiler import CompileRequest, compile_config
 
 HERE = Path(__file__).parent
 CONFIGS = HERE / "configs"
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.skipif(
 )
 def test_it_composes_what_the_launcher_composes(tmp_path, config, overrides):
     theirs = composed(CONFIGS / config, overrides)
-    asked = Asked(
+    asked = CompileRequest(
         config=str(CONFIGS / config), overrides=dict(word.lstrip("+").split("=", 1) for word in overrides)
     )
     ours = compile_config(asked, ENVIRON, tmp_path).config.config

@@ -12,14 +12,14 @@ from tests.interop.test_compile import ENVIRON, MINIMAL
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
-from newskills.interop.compile.compiler import Asked, Compiled, compile_config
+from newskills.interop.compile.compiler import Compiled, CompileRequest, compile_config
 from newskills.interop.remote import why_not_squash
 
 
 def made(folder: Path, content: Row, *, dry_run: bool = False, profile: str | None = None) -> Compiled:
     (folder / "config.yaml").write_text(yaml.safe_dump(content))
     mode = "run" if profile else "local"
-    asked = Asked(mode=mode, config=str(folder / "config.yaml"), dry_run=dry_run, profile=profile)
+    asked = CompileRequest(mode=mode, config=str(folder / "config.yaml"), dry_run=dry_run, profile=profile)
     return compile_config(asked, ENVIRON, folder)
 
 
@@ -114,9 +114,9 @@ def test_lepton_has_a_message_of_its_own(tmp_path):
 
 def test_a_missing_configuration_is_named(tmp_path):
     with pytest.raises(ConfigError, match="A configuration is missing: name one with -c"):
-        compile_config(Asked(), ENVIRON, tmp_path)
+        compile_config(CompileRequest(), ENVIRON, tmp_path)
     address = {"target.api_endpoint.url": "http://localhost:1/v1", "target.api_endpoint.model_id": "m"}
-    assert len(compile_config(Asked(overrides=address), ENVIRON, tmp_path).config.tasks) == 3
+    assert len(compile_config(CompileRequest(overrides=address), ENVIRON, tmp_path).config.tasks) == 3
 
 
 @pytest.mark.parametrize("line", ["", 'tunnel = "local"\n'])

@@ -17,7 +17,7 @@ from tests.server import Answer, FakeServer, Script
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Ref
-from newskills.interop.deployments import Planned, plan_invocation
+from newskills.interop.deployments import DeploymentPlan, plan_invocation
 from newskills.interop.deployments.place import MOST_COPIES
 from newskills.launch.executors.slurm import Slurm
 from newskills.launch.job_script import render
@@ -40,7 +40,9 @@ def place(tmp_path: Path) -> Evaluations:
     return made
 
 
-def planned(place: Evaluations, mode: str = "batch", execution=None, evaluation=None, **sections) -> Planned:
+def planned(
+    place: Evaluations, mode: str = "batch", execution=None, evaluation=None, **sections
+) -> DeploymentPlan:
     settings = {"gres": "gpu:8", "cpu_partition": "cpu", **(execution or {})}
     place.config(execution=place.slurm(**settings), evaluation=evaluation or place.tasks("gsm8k"), **sections)
     when = datetime.datetime(2026, 1, 2, 3, 4, 5)
@@ -49,7 +51,7 @@ def planned(place: Evaluations, mode: str = "batch", execution=None, evaluation=
     return made
 
 
-def texts(made: Planned, job: int = 0) -> dict[str, str]:
+def texts(made: DeploymentPlan, job: int = 0) -> dict[str, str]:
     """Scripts of a job, as Slurm gets them."""
     site = Site(cluster=made.cluster, folder=made.folder, environ=made.environ, experiment="e", code="/code")
     work = made.pipeline.jobs[job]

@@ -13,7 +13,7 @@ from tests.interop.imported import imported, only
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import Source, read
+from newskills.interop.importers import ImportSource, read
 
 
 def message(role: str, text: str, thought: str = "") -> Row:
@@ -111,7 +111,7 @@ def test_subsets_become_one_benchmark_and_repeats_become_seeds(outputs: Path, tm
 
 
 def test_requests_that_failed_are_unscored_and_told_of(outputs: Path, tmp_path: Path) -> None:
-    (one,) = (item for item in read(Source(path=outputs)) if item.benchmark == "general_qa")
+    (one,) = (item for item in read(ImportSource(path=outputs)) if item.benchmark == "general_qa")
     assert [row["outcome"] for row in one.seeds[None]] == ["correct", "correct", "unscored", "unscored"]
     assert "2 of 4 samples are missing" in " ".join(one.notes)
     assert one.seeds[None][0]["finish_reason"] == "length"
@@ -119,7 +119,7 @@ def test_requests_that_failed_are_unscored_and_told_of(outputs: Path, tmp_path: 
 
 def test_another_score(outputs: Path) -> None:
     with pytest.raises(DataError, match="no score 'exact' of a sample; there are Rouge-L-R, Rouge-L-P, length"):
-        read(Source(path=outputs, score="exact"))
+        read(ImportSource(path=outputs, score="exact"))
     folder = outputs / "20261123_085124/reviews"
     for file in folder.rglob("my_mmlu*"):
         file.unlink()
@@ -154,8 +154,8 @@ def test_rows_of_earlier_versions(tmp_path: Path) -> None:
 def test_several_runs_and_foreign_rows_are_refused(outputs: Path, tmp_path: Path) -> None:
     write(outputs / "20261124_000000/reviews/other/gsm8k_main.jsonl", [review(0, 1, {"acc": 1.0})])
     with pytest.raises(DataError, match="several runs or models: 20261123_085124/reviews/fake, 20261124"):
-        read(Source(path=outputs))
-    assert read(Source(path=outputs / "20261124_000000/reviews/other"))
+        read(ImportSource(path=outputs))
+    assert read(ImportSource(path=outputs / "20261124_000000/reviews/other"))
     write(tmp_path / "old/reviews/m/gsm8k.jsonl", [{"index": 0, "choices": []}])
     with pytest.raises(DataError, match=r"no review of EvalScope 1\.0 or later"):
-        read(Source(path=tmp_path / "old"))
+        read(ImportSource(path=tmp_path / "old"))

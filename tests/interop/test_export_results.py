@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from newskills.base.errors import AuthError, ConfigError, DataError
-from newskills.interop.export_results import ExportPlan, Finished, collect, export_results, flattened
+from newskills.interop.export_results import ExportPlan, FinishedJob, collect, export_results, flattened
 from newskills.interop.exporters.mlflow_runs import metric_name
 
 INVOCATION = "0123456789abcdef"
@@ -37,7 +37,7 @@ def plan(folder: Path, *destinations: str, tasks: int = 2, **settings) -> Export
         metrics["aime25"]["pass@8"]["symbolic_correct"] += number
         (run / "artifacts/metrics.json").write_text(json.dumps(metrics))
         jobs.append(
-            Finished(
+            FinishedJob(
                 id=f"{INVOCATION}.{number}",
                 task="nemo_skills.ns_aime2025",
                 benchmark="aime25",

@@ -13,7 +13,7 @@ from tests.interop.imported import imported, only
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import Source, read
+from newskills.interop.importers import ImportSource, read
 
 
 def sample(index: int, repeat: int, reward: float, **more: Any) -> Row:
@@ -78,7 +78,7 @@ def test_what_a_record_holds(tmp_path):
     assert (one.origin["model"], one.origin["nemo_evaluator"], one.origin["score"]) == ("fake", "0.4.0", "reward")
     assert [row["is_correct"] for row in only(path, score="exact").seeds[None]] == [0.5, False]
     with pytest.raises(DataError, match="no scorer 'exat'; did you mean 'exact'"):
-        read(Source(path=path, score="exat"))
+        read(ImportSource(path=path, score="exat"))
 
 
 def test_what_was_never_graded_is_unscored_and_not_wrong(tmp_path):
@@ -103,16 +103,16 @@ def test_the_newest_of_a_folder_counts_and_several_runs_are_an_error(tmp_path):
     assert only(tmp_path / "a").origin["path"] == str(newest)
     bundle(tmp_path / "b", "gsm8k", [sample(0, 0, 0.0)])
     with pytest.raises(DataError, match="several runs of 'gsm8k'"):
-        read(Source(path=tmp_path))
+        read(ImportSource(path=tmp_path))
     bundle(tmp_path / "c/mmlu", "mmlu", [sample(0, 0, 0.0)])
     bundle(tmp_path / "c/gsm8k", "gsm8k", [sample(0, 0, 0.0)])
-    assert [one.benchmark for one in read(Source(path=tmp_path / "c"))] == ["gsm8k", "mmlu"]
+    assert [one.benchmark for one in read(ImportSource(path=tmp_path / "c"))] == ["gsm8k", "mmlu"]
 
 
 def test_bundles_without_samples_are_refused(tmp_path):
     path = bundle(tmp_path, "gsm8k", [])
     with pytest.raises(DataError, match="has scores and no samples"):
-        read(Source(path=path))
+        read(ImportSource(path=path))
     write(tmp_path / "results.jsonl", [{"problem_idx": 0}])
     with pytest.raises(DataError, match="row 1 is no sample of nemo-evaluator: it has no reward, model_response"):
-        read(Source(path=path))
+        read(ImportSource(path=path))

@@ -17,7 +17,7 @@ from tests.interop.evaluated import ANSWERS, records
 from tests.interop.imported import STAMP, imported, only
 
 from newskills.base.errors import DataError, UnknownNameError
-from newskills.interop.importers import FORMATS, Imported, Source, by_seed, read, renamed
+from newskills.interop.importers import FORMATS, ImportedBenchmark, ImportSource, by_seed, read, renamed
 from newskills.interop.importers import write as write_imported
 from newskills.run.reporting.results import discover
 
@@ -48,7 +48,7 @@ def test_folders_of_nemo_skills(tmp_path):
 def test_groups_of_nemo_skills_stay_groups(tmp_path):
     for member in ("ar", "en"):
         write(tmp_path / f"theirs/eval-results/polymath/{member}/output.jsonl", records())
-    read_back = read(Source(path=tmp_path / "theirs"))
+    read_back = read(ImportSource(path=tmp_path / "theirs"))
     for item in read_back:
         write_imported(item, tmp_path / "ours")
     assert [found.benchmark for found in discover(tmp_path / "ours")] == ["polymath.ar", "polymath.en"]
@@ -221,7 +221,7 @@ def test_another_metric_of_lm_eval(lm_folder):
 
 def test_the_latest_samples_of_a_task_count(lm_folder):
     write(lm_folder / "my__model/samples_boolq_2025-01-01T00-00-00.jsonl", [lm_sample(0, "none", True)])
-    found = read(Source(path=lm_folder))
+    found = read(ImportSource(path=lm_folder))
     assert "1 older files" in found[0].notes[0]
     assert {item.benchmark: len(item.seeds[None]) for item in found}["boolq"] == 4
 
@@ -229,7 +229,7 @@ def test_the_latest_samples_of_a_task_count(lm_folder):
 def test_samples_of_several_models_are_refused(lm_folder):
     write(lm_folder / f"other/samples_boolq_{STAMP}.jsonl", [lm_sample(0, "none", True)])
     with pytest.raises(DataError, match="several models: my__model, other"):
-        read(Source(path=lm_folder))
+        read(ImportSource(path=lm_folder))
 
 
 @pytest.mark.parametrize(
@@ -283,18 +283,18 @@ def test_lines_that_are_no_rows(tmp_path, line):
 def test_nothing_known_is_said_to_be_so(tmp_path):
     (tmp_path / "a.txt").write_text("x")
     with pytest.raises(DataError, match="of no known form"):
-        read(Source(path=tmp_path))
+        read(ImportSource(path=tmp_path))
     with pytest.raises(DataError, match="There is no"):
-        read(Source(path=tmp_path / "none"))
+        read(ImportSource(path=tmp_path / "none"))
     with pytest.raises(UnknownNameError, match="lm-eval"):
-        read(Source(path=tmp_path), "lm_evals")
+        read(ImportSource(path=tmp_path), "lm_evals")
     for name in FORMATS:
         with pytest.raises(DataError):
-            read(Source(path=tmp_path), name)
+            read(ImportSource(path=tmp_path), name)
 
 
 def test_results_are_never_written_over(tmp_path):
-    one = Imported(benchmark="../../x/y", seeds={None: records()})
+    one = ImportedBenchmark(benchmark="../../x/y", seeds={None: records()})
     folder = write_imported(one, tmp_path / "ours")
     assert folder.parent == tmp_path / "ours/eval-results"
     with pytest.raises(DataError, match="has results already"):
@@ -302,7 +302,7 @@ def test_results_are_never_written_over(tmp_path):
 
 
 def test_one_benchmark_may_be_called_otherwise(tmp_path):
-    one = Imported(benchmark="a", seeds={None: records()})
+    one = ImportedBenchmark(benchmark="a", seeds={None: records()})
     assert renamed([one], "b")[0].benchmark == "b"
     with pytest.raises(DataError, match="2 are there: a, a"):
         renamed([one, one], "b")

@@ -17,7 +17,7 @@ from tests.interop.evaluated import records
 from tests.interop.imported import imported, only
 
 from newskills.base.errors import ConfigError, DataError
-from newskills.interop.importers import Source, read
+from newskills.interop.importers import ImportSource, read
 from newskills.interop.importers import write as write_imported
 from newskills.interop.inspect_export import export
 
@@ -275,7 +275,7 @@ def test_two_logs_of_one_task_are_refused(tmp_path):
     path = inspect_log(tmp_path / "logs")
     (tmp_path / "logs/b.eval").write_bytes(path.read_bytes())
     with pytest.raises(DataError, match="two logs of sums"):
-        read(Source(path=tmp_path / "logs"))
+        read(ImportSource(path=tmp_path / "logs"))
 
 
 def test_attachments_are_put_back(tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.interop.invocations import (
-    Entry,
+    InvocationJob,
     Store,
     as_json,
     folder_state,
@@ -29,9 +29,9 @@ def store(tmp_path):
     return Store({"NEMO_EVALUATOR_EXEC_DB_FILE": str(tmp_path / "db" / "exec.jsonl")})
 
 
-def entry(invocation: str, index: int = 0, **data: object) -> Entry:
+def entry(invocation: str, index: int = 0, **data: object) -> InvocationJob:
     config = {"evaluation": {"tasks": [{"name": "a"}, {"name": "b"}]}}
-    return Entry(
+    return InvocationJob(
         invocation_id=invocation,
         job_id=f"{invocation}.{index}",
         timestamp=1.0,

@@ -10,7 +10,7 @@ import yaml
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
-from newskills.interop.compile.compiler import Asked, Compiled
+from newskills.interop.compile.compiler import Compiled, CompileRequest
 from newskills.interop.suites.compiling import compile_all
 
 ENVIRON = {"HOME": "/home/me", "USER": "me", "MY_KEY": "sk-hidden-0123", "PLACE": "/shared", "PORT": "9000"}
@@ -32,7 +32,7 @@ def suite(*benchmarks: Row, **sections: object) -> Row:
 
 def made(folder: Path, content: Row, *, tasks: tuple[str, ...] = (), **overrides: str) -> list[Compiled]:
     (folder / "suite.yaml").write_text(yaml.safe_dump(content))
-    asked = Asked(
+    asked = CompileRequest(
         config=str(folder / "suite.yaml"),
         tasks=tasks,
         overrides={key.replace("__", "."): text for key, text in overrides.items()},

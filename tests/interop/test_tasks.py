@@ -8,7 +8,7 @@ import pytest
 from newskills.base.errors import ConfigError
 from newskills.benchmarks import get_benchmark, get_group
 from newskills.commands.loading import load
-from newskills.interop.config import Params, Task
+from newskills.interop.config import EvaluationTask, Params
 from newskills.interop.harness import ALIASES
 from newskills.interop.tasks import NAMES, eval_call, map_task, own_names
 
@@ -53,7 +53,7 @@ def test_every_name_in_the_tables_means_something():
 def call(task: str, params: Params = Params(), **more: object) -> tuple[str, ...]:  # noqa: B008 - frozen
     mapped = map_task(task)
     assert mapped is not None
-    one = Task(index=0, name=task, folder="t.0", benchmark=mapped.benchmark, params=params, **more)  # type: ignore[arg-type]
+    one = EvaluationTask(index=0, name=task, folder="t.0", benchmark=mapped.benchmark, params=params, **more)  # type: ignore[arg-type]
     made = eval_call(one, model="my model", key_name="MY_KEY", output_dir="/out")
     load("eval").check(load("eval").parsed([*made.evaluate[1:], "--server_address=http://x"]))
     return made.evaluate
@@ -105,7 +105,9 @@ def test_what_newskills_does_otherwise_is_said():
     mapped = map_task("adlr_winogrande_5_shot")
     assert mapped is not None
     params = Params(top_p=0.0, extra={"tokenizer_backend": "huggingface"})
-    task = Task(index=0, name="w", folder="w.0", benchmark="winogrande", few_shot=mapped.few_shot, params=params)
+    task = EvaluationTask(
+        index=0, name="w", folder="w.0", benchmark="winogrande", few_shot=mapped.few_shot, params=params
+    )
     notes = "\n".join(eval_call(task, model="m", key_name=None, output_dir="/o").notes)
     assert "without the 5 examples" in notes
     assert "tokenizer_backend" in notes

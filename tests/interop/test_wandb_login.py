@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from newskills.interop.config import Wandb
+from newskills.interop.config import WandbSection
 from newskills.interop.wandb_login import FOUND, detect, found_login
 
 KEY = "k" * 40
-WANDB = Wandb(project="p", entity="e")
+WANDB = WandbSection(project="p", entity="e")
 
 
 @pytest.fixture
@@ -51,9 +51,9 @@ def test_a_login_in_the_settings_file(home, tmp_path):
 
 def test_no_login_is_said_unless_none_is_needed(home, tmp_path):
     (tmp_path / ".netrc").write_text("machine broken login")
-    (line,) = detect(home, Wandb()).lines
+    (line,) = detect(home, WandbSection()).lines
     assert "No W&B login" in line
-    assert detect({**home, "WANDB_MODE": "offline"}, Wandb()).lines == ()
+    assert detect({**home, "WANDB_MODE": "offline"}, WandbSection()).lines == ()
 
 
 def test_the_library_finds_the_same_key(home, tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from newskills.base.plan import Command, CommandGroup, Job, Ref, Script, Word
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.executors.slurm import Slurm
 from newskills.launch.executors.slurm_status import WAITING
-from newskills.launch.place import Site, Waiting
+from newskills.launch.place import PendingJob, Site
 
 MANY = 4
 """Nodes that the tests need."""
@@ -93,7 +93,7 @@ def finished(
 
 def submitted(executor: Slurm, *jobs: Job) -> dict[str, str]:
     """All at once, each after those that it depends on."""
-    return executor.submit_all([Waiting(one, (), one.depends_on) for one in jobs])
+    return executor.submit_all([PendingJob(one, (), one.depends_on) for one in jobs])
 
 
 def until(true: Callable[[], object], what: str | Callable[[], str], patience: float = PATIENCE) -> None:

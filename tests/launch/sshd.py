@@ -17,7 +17,7 @@ import pytest
 from tests.launch.needs import require_ssh
 
 from newskills.launch.clusters.config import SshTunnel
-from newskills.launch.machines.ssh import Remote
+from newskills.launch.machines.ssh import RemoteMachine
 
 HOST = "far-away"
 
@@ -83,8 +83,8 @@ class Sshd:
     def environ(self, config: Path | None = None) -> dict[str, str]:
         return {"NEWSKILLS_SSH_CONFIG": str(config or self.config)}
 
-    def remote(self, host: str = HOST, **settings: object) -> Remote:
-        return Remote(SshTunnel(host=host, **settings), self.environ())
+    def remote(self, host: str = HOST, **settings: object) -> RemoteMachine:
+        return RemoteMachine(SshTunnel(host=host, **settings), self.environ())
 
     def stop(self) -> None:
         self.process.terminate()
@@ -100,7 +100,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
 
 
 @pytest.fixture(scope="module")
-def remote(sshd: Sshd) -> Iterator[Remote]:
+def remote(sshd: Sshd) -> Iterator[RemoteMachine]:
     """Connected, and hung up at the end."""
     there = sshd.remote()
     yield there

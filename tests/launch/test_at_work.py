@@ -11,9 +11,9 @@ import pytest
 from tests.launch.jobs import cluster, environment, job, pipeline
 
 from newskills.base.plan import Pipeline
-from newskills.launch.at_work import Busy, remaining
+from newskills.launch.at_work import UnfinishedJob, remaining
 from newskills.launch.executors.none import Processes
-from newskills.launch.experiments import Experiment, Records
+from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.launch.submit import SubmitOptions, executor_of, submit
 
 UNTIL = "until [[ -e {go} ]]; do sleep 0.05; done"
@@ -61,7 +61,7 @@ def test_the_same_again_submits_nothing(desk):
         f"2 of 2 jobs wait or run already, in {first.id}: nothing is submitted. "
         f"Look: ns status {first.id}  Stop: ns cancel {first.id}"
     )
-    assert [one.id for one in Records(desk.environ).all_of("mine")] == [first.id]
+    assert [one.id for one in ExperimentRecords(desk.environ).all_of("mine")] == [first.id]
     assert desk.submit(plan, dry_run=True).jobs == ()
     assert set(desk.end(first).values()) == {"completed"}
     third = desk.submit(plan)
@@ -111,7 +111,7 @@ def test_a_summary_that_would_come_too_early_is_repeated():
         job("b", "", makes=("/b",)),
         job("sum", "", depends_on=("a", "b"), makes=("/m",)),
     )
-    busy = {"/b": Busy("x/1", "11"), "/m": Busy("x/1", "12")}
+    busy = {"/b": UnfinishedJob("x/1", "11"), "/m": UnfinishedJob("x/1", "12")}
     left = remaining(plan, busy)
     assert [one.name for one in left.pipeline.jobs] == ["a", "sum"]
     assert left.after == {"a": (), "sum": ("12", "11")}
@@ -141,4 +141,4 @@ def test_two_at_once_submit_once(desk):
         for _ in range(3)
     ]
     assert sorted(one.communicate()[0] for one in asking) == ["0\n", "0\n", "1\n"]
-    desk.end(*Records(desk.environ).all_of("mine"))
+    desk.end(*ExperimentRecords(desk.environ).all_of("mine"))

@@ -10,7 +10,14 @@ import pytest
 from newskills.base.errors import ConfigError, DataError, StorageError, UnknownNameError
 from newskills.base.plan import Pipeline
 from newskills.launch.clusters.config import ClusterConfig
-from newskills.launch.experiments import Experiment, JobRecord, Records, experiments_folder, job_root, new_stamp
+from newskills.launch.experiments import (
+    Experiment,
+    ExperimentRecords,
+    JobRecord,
+    experiments_folder,
+    job_root,
+    new_stamp,
+)
 from newskills.launch.package import Package
 
 
@@ -27,8 +34,8 @@ def experiment(name: str, stamp: str, handle: str = "1") -> Experiment:
 
 
 @pytest.fixture
-def records(tmp_path) -> Records:
-    found = Records({"NEWSKILLS_EXPERIMENTS_DIR": str(tmp_path / "e")})
+def records(tmp_path) -> ExperimentRecords:
+    found = ExperimentRecords({"NEWSKILLS_EXPERIMENTS_DIR": str(tmp_path / "e")})
     for name, stamp in (
         ("eval", "20260101-a"),
         ("eval", "20260102-b"),
@@ -68,7 +75,7 @@ def test_says_what_there_is_instead(records, what, error, sentence):
 
 
 def test_nothing_was_submitted(tmp_path):
-    records = Records({"NEWSKILLS_EXPERIMENTS_DIR": str(tmp_path / "none")})
+    records = ExperimentRecords({"NEWSKILLS_EXPERIMENTS_DIR": str(tmp_path / "none")})
     assert (records.names(), list(records.latest()), records.all_of("x"), records.all_of("../x")) == (
         [],
         [],

@@ -18,9 +18,9 @@ from newskills.base.errors import ConfigError
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.experiments import Experiment, JobRecord
 from newskills.launch.logs import clean, follow_logs, log_files, read_logs
-from newskills.launch.machines.shell import Here, Shell
+from newskills.launch.machines.shell import LocalMachine, Shell
 from newskills.launch.package import Package
-from newskills.launch.states import Watch, states
+from newskills.launch.states import JobWatch, states
 from newskills.launch.submit import executor_of, submit
 
 __all__ = ["remote", "sshd"]
@@ -28,7 +28,7 @@ __all__ = ["remote", "sshd"]
 
 @pytest.fixture(params=["here", "remote"])
 def shell(request) -> Shell:
-    return Here() if request.param == "here" else request.getfixturevalue("remote")
+    return LocalMachine() if request.param == "here" else request.getfixturevalue("remote")
 
 
 def experiment(folder: str) -> Experiment:
@@ -145,10 +145,10 @@ def test_follows_a_job_of_this_machine(tmp_path, monkeypatch):
     work = "for i in 1 2 3; do echo line $i; sleep 0.2; done; exit 5"
     done = submit(pipeline("mine", job("one", work)), cluster(tmp_path), environ)
     executor = executor_of(done, environ)
-    watch = Watch(done.jobs, executor, Here())
-    lines = list(follow_logs(Here(), log_files(done, "one", "main"), watch.over))
+    watch = JobWatch(done.jobs, executor, LocalMachine())
+    lines = list(follow_logs(LocalMachine(), log_files(done, "one", "main"), watch.over))
     assert lines == ["line 1", "line 2", "line 3"]
-    assert [one.code for one in states(done, executor, Here())] == [5]
+    assert [one.code for one in states(done, executor, LocalMachine())] == [5]
 
 
 def test_a_job_without_a_mark_ends_the_following(tmp_path, monkeypatch):
@@ -157,7 +157,7 @@ def test_a_job_without_a_mark_ends_the_following(tmp_path, monkeypatch):
     environ = environment(tmp_path)
     done = submit(pipeline("mine", job("one", "echo begun; sleep 600")), cluster(tmp_path), environ)
     executor = executor_of(done, environ)
-    watch = Watch(done.jobs, executor, Here())
+    watch = JobWatch(done.jobs, executor, LocalMachine())
     assert not watch.over()
     executor.cancel(done.handles)
     executor.wait(done.handles)

@@ -16,7 +16,7 @@ from tests.launch.sshd import remote, sshd
 import newskills
 from newskills.base.errors import ConfigError, StorageError
 from newskills.launch.clusters.config import ClusterConfig
-from newskills.launch.machines.shell import Here
+from newskills.launch.machines.shell import LocalMachine
 from newskills.launch.package import Package, PackageOptions, package
 
 __all__ = ["remote", "sshd"]
@@ -29,7 +29,7 @@ OWN = {"newskills/__init__.py": "", "newskills/cli.py": ""}  # so that the insta
 def packed(root: Path, folder: Path, *, shell=None, environ=None, say=None, cluster=SLURM, **options) -> Package:
     made, _ = package(
         cluster,
-        shell or Here(),
+        shell or LocalMachine(),
         str(root),
         environ or {},
         PackageOptions(folder=folder, **options),

@@ -18,7 +18,7 @@ from newskills.base.errors import ConfigError, RemoteError
 from newskills.base.plan import CommandGroup, HardwareConfig, Job
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.executors import slurm_script, slurm_status, slurm_submission
-from newskills.launch.experiments import Records
+from newskills.launch.experiments import ExperimentRecords
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.states import states
 from newskills.launch.submit import SubmitOptions, executor_of, submit, with_handles
@@ -170,13 +170,13 @@ def test_status_finds_what_the_record_does_not_know(tmp_path: Path, monkeypatch:
     for job in done.jobs[1:]:
         Path(job.folder, "job.handle").unlink()
     ended(executor, [done.jobs[2].handle])
-    Records(environ).update(forgotten)
+    ExperimentRecords(environ).update(forgotten)
     again = submit(plan, folder, environ, SubmitOptions())
     assert [job.name for job in again.jobs] == ["k"]  # the others are at work, whatever the record says
-    Records(environ).update(forgotten)
-    found = with_handles(Records(environ).find(done.id), environ)
+    ExperimentRecords(environ).update(forgotten)
+    found = with_handles(ExperimentRecords(environ).find(done.id), environ)
     assert found.handles == done.handles
-    assert Records(environ).find(done.id).handles == done.handles
+    assert ExperimentRecords(environ).find(done.id).handles == done.handles
     ended(executor, [found.jobs[2].handle])
     seen = states(found, executor, shell_of(folder, environ))
     assert [one.state for one in seen] == ["running", "running", "failed"]

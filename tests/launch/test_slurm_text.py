@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Script
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.executors.slurm import Slurm
-from newskills.launch.executors.slurm_status import Record, chain_state, from_sacct, from_squeue, slurm_ids
+from newskills.launch.executors.slurm_status import SlurmRecord, chain_state, from_sacct, from_squeue, slurm_ids
 from newskills.launch.job_script import render
 from newskills.launch.place import JobFolder, Site
 
@@ -268,7 +268,7 @@ def test_tasks_of_arrays_are_read() -> None:
     ],
 )
 def test_marks_say_what_slurm_does_not(state: str, mark: str, word: str) -> None:
-    assert Record(state).word(mark) == word
+    assert SlurmRecord(state).word(mark) == word
 
 
 @pytest.mark.parametrize(

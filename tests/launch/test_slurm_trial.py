@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from newskills.launch.executors.slurm_trial import asked, misfit, partitions
-from newskills.launch.machines.shell import Call, Here, Ran
+from newskills.launch.machines.shell import CommandResult, LocalMachine, ShellCall
 
 SINFO = """\
 gpu*|4:00:00|2|gpu:h100:8(S:0-1)
@@ -18,13 +18,13 @@ old|n/a|1|gpu:2,gpu:k80:2
 """
 
 
-class Told(Here):
+class Told(LocalMachine):
     """This machine, with a `sinfo` that has `text` to say."""
 
     def __init__(self, text: str, code: int = 0) -> None:
-        self.ran = Ran(code=code, out=text)
+        self.ran = CommandResult(code=code, out=text)
 
-    def run_all(self, calls: Sequence[Call]) -> list[Ran]:
+    def run_all(self, calls: Sequence[ShellCall]) -> list[CommandResult]:
         return [self.ran for _ in calls]
 
 

@@ -23,8 +23,8 @@ from tests.launch.slurm_login import OTHER, Login, login
 
 from newskills.base.errors import ConfigError, RemoteError
 from newskills.launch.containers.squash import SquashPlace, plan_squash, squash
-from newskills.launch.machines.shell import Here
-from newskills.launch.machines.ssh import Remote
+from newskills.launch.machines.shell import LocalMachine
+from newskills.launch.machines.ssh import RemoteMachine
 
 __all__ = ["login"]
 
@@ -42,11 +42,11 @@ class Scene:
         self.jobs.mkdir()
         self.jobs.chmod(0o777)
         os.chown(self.jobs, pwd.getpwnam(OTHER).pw_uid, -1)
-        self.shell = Remote(login.tunnel(self.enroot.path), login.environ)
+        self.shell = RemoteMachine(login.tunnel(self.enroot.path), login.environ)
         self.place = SquashPlace(folder=str(self.jobs), partition="batch", time_limit="00:05:00", silence=6)
         self.said: list[str] = []
 
-    def run(self, *images: str, force: bool = False, shell: Remote | None = None) -> dict[str, str]:
+    def run(self, *images: str, force: bool = False, shell: RemoteMachine | None = None) -> dict[str, str]:
         shell = shell or self.shell
         plans = plan_squash(images or [IMAGE], self.place, shell, force=force, ask=False)
         return squash(plans, self.place, shell, force=force, say=self.said.append)
@@ -182,7 +182,7 @@ def test_force_swaps_and_who_has_the_old_one_open_keeps_it(scene: Scene) -> None
 
 def test_two_importers_at_once_import_once(scene: Scene) -> None:
     scene.enroot.mode("slow")
-    other = Remote(scene.login.tunnel(scene.enroot.path), scene.login.environ)
+    other = RemoteMachine(scene.login.tunnel(scene.enroot.path), scene.login.environ)
     with _Background(lambda: scene.run()) as first:
         until(lambda: scene.enroot.calls(), "the first import")
         with _Background(lambda: scene.run(shell=other)) as second:
@@ -200,7 +200,7 @@ def test_two_importers_at_once_import_once(scene: Scene) -> None:
 def test_two_users_share_an_image_and_neither_waits_for_the_dead(scene: Scene) -> None:
     scene.enroot.mode("slow")
     root = Login(scene.login.server, scene.folder, "root")
-    other = Remote(root.tunnel(scene.enroot.path), root.environ)
+    other = RemoteMachine(root.tunnel(scene.enroot.path), root.environ)
     with _Background(lambda: scene.run()) as first:
         until(lambda: scene.enroot.calls(), "the first import")
         (scene.jobs / "containers").chmod(0o777)
@@ -250,7 +250,7 @@ def test_an_import_here_needs_no_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyP
     enroot = Enroot(tmp_path / "stub")
     monkeypatch.setenv("PATH", f"{enroot.folder}:{os.environ['PATH']}")
     place = SquashPlace(folder=str(tmp_path / "jobs"), time_limit="00:05:00")
-    path = squash(plan_squash([IMAGE], place, Here(), ask=False), place, Here())[IMAGE]
+    path = squash(plan_squash([IMAGE], place, LocalMachine(), ask=False), place, LocalMachine())[IMAGE]
     assert Path(path).read_bytes() == squashfs()
 
 

@@ -17,8 +17,8 @@ from tests.launch.sshd import HOST, remote, sshd
 
 from newskills.base.errors import ConfigError, DataError, RemoteError, StorageError
 from newskills.launch.clusters.config import ClusterConfig, SshTunnel
-from newskills.launch.machines.shell import Call, Here, Shell
-from newskills.launch.machines.ssh import Remote, shell_of
+from newskills.launch.machines.shell import LocalMachine, Shell, ShellCall
+from newskills.launch.machines.ssh import RemoteMachine, shell_of
 
 __all__ = ["remote", "sshd"]
 
@@ -29,7 +29,7 @@ words = st.text(st.characters(blacklist_characters="\0", blacklist_categories=("
 
 @pytest.fixture(params=["here", "remote"])
 def shell(request) -> Shell:
-    return Here() if request.param == "here" else request.getfixturevalue("remote")
+    return LocalMachine() if request.param == "here" else request.getfixturevalue("remote")
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -44,12 +44,12 @@ def test_every_character_arrives(remote, argv, stdin, secret):
 
 def test_codes_and_outputs_are_told_apart(shell):
     calls = [
-        Call(argv=("sh", "-c", "printf out; printf err >&2; exit 3")),
-        Call(argv=("true",)),
-        Call(argv=("sh", "-c", "kill -9 $$")),
-        Call(argv=("no-such-program-at-all",)),
-        Call(argv=("cat",), stdin="text\n\n"),
-        Call(argv=("pwd",), folder="/"),
+        ShellCall(argv=("sh", "-c", "printf out; printf err >&2; exit 3")),
+        ShellCall(argv=("true",)),
+        ShellCall(argv=("sh", "-c", "kill -9 $$")),
+        ShellCall(argv=("no-such-program-at-all",)),
+        ShellCall(argv=("cat",), stdin="text\n\n"),
+        ShellCall(argv=("pwd",), folder="/"),
     ]
     done = shell.run_all(calls)
     assert [one.code for one in done] == [3, 0, 137, 127, 0, 0]
@@ -76,7 +76,7 @@ def test_secrets_are_in_no_argv(remote):
     assert "cat /proc" in everyone
     assert "hush-7391" not in everyone
     assert "also-7391" not in everyone
-    assert "hush" not in repr(Call(argv=("a",), secrets={"TOKEN": "hush"}))
+    assert "hush" not in repr(ShellCall(argv=("a",), secrets={"TOKEN": "hush"}))
 
 
 def test_secrets_do_not_stay(remote):
@@ -166,7 +166,7 @@ def test_many_at_once_open_one_connection(sshd):
     environ = sshd.environ()
     tunnel = SshTunnel(host=HOST, port=sshd.port)  # options of its own: a connection of its own
     before = (sshd.folder / "log").read_text().count("Accepted publickey")
-    remotes = [Remote(tunnel, environ) for _ in range(5)]
+    remotes = [RemoteMachine(tunnel, environ) for _ in range(5)]
     codes: list[int] = []
     threads = [threading.Thread(target=lambda r=r: codes.append(r.run(["true"]).code)) for r in remotes]
     for thread in threads:
@@ -218,7 +218,7 @@ def test_their_own_shared_connection_is_used(sshd, tmp_path):
     config = tmp_path / "config"
     socket = tmp_path / "s"
     config.write_text(sshd.entry("mine", ControlMaster="auto", ControlPath=str(socket), ControlPersist="60"))
-    there = Remote(SshTunnel(host="mine"), sshd.environ(config))
+    there = RemoteMachine(SshTunnel(host="mine"), sshd.environ(config))
     assert there.run(["echo", "x"]).out == "x\n"
     assert socket.is_socket()
     assert there._socket is None
@@ -231,7 +231,7 @@ def test_jump_hosts_and_fixed_commands(sshd, tmp_path):
     config = tmp_path / "config"
     config.write_text(sshd.entry("gate") + sshd.entry("inner", ProxyJump="gate", RemoteCommand="echo no"))
     before = (sshd.folder / "log").read_text().count("Accepted publickey")
-    there = Remote(SshTunnel(host="inner"), sshd.environ(config))
+    there = RemoteMachine(SshTunnel(host="inner"), sshd.environ(config))
     assert there.run(["echo", "x"]).out == "x\n"
     assert (sshd.folder / "log").read_text().count("Accepted publickey") == before + 2
     there.hang_up()
@@ -274,7 +274,7 @@ def test_reasons_and_next_steps(sshd, tmp_path, settings, sentence):
     config = tmp_path / "config"
     config.write_text(sshd.entry("broken", **given))
     with pytest.raises(RemoteError, match=sentence) as caught:
-        Remote(SshTunnel(host="broken"), sshd.environ(config)).run(["true"])
+        RemoteMachine(SshTunnel(host="broken"), sshd.environ(config)).run(["true"])
     assert caught.value.hint
     assert "\n" not in str(caught.value)
 
@@ -289,7 +289,7 @@ def test_a_host_that_does_not_answer(sshd, tmp_path):
         config = tmp_path / "config"
         config.write_text(sshd.entry("silent", Port=str(silent.getsockname()[1]), ConnectTimeout="1"))
         with pytest.raises(RemoteError, match="does not answer: the connection timed out"):
-            Remote(SshTunnel(host="silent"), sshd.environ(config)).run(["true"])
+            RemoteMachine(SshTunnel(host="silent"), sshd.environ(config)).run(["true"])
 
 
 def test_missing_programs(sshd, tmp_path, monkeypatch):
@@ -318,11 +318,11 @@ def test_small_files_go_in_one_trip(shell, tmp_path):
 @pytest.mark.parametrize("host", ["", "-oProxyCommand=touch x", "a b"])
 def test_hosts_that_are_none(host):
     with pytest.raises(ConfigError, match="no host"):
-        Remote(SshTunnel(host=host), {})
+        RemoteMachine(SshTunnel(host=host), {})
 
 
 def test_shell_of(sshd):
-    assert isinstance(shell_of(ClusterConfig(), {}), Here)
+    assert isinstance(shell_of(ClusterConfig(), {}), LocalMachine)
     cluster = ClusterConfig(executor="slurm", ssh_tunnel=SshTunnel(host=HOST, user="me"))
     there = shell_of(cluster, sshd.environ())
     assert there.name == f"me@{HOST}"
@@ -332,8 +332,8 @@ def test_the_dev_cluster():
     """The way that a user of a Slurm cluster goes."""
     config = login()
     host = config.read_text().split()[1]
-    there = Remote(SshTunnel(host=host), {"NEWSKILLS_SSH_CONFIG": str(config)})
-    done = there.run_all([Call(argv=("squeue", "-h")), Call(argv=("sinfo", "-h", "-o", "%P"))])
+    there = RemoteMachine(SshTunnel(host=host), {"NEWSKILLS_SSH_CONFIG": str(config)})
+    done = there.run_all([ShellCall(argv=("squeue", "-h")), ShellCall(argv=("sinfo", "-h", "-o", "%P"))])
     assert [one.code for one in done] == [0, 0]
     assert "batch" in done[1].out
     there.close()

@@ -13,10 +13,10 @@ from tests.launch.jobs import cluster, environment, job, pipeline
 from tests.launch.repositories import repository, write
 
 from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
-from newskills.launch.experiments import Experiment, Records
-from newskills.launch.machines.shell import Here
+from newskills.launch.experiments import Experiment, ExperimentRecords
+from newskills.launch.machines.shell import LocalMachine
 from newskills.launch.package import PackageOptions
-from newskills.launch.place import Waiting
+from newskills.launch.place import PendingJob
 from newskills.launch.states import states
 from newskills.launch.submit import SubmitOptions, executor_of, submit
 
@@ -32,7 +32,7 @@ def wait(experiment: Experiment, environ: dict[str, str]) -> dict[str, str]:
     """Job → state."""
     executor = executor_of(experiment, environ)
     executor.wait(experiment.handles)
-    return {one.job.name: one.state for one in states(experiment, executor, Here())}
+    return {one.job.name: one.state for one in states(experiment, executor, LocalMachine())}
 
 
 def test_runs_in_order_and_is_recorded(place):
@@ -46,7 +46,7 @@ def test_runs_in_order_and_is_recorded(place):
     assert [one.name for one in done.jobs] == ["first", "second"]
     assert wait(done, environ) == {"first": "completed", "second": "completed"}
     assert (place / "second").read_text() == "content\n1\n"
-    assert Records(environ).find("mine") == done
+    assert ExperimentRecords(environ).find("mine") == done
     assert done.folder == f"{place}/jobs/mine/{done.stamp}"
     assert done.package.path == str(place / "repo")
     assert len(done.package.commit) == 40
@@ -66,7 +66,7 @@ def test_states_tell_codes_and_times(place):
     environ = environment(place)
     done = submit(pipeline("mine", job("bad", "sleep 0.2; exit 7"), job("good", "true")), cluster(place), environ)
     wait(done, environ)
-    bad, good = states(done, executor_of(done, environ), Here())
+    bad, good = states(done, executor_of(done, environ), LocalMachine())
     assert (bad.state, bad.exit_code, bad.code, good.exit_code, good.code) == ("failed", 7, 7, 0, 0)
     assert "ended with exit code 7" in bad.why
     assert bad.seconds is not None
@@ -138,7 +138,7 @@ def test_another_cluster_cannot_be_waited_for(place):
         package=done.package,
         jobs=done.jobs,
     )
-    Records(environ).create(elsewhere, pipeline("there"), [])
+    ExperimentRecords(environ).create(elsewhere, pipeline("there"), [])
     with pytest.raises(ConfigError, match="submitted to cluster 'far'"):
         submit(pipeline("mine", job("two", "true", run_after=("there",))), cluster(place), environ)
 
@@ -175,11 +175,15 @@ def test_all_or_none(place):
     plan = pipeline("mine", *(job(name, "sleep 60") for name in names))
     with pytest.raises(RuntimeError, match="no third one"):
         submit(plan, cluster(place, executor=f"{place}/mine.py::failing"), environ)
-    found = Records(environ).find("mine")
+    found = ExperimentRecords(environ).find("mine")
     assert [bool(one.handle) for one in found.jobs] == [True, True, False]
     executor = executor_of(found, environ)
     executor.wait(found.handles)
-    assert [one.state for one in states(found, executor, Here())] == ["cancelled", "cancelled", "not submitted"]
+    assert [one.state for one in states(found, executor, LocalMachine())] == [
+        "cancelled",
+        "cancelled",
+        "not submitted",
+    ]
 
 
 def test_an_executor_may_take_all_at_once(place):
@@ -188,7 +192,7 @@ def test_an_executor_may_take_all_at_once(place):
     plan = pipeline("mine", job("b", f"cat {place}/a", depends_on=("a",)), job("a", f"sleep 0.2; touch {place}/a"))
     done = submit(plan, cluster(place, executor=f"{place}/mine.py::whole"), environ)
     assert wait(done, environ) == {"a": "completed", "b": "completed"}
-    assert Waiting(plan.jobs[0], needs=("a",)).after == ()
+    assert PendingJob(plan.jobs[0], needs=("a",)).after == ()
 
 
 def test_no_secret_is_recorded(place):
@@ -250,7 +254,7 @@ def test_a_failed_attempt_hides_no_experiment(place):
     for name in ("mine", "other"):
         with pytest.raises(RuntimeError, match="no third one"):
             submit(pipeline(name, job("third", "true")), failing, environ)
-    records = Records(environ)
+    records = ExperimentRecords(environ)
     assert records.find("mine") == running
     assert records.find("other").handles == ()
     failed = next(one for one in records.latest() if one.name == "mine")

@@ -17,10 +17,10 @@ from tests.launch.slurm_cluster import login
 from newskills.base.errors import UnknownNameError
 from newskills.base.plan import Pipeline
 from newskills.launch.clusters.config import ClusterConfig, SshTunnel
-from newskills.launch.experiments import Records
+from newskills.launch.experiments import ExperimentRecords
 from newskills.launch.logs import follow_logs, log_files, read_logs
 from newskills.launch.machines.ssh import shell_of
-from newskills.launch.states import Watch, states
+from newskills.launch.states import JobWatch, states
 from newskills.launch.submit import SubmitOptions, executor_of, submit
 
 OWN = {"newskills/__init__.py": "", "newskills/cli.py": "", "it's a.txt": "from the commit\n"}
@@ -61,7 +61,7 @@ def test_there_and_back(laptop):
     plan = pipeline("mine", job("after", "echo second", depends_on=("first",)), job("first", work))
     done = laptop.submit(plan)
     executor, shell = executor_of(done, laptop.environ), shell_of(laptop.cluster, laptop.environ)
-    lines = list(follow_logs(shell, log_files(done, None, "main"), Watch(done.jobs, executor, shell).over))
+    lines = list(follow_logs(shell, log_files(done, None, "main"), JobWatch(done.jobs, executor, shell).over))
     assert {"[first] from the commit", f"[first] {done.package.path} 11", "[after] second"} <= set(lines)
     first, after = states(done, executor, shell)
     assert (first.state, first.exit_code, after.state) == ("failed", 3, "completed")
@@ -85,7 +85,7 @@ def test_waits_for_what_runs_and_cancels_it(laptop):
     assert states(after, executor, shell)[0].state.startswith("pending")
     everything = (*slow.handles, *after.handles, *by_handle.handles)
     executor.cancel(everything)
-    watch = Watch(slow.jobs, executor, shell)
+    watch = JobWatch(slow.jobs, executor, shell)
     list(follow_logs(shell, [], watch.over))
     assert states(slow, executor_of(slow, laptop.environ), shell)[0].state == "cancelled"
 
@@ -95,5 +95,5 @@ def test_dry_run_touches_nothing_there(laptop):
     assert [one.handle for one in planned.jobs] == [""]
     assert planned.package.hash
     assert not Path(laptop.cluster.job_dir).exists()
-    assert Records(laptop.environ).names() == []
+    assert ExperimentRecords(laptop.environ).names() == []
     assert structs.asdict(planned)["folder"].startswith(laptop.cluster.job_dir)

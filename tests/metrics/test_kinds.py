@@ -12,7 +12,7 @@ import pytest
 from newskills.base.protocols import Metric
 from newskills.base.records import Row
 from newskills.metrics import make_metric
-from newskills.metrics.verdicts import Part, ratio
+from newskills.metrics.verdicts import RatioTerm, ratio
 
 
 def filled(name: str, *problems: list[Row]) -> Metric:
@@ -73,7 +73,7 @@ def test_ratios_over_several_samples() -> None:
 
 def test_intervals_of_ratios_hold_what_they_promise() -> None:
     generator = random.Random(1)
-    parts = (Part("correct", 2, 2), Part("incorrect", 0, 2), Part("none", 0, 1))
+    parts = (RatioTerm("correct", 2, 2), RatioTerm("incorrect", 0, 2), RatioTerm("none", 0, 1))
     truth = 100 * 2 * 0.4 / (2 * 0.4 + 2 * 0.3 + 0.3)
     hits = 0
     for _ in range(400):

@@ -13,7 +13,7 @@ from newskills.base.errors import ConfigError, TransportError
 from newskills.base.records import Message, Request
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
-from newskills.models.tunnel import SshTunnel
+from newskills.models.tunnel import PortForward
 
 FORWARD = """#!{python}
 import asyncio, pathlib, sys
@@ -87,18 +87,18 @@ def test_speech_services_go_through_the_tunnel(tmp_path: Path, monkeypatch: pyte
 def test_a_refusal_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, "#!/bin/sh\necho 'Permission denied (publickey).' >&2\nexit 255\n", monkeypatch)
     with pytest.raises(TransportError, match=r"status 255: Permission denied \(publickey\)"):
-        SshTunnel("me@gate", None, "h", 1)
+        PortForward("me@gate", None, "h", 1)
 
 
 def test_a_host_that_would_be_an_option(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no SSH host"):
-        SshTunnel("-oProxyCommand=touch x", None, "h", 1)
+        PortForward("-oProxyCommand=touch x", None, "h", 1)
 
 
 def test_no_ssh_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ConfigError, match="not on the PATH"):
-        SshTunnel("gate", None, "h", 1)
+        PortForward("gate", None, "h", 1)
 
 
 def test_only_http_endpoints_can_be_reached_so(tmp_path: Path) -> None:

@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from newskills.base.errors import ConfigError
-from newskills.prompts.template import MissingField, Place, Template
+from newskills.prompts.template import MissingField, Template, TextPosition
 
 
 def make(source):
-    return Template(source, Place("text"))
+    return Template(source, TextPosition("text"))
 
 
 @given(st.text(), st.text(), st.text())

@@ -7,11 +7,11 @@ import pytest
 from newskills.base.errors import DataError
 from newskills.base.store import read_rows
 from newskills.benchmarks.reasoning.lessons import sorting
-from newskills.recipes.lesson import LessonSpec, Stage, lesson, report
+from newskills.recipes.lesson import LessonSpec, LessonStage, lesson, report
 from newskills.recipes.skill import accepted
-from newskills.recipes.steps_shown import Watch
+from newskills.recipes.steps_shown import StepReporter
 from newskills.run.grade import grade_rows
-from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.graders import BatchGrader
 from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.sft import SftConfig
 
@@ -36,7 +36,7 @@ def test_rewards_are_the_verdicts_of_an_evaluation():
         for row in ROWS
         for reply in replies
     ]
-    with Verdicts("exact", {}) as verdict:
+    with BatchGrader("exact", {}) as verdict:
         rewards = [score.outcome for score in verdict(records)]
         assert verdict(records[:3])[0].outcome == "correct"
     assert rewards == [row["outcome"] for row in grade_rows([dict(row) for row in records], "exact", {})]
@@ -45,7 +45,7 @@ def test_rewards_are_the_verdicts_of_an_evaluation():
 
 def test_the_filter_keeps_what_the_grader_accepts():
     answers = [row["expected_answer"] if index % 3 else "no idea" for index, row in enumerate(ROWS)]
-    with Verdicts("exact", {}) as verdict:
+    with BatchGrader("exact", {}) as verdict:
         kept = accepted(ROWS, answers, verdict)
         assert [row["id"] for row, _ in kept] == [row["id"] for index, row in enumerate(ROWS) if index % 3]
         with pytest.raises(DataError, match="accepts none"):
@@ -53,10 +53,13 @@ def test_the_filter_keeps_what_the_grader_accepts():
 
 
 def test_the_report_compares_the_same_problems(tmp_path):
-    spec = LessonSpec(output_dir=tmp_path, model="m", watch=lambda _: nullcontext(Watch()), problems=40)
+    spec = LessonSpec(output_dir=tmp_path, model="m", watch=lambda _: nullcontext(StepReporter()), problems=40)
     base = {str(index): 0.0 for index in range(40)}
     tuned = {name: float(int(name) < 30) for name in base if name != "39"}
-    stages = [Stage("base", tmp_path, base, within=10, cut=3), Stage("sft", tmp_path, tuned, within=30)]
+    stages = [
+        LessonStage("base", tmp_path, base, within=10, cut=3),
+        LessonStage("sft", tmp_path, tuned, within=30),
+    ]
     text = report(stages, spec)
     assert "| model | right | answer anywhere in the reply | cut off at 64 tokens |" in text
     assert "| base | 0.0 % | 25.0 % | 7.5 % | 40 |" in text
@@ -75,7 +78,7 @@ def test_the_loop_runs_and_runs_again_for_nothing(local_model, tmp_path):
         output_dir=tmp_path,
         model=str(local_model),
         data_dir=tmp_path / "data-of-benchmarks",
-        watch=lambda title: nullcontext(Watch(told=lambda progress: steps.append((title, progress.done)))),
+        watch=lambda title: nullcontext(StepReporter(told=lambda progress: steps.append((title, progress.done)))),
         sft=SftConfig(steps=2, batch_size=4, learning_rate=1e-3),
         grpo=GrpoConfig(steps=1, batch_size=2, group_size=4, max_tokens=16),
         problems=4,

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from newskills.base.records import Inference, Row
 from newskills.run.engine.execute import execute
-from newskills.run.planning.config import GenerationConfig, Server
+from newskills.run.planning.config import EndpointConfig, GenerationConfig
 from newskills.run.planning.spec import RunResult, RunSpec, Unit
 
 
@@ -41,7 +41,7 @@ def make_unit(folder: Path, base_url: str, **settings: Any) -> Unit:
         "max_concurrent_requests": 8,
         **settings,
     }
-    config = GenerationConfig(server=Server(**server), inference=Inference(**inference), **values)
+    config = GenerationConfig(server=EndpointConfig(**server), inference=Inference(**inference), **values)
     return Unit(name="generate", seed=seed, config=config)
 
 

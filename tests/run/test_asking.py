@@ -13,7 +13,7 @@ from tests.train.tiny import VOCAB, tiny_folder, with_tokenizer
 
 from newskills.base.errors import ConfigError
 from newskills.recipes.skill import Skill
-from newskills.run.rewarding.questions import Asking
+from newskills.run.rewarding.questions import QuestionFormat
 from newskills.solve import SOLVERS
 
 TEMPLATE = (
@@ -85,7 +85,7 @@ def test_training_reads_what_an_evaluation_sends(tmp_path, fake_server, model, n
         server.base_url,
         **{"solver": name, "prompt_config": prompt, "chat_template_kwargs": {"loud": True}, **settings},
     )
-    asking = Asking(unit.config)
+    asking = QuestionFormat(unit.config)
     trained = Skill(model, asking).prompt_text(row)
     run(unit)
     sent = server.records[0].body

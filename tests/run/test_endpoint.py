@@ -15,9 +15,9 @@ from newskills.base.errors import ModelError, NewskillsError, ServerError, Trans
 from newskills.base.records import Message, Reply, Request
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
-from newskills.run.engine.endpoint import Endpoint, Policy
+from newskills.run.engine.endpoint import Endpoint, RetryPolicy
 
-FAST = Policy(concurrency=16, max_retries=2, first_delay=0.02, longest_delay=0.2, patience=20)
+FAST = RetryPolicy(concurrency=16, max_retries=2, first_delay=0.02, longest_delay=0.2, patience=20)
 
 
 def ask(text: str) -> Request:
@@ -27,7 +27,7 @@ def ask(text: str) -> Request:
 class Session:
     """An Endpoint on a fake server, what it said, and the fatal error."""
 
-    def __init__(self, base_url: str, policy: Policy = FAST) -> None:
+    def __init__(self, base_url: str, policy: RetryPolicy = FAST) -> None:
         config = ServerConfig(server_type="vllm", model="fake", base_url=base_url)
         self.said: list[str] = []
         self.stopped = asyncio.Event()
@@ -39,7 +39,7 @@ class Session:
         return await asyncio.gather(*work, return_exceptions=True)
 
 
-def session(base_url: str, work: Callable[[Session], Awaitable[None]], policy: Policy = FAST) -> Session:
+def session(base_url: str, work: Callable[[Session], Awaitable[None]], policy: RetryPolicy = FAST) -> Session:
     async def main() -> Session:
         found = Session(base_url, policy)
         try:
@@ -72,7 +72,7 @@ def test_passing_trouble_is_retried(fake_server: FakeServerFactory, fault: Fault
         replies = await on.all(60)
         assert [r.text for r in replies if isinstance(r, Reply)] == [f"row {i}." for i in range(60)]
 
-    patient = Policy(concurrency=16, max_retries=10, first_delay=0.01, longest_delay=0.1)
+    patient = RetryPolicy(concurrency=16, max_retries=10, first_delay=0.01, longest_delay=0.1)
     assert session(server.base_url, work, patient).endpoint.retries >= 5
 
 
@@ -156,7 +156,7 @@ def test_patience_ends(fake_server: FakeServerFactory) -> None:
         await asyncio.wait_for(on.stopped.wait(), 10)
         asking.cancel()
 
-    on = session(server.base_url, work, Policy(first_delay=0.02, longest_delay=0.1, patience=0.3))
+    on = session(server.base_url, work, RetryPolicy(first_delay=0.02, longest_delay=0.1, patience=0.3))
     assert isinstance(on.endpoint.fatal, TransportError)
     assert "has not answered for" in str(on.endpoint.fatal)
 

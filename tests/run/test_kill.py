@@ -134,7 +134,7 @@ def counted(folder: Path) -> int:
         "newskills.run.engine.unit.UnitRun._write_final",
         "newskills.run.engine.unit.UnitRun._save_state",
         "newskills.run.engine.unit.mark_done",
-        "newskills.run.records.paths.Paths.remove_logs",
+        "newskills.run.records.paths.OutputPaths.remove_logs",
         "newskills.run.engine.unit.merge_if_complete",
         "newskills.run.records.chunks.atomic_write",
         "newskills.run.records.chunks.done_path",

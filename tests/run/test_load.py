@@ -11,7 +11,7 @@ from tests.run.virtual import SimulatedModel, above, ask, at_random, simulated
 
 from newskills.base.errors import ModelError, RateLimitError, ServerError, TransportError
 from newskills.base.records import Request
-from newskills.run.engine.endpoint import Endpoint, Policy
+from newskills.run.engine.endpoint import Endpoint, RetryPolicy
 
 LATENCY, IN_FLIGHT, ROWS = 0.1, 256, 5000
 Meet = Callable[[Request], Awaitable[ModelError | None]]
@@ -32,7 +32,7 @@ def measured(
 ) -> Measured:
     async def main() -> Measured:
         model = SimulatedModel(latency, meet())
-        endpoint = Endpoint(model, Policy(concurrency=IN_FLIGHT), say=lambda _: None, on_fatal=lambda _: None)
+        endpoint = Endpoint(model, RetryPolicy(concurrency=IN_FLIGHT), say=lambda _: None, on_fatal=lambda _: None)
         waiting, lost, narrowest = iter(range(rows)), 0, IN_FLIGHT
         began, early = time.monotonic(), 0
 

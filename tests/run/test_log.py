@@ -17,8 +17,8 @@ from newskills.run.records.log import (
     Disk,
     GradeLine,
     GroupLog,
-    Index,
-    Reader,
+    LogIndex,
+    LogReader,
     content_key,
     decode_record,
     lines,
@@ -50,7 +50,7 @@ def test_lines_arrive_in_order_at_the_offsets_that_were_told(tmp_path: Path) -> 
 
     offsets = run(main)
     assert [offset for offset, _ in lines(tmp_path / "log")] == offsets
-    with Reader(tmp_path / "log") as reader:
+    with LogReader(tmp_path / "log") as reader:
         assert b'"n":77,' in reader.line(offsets[77])
 
 
@@ -94,18 +94,18 @@ def test_the_index_knows_what_is_there(tmp_path: Path) -> None:
     write_log(tmp_path / "log", [2, 0, 3])
     with (tmp_path / "log").open("ab") as file:
         file.write(b'{"_async_position": 1, "torn')
-    index = Index(5)
+    index = LogIndex(5)
     index.load(tmp_path / "log", POSITION)
     assert [offset >= 0 for offset in index.offsets] == [True, False, True, True, False]
     assert (index.done, list(index.ungraded())) == (3, [0, 2, 3])
     assert index.keys[2] == content_key("r2", "00ff")
-    with Reader(tmp_path / "log") as reader:
+    with LogReader(tmp_path / "log") as reader:
         assert decode_record(reader.line(index.offsets[3]), POSITION) == {"id": "r3", "g": "x"}
 
 
 def test_a_verdict_on_another_record_does_not_count(tmp_path: Path) -> None:
     write_log(tmp_path / "log", [0, 1])
-    index = Index(3)
+    index = LogIndex(3)
     index.load(tmp_path / "log", POSITION)
     score = Score(outcome="correct", fields={}, grader="g")
     grades = [
@@ -139,21 +139,21 @@ WHOLE = log_line({"id": "r1", "g": "€" * 9}, POSITION, 1, "00ff", "5e7")
 def test_a_damaged_line_is_set_aside_and_the_others_count(tmp_path: Path, bad: bytes) -> None:
     log, aside = tmp_path / "log", tmp_path / "aside"
     log.write_bytes(WHOLE + bad + log_line({"id": "r2", "g": "x"}, POSITION, 2, "00ff", "5e7"))
-    index = Index(3)
+    index = LogIndex(3)
     damaged = index.load(log, POSITION)
     assert ([line for _, line in damaged], index.done, index.settings) == ([bad], 2, {"5e7"})
     set_aside(log, damaged, aside)
     assert aside.read_bytes() == bad
-    again = Index(3)
+    again = LogIndex(3)
     assert again.load(log, POSITION) == []
     assert (again.offsets, again.sums) == (index.offsets, index.sums)
-    with Reader(log) as reader:
+    with LogReader(log) as reader:
         assert decode_record(reader.line(again.offsets[1]), POSITION) == {"id": "r1", "g": "€" * 9}
 
 
 def test_damaged_verdicts_do_not_count(tmp_path: Path) -> None:
     write_log(tmp_path / "log", [0, 1])
-    index = Index(2)
+    index = LogIndex(2)
     index.load(tmp_path / "log", POSITION)
     score = Score(outcome="correct", fields={}, grader="g")
     good = encode_line(GradeLine(position=1, sum=index.sums[1], score=score))
@@ -171,6 +171,6 @@ def test_any_torn_log_gives_the_whole_lines_before_the_tear(
     write_log(folder / "log", list(range(6)))
     content = (folder / "log").read_bytes()[:cut]
     (folder / "log").write_bytes(content)
-    index = Index(6)
+    index = LogIndex(6)
     index.load(folder / "log", POSITION)
     assert index.done == content.count(b"\n")

@@ -14,8 +14,8 @@ from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, SandboxError
 from newskills.config.layers import Layer
 from newskills.recipes.skill import RewardConfig, Skill
-from newskills.run.rewarding.graders import Verdicts
-from newskills.run.rewarding.policy import Measuring, with_programs
+from newskills.run.rewarding.graders import BatchGrader
+from newskills.run.rewarding.policy import PolicyEvaluator, with_programs
 from newskills.run.rewarding.questions import asking_of
 from newskills.train.loops.evaluation import EvalSettings, HeldOut, measure
 from newskills.train.verbs import Sampled, SamplingParams
@@ -66,7 +66,10 @@ def measured(tmp_path: Path, client: Programmer, **changes: object) -> dict[str,
     overrides = with_programs("qwen", settings.code_executions, settings.max_tokens)
     asking = asking_of(benchmark, tmp_path / "rows.jsonl", str(model), [Layer("test", overrides)])
     characters = Characters()
-    with Verdicts("math", {}) as verdicts, Measuring(asking, characters, characters.decode, [0]) as measuring:
+    with (
+        BatchGrader("math", {}) as verdicts,
+        PolicyEvaluator(asking, characters, characters.decode, [0]) as measuring,
+    ):
         skill = Skill(model, asking)
         held_out = HeldOut(
             problems=[skill.problem(row) for row in ROWS],

@@ -15,7 +15,7 @@ from newskills.base.errors import ConfigError, SandboxError, UnknownNameError
 from newskills.models.config import ServerConfig
 from newskills.recipes.skill import Skill
 from newskills.run.grade import grade_rows
-from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.reward import FormatReward, JudgeReward, OverlongPenalty, RewardConfig
 from newskills.sandbox.config import SandboxConfig
 
@@ -46,7 +46,7 @@ def test_scores_and_rewards_are_those_of_grading_a_file():
     before = children()
     outcomes = [row["outcome"] for row in grade_rows([dict(row) for row in RECORDS], "math", {})]
     assert {"correct", "wrong"} <= set(outcomes)
-    with Verdicts("math", {}) as verdict:
+    with BatchGrader("math", {}) as verdict:
         assert [one.outcome for one in verdict(RECORDS)] == outcomes
         rewards = verdict.reward(MATH_RL)(samples(RECORDS))
         assert [one.reward for one in rewards] == [1.1 if one == "correct" else -0.4 for one in outcomes]
@@ -59,7 +59,7 @@ def test_code_runs_in_the_sandbox_a_few_at_a_time():
     records = [
         {"expected_answer": f"print({n})" if n % 3 else "other", "generation": f"print({n})"} for n in range(300)
     ]
-    with serving(box) as port, Verdicts(NAME, {}, SandboxConfig(host="127.0.0.1", port=port)) as verdict:
+    with serving(box) as port, BatchGrader(NAME, {}, SandboxConfig(host="127.0.0.1", port=port)) as verdict:
         assert [one.outcome for one in verdict(records)] == ["correct" if n % 3 else "wrong" for n in range(300)]
         assert 1 < box.most <= 64
         box.flaky = {"print(1)"}
@@ -74,16 +74,16 @@ def test_code_runs_in_the_sandbox_a_few_at_a_time():
 
 
 def test_a_sandbox_that_is_not_there_is_told_before_anything_is_graded():
-    with pytest.raises(SandboxError), Verdicts(NAME, {}, SandboxConfig(host="127.0.0.1", port=1)):
+    with pytest.raises(SandboxError), BatchGrader(NAME, {}, SandboxConfig(host="127.0.0.1", port=1)):
         raise AssertionError
     with pytest.raises(UnknownNameError):
-        Verdicts("maths", {})
+        BatchGrader("maths", {})
     with pytest.raises(ConfigError, match="no key 'digit'"):
-        Verdicts("math", {"digit": 3})
+        BatchGrader("math", {"digit": 3})
 
 
 def test_outside_its_block_it_says_so():
-    verdict = Verdicts("math", {})
+    verdict = BatchGrader("math", {})
     with pytest.raises(ConfigError, match="inside its `with` block"):
         verdict(RECORDS)
     with verdict:
@@ -101,7 +101,7 @@ def test_the_sandbox_of_this_machine_ends_with_the_verdicts():
         "entry_point": "add",
         "language": "python",
     }
-    with Verdicts(NAME, {}, SandboxConfig(preload=())) as verdict:
+    with BatchGrader(NAME, {}, SandboxConfig(preload=())) as verdict:
         found = verdict(
             [
                 {**row, "generation": f"{program}print(add(1, 2), end='')", "expected_answer": "3"},
@@ -121,7 +121,7 @@ def test_a_killed_sandbox_costs_no_reward():
         {**row, "generation": f"```python\ndef f(x):\n    return x * {n}\n```", "finish_reason": "stop"}
         for n in (2, 3, 2)
     ]
-    with Verdicts("evalplus", {}, SandboxConfig(preload=())) as verdict:
+    with BatchGrader("evalplus", {}, SandboxConfig(preload=())) as verdict:
         assert [one.outcome for one in verdict(records)] == ["correct", "wrong", "correct"]
         for pid in children() - before:
             os.kill(pid, signal.SIGKILL)
@@ -130,7 +130,7 @@ def test_a_killed_sandbox_costs_no_reward():
 
 
 def test_a_killed_worker_costs_no_reward():
-    with Verdicts("math", {}) as verdict:
+    with BatchGrader("math", {}) as verdict:
         verdict(RECORDS[:2])
         reward = verdict.reward(RewardConfig())
         kept = reward(samples(RECORDS))
@@ -157,7 +157,7 @@ def test_a_killed_worker_costs_no_reward():
 
 def test_a_grader_that_fails_gives_no_reward():
     texts = ["0", "not a number", "0.0"]
-    with Verdicts("tests.run.sleeping::Sleeping", {}) as verdict:
+    with BatchGrader("tests.run.sleeping::Sleeping", {}) as verdict:
         found = verdict.reward(RewardConfig(wrong=-1.0))([({}, text, "stop") for text in texts])
     assert [one.reward for one in found] == [1.0, None, 1.0]
     assert found[1].why.startswith("grader: ValueError: could not convert string")
@@ -165,7 +165,7 @@ def test_a_grader_that_fails_gives_no_reward():
 
 def test_many_threads_share_one_grader():
     found = {}
-    with Verdicts("math", {}) as verdict:
+    with BatchGrader("math", {}) as verdict:
         reward = verdict.reward(MATH_RL)
 
         def work(number):
@@ -181,7 +181,7 @@ def test_many_threads_share_one_grader():
 
 def test_a_hostile_text_cannot_hold_up_a_pattern():
     config = RewardConfig(format=FormatReward(pattern=r"(a+)+b", pattern_bonus=0.5))
-    with Verdicts("math", {}) as verdict:
+    with BatchGrader("math", {}) as verdict:
         fine, bare, lost = verdict.reward(config)(
             [({"expected_answer": "4"}, text, "stop") for text in (r"aab \boxed{4}", r"\boxed{4}", "a" * 60)]
         )
@@ -197,7 +197,7 @@ def test_tokens_are_counted_where_they_count(tmp_path):
 
     skill = Skill(with_tokenizer(tiny_folder(tmp_path / "model", eos_token_id=1)))
     config = RewardConfig(overlong=OverlongPenalty(max_tokens=8, buffer=4))
-    with Verdicts("exact", {}) as verdict:
+    with BatchGrader("exact", {}) as verdict:
         reward = skill.reward(verdict, config)
         texts = ["A", "A" * 6, "A" * 40]
         found = reward([({"expected_answer": "B"}, text, "stop") for text in texts])
@@ -221,7 +221,7 @@ def judged_by(server, **more):
 def test_a_model_marks_beside_the_grader(fake_server):
     server = fake_server(Script(answer=Answer(kind="text", text=MARKS)))
     row = {"problem": "What is 2 + 2?", "expected_answer": "4"}
-    with Verdicts("math", {}) as verdict:
+    with BatchGrader("math", {}) as verdict:
         (found,) = verdict.reward(judged_by(server))([(row, r"so \boxed{4}", "stop")])
     assert found.components == {"verdict": 0.5, "box": 0.05, "judge": 0.5 * 0.6}
     assert found.reward == pytest.approx(0.85)
@@ -232,7 +232,7 @@ def test_a_model_marks_beside_the_grader(fake_server):
 
 def test_a_judge_that_fails_leaves_a_sample_without_reward(fake_server):
     vague = fake_server(Script(answer=Answer(kind="text", text="It is good.")))
-    with Verdicts("math", {}) as verdict:
+    with BatchGrader("math", {}) as verdict:
         (found,) = verdict.reward(judged_by(vague))([({"expected_answer": "4"}, r"\boxed{4}", "stop")])
         assert (found.reward, found.outcome) == (None, "unscored")
         assert found.why.startswith("judge: the judge's reply has none of the lines")

@@ -16,10 +16,10 @@ from newskills.run.rewarding.reward import (
     FormatReward,
     JudgeReward,
     LengthPenalty,
-    Measured,
     OverlongPenalty,
     RewardConfig,
-    Sampled,
+    RewardItem,
+    SampleMeasurements,
     boxed,
     rewarded,
     thinks,
@@ -34,7 +34,7 @@ def score(outcome, **more):
 
 
 def sample(text, tokens=None):
-    return Sampled(record={"generation": text}, tokens=tokens)
+    return RewardItem(record={"generation": text}, tokens=tokens)
 
 
 @pytest.mark.parametrize(
@@ -80,9 +80,11 @@ def test_the_reward_is_the_sum_of_its_components(outcome, size, tokens, base, fo
         overlong=OverlongPenalty(max_tokens=4096),
         judge=JudgeReward(weight=weight, server=ServerConfig(model="j")),
     )
-    found = rewarded(score(outcome), sample(text, tokens), config, Measured(mark=given_mark, pattern=there))
+    found = rewarded(
+        score(outcome), sample(text, tokens), config, SampleMeasurements(mark=given_mark, pattern=there)
+    )
     plain = replace(config, judge=JudgeReward())
-    without = rewarded(score(outcome), sample(text, tokens), plain, Measured(pattern=there))
+    without = rewarded(score(outcome), sample(text, tokens), plain, SampleMeasurements(pattern=there))
     assert found.reward == pytest.approx(sum(found.components.values()), abs=1e-12)
     assert found.reward == pytest.approx((1 - weight) * without.reward + weight * given_mark, abs=1e-9)
     expected = getattr(base, outcome) + (form.pattern_bonus if there else 0.0)

@@ -11,7 +11,7 @@ import pytest
 from newskills.base.records import Row
 from newskills.base.store import write_rows
 from newskills.commands.results.summarize_results import metric_for
-from newskills.interop.importers import Source, read, write
+from newskills.interop.importers import ImportSource, read, write
 from newskills.run.reporting.summarize import SummaryOptions, summarize
 
 YES, NO = "Judgement: Yes", "Judgement: No\n\nOne root is missing."
@@ -74,7 +74,7 @@ def test_texts_are_graded_as_they_are_read(theirs: Path) -> None:
 
 
 def test_nothing_is_lost_on_import(theirs: Path, tmp_path: Path) -> None:
-    for item in read(Source(path=theirs)):
+    for item in read(ImportSource(path=theirs)):
         write(item, tmp_path / "ours")
     check(summarized(tmp_path / "ours"))
 

@@ -11,14 +11,14 @@ from tests.run.virtual import SimulatedModel, ask, simulated
 
 from newskills.base.errors import ConnectError, ModelError, RateLimitError, RequestTimeoutError, ServerError
 from newskills.base.records import Reply, Request
-from newskills.run.engine.endpoint import Endpoint, Policy
-from newskills.run.engine.progress import Slow, Snapshot, describe
+from newskills.run.engine.endpoint import Endpoint, RetryPolicy
+from newskills.run.engine.progress import SlowRequests, Snapshot, describe
 
 
 class Watched:
     """An endpoint on a simulated model, what it said, and when it gave up."""
 
-    def __init__(self, model: SimulatedModel, policy: Policy) -> None:
+    def __init__(self, model: SimulatedModel, policy: RetryPolicy) -> None:
         self.began = time.monotonic()
         self.said: list[str] = []
         self.stopped: asyncio.Future[float] = asyncio.get_running_loop().create_future()
@@ -29,7 +29,7 @@ class Watched:
 
 
 def seconds_until_it_stops(
-    monkeypatch: pytest.MonkeyPatch, error: ModelError, policy: Policy, rows: int = 20
+    monkeypatch: pytest.MonkeyPatch, error: ModelError, policy: RetryPolicy, rows: int = 20
 ) -> float:
     async def main() -> float:
         async def meet(request: Request) -> ModelError:
@@ -59,12 +59,12 @@ def seconds_until_it_stops(
 def test_patience_of_30_seconds_is_30_seconds(
     monkeypatch: pytest.MonkeyPatch, error: ModelError, rows: int
 ) -> None:
-    waited = seconds_until_it_stops(monkeypatch, error, Policy(patience=30.0), rows)
+    waited = seconds_until_it_stops(monkeypatch, error, RetryPolicy(patience=30.0), rows)
     assert 29.9 <= waited <= 31
 
 
 def test_an_address_that_never_answered_is_given_up_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    policy = Policy(patience=1800.0, first_patience=60.0)
+    policy = RetryPolicy(patience=1800.0, first_patience=60.0)
     assert 59.9 <= seconds_until_it_stops(monkeypatch, ConnectError("refused"), policy) <= 61
     assert 59.9 <= seconds_until_it_stops(monkeypatch, ServerError("a page", status=200), policy) <= 61
     loading = ServerError("loading", status=503)
@@ -73,7 +73,7 @@ def test_an_address_that_never_answered_is_given_up_sooner(monkeypatch: pytest.M
 
 def test_a_certificate_that_is_not_trusted_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     error = ConnectError("The certificate is not trusted.", certificate=True)
-    assert seconds_until_it_stops(monkeypatch, error, Policy()) < 1
+    assert seconds_until_it_stops(monkeypatch, error, RetryPolicy()) < 1
 
 
 def test_long_requests_under_way_are_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_long_requests_under_way_are_no_silence(monkeypatch: pytest.MonkeyPatch)
             return RateLimitError("full") if refused and model.at_work else None
 
         model = SimulatedModel(90.0, meet)
-        on = Watched(model, Policy(patience=30.0, concurrency=2))
+        on = Watched(model, RetryPolicy(patience=30.0, concurrency=2))
         found = await asyncio.gather(
             *(on.endpoint.complete(ask(f"{i}")) for i in range(2)), return_exceptions=True
         )
@@ -99,13 +99,13 @@ def test_long_requests_under_way_are_no_silence(monkeypatch: pytest.MonkeyPatch)
 def test_a_row_that_hangs_is_given_up_by_the_length_of_the_others(
     monkeypatch: pytest.MonkeyPatch, tokens: int | None, most: float
 ) -> None:
-    async def main() -> tuple[float, BaseException | None, Slow | None, list[str]]:
+    async def main() -> tuple[float, BaseException | None, SlowRequests | None, list[str]]:
         async def meet(request: Request) -> ModelError | None:
             if request.messages is not None and request.messages[0].content == "row 7":
                 await asyncio.sleep(1e6)
             return None
 
-        on = Watched(SimulatedModel(5.0, meet), Policy())
+        on = Watched(SimulatedModel(5.0, meet), RetryPolicy())
         rows = [
             asyncio.create_task(on.endpoint.complete(ask(f"row {i}", tokens_to_generate=tokens)))
             for i in range(100)
@@ -131,7 +131,7 @@ def test_few_rows_tell_less_but_they_tell(monkeypatch: pytest.MonkeyPatch) -> No
         async def meet(request: Request) -> ModelError | None:
             return None
 
-        on = Watched(SimulatedModel(5.0, meet), Policy())
+        on = Watched(SimulatedModel(5.0, meet), RetryPolicy())
         waits, request = on.endpoint._waits, ask("any")
         before = waits.timeout(request, 0)
         await asyncio.gather(*(on.endpoint.complete(ask(f"row {i}")) for i in range(4)))
@@ -149,7 +149,7 @@ def test_a_long_answer_among_short_ones_is_not_lost(monkeypatch: pytest.MonkeyPa
                 await asyncio.sleep(900)
             return None
 
-        on = Watched(SimulatedModel(5.0, meet), Policy())
+        on = Watched(SimulatedModel(5.0, meet), RetryPolicy())
         rows = [on.endpoint.complete(ask(f"row {i}")) for i in range(100)]
         found = await asyncio.gather(*rows, return_exceptions=True)
         await on.endpoint.close()
@@ -159,9 +159,9 @@ def test_a_long_answer_among_short_ones_is_not_lost(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_line_tells_of_the_slowest() -> None:
-    last = Snapshot(rows=100, done=99, fresh=99, slow=Slow(1, 720.0, 1980.0))
+    last = Snapshot(rows=100, done=99, fresh=99, slow=SlowRequests(1, 720.0, 1980.0))
     assert describe(last, 720.0) == "99/100 rows · 0.1 rows/s · 1 row waits 12 min; gives up in 33 min"
-    some = Snapshot(rows=100, done=50, fresh=50, slow=Slow(2, 720.0, 1980.0))
+    some = Snapshot(rows=100, done=50, fresh=50, slow=SlowRequests(2, 720.0, 1980.0))
     assert describe(some, 100.0) == (
         "50/100 rows · 0.5 rows/s · 2 min left · 2 rows wait, the oldest 12 min; gives up in 33 min"
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.sandbox import children
 
-from newskills.sandbox.cgroups import Cgroups, Group, _below, _delegated, own_prefix
+from newskills.sandbox.cgroups import Cgroups, ControlGroup, _below, _delegated, own_prefix
 
 GREEDY = "bytearray(400 << 20)"
 SLEEPERS = """
@@ -37,13 +37,13 @@ def groups() -> Cgroups:
 
 
 @pytest.fixture
-def group(groups: Cgroups) -> Iterator[Group]:
+def group(groups: Cgroups) -> Iterator[ControlGroup]:
     made = groups.create(f"{own_prefix()}test", 128 << 20, 12)
     yield made
     assert made.remove()
 
 
-def inside(group: Group, code: str, *, user: int | None = None) -> subprocess.CompletedProcess[str]:
+def inside(group: ControlGroup, code: str, *, user: int | None = None) -> subprocess.CompletedProcess[str]:
     """`code` in a process that has entered the group by the descriptors it was given, as `user`."""
     fds = group.enter_fds()
     enter = f"import os\nfor fd in {fds}: os.write(fd, b'0'); os.close(fd)\n"
@@ -65,24 +65,24 @@ def inside(group: Group, code: str, *, user: int | None = None) -> subprocess.Co
             os.close(fd)
 
 
-def test_memory_is_limited_and_the_killing_is_seen(group: Group) -> None:
+def test_memory_is_limited_and_the_killing_is_seen(group: ControlGroup) -> None:
     assert inside(group, "bytearray(40 << 20); print('fine')").stdout == "fine\n"
     assert group.oom_kills() == 0
     assert inside(group, GREEDY).returncode == -9
     assert group.oom_kills() == 1
 
 
-def test_a_process_without_rights_may_enter(group: Group) -> None:
+def test_a_process_without_rights_may_enter(group: ControlGroup) -> None:
     children.need_root()
     done = inside(group, GREEDY, user=children.NOBODY)
     assert (done.returncode, done.stderr) == (-9, "")
 
 
-def test_processes_are_limited(group: Group) -> None:
+def test_processes_are_limited(group: ControlGroup) -> None:
     assert int(inside(group, SLEEPERS).stdout) == 11
 
 
-def test_a_name_is_taken_once(groups: Cgroups, group: Group) -> None:
+def test_a_name_is_taken_once(groups: Cgroups, group: ControlGroup) -> None:
     with pytest.raises(FileExistsError):
         groups.create(f"{own_prefix()}test", 128 << 20, 12)
     assert inside(group, "print('still there')").stdout == "still there\n"
@@ -101,7 +101,7 @@ def test_removing_waits_for_processes_and_can_be_repeated(groups: Cgroups) -> No
     assert made.remove()
 
 
-def test_what_a_killed_process_left_is_swept(groups: Cgroups, group: Group) -> None:
+def test_what_a_killed_process_left_is_swept(groups: Cgroups, group: ControlGroup) -> None:
     with subprocess.Popen(["true"]) as ended:
         pass
     left = groups.create(f"newskills-{ended.pid}-3", 128 << 20, 12)

@@ -10,7 +10,7 @@ from newskills.sandbox.client import HttpSandbox
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.host import LocalSandbox
 from newskills.sandbox.make import make_sandbox, port_of, settled
-from newskills.sandbox.replay import Restoring
+from newskills.sandbox.replay import ReplayingSandbox
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_without_a_server_code_runs_here() -> None:
 )
 def test_restoring_can_be_switched_off(value: str, restores: bool) -> None:
     sandbox = make_sandbox(SandboxConfig(), {"NEMO_SKILLS_DISABLE_SESSION_RESTORE": value})
-    assert isinstance(sandbox, Restoring) == restores
+    assert isinstance(sandbox, ReplayingSandbox) == restores
 
 
 def test_the_session_timeout_of_the_environment() -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from tests.sandbox.toy import ToySandbox
 
 from newskills.base.protocols import Execution, ExecutionResult, Sandbox
-from newskills.sandbox.replay import Restoring
+from newskills.sandbox.replay import ReplayingSandbox
 
 T = TypeVar("T")
 
@@ -25,13 +25,13 @@ def cell(code: str, session: str | None = "s", **fields: Any) -> Execution:
 
 async def play(*codes: str, session: str | None = "s") -> tuple[list[ExecutionResult], ToySandbox]:
     toy = ToySandbox()
-    sandbox = Restoring(toy)
+    sandbox = ReplayingSandbox(toy)
     await sandbox.start()
     return [await sandbox.execute(cell(code, session)) for code in codes], toy
 
 
 def test_it_is_a_sandbox() -> None:
-    assert isinstance(Restoring(ToySandbox()), Sandbox)
+    assert isinstance(ReplayingSandbox(ToySandbox()), Sandbox)
 
 
 def test_a_lost_session_comes_back_with_its_state() -> None:
@@ -63,7 +63,7 @@ def test_a_new_session_with_nothing_to_restore_is_new() -> None:
 def test_a_replay_that_fails_is_told_and_not_tried_for_ever() -> None:
     async def scenario() -> tuple[ExecutionResult, ExecutionResult, list[str]]:
         toy = ToySandbox()
-        sandbox = Restoring(toy)
+        sandbox = ReplayingSandbox(toy)
         await sandbox.execute(cell("x = 1"))
         toy._states["s"]["clock"] = 1  # what the world was like
         for code in ("clock", "x = 3"):
@@ -85,7 +85,7 @@ def test_a_replay_that_fails_is_told_and_not_tried_for_ever() -> None:
 
 def test_deleting_a_session_forgets_its_cells() -> None:
     async def scenario() -> ExecutionResult:
-        sandbox = Restoring(ToySandbox())
+        sandbox = ReplayingSandbox(ToySandbox())
         await sandbox.execute(cell("x = 1"))
         await sandbox.delete_session("s")
         return await sandbox.execute(cell("x"))
@@ -97,7 +97,7 @@ def test_deleting_a_session_forgets_its_cells() -> None:
 def test_sessions_and_stateless_languages_are_kept_apart() -> None:
     async def scenario() -> list[str]:
         toy = ToySandbox()
-        sandbox = Restoring(toy)
+        sandbox = ReplayingSandbox(toy)
         await sandbox.execute(cell("x = 1", "a"))
         await sandbox.execute(cell("x = 2", "b"))
         await sandbox.execute(cell("x = 3", None))
@@ -111,7 +111,7 @@ def test_sessions_and_stateless_languages_are_kept_apart() -> None:
 def test_cells_of_one_session_that_come_together_are_restored_once() -> None:
     async def scenario() -> tuple[list[str], list[str]]:
         toy = ToySandbox()
-        sandbox = Restoring(toy)
+        sandbox = ReplayingSandbox(toy)
         await sandbox.execute(cell("x = 1"))
         await toy.delete_session("s")
         del toy.begun[:]
@@ -126,7 +126,7 @@ def test_cells_of_one_session_that_come_together_are_restored_once() -> None:
 def test_closing_reaches_the_inner_sandbox() -> None:
     async def scenario() -> bool:
         toy = ToySandbox()
-        await Restoring(toy).close()
+        await ReplayingSandbox(toy).close()
         return toy.closed
 
     assert run(scenario())

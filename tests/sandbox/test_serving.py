@@ -19,7 +19,7 @@ from newskills.sandbox.config import Limits, SandboxConfig
 from newskills.sandbox.host import LocalSandbox
 from newskills.sandbox.inside.wire import pack
 from newskills.sandbox.probes import run_probes, strongest_rung
-from newskills.sandbox.replay import Restoring
+from newskills.sandbox.replay import ReplayingSandbox
 from newskills.sandbox.server import SandboxServer
 from newskills.sandbox.zygote import Channel
 
@@ -37,7 +37,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 class Rig:
     """`sandbox` speaks to `local` over HTTP."""
 
-    def __init__(self, local: LocalSandbox, sandbox: Restoring, http: HttpSandbox) -> None:
+    def __init__(self, local: LocalSandbox, sandbox: ReplayingSandbox, http: HttpSandbox) -> None:
         self.local, self.sandbox, self.http = local, sandbox, http
 
     async def execute(self, code: str, session: str | None = "s", **fields: Any) -> ExecutionResult:
@@ -57,7 +57,7 @@ async def rig(**settings: Any) -> AsyncIterator[Rig]:
     server = await app.serve("127.0.0.1", 0)
     http = HttpSandbox("127.0.0.1", server.port, {})
     try:
-        yield Rig(local, Restoring(http), http)
+        yield Rig(local, ReplayingSandbox(http), http)
     finally:
         await http.close()
         await server.close(1.0)

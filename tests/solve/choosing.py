@@ -14,7 +14,7 @@ from newskills.base.protocols import Kit, Solver
 from newskills.base.records import Inference, Row, Sample
 from newskills.prompts.renderer import load_prompt
 from newskills.solve import make_solver
-from newskills.solve.chat import ChatOptions, ChatSolver
+from newskills.solve.chat import ChatSolver, ChatSolverOptions
 from newskills.solve.parts import SolverParts
 
 SAMPLE = Sample(id="7", row={"problem": "What is 40 + 2?"})
@@ -53,8 +53,8 @@ def choose(text: str) -> Callable[[str], str]:
     return said
 
 
-def parts(options: ChatOptions | None = None, **more: Any) -> SolverParts:
-    options = options or ChatOptions(inference=Inference(temperature=0.7, tokens_to_generate=100))
+def parts(options: ChatSolverOptions | None = None, **more: Any) -> SolverParts:
+    options = options or ChatSolverOptions(inference=Inference(temperature=0.7, tokens_to_generate=100))
     return SolverParts(chat=ChatSolver(load_prompt({"user": "{problem}"}), options), **more)
 
 

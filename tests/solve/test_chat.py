@@ -16,7 +16,7 @@ from newskills.base.records import Inference, Message, Row, Sample
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import load_prompt
-from newskills.solve.chat import MAIN, ChatOptions, ChatSolver
+from newskills.solve.chat import MAIN, ChatSolver, ChatSolverOptions
 from newskills.solve.reasoning import split_reasoning, trim_at_stop
 
 TEXT = Inference(endpoint_type="text", tokens_to_generate=50)
@@ -35,7 +35,7 @@ class Words:
         return "".join(f"<{m.role}> {m.content} " for m in messages) + "<assistant> "
 
 
-def solve(server: FakeServer | FakeServerProcess, options: ChatOptions, **tokenizers: Any) -> Row:
+def solve(server: FakeServer | FakeServerProcess, options: ChatSolverOptions, **tokenizers: Any) -> Row:
     solver = ChatSolver(load_prompt({"user": "{q}"}), options, **tokenizers)
     sample = Sample(id="1", row={"q": "Say it"})
 
@@ -53,7 +53,7 @@ def solve(server: FakeServer | FakeServerProcess, options: ChatOptions, **tokeni
 
 
 def test_the_fields_of_a_plain_reply(fake_server: FakeServerFactory) -> None:
-    fields = solve(fake_server(Script(answer=Answer(text="so be it"))), ChatOptions())
+    fields = solve(fake_server(Script(answer=Answer(text="so be it"))), ChatSolverOptions())
     start, end = fields.pop("generation_start_time"), fields.pop("generation_end_time")
     assert fields.pop("generation_time") == pytest.approx(end - start)
     assert 0 <= end - start < 30
@@ -67,7 +67,7 @@ def test_the_fields_of_a_plain_reply(fake_server: FakeServerFactory) -> None:
 
 def test_reasoning_that_the_server_sends_apart(fake_server: FakeServerFactory) -> None:
     script = Script(answer=Answer(text="four"), reasoning="two and two")
-    fields = solve(fake_server(script), ChatOptions(timing=False, parse_reasoning=True))
+    fields = solve(fake_server(script), ChatSolverOptions(timing=False, parse_reasoning=True))
     assert fields["generation"] == "four"
     assert fields["reasoning_content"] == "two and two"
     assert fields["_generation_finished_thinking"] is True
@@ -80,13 +80,13 @@ def test_reasoning_that_the_server_sends_apart(fake_server: FakeServerFactory) -
 
 def test_reasoning_in_the_text(fake_server: FakeServerFactory) -> None:
     script = Script(answer=Answer(text="<think>a</think> b </think>\n four \n"))
-    fields = solve(fake_server(script), ChatOptions(timing=False, parse_reasoning=True))
+    fields = solve(fake_server(script), ChatSolverOptions(timing=False, parse_reasoning=True))
     assert fields["generation"] == "four"
     assert fields["_full_generation"] == "<think>a</think> b </think>\n four \n"
 
 
 def test_log_probabilities(fake_server: FakeServerFactory) -> None:
-    options = ChatOptions(timing=False, inference=Inference(top_logprobs=2))
+    options = ChatSolverOptions(timing=False, inference=Inference(top_logprobs=2))
     fields = solve(fake_server(Script(answer=Answer(text="a b"))), options)
     assert fields["tokens"] == ["a", " b"]
     assert len(fields["logprobs"]) == len(fields["top_logprobs"]) == 2
@@ -98,24 +98,24 @@ def test_stop_phrases_of_the_text_endpoint(
     fake_server: FakeServerFactory, stop_key: str, keep: bool, text: str
 ) -> None:
     server = fake_server(Script(answer=Answer(text="one END two"), stop_key=stop_key))
-    options = ChatOptions(timing=False, inference=TEXT, stop=("END",), keep_stop=keep)
+    options = ChatSolverOptions(timing=False, inference=TEXT, stop=("END",), keep_stop=keep)
     assert solve(server, options)["generation"] == text
 
 
 def test_the_text_endpoint_gets_the_chat_template(fake_server: FakeServerFactory) -> None:
     server = fake_server(Script())
-    solve(server, ChatOptions(inference=TEXT), template=Words())
+    solve(server, ChatSolverOptions(inference=TEXT), template=Words())
     assert server.records[0].body["prompt"] == "<user> Say it <assistant> "
-    solve(server, ChatOptions(inference=TEXT))
+    solve(server, ChatSolverOptions(inference=TEXT))
     assert server.records[1].body["prompt"] == "Say it"
 
 
 def test_prompt_tokens_are_counted_where_the_server_does_not(fake_server: FakeServerFactory) -> None:
     silent, honest = fake_server(Script(usage="none")), fake_server(Script())
-    assert solve(silent, ChatOptions(), counter=Words())["num_input_tokens"] == 4
-    assert solve(silent, ChatOptions(inference=TEXT), counter=Words())["num_input_tokens"] == 2
-    assert solve(honest, ChatOptions(), counter=Words())["num_input_tokens"] == 2
-    assert "num_input_tokens" not in solve(silent, ChatOptions())
+    assert solve(silent, ChatSolverOptions(), counter=Words())["num_input_tokens"] == 4
+    assert solve(silent, ChatSolverOptions(inference=TEXT), counter=Words())["num_input_tokens"] == 2
+    assert solve(honest, ChatSolverOptions(), counter=Words())["num_input_tokens"] == 2
+    assert "num_input_tokens" not in solve(silent, ChatSolverOptions())
 
 
 def test_the_earliest_stop_phrase_wins() -> None:

@@ -15,7 +15,7 @@ from newskills.base.protocols import Kit
 from newskills.base.records import Inference, Logprobs, Message, Reply, Row, Sample, Usage
 from newskills.prompts.code_tags import code_tags
 from newskills.prompts.renderer import load_prompt
-from newskills.solve.chat import ChatOptions, ChatSolver, with_stop
+from newskills.solve.chat import ChatSolver, ChatSolverOptions, with_stop
 from newskills.solve.code.config import CodeExecution
 from newskills.solve.code.execution import CodeExecutionSolver, CodeOptions
 from newskills.solve.dialogue import GO_ON, continued
@@ -31,7 +31,7 @@ def solver(
 ) -> CodeExecutionSolver:
     execution = CodeExecution(**options.pop("execution", {}))
     return CodeExecutionSolver(
-        ChatSolver(load_prompt({"user": "{q}"}), ChatOptions(inference=inference, **(chat or {}))),
+        ChatSolver(load_prompt({"user": "{q}"}), ChatSolverOptions(inference=inference, **(chat or {}))),
         CodeOptions(tags=code_tags(tags), execution=execution, **options),
     )
 
@@ -72,7 +72,7 @@ def test_a_chat_model_is_asked_to_go_on() -> None:
 
 
 def test_an_answer_that_the_prompt_has_begun_is_one_turn_with_its_output() -> None:
-    chat = ChatSolver(load_prompt({"user": "{q}"}), ChatOptions())
+    chat = ChatSolver(load_prompt({"user": "{q}"}), ChatSolverOptions())
     request = chat.request(SAMPLE)
     request.messages = [*(request.messages or []), Message(role="assistant", content="Well, ")]
     following = continued(request, "code", "output").messages or []
@@ -236,7 +236,7 @@ def test_attempts_do_not_share_a_session() -> None:
 
 def test_the_stated_number_is_drawn_by_seed_and_sample() -> None:
     def drawn(seed: int) -> list[str]:
-        chat = ChatSolver(load_prompt({"user": "{total_code_executions}"}), ChatOptions())
+        chat = ChatSolver(load_prompt({"user": "{total_code_executions}"}), ChatSolverOptions())
         wanted = CodeExecutionSolver(chat, CodeOptions(tags=code_tags("qwen"), stated=(1, 8), seed=seed))
         requests = [wanted.request(Sample(id=str(n), row={})) for n in range(200)]
         return [str((request.messages or [])[0].content) for request in requests]
@@ -252,7 +252,7 @@ def test_the_stated_number_can_be_the_limit() -> None:
 
 
 def test_a_prompt_may_speak_of_the_limit_though_no_number_was_chosen() -> None:
-    chat = ChatSolver(load_prompt({"user": "{total_code_executions}"}), ChatOptions())
+    chat = ChatSolver(load_prompt({"user": "{total_code_executions}"}), ChatSolverOptions())
     wanted = CodeExecutionSolver(chat, CodeOptions(tags=code_tags("qwen")))
     assert (wanted.request(SAMPLE).messages or [])[0].content == "8"
 

@@ -19,7 +19,7 @@ from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.solve import make_solver
 from newskills.solve.calls.function_calls import MORE_TOOLS, MOST_STEPS
-from newskills.solve.chat import MAIN, ChatOptions, ChatSolver
+from newskills.solve.chat import MAIN, ChatSolver, ChatSolverOptions
 from newskills.solve.parts import SolverParts
 
 
@@ -43,7 +43,7 @@ TALK: Row = {
 
 
 def solve(server: FakeServer | FakeServerProcess, name: str, row: Row) -> Row:
-    chat = ChatSolver(load_prompt(None, PromptOverrides(prompt_format="openai")), ChatOptions())
+    chat = ChatSolver(load_prompt(None, PromptOverrides(prompt_format="openai")), ChatSolverOptions())
     solver = make_solver(name, SolverParts(chat=chat), {})
     sample = Sample(id="multi_turn_base_1", row=row)
 
@@ -144,7 +144,7 @@ def test_memory_outlasts_conversations(fake_server: FakeServerFactory) -> None:
         (call("core_memory_remove", {"key": "gone"}), call("core_memory_add", {"key": "drink", "value": "tea"})),
     )  # of each conversation
     server = fake_server(Script(answer=Answer(text="Done."), tool_turns=turns))
-    chat = ChatSolver(load_prompt(None, PromptOverrides(prompt_format="openai")), ChatOptions())
+    chat = ChatSolver(load_prompt(None, PromptOverrides(prompt_format="openai")), ChatSolverOptions())
     solver = make_solver("memory_calls", SolverParts(chat=chat), {})
 
     async def main() -> list[Row]:

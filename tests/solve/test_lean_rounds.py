@@ -21,7 +21,7 @@ from newskills.prompts.renderer import load_prompt
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.host import LocalSandbox
 from newskills.solve import make_solver
-from newskills.solve.chat import ChatOptions, ChatSolver
+from newskills.solve.chat import ChatSolver, ChatSolverOptions
 from newskills.solve.parts import SolverParts
 
 LEAN = """#!/bin/sh
@@ -59,7 +59,7 @@ def lean(folder: Path) -> LocalSandbox:
 def solve(folder: Path, name: str, row: Row, replies: list[str], **config: Any) -> tuple[Row, list[str]]:
     """(fields, the last message of each request); the model says `replies`, one after the other."""
     prompt = {"prover": "lean4/goedel-prover-v2", "autoformalize": "lean4/autoformalization"}[name]
-    chat = ChatSolver(load_prompt(prompt), ChatOptions(inference=Inference(tokens_to_generate=5000)))
+    chat = ChatSolver(load_prompt(prompt), ChatSolverOptions(inference=Inference(tokens_to_generate=5000)))
     solver = make_solver(name, SolverParts(chat=chat), config)
     sample = Sample(id=str(row["id"]), row=row)
     turns = Turns(*replies)
@@ -156,7 +156,7 @@ def test_a_judge_that_is_not_there(tmp_path: Path) -> None:
 def test_rounds_are_a_conversation() -> None:
     chat = ChatSolver(
         load_prompt("lean4/goedel-prover-v2"),
-        ChatOptions(inference=Inference(endpoint_type="text", tokens_to_generate=5)),
+        ChatSolverOptions(inference=Inference(endpoint_type="text", tokens_to_generate=5)),
     )
     solver = make_solver("prover", SolverParts(chat=chat), {})
     with pytest.raises(ConfigError, match="endpoint_type=chat"):

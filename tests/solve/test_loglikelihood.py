@@ -23,7 +23,7 @@ from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import load_prompt
 from newskills.solve import make_solver
-from newskills.solve.chat import MAIN, ChatOptions, ChatSolver
+from newskills.solve.chat import MAIN, ChatSolver, ChatSolverOptions
 from newskills.solve.parts import SolverParts
 from newskills.solve.tasks.loglikelihood import tokens_at_end
 
@@ -36,7 +36,7 @@ LIKELY = {" mat": -1.5, " red": -0.4, " moon": -3.0}
 
 
 def solve(server: FakeServer | FakeServerProcess, row: Row, **inference: Any) -> Row:
-    options = ChatOptions(inference=Inference(**inference), timing=False)
+    options = ChatSolverOptions(inference=Inference(**inference), timing=False)
     chat = ChatSolver(load_prompt("generic/continuation"), options)
     solver = make_solver("loglikelihood", SolverParts(chat=chat), {})
     sample = Sample(id="1", row=row)

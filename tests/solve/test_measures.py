@@ -7,12 +7,12 @@ from newskills.base.errors import DataError
 from newskills.base.records import Row, Sample
 from newskills.prompts.renderer import PromptOverrides, load_prompt
 from newskills.solve import make_solver
-from newskills.solve.chat import ChatOptions, ChatSolver
+from newskills.solve.chat import ChatSolver, ChatSolverOptions
 from newskills.solve.parts import SolverParts
 
 
 def sent(solver: str, row: Row) -> Row:
-    chat = ChatSolver(load_prompt("judge/reply", PromptOverrides()), ChatOptions(generation_key="judgement"))
+    chat = ChatSolver(load_prompt("judge/reply", PromptOverrides()), ChatSolverOptions(generation_key="judgement"))
     return make_solver(solver, SolverParts(chat=chat), {}).request(Sample(id="1", row=row)).extra_body
 
 

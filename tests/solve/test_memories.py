@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from newskills.base.records import Row
-from newskills.graders.tool_calls.calls import Called
+from newskills.graders.tool_calls.calls import ParsedCall
 from newskills.solve.calls.memories import make_memory, similar_keys
 
 _PLACE = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
@@ -70,7 +70,7 @@ def test_it_answers_as_the_leaderboard_does(kind: str, tmp_path: Path) -> None:
             right = function(**given)
         except ZeroDivisionError:  # a search among no keys
             continue
-        said = json.loads(ours.call(Called(function.__name__, given)))
+        said = json.loads(ours.call(ParsedCall(function.__name__, given)))
         assert same(said, json.loads(json.dumps(right, default=float))), (function.__name__, given)
         if step % 50 == 0:
             ours = make_memory(kind, json.loads(json.dumps(ours.state())))
@@ -89,21 +89,21 @@ def letters(texts: Any) -> list[list[float]]:
 def test_a_memory_by_vectors() -> None:
     memory = make_memory("vector", {}, letters)
     for text in ("likes strawberry matcha", "lives in Seattle", "x" * 301):
-        answer = json.loads(memory.call(Called("core_memory_add", {"text": text})))
+        answer = json.loads(memory.call(ParsedCall("core_memory_add", {"text": text})))
     assert "error" in answer
-    found = json.loads(memory.call(Called("core_memory_retrieve", {"query": "matcha strawberry", "top_k": 1})))
+    found = json.loads(memory.call(ParsedCall("core_memory_retrieve", {"query": "matcha strawberry", "top_k": 1})))
     assert [entry["id"] for entry in found["result"]] == [0]
     again = make_memory("vector", json.loads(json.dumps(memory.state())), letters)
     assert again.shown() == memory.shown()
-    assert json.loads(again.call(Called("core_memory_remove", {"vec_id": 0})))["status"]
-    assert json.loads(again.call(Called("core_memory_add", {"text": "new"}))) == {"id": 2}
-    updated = json.loads(again.call(Called("core_memory_update", {"vec_id": 1, "new_text": "lives in Rome"})))
+    assert json.loads(again.call(ParsedCall("core_memory_remove", {"vec_id": 0})))["status"]
+    assert json.loads(again.call(ParsedCall("core_memory_add", {"text": "new"}))) == {"id": 2}
+    updated = json.loads(again.call(ParsedCall("core_memory_update", {"vec_id": 1, "new_text": "lives in Rome"})))
     assert updated["status"]
-    everything = json.loads(again.call(Called("core_memory_retrieve_all", {})))["result"]
+    everything = json.loads(again.call(ParsedCall("core_memory_retrieve_all", {})))["result"]
     assert everything == [{"id": 1, "text": "lives in Rome"}, {"id": 2, "text": "new"}]
-    assert json.loads(again.call(Called("archival_memory_retrieve", {"query": "Rome"}))) == {"result": []}
+    assert json.loads(again.call(ParsedCall("archival_memory_retrieve", {"query": "Rome"}))) == {"result": []}
     for _ in range(60):
-        answer = json.loads(again.call(Called("archival_memory_add", {"text": "x"})))
+        answer = json.loads(again.call(ParsedCall("archival_memory_add", {"text": "x"})))
     assert "error" in answer
     assert len(again.state()["archive"]["entries"]) == 50
 
@@ -111,14 +111,14 @@ def test_a_memory_by_vectors() -> None:
 @pytest.mark.parametrize(
     "called",
     [
-        Called("core_memory_add", {"key": "a"}),
-        Called("core_memory_add", {"key": "a", "value": "b", "more": 1}),
-        Called("__init__", {}),
-        Called("_too_long", {}),
-        Called("archival_memory_retrieve_all", {}),
+        ParsedCall("core_memory_add", {"key": "a"}),
+        ParsedCall("core_memory_add", {"key": "a", "value": "b", "more": 1}),
+        ParsedCall("__init__", {}),
+        ParsedCall("_too_long", {}),
+        ParsedCall("archival_memory_retrieve_all", {}),
     ],
 )
-def test_what_does_not_fit_is_told(called: Called) -> None:
+def test_what_does_not_fit_is_told(called: ParsedCall) -> None:
     assert make_memory("kv", {}).call(called).startswith("Error during execution:")
 
 
@@ -126,12 +126,12 @@ def test_any_value_is_borne() -> None:
     memory = make_memory("kv", {})
     for value in (None, [], {}, 1.5, True, "\x00" * 400):
         for name in ("core_memory_add", "core_memory_replace"):
-            json.loads(memory.call(Called(name, {"key": value, "value": value})))
-        json.loads(memory.call(Called("core_memory_key_search", {"query": value, "k": value})))
+            json.loads(memory.call(ParsedCall(name, {"key": value, "value": value})))
+        json.loads(memory.call(ParsedCall("core_memory_key_search", {"query": value, "k": value})))
     vectors = make_memory("vector", {}, letters)
     for value in (None, [], {}, True, "0"):
-        json.loads(vectors.call(Called("core_memory_remove", {"vec_id": value})))
-        json.loads(vectors.call(Called("core_memory_retrieve", {"query": value, "top_k": value})))
+        json.loads(vectors.call(ParsedCall("core_memory_remove", {"vec_id": value})))
+        json.loads(vectors.call(ParsedCall("core_memory_retrieve", {"query": value, "top_k": value})))
 
 
 def test_similar_keys_of_nothing() -> None:

@@ -11,7 +11,7 @@ from newskills.base.errors import ConfigError, SandboxError
 from newskills.base.records import Row
 from newskills.prompts.renderer import load_prompt
 from newskills.solve import make_solver
-from newskills.solve.chat import ChatOptions, ChatSolver
+from newskills.solve.chat import ChatSolver, ChatSolverOptions
 from newskills.solve.parts import SolverParts
 from newskills.solve.selection.sc_tir import CUT, ScTirSolver
 
@@ -19,7 +19,7 @@ CODE = "Try.\n```python\n6 * 7\n```\n```output\n"
 
 
 def solver(**config: Any) -> ScTirSolver:
-    chat = ChatSolver(load_prompt({"user": "{q}"}), ChatOptions(inference=TEXT))
+    chat = ChatSolver(load_prompt({"user": "{q}"}), ChatSolverOptions(inference=TEXT))
     made = make_solver("sc_tir", SolverParts(chat=chat), {"candidates": 1, "headers": [], **config})
     assert isinstance(made, ScTirSolver)
     return made

@@ -15,7 +15,7 @@ from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import load_prompt
 from newskills.solve import make_solver
-from newskills.solve.chat import MAIN, ChatOptions, ChatSolver
+from newskills.solve.chat import MAIN, ChatSolver, ChatSolverOptions
 from newskills.solve.parts import SolverParts
 
 ROW: Row = {
@@ -35,7 +35,7 @@ ROW: Row = {
 @pytest.mark.parametrize("background", [True, False])
 def test_each_step_sees_those_before_it(fake_server: FakeServerFactory, background: bool) -> None:
     server = fake_server(Script(answer=Answer(text="Well:\n```python\ndef done(): pass\n```")))
-    chat = ChatSolver(load_prompt("eval/scicode/background"), ChatOptions())
+    chat = ChatSolver(load_prompt("eval/scicode/background"), ChatSolverOptions())
     solver = make_solver("scicode", SolverParts(chat=chat), {"with_background": background})
     sample = Sample(id="1", row=ROW)
 
@@ -59,7 +59,7 @@ def test_each_step_sees_those_before_it(fake_server: FakeServerFactory, backgrou
 
 
 def test_rows_without_steps_are_refused() -> None:
-    chat = ChatSolver(load_prompt("eval/scicode/background"), ChatOptions())
+    chat = ChatSolver(load_prompt("eval/scicode/background"), ChatSolverOptions())
     solver = make_solver("scicode", SolverParts(chat=chat), {})
     with pytest.raises(DataError, match="sub_steps"):
         solver.request(Sample(id="1", row={}))

@@ -13,7 +13,7 @@ from tests.solve.choosing import SAMPLE, SOLUTIONS, Model, choose, parts, solve,
 from newskills.base.errors import ConfigError, DataError, ModelError
 from newskills.base.records import Inference, Row, Sample
 from newskills.prompts.code_tags import code_tags
-from newskills.solve.chat import ChatOptions
+from newskills.solve.chat import ChatSolverOptions
 from newskills.solve.code.execution import CodeExecutionSolver, CodeOptions
 from newskills.solve.selection.config import ParallelThinking
 from newskills.solve.selection.parallel_thinking import parallel_thinking
@@ -26,7 +26,7 @@ def refused(**when: int) -> Fault:
     return Fault(kind="status", status=400, message="no", **when)
 
 
-def thinking(mode: str = "genselect", options: ChatOptions | None = None, **config: Any) -> SelectingSolver:
+def thinking(mode: str = "genselect", options: ChatSolverOptions | None = None, **config: Any) -> SelectingSolver:
     return parallel_thinking(parts(options), ParallelThinking(mode=mode, **config))
 
 
@@ -50,7 +50,7 @@ def test_the_chosen_solution_is_the_answer() -> None:
 
 
 def test_neighbouring_seeds_share_no_solution() -> None:
-    options = ChatOptions(inference=Inference(temperature=1.0, random_seed=3))
+    options = ChatSolverOptions(inference=Inference(temperature=1.0, random_seed=3))
     _, bodies = solve(thinking(options=options, window_size=2), Model([RIGHT, WRONG], choose("42")))
     assert [body["seed"] for body in bodies] == [6, 7, 3]
 
@@ -61,7 +61,7 @@ def test_an_unreadable_choice_is_drawn_by_lot_the_same_each_time() -> None:
     assert found[0]["generation"] == found[1]["generation"]
     assert found[0]["generation"] in texts
     assert not found[0]["genselect_successful"]
-    options = ChatOptions(inference=Inference(temperature=0.7, random_seed=1))
+    options = ChatSolverOptions(inference=Inference(temperature=0.7, random_seed=1))
     drawn = {solve(thinking(options=options), Model(texts))[0]["generation"]}
     drawn |= {
         solve(thinking(), Model(texts), sample=Sample(id=str(n), row=SAMPLE.row))[0]["generation"]
@@ -135,7 +135,7 @@ def test_the_choice_can_be_looked_for_behind_reasoning() -> None:
 
 
 def test_the_text_endpoint_compares_as_well() -> None:
-    options = ChatOptions(inference=Inference(temperature=0.7, endpoint_type="text", tokens_to_generate=50))
+    options = ChatSolverOptions(inference=Inference(temperature=0.7, endpoint_type="text", tokens_to_generate=50))
     fields, _ = solve(thinking(options=options, window_size=3), Model([WRONG, RIGHT, OTHER], choose("42")))
     assert fields["generation"] == RIGHT
 
@@ -199,7 +199,7 @@ def test_seeds_shuffle_what_is_stored(tmp_path: Path) -> None:
     folder = stored(tmp_path, **{f"rs{n}": [row(rf"\boxed{{{n}}}")] for n in range(12)})
     shown = []
     for seed in range(3):
-        options = ChatOptions(inference=Inference(random_seed=seed))
+        options = ChatSolverOptions(inference=Inference(random_seed=seed))
         fields, _ = solve(
             thinking(options=options, generation_dir=str(folder), window_size=4, num_initial_solutions=9),
             model := Model([""]),
@@ -258,7 +258,9 @@ def test_a_tournament_compares_all_winners_with_winners() -> None:
 
 def test_solutions_may_run_code() -> None:
     code = "```python\n6 * 7\n```\n"
-    chat = parts(ChatOptions(inference=Inference(temperature=0.7, endpoint_type="text", tokens_to_generate=200)))
+    chat = parts(
+        ChatSolverOptions(inference=Inference(temperature=0.7, endpoint_type="text", tokens_to_generate=200))
+    )
     base = CodeExecutionSolver(chat.chat, CodeOptions(tags=code_tags("qwen")))
 
     def answer(body: Row) -> str:

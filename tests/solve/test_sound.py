@@ -18,7 +18,7 @@ from newskills.base.records import Message, Request, Row, Sample
 from newskills.models import make_model
 from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import PromptOverrides, load_prompt
-from newskills.solve.chat import MAIN, ChatOptions, ChatSolver
+from newskills.solve.chat import MAIN, ChatSolver, ChatSolverOptions
 from newskills.solve.tasks.sound import in_pieces
 
 soundfile = pytest.importorskip("soundfile")
@@ -73,7 +73,7 @@ def test_what_is_not_cut() -> None:
 @pytest.mark.parametrize(("types", "requests"), [(("ASR",), 3), (("AST",), 1), ((), 1)])
 def test_texts_are_joined(fake_server: FakeServerFactory, types: tuple[str, ...], requests: int) -> None:
     server = fake_server(Script(answer=Answer(kind="sequence", texts=("one", "two ", "three"))))
-    options = ChatOptions(pieces_of=types, piece_seconds=30.0)
+    options = ChatSolverOptions(pieces_of=types, piece_seconds=30.0)
     solver = ChatSolver(load_prompt(None, PromptOverrides(prompt_format="openai")), options)
     row = {
         "task_type": "ASR",

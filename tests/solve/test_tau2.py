@@ -20,7 +20,7 @@ from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import load_prompt
 from newskills.solve import make_solver
 from newskills.solve.calls.tau2 import GREETING, _yes_or_no
-from newskills.solve.chat import ChatOptions, ChatSolver
+from newskills.solve.chat import ChatSolver, ChatSolverOptions
 from newskills.solve.parts import SolverParts
 
 DATA: Row = {
@@ -67,7 +67,7 @@ def converse(
 ) -> tuple[Row, list[Row], list[Row]]:
     """(fields, requests to the agent's model, requests to the user's)."""
     (folder / "mock.json").write_bytes(msgspec.json.encode(DATA))
-    chat = ChatSolver(load_prompt("tau2/agent"), ChatOptions(inference=Inference(tokens_to_generate=500)))
+    chat = ChatSolver(load_prompt("tau2/agent"), ChatSolverOptions(inference=Inference(tokens_to_generate=500)))
     solver = make_solver("tau2", SolverParts(chat=chat), {"data": str(folder), **config})
     sample = Sample(id="t", row=task)
     with FakeServer(script, answer=agent) as first, FakeServer(None, answer=customer) as second:

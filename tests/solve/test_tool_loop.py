@@ -24,7 +24,7 @@ from newskills.models.config import ServerConfig
 from newskills.prompts.renderer import load_prompt
 from newskills.solve.calls.tool_calls import read_calls
 from newskills.solve.calls.tool_loop import LIMIT_REACHED, UNLIMITED, ToolOptions, ToolSolver
-from newskills.solve.chat import MAIN, ChatOptions, ChatSolver
+from newskills.solve.chat import MAIN, ChatSolver, ChatSolverOptions
 
 ADD = ToolSpec(
     name="add",
@@ -73,14 +73,14 @@ def call(number: int = 1, name: str = "add", arguments: Any = None, **more: Any)
     return {"id": f"c{number}", "type": "function", "function": {"name": name, "arguments": text}, **more}
 
 
-def solver_for(chat: ChatOptions | None = None, **options: Any) -> ToolSolver:
-    chat_solver = ChatSolver(load_prompt({"user": "{q}"}), chat or ChatOptions())
+def solver_for(chat: ChatSolverOptions | None = None, **options: Any) -> ToolSolver:
+    chat_solver = ChatSolver(load_prompt({"user": "{q}"}), chat or ChatSolverOptions())
     return ToolSolver(chat_solver, ToolOptions(specs=(ADD,), **options))
 
 
 def solve(
     server: FakeServer | FakeServerProcess,
-    chat: ChatOptions | None = None,
+    chat: ChatSolverOptions | None = None,
     *,
     tools: Adder | None = None,
     server_type: str = "vllm",
@@ -156,7 +156,7 @@ def test_the_whole_loop_and_its_record(fake_server: FakeServerFactory) -> None:
 def test_all_wires_carry_calls_and_results(fake_server: FakeServerFactory, endpoint: Any, stream: bool) -> None:
     server = fake_server(Script(tool_turns=((call(7),), (call(8), call(9))), reasoning="so", usage="none"))
     inference = Inference(endpoint_type=endpoint, stream=stream, tokens_to_generate=1000)
-    fields = solve(server, ChatOptions(inference=inference))
+    fields = solve(server, ChatSolverOptions(inference=inference))
     assert fields["num_tool_calls"] == 3
     assert [row["role"] for row in fields["conversation"]] == [
         "user",
@@ -261,7 +261,7 @@ def test_a_thousand_calls_in_one_message(fake_server: FakeServerFactory) -> None
 
 def test_the_budget_of_tokens_ends_the_loop(fake_server: FakeServerFactory) -> None:
     answer = Answer(text=" ".join(["word"] * 40))
-    chat = ChatOptions(inference=Inference(tokens_to_generate=100))
+    chat = ChatSolverOptions(inference=Inference(tokens_to_generate=100))
     server = fake_server(Script(answer=answer, tool_calls=(call(1),)))
     fields = solve(server, chat)
     assert fields["finish_reason"] == "length"
@@ -348,7 +348,7 @@ def test_whatever_comes_is_read(items: list[Any]) -> None:
 
 def hosted(server_type: str, answers: list[Row], **chat: Any) -> tuple[Row, list[Any]]:
     """The record, and the bodies that the API was sent."""
-    solver = solver_for(ChatOptions(inference=Inference(tokens_to_generate=500, **chat), timing=False))
+    solver = solver_for(ChatSolverOptions(inference=Inference(tokens_to_generate=500, **chat), timing=False))
     sample = Sample(id="1", row={"q": "Add it"})
 
     async def main() -> tuple[Row, list[Any]]:

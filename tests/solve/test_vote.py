@@ -12,7 +12,7 @@ from tests.solve.choosing import Model, parts, solve, solver
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Inference, Request, Sample
-from newskills.solve.chat import ChatOptions
+from newskills.solve.chat import ChatSolverOptions
 
 
 def test_the_longest_of_the_winning_class_is_returned() -> None:
@@ -75,7 +75,7 @@ def test_votes_are_weighed_by_likelihood() -> None:
 
 
 def test_log_probabilities_that_were_asked_for_are_kept() -> None:
-    options = ChatOptions(inference=Inference(temperature=0.7, top_logprobs=2))
+    options = ChatSolverOptions(inference=Inference(temperature=0.7, top_logprobs=2))
     fields, bodies = solve(solver("weighted_vote", parts(options), samples=2), Model([r"\boxed{3}"]))
     assert len(fields["logprobs"]) == len(fields["tokens"])
     assert bodies[0]["top_logprobs"] == 2

@@ -72,9 +72,9 @@ class ConfigError(UserError):
 class UnknownNameError(UserError):
     """`name` is no `kind`; names the closest of `known`."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], *, hint: str = "") -> None:
+    def __init__(self, kind: str, name: str, known_names: Iterable[str], *, hint: str = "") -> None:
         self.kind, self.name = kind, name
-        super().__init__(f"Unknown {kind} '{name}'{suggest(name, known)}", hint=hint)
+        super().__init__(f"Unknown {kind} '{name}'{suggest(name, known_names)}", hint=hint)
 
 
 class DataError(UserError):
@@ -203,11 +203,11 @@ class StorageError(NewskillsError):
         self.full = full
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, known_names: Iterable[str]) -> str:
     """Returns `; did you mean 'a' or 'b'?` or, where nothing is close, a list of at most 12 names, or `.`"""
     import difflib
 
-    names = sorted(set(known))
+    names = sorted(set(known_names))
     folded = {n.lower().replace("-", "_"): n for n in names}
     close = difflib.get_close_matches(name.lower().replace("-", "_"), folded, n=3, cutoff=0.6)
     if close:
@@ -253,8 +253,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 def _number_in(text: str) -> int:
     """Of libraries that only quote the system's error: `[Errno 28]` of Python, `(os error 28)` of Rust; else 0."""
-    found = re.search(r"\[Errno (\d+)\]|\(os error (\d+)\)", text, re.ASCII)
-    return int(found[1] or found[2]) if found else 0
+    match = re.search(r"\[Errno (\d+)\]|\(os error (\d+)\)", text, re.ASCII)
+    return int(match[1] or match[2]) if match else 0
 
 
 def storage_error(error: OSError, path: object) -> StorageError:

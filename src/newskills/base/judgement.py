@@ -37,16 +37,16 @@ def parse_judgement(text: object) -> bool | None:
     text = _ECHO.sub("", _said(text))
     if (verdict := structured_verdict(text)) is not None:
         return verdict
-    if found := _VERDICT.findall(text):
-        return bool(found[-1].lower() == "yes")
-    if found := _BOXED.findall(text):
-        return bool(found[-1].lower() == "correct")
-    if found := _POINTS.findall(text):
-        return int(found[-1]) >= PASSING_POINTS
-    if found := _BRACKETED.findall(text):
-        return bool(found[-1].lower() == "correct")
-    if found := _SECTION.findall(text):
-        return bool(found[-1].lower() == "true")
+    if matches := _VERDICT.findall(text):
+        return bool(matches[-1].lower() == "yes")
+    if matches := _BOXED.findall(text):
+        return bool(matches[-1].lower() == "correct")
+    if matches := _POINTS.findall(text):
+        return int(matches[-1]) >= PASSING_POINTS
+    if matches := _BRACKETED.findall(text):
+        return bool(matches[-1].lower() == "correct")
+    if matches := _SECTION.findall(text):
+        return bool(matches[-1].lower() == "true")
     return None
 
 
@@ -64,9 +64,9 @@ def structured_verdict(text: object) -> bool | None:
     """
     if not isinstance(text, str):
         return None
-    found = _OBJECT.match(_said(text).strip())
+    match = _OBJECT.match(_said(text).strip())
     try:
-        verdict = json.loads(found[1])["correct"] if found else None
+        verdict = json.loads(match[1])["correct"] if match else None
     except (ValueError, KeyError, RecursionError):
         return None
     if isinstance(verdict, str):
@@ -98,8 +98,8 @@ def parse_verdict(text: object, verdicts: Mapping[str, str]) -> str | None:
     names = {name.replace("_", " "): name for name in verdicts.values()}
     lines = text.splitlines() or [""]
     for part in (text, lines[-1], lines[0]):
-        if (found := _bare_verdict(part, verdicts, names)) is not None:
-            return found
+        if (verdict_of_part := _bare_verdict(part, verdicts, names)) is not None:
+            return verdict_of_part
     if letters := [letter for letter in _NAMED_LETTER.findall(text) if letter in verdicts]:
         return verdicts[letters[-1]]
     shouted = {name for word, name in names.items() if _shouts(text, word)}

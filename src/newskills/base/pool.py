@@ -28,7 +28,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from newskills.base.errors import ConfigError
-from newskills.base.pool_loop import Item, Loop
+from newskills.base.pool_loop import Loop, WorkItem
 from newskills.base.pool_loop import PoolOptions as PoolOptions
 from newskills.base.pool_worker import Setup
 from newskills.base.records import Failure, Row
@@ -71,7 +71,7 @@ class WorkerPool(Generic[T]):
 
     def submit_many(self, records: Sequence[Row]) -> list[Future[T | Failure]]:
         """Many records at once, for one wake-up of the pool. Raises ConfigError after `close`."""
-        items = [Item(encode_line(record)[:-1], Future()) for record in records]
+        items = [WorkItem(encode_line(record)[:-1], Future()) for record in records]
         if not self._loop.add(items):
             raise ConfigError("The worker pool is closed.")
         return [item.future for item in items]

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from newskills.base.pool_worker import HEAD, PACKET, PROGRESS, Notice, Order
+from newskills.base.pool_worker import HEAD, PACKET, PROGRESS, TemplateNotice, TemplateOrder
 from newskills.base.records import Cause, Failure
 
 _TICK = 0.2
@@ -47,7 +47,7 @@ class PoolOptions(Struct, frozen=True, kw_only=True):
     max_batch: int = 64
 
 
-class Item:
+class WorkItem:
     """One record on its way: encoded, with the future that waits for it."""
 
     __slots__ = ("future", "payload", "suspect")
@@ -58,7 +58,7 @@ class Item:
         self.suspect = False
 
 
-class Answer(Struct):
+class WorkerAnswer(Struct):
     at: int
     failed: bool
     result: Raw
@@ -76,7 +76,7 @@ class _Worker:
         self.page = mmap.mmap(self.memory_fd, PROGRESS.size)
         PROGRESS.pack_into(self.page, 0, -1, 0.0)
         self.sock.setblocking(False)
-        self.batch: list[Item | None] = []
+        self.batch: list[WorkItem | None] = []
         self.left = 0
         self.tasks = 0
         self.outgoing = memoryview(b"")
@@ -108,10 +108,10 @@ class Loop:
         self._start_template = start_template
         self._decode = decode
         self._lock = threading.Lock()
-        self._new: deque[Item] = deque()
+        self._new: deque[WorkItem] = deque()
         self._stopping = False
-        self._queue: deque[Item] = deque()
-        self._suspects: deque[Item] = deque()
+        self._queue: deque[WorkItem] = deque()
+        self._suspects: deque[WorkItem] = deque()
         self._workers: dict[int, _Worker] = {}
         self._tickets = 0
         self._template: subprocess.Popen[Any] | None = None
@@ -123,13 +123,13 @@ class Loop:
         self._wake_write.setblocking(False)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._wake_read, selectors.EVENT_READ, None)
-        self._answers = msgspec.json.Decoder(list[Answer])
+        self._answers = msgspec.json.Decoder(list[WorkerAnswer])
         self._failures = msgspec.json.Decoder(Failure)
-        self._notices = msgspec.json.Decoder(Notice)
+        self._notices = msgspec.json.Decoder(TemplateNotice)
 
     # --- from other threads
 
-    def add(self, items: list[Item]) -> bool:
+    def add(self, items: list[WorkItem]) -> bool:
         """False if the pool is closed."""
         with self._lock:
             if self._stopping:
@@ -205,12 +205,12 @@ class Loop:
             if batch := self._next_batch(len(living)):
                 self._give(worker, batch)
 
-    def _next_batch(self, workers: int) -> list[Item]:
+    def _next_batch(self, workers: int) -> list[WorkItem]:
         """A suspect alone, else a fair share of the queue."""
         if self._suspects:
             return [self._suspects.popleft()]
         share = min(self._options.max_batch, -(-len(self._queue) // workers))
-        batch: list[Item] = []
+        batch: list[WorkItem] = []
         size = 0
         while self._queue and len(batch) < share and size < _MAX_BATCH_BYTES:
             item = self._queue.popleft()
@@ -220,7 +220,7 @@ class Loop:
             size += len(item.payload)
         return batch
 
-    def _give(self, worker: _Worker, batch: list[Item]) -> None:
+    def _give(self, worker: _Worker, batch: list[WorkItem]) -> None:
         worker.batch = list(batch)
         worker.left = len(batch)
         worker.tasks += len(batch)
@@ -259,7 +259,7 @@ class Loop:
         if not worker.left and worker.tasks >= self._options.max_tasks:
             self._dismiss(worker)
 
-    def _settle(self, worker: _Worker, answer: Answer) -> None:
+    def _settle(self, worker: _Worker, answer: WorkerAnswer) -> None:
         item = worker.batch[answer.at]
         if item is None:
             return
@@ -286,7 +286,7 @@ class Loop:
         worker.ended = True
         self._selector.unregister(worker.sock)
         if worker.pid > 0:
-            self._order(Order(reap=worker.pid))
+            self._order(TemplateOrder(reap=worker.pid))
 
     def _buried(self, worker: _Worker, status: int) -> None:
         """Blames the item at work; all others of the batch go back to the front of the queue."""
@@ -338,7 +338,7 @@ class Loop:
         worker = _Worker(self._tickets)
         self._tickets += 1
         assert self._control is not None
-        message = msgspec.json.encode(Order(fork=worker.ticket))
+        message = msgspec.json.encode(TemplateOrder(fork=worker.ticket))
         try:
             socket.send_fds(self._control, [message], [worker.theirs.fileno(), worker.memory_fd])
         except OSError:
@@ -358,7 +358,7 @@ class Loop:
             self._template = self._start_template(theirs.fileno())
         self._selector.register(self._control, selectors.EVENT_READ, "control")
 
-    def _order(self, order: Order) -> None:
+    def _order(self, order: TemplateOrder) -> None:
         if self._control is not None:
             with contextlib.suppress(OSError):
                 self._control.send(msgspec.json.encode(order))
@@ -383,7 +383,7 @@ class Loop:
             worker.pid = notice.pid
             self._deaths = 0
             if worker.ended:
-                self._order(Order(reap=worker.pid))
+                self._order(TemplateOrder(reap=worker.pid))
         else:
             self._buried(next(w for w in self._workers.values() if w.pid == notice.reaped), notice.status)
 
@@ -432,7 +432,7 @@ class Loop:
         self._wake_write.close()
 
 
-def _resolve(item: Item, result: object) -> None:
+def _resolve(item: WorkItem, result: object) -> None:
     """Sets the result unless the caller has given up on it."""
     if item.future.set_running_or_notify_cancel():
         item.future.set_result(result)

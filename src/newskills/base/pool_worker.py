@@ -50,14 +50,14 @@ class Setup(Struct, kw_only=True):
     memory: int
 
 
-class Order(Struct, omit_defaults=True):
+class TemplateOrder(Struct, omit_defaults=True):
     """Parent → template: `fork` (with two descriptors attached) or `reap` a process that ended."""
 
     fork: int = -1
     reap: int = -1
 
 
-class Notice(Struct, omit_defaults=True):
+class TemplateNotice(Struct, omit_defaults=True):
     """Template → parent: worker `forked` runs as `pid`; or `reaped` with the wait `status`; or `broken`."""
 
     forked: int = -1
@@ -75,7 +75,7 @@ def main(control_fd: int, setup_json: bytes) -> None:
     control = socket.socket(fileno=control_fd)
     loaded = guard(lambda: _load(setup.factory))
     if isinstance(loaded, Failure):
-        control.send(msgspec.json.encode(Notice(broken=loaded.message)))
+        control.send(msgspec.json.encode(TemplateNotice(broken=loaded.message)))
         while control.recv(
             PACKET
         ):  # leaving with orders unread would reset the socket, and the notice could be lost
@@ -83,7 +83,7 @@ def main(control_fd: int, setup_json: bytes) -> None:
         return
     make, preload = loaded
     gc.freeze()
-    orders = msgspec.json.Decoder(Order)
+    orders = msgspec.json.Decoder(TemplateOrder)
     while True:
         if preload is not None and not select.select([control], [], [], 0.02)[0]:
             warm, preload = preload, None
@@ -95,7 +95,7 @@ def main(control_fd: int, setup_json: bytes) -> None:
         order = orders.decode(message)
         if order.reap > 0:
             _, status = os.waitpid(order.reap, 0)
-            control.send(msgspec.json.encode(Notice(reaped=order.reap, status=status)))
+            control.send(msgspec.json.encode(TemplateNotice(reaped=order.reap, status=status)))
         else:
             _fork(control, order.fork, fds, setup, make)
 
@@ -121,7 +121,7 @@ def _fork(control: socket.socket, ticket: int, fds: list[int], setup: Setup, mak
             os._exit(code)
     for fd in fds:
         os.close(fd)
-    control.send(msgspec.json.encode(Notice(forked=ticket, pid=pid)))
+    control.send(msgspec.json.encode(TemplateNotice(forked=ticket, pid=pid)))
 
 
 def _die_with(template: int) -> None:

@@ -45,8 +45,8 @@ class Registry:
 
     def resolve(self, name: str) -> str:
         """The canonical name. Raises UnknownNameError."""
-        if (known := self._folded.get(fold(name))) is not None:
-            return known
+        if (entry := self._folded.get(fold(name))) is not None:
+            return entry
         for external in self._external():
             if fold(external) == fold(name):
                 return external
@@ -81,8 +81,8 @@ def load_attr(spec: str, kind: str = "object") -> Any:
     where, _, attr = spec.partition("::")
     module = load_module(where, kind)
     if not hasattr(module, attr):
-        known = [n for n in vars(module) if not n.startswith("_")]
-        raise UnknownNameError(f"{kind} in {where}", attr, known)
+        names = [n for n in vars(module) if not n.startswith("_")]
+        raise UnknownNameError(f"{kind} in {where}", attr, names)
     return getattr(module, attr)
 
 

@@ -44,8 +44,8 @@ def replacement(path: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
 
 def remove_abandoned(folder: Path, names: Container[str]) -> None:
     """Deletes what killed processes have left of files called `names` that they were writing in `folder`."""
-    for name, found in _temporaries(folder).items():
-        for left in found if name in names else ():
+    for name, leftovers in _temporaries(folder).items():
+        for left in leftovers if name in names else ():
             _remove(left)
 
 
@@ -65,12 +65,12 @@ def _left_in(folder: Path) -> dict[str, list[Path]]:
 
 
 def _temporaries(folder: Path) -> dict[str, list[Path]]:
-    found: dict[str, list[Path]] = {}
+    temporaries: dict[str, list[Path]] = {}
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if (match := _TEMPORARY.match(entry.name)) is not None:
-                found.setdefault(match["name"], []).append(Path(entry.path))
-    return found
+                temporaries.setdefault(match["name"], []).append(Path(entry.path))
+    return temporaries
 
 
 def _locked(temporary: Path) -> IO[bytes]:

@@ -99,16 +99,18 @@ def source_of(where: str) -> Path | None:
 
 def _texts(value: ast.expr | None, where: str) -> tuple[str, ...]:
     try:
-        found = ast.literal_eval(value) if value is not None else None
+        literal = ast.literal_eval(value) if value is not None else None
     except ValueError:
-        found = None
-    if not isinstance(found, list | tuple) or not all(isinstance(text, str) and text.strip() for text in found):
+        literal = None
+    if not isinstance(literal, list | tuple) or not all(
+        isinstance(text, str) and text.strip() for text in literal
+    ):
         raise ConfigError(
             f'{where}: {DECLARATION} is to be a list of texts, as in {DECLARATION} = ["rapidfuzz>=3"].'
         )
-    if wrong := [text for text in found if text.lstrip().startswith("-")]:
+    if wrong := [text for text in literal if text.lstrip().startswith("-")]:
         raise ConfigError(f"{where}: {DECLARATION} has '{wrong[0]}', which is an option of pip and no package.")
-    return tuple(text.strip() for text in found)
+    return tuple(text.strip() for text in literal)
 
 
 def _folder(wanted: tuple[str, ...]) -> Path:
@@ -145,23 +147,27 @@ def _missing(wanted: tuple[str, ...], where: str) -> list[str]:
     """What pip would install, with its versions: what is wanted, and what that needs, unless it is here."""
     report = _pip(["--dry-run", "--report", "-", *wanted], ", ".join(wanted), where)
     try:
-        found: list[dict[str, Any]] = msgspec.json.decode(report)["install"]
+        distributions: list[dict[str, Any]] = msgspec.json.decode(report)["install"]
     except (msgspec.DecodeError, KeyError) as error:
         raise DataError(f"pip's report cannot be read: {error}.") from error
     ours = {_plain(name) for name in _own()}
-    if taken := [one["metadata"] for one in found if _plain(one["metadata"]["name"]) in ours]:
+    if taken := [
+        distribution["metadata"]
+        for distribution in distributions
+        if _plain(distribution["metadata"]["name"]) in ours
+    ]:
         name, version = taken[0]["name"], taken[0]["version"]
         raise ConfigError(
             f"{where} declares {', '.join(wanted)}, which means {name} {version}; newskills itself runs with "
             f"{name} {metadata.version(name)}, and one process cannot have both.",
             hint="Allow that version, or ask what needs the other one in a process of its own.",
         )
-    return [_pinned(one) for one in found]
+    return [_pinned(distribution) for distribution in distributions]
 
 
-def _pinned(one: dict[str, Any]) -> str:
-    name, version = one["metadata"]["name"], one["metadata"]["version"]
-    direct = one.get("is_direct") and one["download_info"]["url"]
+def _pinned(distribution: dict[str, Any]) -> str:
+    name, version = distribution["metadata"]["name"], distribution["metadata"]["version"]
+    direct = distribution.get("is_direct") and distribution["download_info"]["url"]
     return f"{name} @ {direct}" if direct else f"{name}=={version}"
 
 
@@ -186,14 +192,14 @@ def _pip(words: list[str], what: str, where: str) -> bytes:
         raise ConfigError(f"{where} declares {what}: {sys.executable} does not run ({error.strerror}).") from error
     if done.returncode == 0:
         return done.stdout
-    said = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-    if any("No module named pip" in line for line in said):
+    lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+    if any("No module named pip" in line for line in lines):
         raise ConfigError(
             f"{where} declares {what}, and this environment has no pip to install it with.",
             hint=f"Install it yourself: uv pip install --python {sys.executable} {' '.join(map(repr, words[-1:]))}, or "
             f"give the environment pip: {sys.executable} -m ensurepip",
         )
-    reasons = [line for line in said if line.startswith("ERROR:")] or said or [f"exit code {done.returncode}"]
+    reasons = [line for line in lines if line.startswith("ERROR:")] or lines or [f"exit code {done.returncode}"]
     raise ConfigError(
         f"{where} declares {what}, which pip cannot install: {reasons[-1].removeprefix('ERROR: ')[:300].rstrip('.')}.",
         hint="Where there is no network, install it before: in the image or environment of the jobs, or with "

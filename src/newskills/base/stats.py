@@ -91,8 +91,8 @@ def bootstrap(
     The same input gives the same interval (Efron, Ann. Stat. 7, 1979).
     """
     draw = random.Random(seed)  # noqa: S311 - repeatable on purpose, no secret
-    found = sorted(statistic(draw.choices(problems, k=len(problems))) for _ in range(resamples))
-    return found[round(0.025 * (resamples - 1))], found[round(0.975 * (resamples - 1))]
+    statistics = sorted(statistic(draw.choices(problems, k=len(problems))) for _ in range(resamples))
+    return statistics[round(0.025 * (resamples - 1))], statistics[round(0.975 * (resamples - 1))]
 
 
 class Comparison(Struct, frozen=True, kw_only=True):

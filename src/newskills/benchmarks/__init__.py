@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from newskills.benchmarks.listing import (
     ENTRY_POINTS,
     UNVERIFIED,
-    Entry,
+    BenchmarkPlaces,
+    CatalogEntry,
     Extra,
-    Places,
     entries,
     list_all,
     list_benchmarks,
@@ -26,9 +26,9 @@ if TYPE_CHECKING:  # listing needs no records, and they cost it 20 ms
 __all__ = [
     "ENTRY_POINTS",
     "UNVERIFIED",
-    "Entry",
+    "BenchmarkPlaces",
+    "CatalogEntry",
     "Extra",
-    "Places",
     "entries",
     "expand",
     "get_benchmark",

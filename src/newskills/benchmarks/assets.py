@@ -36,8 +36,8 @@ class AssetFolder:
 
     def stored(self, row: Row, where: str) -> Row:
         """`row` with each `Asset`, however deep in it, stored, and replaced by its path beside the rows."""
-        found = {key: self._value(value, where) for key, value in row.items() if _holds_assets(value)}
-        return {**row, **found} if found else row
+        stored_values = {key: self._value(value, where) for key, value in row.items() if _holds_assets(value)}
+        return {**row, **stored_values} if stored_values else row
 
     def _value(self, value: Any, where: str) -> Any:
         if isinstance(value, list | tuple):

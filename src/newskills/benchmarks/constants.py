@@ -74,8 +74,8 @@ def _judge_program(pipeline: Constants, file: Path) -> Row:
     if (kind := measure_of(step)) is not None:
         judge = MEASURES[kind]
         return {field: getattr(judge, field) for field in ("kind", "prompt", "grader", "model", "server_type")}
-    if (known := _JUDGE_MODULES.get(module.rpartition(".")[2])) is not None:
-        return {"kind": known}
+    if (judge_kind := _JUDGE_MODULES.get(module.rpartition(".")[2])) is not None:
+        return {"kind": judge_kind}
     if "::" in module and not module.startswith("nemo_skills."):
         return {"kind": "own", "defaults": {"solver_config": {"module": module}}}
     if "::" in step and not step.startswith("nemo_skills."):
@@ -97,8 +97,8 @@ def load_group(folder: Path, name: str, constants: Constants) -> Group:
     members, keys = {}, {}
     for member, changes in named.items():
         place = folder / str(member).removeprefix(f"{name}.").removeprefix(f"{folder.resolve().name}.")
-        found = str(place.resolve()) if (place / "__init__.py").is_file() else str(member)
-        members[found], keys[found] = _changes(changes or {}, file), str(member)
+        member_name = str(place.resolve()) if (place / "__init__.py").is_file() else str(member)
+        members[member_name], keys[member_name] = _changes(changes or {}, file), str(member)
     score = constants.get("SCORE_MODULE")
     return Group(
         name=name,
@@ -124,10 +124,10 @@ def _compute_score(module: str, folder: Path) -> GroupScore:
     beside = folder / f"{module.rpartition('.')[2]}.py"
     path = folder / module if module.endswith(".py") else beside
     loaded = load_module(str(path.resolve()) if path.is_file() else module, "group score")
-    found: Callable[..., Any] | None = getattr(loaded, "compute_score", None)
-    if found is None:
+    function: Callable[..., Any] | None = getattr(loaded, "compute_score", None)
+    if function is None:
         raise ConfigError(f"{path if path.is_file() else module} has no function compute_score(metrics).")
-    return found
+    return function
 
 
 def _solver(module: str, file: Path) -> str:
@@ -135,8 +135,8 @@ def _solver(module: str, file: Path) -> str:
     if "::" in module:
         return module
     name = module.removeprefix(PREFIX)
-    if (known := GENERATION_MODULE_MAP.get(name)) is not None:
-        return known
+    if (solver_name := GENERATION_MODULE_MAP.get(name)) is not None:
+        return solver_name
     name = name.removeprefix("eval.")
     if name not in SOLVERS:
         raise ConfigError(

@@ -17,18 +17,18 @@ READ_AND_PRINT = "Read the input from standard input and print the answer to sta
 
 def cases(text: str) -> list[Row]:
     """Test cases in JSON, or hidden. Raises DataError, ValueError."""
-    told = text if text.lstrip().startswith("[") else hidden_text(text)
-    found: list[Row] = msgspec.json.decode(told, type=list[Row])
-    return found
+    cases_text = text if text.lstrip().startswith("[") else hidden_text(text)
+    case_list: list[Row] = msgspec.json.decode(cases_text, type=list[Row])
+    return case_list
 
 
 def tests(raw: Row, metadata: Row) -> str:
     """Public and private tests together, packed: they can have many megabytes."""
-    found = [case for kind in ("public_test_cases", "private_test_cases") for case in cases(raw[kind])]
-    called = any(case.get("testtype") == "functional" for case in found)
+    all_cases = [case for kind in ("public_test_cases", "private_test_cases") for case in cases(raw[kind])]
+    called = any(case.get("testtype") == "functional" for case in all_cases)
     value: dict[str, Any] = {
-        "inputs": [str(case["input"]) for case in found],
-        "outputs": [str(case["output"]) for case in found],
+        "inputs": [str(case["input"]) for case in all_cases],
+        "outputs": [str(case["output"]) for case in all_cases],
         "function": (metadata.get("func_name") or _function_in(raw["starter_code"])) if called else "",
     }
     return base64.b64encode(zlib.compress(msgspec.json.encode(value), 9)).decode()
@@ -36,16 +36,20 @@ def tests(raw: Row, metadata: Row) -> str:
 
 def _function_in(starter: str) -> str:
     """The name before the first round bracket. Raises ValueError."""
-    found = re.search(r"(\w+)\s*\(", re.sub(r"/\*.*?\*/|//[^\n]*", " ", starter, flags=re.DOTALL))
-    if found is None:
+    match = re.search(r"(\w+)\s*\(", re.sub(r"/\*.*?\*/|//[^\n]*", " ", starter, flags=re.DOTALL))
+    if match is None:
         raise ValueError("the tests call a function, and `starter_code` has none")
-    return found[1]
+    return match[1]
 
 
 def metadata(raw: Row) -> Row:
-    told = raw.get("metadata") or {}
-    found: Row = msgspec.json.decode(told, type=dict[str, Any]) if isinstance(told, str) else dict(told)
-    return found
+    raw_metadata = raw.get("metadata") or {}
+    decoded: Row = (
+        msgspec.json.decode(raw_metadata, type=dict[str, Any])
+        if isinstance(raw_metadata, str)
+        else dict(raw_metadata)
+    )
+    return decoded
 
 
 def asked(raw: Row) -> Row:

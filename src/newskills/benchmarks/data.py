@@ -87,12 +87,12 @@ class PreparedData(Struct, kw_only=True):
     seconds: float = 0.0
 
 
-def data_dir(given: str | Path | None = None) -> Path:
+def data_dir(folder: str | Path | None = None) -> Path:
     """Where prepared data lies: `given`, `NEWSKILLS_DATA_DIR`, `NEMO_SKILLS_DATA_DIR`, or `data` in the cache folder.
 
     The cache folder is `NEWSKILLS_CACHE`, or the one the system has for the user.
     """
-    chosen = given or os.environ.get("NEWSKILLS_DATA_DIR") or os.environ.get("NEMO_SKILLS_DATA_DIR")
+    chosen = folder or os.environ.get("NEWSKILLS_DATA_DIR") or os.environ.get("NEMO_SKILLS_DATA_DIR")
     if chosen:
         return Path(chosen).expanduser()
     if cache := os.environ.get("NEWSKILLS_CACHE"):
@@ -158,7 +158,7 @@ def prepare_many(
     """
     options = options or FetchOptions()
 
-    def one(benchmark: Benchmark) -> PreparedData | NewskillsError:
+    def prepare_or_error(benchmark: Benchmark) -> PreparedData | NewskillsError:
         try:
             result: PreparedData | NewskillsError = prepare(
                 benchmark, data_dir=data_dir, splits=splits, options=options
@@ -170,7 +170,7 @@ def prepare_many(
         return result
 
     with ThreadPoolExecutor(max(1, min(options.parallelism, len(benchmarks)))) as pool:
-        return list(pool.map(one, benchmarks))
+        return list(pool.map(prepare_or_error, benchmarks))
 
 
 def _own_data(benchmark: Benchmark, splits: Sequence[str], data_dir: str | Path | None) -> Path:
@@ -205,17 +205,17 @@ class NotPreparedError(DataError):
 
     def __init__(self, missing: Sequence[tuple[str, str, Path]], data_dir: str | Path | None) -> None:
         self.missing, self.data_dir = tuple(missing), data_dir
-        one = len(self.missing) == 1
-        asked = " ".join(dict.fromkeys(asked for asked, _, _ in self.missing))
+        alone = len(self.missing) == 1
+        names = " ".join(dict.fromkeys(name for name, _, _ in self.missing))
         super().__init__(
-            f"{', '.join(name for _, name, _ in self.missing)} {'is' if one else 'are'} not prepared: "
-            f"there {'is no file' if one else 'are no files'} {', '.join(str(path) for _, _, path in self.missing)}.",
-            hint=f"Run: ns prepare_data {asked}" + (f" --data_dir={data_dir}" if data_dir else ""),
+            f"{', '.join(name for _, name, _ in self.missing)} {'is' if alone else 'are'} not prepared: "
+            f"there {'is no file' if alone else 'are no files'} {', '.join(str(path) for _, _, path in self.missing)}.",
+            hint=f"Run: ns prepare_data {names}" + (f" --data_dir={data_dir}" if data_dir else ""),
         )
 
 
 def load_rows(
-    benchmark: Benchmark, split: str = "", data_dir: str | Path | None = None, *, asked: str = ""
+    benchmark: Benchmark, split: str = "", data_dir: str | Path | None = None, *, asked_name: str = ""
 ) -> Path:
     """The prepared file of `split` (default: the benchmark's own).
 
@@ -234,7 +234,7 @@ def load_rows(
         maker = place.with_name("prepare.py")
         hint = f"Its own script makes them: ns prepare_data {maker.parent}" if maker.is_file() else ""
         raise DataError(f"{benchmark.name} comes without data for '{split}': there is no file {place}.", hint=hint)
-    raise NotPreparedError([(asked or benchmark.name, benchmark.name, path)], data_dir)
+    raise NotPreparedError([(asked_name or benchmark.name, benchmark.name, path)], data_dir)
 
 
 def _whole(path: Path, benchmark: Benchmark) -> Path:
@@ -266,9 +266,9 @@ def chosen_splits(benchmark: Benchmark, splits: Sequence[str]) -> Sequence[str]:
 
 
 def _known_split(benchmark: Benchmark, split: str) -> None:
-    known = benchmark.splits()
-    if split not in known:
-        raise DataError(f"{benchmark.name} has no split '{split}'; there are {', '.join(known)}.")
+    split_names = benchmark.splits()
+    if split not in split_names:
+        raise DataError(f"{benchmark.name} has no split '{split}'; there are {', '.join(split_names)}.")
 
 
 def _prepare_split(benchmark: Benchmark, split: str, folder: Path, fetcher: Fetcher) -> PreparedSplit:

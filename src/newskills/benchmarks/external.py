@@ -16,7 +16,7 @@ from newskills.base.benchmark import Benchmark, Group, Judge
 from newskills.base.errors import ConfigError
 from newskills.base.registry import fold, load_module
 from newskills.benchmarks.constants import changed_fields, changed_judge, load_group
-from newskills.benchmarks.listing import Places
+from newskills.benchmarks.listing import BenchmarkPlaces
 from newskills.graders import GRADERS
 
 MAP_VARIABLES = ("NEWSKILLS_EXTRA_BENCHMARK_MAP", "NEMO_SKILLS_EXTRA_BENCHMARK_MAP")
@@ -37,21 +37,21 @@ def _points(group: str, places: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
 def extra_folders(name: str, extra: object = None) -> list[Path]:
     """The folders that the user declared for `name`, each once. Raises ConfigError for an unreadable map."""
-    found: dict[Path, None] = {}
-    given = extra.extra if isinstance(extra, Places) else extra
-    for mapping in (given, _variable(MAP_VARIABLES)):
-        for known, place in _read_map(mapping).items():
-            if fold(known) == fold(name):
-                found[Path(place).expanduser().resolve()] = None
-    more = extra.folders if isinstance(extra, Places) else ()
+    folders: dict[Path, None] = {}
+    mapping_given = extra.extra if isinstance(extra, BenchmarkPlaces) else extra
+    for mapping in (mapping_given, _variable(MAP_VARIABLES)):
+        for mapped_name, place in _read_map(mapping).items():
+            if fold(mapped_name) == fold(name):
+                folders[Path(place).expanduser().resolve()] = None
+    more = extra.folders if isinstance(extra, BenchmarkPlaces) else ()
     for folder in _packages(name, [*more, *split_folders(_variable(FOLDERS_VARIABLES))]):
-        found[folder.resolve()] = None
-    return list(found)
+        folders[folder.resolve()] = None
+    return list(folders)
 
 
 def data_folders(name: str, extra: object = None) -> list[Path]:
     """Packages called `name` in the data directory."""
-    return list(_packages(name, [extra.data_dir])) if isinstance(extra, Places) else []
+    return list(_packages(name, [extra.data_dir])) if isinstance(extra, BenchmarkPlaces) else []
 
 
 def load_folder(folder: Path, name: str = "") -> Benchmark | Group:
@@ -105,7 +105,7 @@ def _read_map(mapping: object) -> Mapping[str, str]:
         folders: dict[str, str] = msgspec.json.decode(text, type=dict[str, str])
     except msgspec.DecodeError as error:
         raise ConfigError(f"The map of extra benchmarks is not JSON of name → folder: {error}.") from error
-    return {known: str(base / Path(folder).expanduser()) for known, folder in folders.items()}
+    return {mapped_name: str(base / Path(folder).expanduser()) for mapped_name, folder in folders.items()}
 
 
 def _packages(name: str, folders: Iterable[Path]) -> Iterator[Path]:
@@ -120,7 +120,7 @@ def _packages(name: str, folders: Iterable[Path]) -> Iterator[Path]:
                 for child in parent.iterdir()
                 if fold(child.name) == fold(step)
             ]
-        yield from (found for found in candidates if (found / "__init__.py").is_file())
+        yield from (package for package in candidates if (package / "__init__.py").is_file())
 
 
 def _variable(names: Sequence[str]) -> str:

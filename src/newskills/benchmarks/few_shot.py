@@ -46,12 +46,12 @@ def _read(path: Path) -> dict[str, list[Row]]:
 
 @lru_cache(maxsize=8)
 def _by_set(path: Path, version: int) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+    rows_by_set: dict[str, list[Row]] = {}
     for row in read_rows(path):
-        rows = found.setdefault(fold(str(row.get("examples_type", ""))), [])
+        rows = rows_by_set.setdefault(fold(str(row.get("examples_type", ""))), [])
         if len(rows) < PER_SET:
             rows.append(row)
-    return found
+    return rows_by_set
 
 
 @lru_cache(maxsize=8)

@@ -16,7 +16,7 @@ import newskills.benchmarks
 from newskills.base.benchmark import Benchmark, Group
 from newskills.base.errors import ConfigError
 from newskills.base.registry import fold
-from newskills.benchmarks import Entry
+from newskills.benchmarks import CatalogEntry
 from newskills.benchmarks.lookup import exported
 
 TARGET = Path(newskills.benchmarks.__file__).with_name("catalog.py")
@@ -41,14 +41,14 @@ def built_in_groups() -> Iterator[tuple[str, Group]]:
 
 
 def _exports() -> list[tuple[str, Benchmark | Group]]:
-    found = []
+    exported_objects = []
     for package in pkgutil.iter_modules(newskills.benchmarks.__path__, "newskills.benchmarks."):
         if not package.ispkg or package.name in NO_CATEGORIES:
             continue
         folder = importlib.import_module(package.name).__path__
         for info in pkgutil.iter_modules(folder, f"{package.name}."):
-            found += [(info.name, item) for item in exported(importlib.import_module(info.name))]
-    return sorted(found, key=lambda pair: (pair[1].category, fold(pair[1].name)))
+            exported_objects += [(info.name, item) for item in exported(importlib.import_module(info.name))]
+    return sorted(exported_objects, key=lambda pair: (pair[1].category, fold(pair[1].name)))
 
 
 def catalog_text() -> str:
@@ -63,8 +63,8 @@ def catalog_text() -> str:
     return _HEAD + "".join(lines) + ")\n"
 
 
-def _entry(module: str, benchmark: Benchmark) -> Entry:
-    return Entry(
+def _entry(module: str, benchmark: Benchmark) -> CatalogEntry:
+    return CatalogEntry(
         name=benchmark.name,
         aliases=benchmark.aliases,
         category=benchmark.category,
@@ -82,8 +82,8 @@ def _entry(module: str, benchmark: Benchmark) -> Entry:
     )
 
 
-def _group_entry(module: str, group: Group) -> Entry:
-    return Entry(
+def _group_entry(module: str, group: Group) -> CatalogEntry:
+    return CatalogEntry(
         name=group.name,
         aliases=group.aliases,
         category=group.category,

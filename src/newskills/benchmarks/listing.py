@@ -20,7 +20,7 @@ UNVERIFIED = (
 """What the mark in lists and on pages means."""
 
 
-class Places(NamedTuple):
+class BenchmarkPlaces(NamedTuple):
     """Where else benchmarks are looked for: a map of names, a data directory with packages in it, folders of them."""
 
     extra: str | Path | Mapping[str, str] | None
@@ -28,10 +28,10 @@ class Places(NamedTuple):
     folders: tuple[Path, ...] = ()
 
 
-Extra = str | Path | Mapping[str, str] | Places
+Extra = str | Path | Mapping[str, str] | BenchmarkPlaces
 
 
-class Entry(NamedTuple):
+class CatalogEntry(NamedTuple):
     """What the catalog knows of a benchmark, or of a group, which has `members`.
 
     `items` = rows of the default split, 0 = not counted.
@@ -54,25 +54,25 @@ class Entry(NamedTuple):
     verified: bool = True
 
 
-def list_benchmarks(category: str | None = None) -> list[Entry]:
+def list_benchmarks(category: str | None = None) -> list[CatalogEntry]:
     """The built-in benchmarks, by category and name. Raises UnknownNameError for an unknown category."""
     return [entry for entry in list_all(category) if not entry.members]
 
 
-def list_all(category: str | None = None) -> list[Entry]:
+def list_all(category: str | None = None) -> list[CatalogEntry]:
     """The same with the groups, whose entries have `members`; the category `group` is all of those."""
-    found = list(entries())
+    listed = list(entries())
     if category is None:
-        return found
+        return listed
     wanted = fold(category)
-    chosen = [entry for entry in found if fold(entry.category) == wanted or (wanted == "group" and entry.members)]
+    chosen = [entry for entry in listed if fold(entry.category) == wanted or (wanted == "group" and entry.members)]
     if not chosen:
-        raise UnknownNameError("category", category, {"group", *(entry.category for entry in found)})
+        raise UnknownNameError("category", category, {"group", *(entry.category for entry in listed)})
     return chosen
 
 
-def entries() -> Iterator[Entry]:
+def entries() -> Iterator[CatalogEntry]:
     """All entries."""
     from newskills.benchmarks.catalog import CATALOG
 
-    return map(Entry._make, CATALOG)
+    return map(CatalogEntry._make, CATALOG)

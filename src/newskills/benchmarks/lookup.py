@@ -14,7 +14,7 @@ from newskills.base.benchmark import Benchmark, Group, Judge
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.registry import fold, load_attr, load_module
 from newskills.benchmarks.external import data_folders, extra_folders, installed, load_folder
-from newskills.benchmarks.listing import ENTRY_POINTS, Entry, Extra, entries
+from newskills.benchmarks.listing import ENTRY_POINTS, CatalogEntry, Extra, entries
 
 
 def get_benchmark(name: str, extra: Extra | None = None) -> Benchmark:
@@ -24,20 +24,20 @@ def get_benchmark(name: str, extra: Extra | None = None) -> Benchmark:
     `NEMO_SKILLS_EXTRA_BENCHMARK_MAP` and `NEMO_SKILLS_EXTRA_DATASETS` are honoured. Raises UnknownNameError,
     ConfigError for a group, a broken file, or a name that stands for two benchmarks.
     """
-    found = _find(name, extra)
-    if isinstance(found, Benchmark):
-        return found
-    members = [f"{found.name}.{found.short(member)}" for member in found.members]
+    entry = _find(name, extra)
+    if isinstance(entry, Benchmark):
+        return entry
+    members = [f"{entry.name}.{entry.short(member)}" for member in entry.members]
     raise ConfigError(f"{name} is a group of {len(members)} benchmarks: {', '.join(members)}.")
 
 
 def get_group(name: str, extra: Extra | None = None) -> Group | None:
     """The group called `name`, or None where `name` is none. Raises ConfigError as `get_benchmark`."""
     try:
-        found = _find(name, extra)
+        entry = _find(name, extra)
     except UnknownNameError:
         return None
-    return found if isinstance(found, Group) else None
+    return entry if isinstance(entry, Group) else None
 
 
 def expand(name: str, extra: Extra | None = None) -> list[Benchmark]:
@@ -49,8 +49,8 @@ def expand(name: str, extra: Extra | None = None) -> list[Benchmark]:
         benchmarks = [item for item in all_there if isinstance(item, Benchmark)]
         if len(benchmarks) == len(all_there):
             return benchmarks
-    found = _find(name, extra)
-    return [member_of(found, member, extra) for member in found.members] if isinstance(found, Group) else [found]
+    entry = _find(name, extra)
+    return [member_of(entry, member, extra) for member in entry.members] if isinstance(entry, Group) else [entry]
 
 
 def place_of(name: str, extra: Extra | None = None) -> str:
@@ -81,7 +81,10 @@ def member_of(group: Group, member: str, extra: Extra | None = None) -> Benchmar
 def _sibling(group: Group, member: str) -> Benchmark | None:
     """The benchmark called `member` beside the group."""
     there = exported(load_module(group.home, "benchmark")) if group.home else []
-    return next((one for one in there if isinstance(one, Benchmark) and fold(one.name) == fold(member)), None)
+    return next(
+        (sibling for sibling in there if isinstance(sibling, Benchmark) and fold(sibling.name) == fold(member)),
+        None,
+    )
 
 
 def _from_home(group: Group, member: str) -> str:
@@ -110,19 +113,19 @@ def _find(name: str, extra: Extra | None) -> Benchmark | Group:
         return load_folder(Path(name).expanduser())
     places = places or list(_member_places(name, extra)) or list(_data_places(name, extra))
     if not places:
-        known = [known for entry in entries() for known in (entry.name, *entry.aliases)]
-        raise UnknownNameError("benchmark", name, known, hint="All of them: ns list benchmarks")
+        names = [name for entry in entries() for name in (entry.name, *entry.aliases)]
+        raise UnknownNameError("benchmark", name, names, hint="All of them: ns list benchmarks")
     if len(places) > 1:
         raise ConfigError(
             f"The name '{name}' stands for several benchmarks: {' and '.join(where for where, _ in places)}.",
             hint="Rename one, or name it by its path.",
         )
-    _, found = places[0]
-    return found.load() if isinstance(found, _Built) else found
+    _, match = places[0]
+    return match.load() if isinstance(match, _Built) else match
 
 
 class _Built(NamedTuple):
-    entry: Entry
+    entry: CatalogEntry
 
     def load(self) -> Benchmark | Group:
         return next(
@@ -132,8 +135,8 @@ class _Built(NamedTuple):
 
 def exported(module: ModuleType) -> list[Benchmark | Group]:
     """What a benchmark file defines: BENCHMARK or BENCHMARKS, GROUP or GROUPS."""
-    found = [getattr(module, name) for name in ("BENCHMARK", "GROUP") if hasattr(module, name)]
-    return [*found, *getattr(module, "BENCHMARKS", ()), *getattr(module, "GROUPS", ())]
+    exported_objects = [getattr(module, name) for name in ("BENCHMARK", "GROUP") if hasattr(module, name)]
+    return [*exported_objects, *getattr(module, "BENCHMARKS", ()), *getattr(module, "GROUPS", ())]
 
 
 def _named_there(name: str) -> Benchmark | Group:
@@ -144,12 +147,12 @@ def _named_there(name: str) -> Benchmark | Group:
 
 
 def _from_file(name: str) -> Benchmark | Group:
-    found = exported(load_module(name, "benchmark"))
-    groups = [item for item in found if isinstance(item, Group)]
-    if len(found) > 1 and len(groups) != 1:
-        names = ", ".join(str(getattr(item, "name", item)) for item in found)
+    exported_objects = exported(load_module(name, "benchmark"))
+    groups = [item for item in exported_objects if isinstance(item, Group)]
+    if len(exported_objects) > 1 and len(groups) != 1:
+        names = ", ".join(str(getattr(item, "name", item)) for item in exported_objects)
         raise ConfigError(f"{name} has several benchmarks: {names}.", hint="Name one: file.py::NAME.")
-    return _as_benchmark((groups or found or [None])[0], name)
+    return _as_benchmark((groups or exported_objects or [None])[0], name)
 
 
 def _places(name: str, extra: Extra | None) -> Iterator[tuple[str, _Built | Benchmark | Group]]:
@@ -179,10 +182,10 @@ def _member_places(name: str, extra: Extra | None) -> Iterator[tuple[str, Benchm
             yield f"the group {group.name}", member_of(group, member, extra)
 
 
-def _as_benchmark(found: object, where: str) -> Benchmark | Group:
-    if not isinstance(found, Benchmark | Group):
+def _as_benchmark(candidate: object, where: str) -> Benchmark | Group:
+    if not isinstance(candidate, Benchmark | Group):
         raise ConfigError(
             f"{where} is no benchmark: a newskills.base.benchmark.Benchmark (or Group) is expected, "
-            f"{'named BENCHMARK' if found is None else f'not {type(found).__name__}'}."
+            f"{'named BENCHMARK' if candidate is None else f'not {type(candidate).__name__}'}."
         )
-    return replace(found, home=where.partition(":")[0]) if isinstance(found, Group) else found
+    return replace(candidate, home=where.partition(":")[0]) if isinstance(candidate, Group) else candidate

@@ -19,17 +19,17 @@ Given = Mapping[str, Sequence[str]]
 _SET = re.compile(r"\{[^{}]*\}")
 
 
-def with_options(benchmark: Benchmark, given: Given) -> Benchmark | None:
+def with_options(benchmark: Benchmark, options_given: Given) -> Benchmark | None:
     """`benchmark` as those of its options that are `given` change it; None where they leave it out.
 
     Raises UnknownNameError for a value that there is not, ConfigError for a missing one.
     """
     made: Benchmark | None = benchmark
     effective: dict[str, tuple[str, ...]] = {}
-    for name in given:
+    for name in options_given:
         if name not in benchmark.options:
             continue
-        values = values_of(given[name])
+        values = values_of(options_given[name])
         option = benchmark.options[name]
         for value in values:
             if option.known and value not in option.known:
@@ -49,35 +49,35 @@ def values_of(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(part for word in words for part in word.split(",") if part and part != "None")
 
 
-def check_options(benchmarks: Sequence[Benchmark], given: Given, command: Sequence[str]) -> None:
+def check_options(benchmarks: Sequence[Benchmark], options_given: Given, command: Sequence[str]) -> None:
     """Raises UnknownNameError for an option that neither the `command` nor any of these benchmarks has."""
-    known = {name for benchmark in benchmarks for name in benchmark.options}
-    for name in given:
-        if name not in known:
+    option_names = {name for benchmark in benchmarks for name in benchmark.options}
+    for name in options_given:
+        if name not in option_names:
             raise UnknownNameError(
                 "option",
                 f"--{name}",
-                [f"--{one}" for one in (*command, *known)],
+                [f"--{name}" for name in (*command, *option_names)],
                 hint="See: ns prepare_data NAME --help",
             )
 
 
-def written(given: Given) -> Iterator[tuple[str, ...]]:
+def written(options_given: Given) -> Iterator[tuple[str, ...]]:
     """As words of the command line."""
-    for name, values in given.items():
+    for name, values in options_given.items():
         yield (f"--{name}={','.join(values)}",) if values else (f"--{name}",)
 
 
-def rows_with(field: str, meaning: str, *known: str, usual: str = "all") -> Option:
+def rows_with(field: str, meaning: str, *choices: str, usual: str = "all") -> Option:
     """Only prepared rows whose `field` is one of the values."""
 
     def apply(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
         return replace(benchmark, keep={**benchmark.keep, field: values}, items={})
 
-    return Option(meaning=meaning, apply=apply, known=known, usual=usual)
+    return Option(meaning=meaning, apply=apply, known=choices, usual=usual)
 
 
-def sources_with(part: str, meaning: str, *known: str, form: str = "{}", usual: str = "") -> Option:
+def sources_with(part: str, meaning: str, *choices: str, form: str = "{}", usual: str = "") -> Option:
     """Other values in the braces of `part` (config, hf_split, url) of all sources; `form`: how a value stands there."""
 
     def apply(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
@@ -88,14 +88,14 @@ def sources_with(part: str, meaning: str, *known: str, form: str = "{}", usual: 
 
         return replace(benchmark, sources=tuple(map(changed, benchmark.sources)), items={})
 
-    return Option(meaning=meaning, apply=apply, known=known, usual=usual)
+    return Option(meaning=meaning, apply=apply, known=choices, usual=usual)
 
 
 Change = Callable[[Row, tuple[str, ...]], Row | Drop]
 """(prepared row, values of the option) → what becomes of it."""
 
 
-def rows_changed(meaning: str, change: Change, known: tuple[str, ...] = (), usual: str = "") -> Option:
+def rows_changed(meaning: str, change: Change, choices: tuple[str, ...] = (), usual: str = "") -> Option:
     """Each prepared row as `change` makes it."""
 
     def apply(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
@@ -105,7 +105,7 @@ def rows_changed(meaning: str, change: Change, known: tuple[str, ...] = (), usua
         }
         return replace(benchmark, row=row, variants=variants, items={})
 
-    return Option(meaning=meaning, apply=apply, known=known, usual=usual)
+    return Option(meaning=meaning, apply=apply, known=choices, usual=usual)
 
 
 def _changed(change: Change, values: tuple[str, ...], mapper: RowMapper, raw: Row, index: int) -> Row | Drop:

@@ -92,9 +92,9 @@ def _family_page(name: str, members: list[Benchmark], group: Group | None) -> st
     lines += [f"{len(members)} benchmarks, named `{name}.<task>`.", "", *_facts(first, members)]
     lines += ["", *_use(name if group else members[-1].name), *_options(*members), *_traps(*members)]
     lines += ["", "## Tasks", "", "| name | what | rows by split | grader | chance |", "|---|---|---|---|---|"]
-    for one in members:
-        splits = ", ".join(f"{split} {count}" for split, count in one.items.items())
-        lines.append(f"| `{one.name}` | {one.title} | {splits} | {one.grader} | {_chance(one)} |")
+    for member in members:
+        splits = ", ".join(f"{split} {count}" for split, count in member.items.items())
+        lines.append(f"| `{member.name}` | {member.title} | {splits} | {member.grader} | {_chance(member)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -134,7 +134,7 @@ def _facts(benchmark: Benchmark, family: Sequence[Benchmark] = ()) -> Iterator[s
     if benchmark.aliases:
         yield f"| also called | {', '.join(f'`{alias}`' for alias in benchmark.aliases)} |"
     yield f"| source | {_source(benchmark)} |"
-    if unverified := [one.name for one in family or (benchmark,) if one.unverified]:
+    if unverified := [member.name for member in family or (benchmark,) if member.unverified]:
         some = f": {', '.join(f'`{name}`' for name in unverified)}" if len(unverified) < len(family) else ""
         yield f"| checked | [not verified against the live source](index.md#not-verified){some} |"
     if not family:
@@ -161,14 +161,14 @@ def _facts(benchmark: Benchmark, family: Sequence[Benchmark] = ()) -> Iterator[s
 
 def _options(*members: Benchmark) -> list[str]:
     """What `ns prepare_data` takes for them."""
-    told = {name: option for one in members for name, option in one.options.items()}
-    if not told:
+    options_by_name = {name: option for member in members for name, option in member.options.items()}
+    if not options_by_name:
         return []
     lines = [
         f"- `--{name}`: {option.meaning}"
         + (f"; {', '.join(f'`{value}`' for value in option.known)}" if 0 < len(option.known) <= 30 else "")
         + (f" (default: {option.usual})" if option.usual else "")
-        for name, option in told.items()
+        for name, option in options_by_name.items()
     ]
     return ["", "## Options of prepare_data", "", *lines]
 
@@ -194,15 +194,15 @@ def _use(name: str, judge: Judge | None = None, *, repeated: bool = True) -> lis
 def _traps(*members: Benchmark) -> list[str]:
     """What holds for few of several members is told with their names."""
     named: dict[str, list[str]] = {}
-    for one in members:
-        misprints = [f"`{row}` can never be right: {why}." for row, why in one.misprints.items()]
-        for text in (*one.traps, *misprints):
-            named.setdefault(text, []).append(f"`{one.name}`")
+    for member in members:
+        misprints = [f"`{row}` can never be right: {why}." for row, why in member.misprints.items()]
+        for text in (*member.traps, *misprints):
+            named.setdefault(text, []).append(f"`{member.name}`")
     if not named:
         return []
     few = {text: names for text, names in named.items() if len(members) > len(names) <= _FEW}
-    told = [f"{', '.join(few[text])}: {text}" if text in few else text for text in named]
-    return ["", "## Good to know", "", *(f"- {text}" for text in told)]
+    traps = [f"{', '.join(few[text])}: {text}" if text in few else text for text in named]
+    return ["", "## Good to know", "", *(f"- {text}" for text in traps)]
 
 
 def _source(benchmark: Benchmark) -> str:

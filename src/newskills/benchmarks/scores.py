@@ -29,10 +29,10 @@ def entries(metrics: Metrics) -> int:
 
 def mean(values: Iterable[float]) -> float:
     """Raises ValueError where there are no values."""
-    found = list(values)
-    if not found:
+    value_list = list(values)
+    if not value_list:
         raise ValueError("there is nothing to average")
-    return math.fsum(found) / len(found)
+    return math.fsum(value_list) / len(value_list)
 
 
 def weighted(members: Iterable[Metrics], metric: str) -> float:

@@ -24,7 +24,7 @@ def number_text(value: float | str) -> str:
 
 def boxed(text: str) -> list[str]:
     r"""The contents of all `\boxed{…}` and `\boxed x` in order; a box inside another belongs to the outer one."""
-    found = []
+    boxes = []
     at = text.find(_BOX)
     while at >= 0:
         start = at + len(_BOX)
@@ -33,9 +33,9 @@ def boxed(text: str) -> list[str]:
         end = closing_brace(text, start) if text[start : start + 1] == "{" else start
         if end < 0:
             break
-        found.append(text[start + 1 : end] if end > start else text[start : start + 1])
+        boxes.append(text[start + 1 : end] if end > start else text[start : start + 1])
         at = text.find(_BOX, end)
-    return found
+    return boxes
 
 
 def closing_brace(text: str, start: int) -> int:
@@ -89,7 +89,7 @@ def renamed(raw: Row, **names: str) -> Row:
     """
     if without := [column for column in names if raw[column] is None]:
         raise ValueError(f"there is nothing in the column '{without[0]}'")
-    new = {given: str(raw[column]) for column, given in names.items()}
+    new = {new_name: str(raw[column]) for column, new_name in names.items()}
     return {**{column: value for column, value in raw.items() if column not in names}, **new}
 
 
@@ -105,10 +105,10 @@ def split_options(text: str) -> list[str]:
     starts: list[re.Match[str]] = []
     for letter in letters:
         mark = re.compile(rf"(?:\A|(?<=[\s{around}])){letter}\s?[).]\s*")
-        found = mark.search(text, starts[-1].end() if starts else 0)
-        if found is None:
+        match = mark.search(text, starts[-1].end() if starts else 0)
+        if match is None:
             break
-        starts.append(found)
+        starts.append(match)
     if len(starts) < 2:
         raise ValueError(f"{text!r} holds no lettered options")
     ends = [following.start() for following in starts[1:]] + [len(text)]

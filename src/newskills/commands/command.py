@@ -17,7 +17,7 @@ from newskills.config.help import command_help
 
 if TYPE_CHECKING:
     from newskills.launch.clusters.config import ClusterConfig
-    from newskills.pipelines.submission.prepared import Prepared
+    from newskills.pipelines.submission.prepared import PreparedSubmission
 
 O = TypeVar("O", bound=Struct)  # noqa: E741 - O as in options
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,7 +49,7 @@ class Command(Struct, Generic[O], frozen=True, kw_only=True):
     options: type[O]
     run: Callable[[Parsed[O]], int] | str
     result: Callable[[Parsed[O]], Any] | str | None = None
-    prepare: Callable[[Parsed[O], ClusterConfig], Prepared | None] | str | None = None
+    prepare: Callable[[Parsed[O], ClusterConfig], PreparedSubmission | None] | str | None = None
     config: type[Struct] | None = None
     aliases: Mapping[str, str] = {}
     examples: Sequence[str] = ()

@@ -103,13 +103,13 @@ def command_names() -> list[str]:
 
 def canonical(name: str) -> str:
     """The name of a command in either spelling, as the table has it. Raises UnknownNameError."""
-    known = name.replace("-", "_")
-    known = SPELLINGS.get(known, known)
-    if known not in command_names():
+    folded = name.replace("-", "_")
+    folded = SPELLINGS.get(folded, folded)
+    if folded not in command_names():
         from newskills.base.errors import UnknownNameError
 
         raise UnknownNameError("command", name, command_names(), hint="See: ns --help")
-    return known
+    return folded
 
 
 def module_of(name: str) -> str:

@@ -61,10 +61,10 @@ def parse(
 
 def build(cls: type[S], values: Mapping[str, Any], *, command: str) -> S:
     """Options from values by name (texts or Python values). Raises ConfigError; names what is missing."""
-    known = leaves(cls)
+    leaves_by_name = leaves(cls)
     done = {}
     for name, value in values.items():
-        leaf = known[name]
+        leaf = leaves_by_name[name]
         texts = value if isinstance(value, list) else [value]
         if leaf.is_list and all(isinstance(text, Text) for text in texts):
             done[name] = _list_value([str(text) for text in texts], leaf)
@@ -72,9 +72,9 @@ def build(cls: type[S], values: Mapping[str, Any], *, command: str) -> S:
             done[name] = convert(texts, leaf, f"--{name} {_plain(value)}")
         else:
             done[name] = convert(_as_text(value, leaf), leaf, f"--{name} {_plain(value)}")
-    missing = [name for name, leaf in known.items() if leaf.required and name not in done]
+    missing = [name for name, leaf in leaves_by_name.items() if leaf.required and name not in done]
     if missing:
-        first = known[missing[0]]
+        first = leaves_by_name[missing[0]]
         word = missing[0].upper() if first.extra.get("positional") else f"--{missing[0]}"
         raise ConfigError(
             f"ns {command}: {word} is missing ({first.description}).", hint=f"See: ns {command} --help"
@@ -85,17 +85,17 @@ def build(cls: type[S], values: Mapping[str, Any], *, command: str) -> S:
 class _Reader:
     def __init__(
         self,
-        known: dict[str, Leaf],
+        leaves_by_name: dict[str, Leaf],
         aliases: dict[str, str],
         command: str,
         keys: tuple[str, ...],
     ) -> None:
-        self.known, self.aliases, self.command, self.keys = known, aliases, command, keys
+        self.known, self.aliases, self.command, self.keys = leaves_by_name, aliases, command, keys
         self.values: dict[str, Any] = {}
         self.overrides: dict[str, Text] = {}
         self.more: dict[str, list[str]] = {}
         self.help = self.explain = self.open_ended = False
-        self.positionals = [name for name, leaf in known.items() if leaf.extra.get("positional")]
+        self.positionals = [name for name, leaf in leaves_by_name.items() if leaf.extra.get("positional")]
 
     def read(self, words: list[str]) -> None:
         while words:
@@ -213,7 +213,9 @@ class _Reader:
         if name in {key.rpartition(".")[2] for key in self.keys} or name in self.keys:
             key = next(key for key in self.keys if key == name or key.endswith(f".{name}"))
             raise UnknownNameError("option", f"--{flag}", [], hint=f"Did you mean ++{key}=VALUE?")
-        raise UnknownNameError("option", f"--{flag}", [f"--{known}" for known in self.known], hint=self.see())
+        raise UnknownNameError(
+            "option", f"--{flag}", [f"--{option_name}" for option_name in self.known], hint=self.see()
+        )
 
     def see(self) -> str:
         return f"See: ns {self.command} --help"
@@ -221,12 +223,12 @@ class _Reader:
 
 def check_keywords(cls: type[Struct], names: Iterable[str], command: str) -> None:
     """For the Python API: raises TypeError for an unknown or a missing keyword."""
-    known = leaves(cls)
-    given = set(names)
-    for name in given - set(known):
-        raise TypeError(f"{command}() has no argument '{name}'{suggest(name, known)}")
-    for name, leaf in known.items():
-        if leaf.required and name not in given:
+    leaves_by_name = leaves(cls)
+    names_given = set(names)
+    for name in names_given - set(leaves_by_name):
+        raise TypeError(f"{command}() has no argument '{name}'{suggest(name, leaves_by_name)}")
+    for name, leaf in leaves_by_name.items():
+        if leaf.required and name not in names_given:
             raise TypeError(f"Missing required argument: '{name}'")
 
 

@@ -64,20 +64,22 @@ def leaves(cls: type[Struct], prefix: str = "") -> dict[str, Leaf]:
 @functools.cache
 def _leaves(cls: Any, prefix: str) -> dict[str, Leaf]:
     hints = typing.get_type_hints(cls, include_extras=True)
-    found: dict[str, Leaf] = {}
+    leaves_by_name: dict[str, Leaf] = {}
     for field in msgspec.structs.fields(cls):
         annotation = hints[field.name]
         path = f"{prefix}{field.name}"
         nested = [t for t in alternatives(annotation) if isinstance(t, type) and issubclass(t, Struct)]
         if nested:
-            found |= leaves(nested[0], f"{path}.")
+            leaves_by_name |= leaves(nested[0], f"{path}.")
             continue
         description, extra = _meta(annotation)
         default = field.default
         if default is NODEFAULT and field.default_factory is not NODEFAULT:
             default = field.default_factory()
-        found[path] = Leaf(path=path, type=annotation, default=default, description=description, extra=extra)
-    return found
+        leaves_by_name[path] = Leaf(
+            path=path, type=annotation, default=default, description=description, extra=extra
+        )
+    return leaves_by_name
 
 
 @functools.cache

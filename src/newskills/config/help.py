@@ -25,13 +25,15 @@ def command_help(
     width: int = 100,
 ) -> str:
     """Plain text, the same on every machine (docs are made of it). What is required comes first."""
-    known = sorted(leaves(options).values(), key=lambda leaf: not leaf.required)
+    leaves_shown = sorted(leaves(options).values(), key=lambda leaf: not leaf.required)
     words = " ".join(
-        f"{leaf.path.upper()}{'…' if leaf.is_list else ''}" for leaf in known if leaf.extra.get("positional")
+        f"{leaf.path.upper()}{'…' if leaf.is_list else ''}"
+        for leaf in leaves_shown
+        if leaf.extra.get("positional")
     )
     parts = [f"usage: ns {command} {words} [options]{' [++key=value …]' if config else ''}".replace("  ", " ")]
     parts += ["", *textwrap.wrap(summary, width)]
-    for title, group in _groups(known):
+    for title, group in _groups(leaves_shown):
         parts += ["", f"{title}:", *_rows([(_flag(leaf), leaf) for leaf in group], width)]
     general = [("  --help, -h", "show this page"), ("  --explain", "show where each value comes from, and stop")]
     parts += ["", "general:", *(f"{flag:<34}{text}" for flag, text in general)]
@@ -43,9 +45,9 @@ def command_help(
     return "\n".join(parts) + "\n"
 
 
-def _groups(known: Iterable[Leaf]) -> list[tuple[str, list[Leaf]]]:
+def _groups(all_leaves: Iterable[Leaf]) -> list[tuple[str, list[Leaf]]]:
     groups: dict[str, list[Leaf]] = {}
-    for leaf in known:
+    for leaf in all_leaves:
         groups.setdefault(leaf.extra.get("group", OWN), []).append(leaf)
     return sorted(groups.items(), key=lambda group: (group[0] != OWN, group[0].startswith(LAST)))
 

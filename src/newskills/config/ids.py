@@ -11,19 +11,19 @@ from newskills.base.errors import ConfigError
 def parse_ids(ids: str | Sequence[int], option: str) -> list[int]:
     """Raises ConfigError for anything but whole numbers in one of the two forms, or an id given twice."""
     if not isinstance(ids, str):
-        found = list(ids)
+        id_list = list(ids)
     elif ".." in ids:
         if "," in ids:
             raise ConfigError(f"{option} '{ids}': write either 1,2,5 or 0..4, not both.")
         first, _, last = ids.partition("..")
-        found = list(range(_whole(first, ids, option), _whole(last, ids, option) + 1))
+        id_list = list(range(_whole(first, ids, option), _whole(last, ids, option) + 1))
     else:
-        found = [_whole(part, ids, option) for part in ids.split(",")]
-    if len(set(found)) != len(found):
+        id_list = [_whole(part, ids, option) for part in ids.split(",")]
+    if len(set(id_list)) != len(id_list):
         raise ConfigError(f"{option} '{ids}': an id is given twice.")
-    if not found:
+    if not id_list:
         raise ConfigError(f"{option} '{ids}': the range is empty.")
-    return found
+    return id_list
 
 
 def _whole(text: str, ids: str, option: str) -> int:

@@ -42,21 +42,21 @@ def resolve(
     `aliases` map other spellings to paths; `removed` maps keys that no longer exist to the sentence to show.
     Raises ConfigError for a value of the wrong type, UnknownNameError for an unknown key.
     """
-    known = leaves(cls)
+    leaves_by_name = leaves(cls)
     tree: dict[str, Any] = {}
     origin: dict[str, str] = {}
     for layer in layers:
         for key, value in _flatten(layer.values, branches(cls), aliases or {}):
             if key in (removed or {}):
                 raise ConfigError(f"++{key}: {(removed or {})[key]}")
-            path, leaf, rest = _find(key, known, aliases or {})
+            path, leaf, rest = _find(key, leaves_by_name, aliases or {})
             shown = f"++{key}={value}" if isinstance(value, Text) else f"{key} of {layer.source}"
             if rest:
                 value = parse_value(value) if isinstance(value, Text) else value
                 check_finite(value, shown)
-                _put(tree, [*path.split("."), *rest], value, known)
+                _put(tree, [*path.split("."), *rest], value, leaves_by_name)
             else:
-                _put(tree, path.split("."), convert(value, leaf, shown), known)
+                _put(tree, path.split("."), convert(value, leaf, shown), leaves_by_name)
             origin[".".join([path, *rest])] = layer.source
     try:
         return Resolved(msgspec.convert(tree, cls, strict=True), origin)
@@ -90,15 +90,15 @@ def render(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _find(key: str, known: Mapping[str, Leaf], aliases: Mapping[str, str]) -> tuple[str, Leaf, list[str]]:
+def _find(key: str, leaves_by_name: Mapping[str, Leaf], aliases: Mapping[str, str]) -> tuple[str, Leaf, list[str]]:
     names = key.replace("-", "_").split(".")
     for cut in range(len(names), 0, -1):
         head = ".".join(names[:cut])
         path = aliases.get(head, head)
-        leaf = known.get(path)
+        leaf = leaves_by_name.get(path)
         if leaf is not None and (cut == len(names) or leaf.open):
             return path, leaf, key.split(".")[cut:]
-    raise UnknownNameError("option", f"++{key}", [f"++{path}" for path in (*known, *aliases)])
+    raise UnknownNameError("option", f"++{key}", [f"++{path}" for path in (*leaves_by_name, *aliases)])
 
 
 def _flatten(
@@ -119,11 +119,11 @@ def _flatten(
     return flat
 
 
-def _put(tree: dict[str, Any], path: Sequence[str], value: Any, known: Mapping[str, Leaf]) -> None:
+def _put(tree: dict[str, Any], path: Sequence[str], value: Any, leaves_by_name: Mapping[str, Leaf]) -> None:
     for at, name in enumerate(path[:-1], 1):
         inner = tree.get(name)
         if not isinstance(inner, dict):
-            leaf = known.get(".".join(path[:at]))
+            leaf = leaves_by_name.get(".".join(path[:at]))
             inner = dict(leaf.default) if leaf is not None and isinstance(leaf.default, dict) else {}
         tree[name] = dict(inner)
         tree = tree[name]

@@ -14,10 +14,10 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 def read_config(kind: type[S], config: dict[str, Any], where: str) -> S:
     """`config` as a struct of `kind`. Raises ConfigError with did-you-mean."""
-    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    keys = [field.encode_name for field in msgspec.structs.fields(kind)]
     for key in config:
-        if key not in known:
-            raise ConfigError(f"{where} has no key '{key}'{suggest(key, known)}")
+        if key not in keys:
+            raise ConfigError(f"{where} has no key '{key}'{suggest(key, keys)}")
     try:
         return msgspec.convert(config, kind, strict=False)
     except msgspec.ValidationError as error:

@@ -30,9 +30,9 @@ def convert(value: Any, leaf: Leaf, shown: str) -> Any:
     if isinstance(value, Text):
         value = _interpret(value, leaf)
     try:
-        found = msgspec.convert(value, leaf.type, strict=False, str_keys=True)
-        check_finite(found, shown)
-        return found
+        converted = msgspec.convert(value, leaf.type, strict=False, str_keys=True)
+        check_finite(converted, shown)
+        return converted
     except msgspec.ValidationError as error:
         if (choices := _choices(leaf)) and isinstance(value, str):
             raise ConfigError(f"{shown}: this is not one of the choices{suggest(value, choices)}") from error
@@ -45,8 +45,8 @@ def check_finite(value: Any, shown: str) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{shown}: expected a finite number, got {value}.")
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
-    for one in inner:
-        check_finite(one, shown)
+    for item in inner:
+        check_finite(item, shown)
 
 
 def _choices(leaf: Leaf) -> list[str]:

@@ -66,7 +66,7 @@ GRADERS = Registry(
         "audio": "newskills.graders.audio.grader:AudioGrader",
         "contextasr": "newskills.graders.audio.names:ContextASRGrader",
         "contextual_earnings22": "newskills.graders.audio.names:EarningsGrader",
-        "audio_rating": "newskills.graders.audio.rating:RatingGrader",
+        "audio_rating": "newskills.graders.audio.rating:AudioRatingGrader",
         "mmau-pro": "newskills.graders.audio.rating:CriteriaGrader",
         "specdec": "newskills.graders.specdec:SpecDecGrader",
         "arena": "newskills.graders.judges.arena:ArenaGrader",
@@ -107,14 +107,14 @@ def make_grader(name: str, config: Row) -> Grader | ExecutingGrader:
     plain function of a record; those take no settings. Raises UnknownNameError, ConfigError for a key or a value that
     does not fit and for a class that fails when it is made.
     """
-    found = GRADERS.get(name)
-    settings = getattr(found, "Config", None)
+    factory = GRADERS.get(name)
+    settings = getattr(factory, "Config", None)
     if settings is None and config:
         raise ConfigError(f"Grader '{name}' has no settings, but {', '.join(sorted(config))} was given.")
-    if isfunction(found) and signature(found).parameters:
-        return FunctionGrader(found)
+    if isfunction(factory) and signature(factory).parameters:
+        return FunctionGrader(factory)
     arguments = [] if settings is None else [read_config(settings, config, f"eval_config of grader '{name}'")]
-    made = guard(lambda: found(*arguments))
+    made = guard(lambda: factory(*arguments))
     if isinstance(made, Failure):
         raise ConfigError(f"Grader '{name}' cannot be made: {made.message}")
     if not isinstance(made, Grader | ExecutingGrader):

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from newskills.base.records import Row, Score
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.math.grader import MathGrader
 from newskills.graders.math.normalise import tidy
 from newskills.graders.math.values.exact import plain
@@ -51,7 +51,7 @@ class DSBenchGrader:
 
     def __init__(self, config: MathConfig | None = None) -> None:
         self.config = config or MathConfig(relaxed_extraction=True)
-        self._policy = Policy(
+        self._policy = ExtractionPolicy(
             self.config.extract_from_boxed, self.config.extract_regex, self.config.relaxed_extraction
         )
         self._math = MathGrader(msgspec.structs.replace(self.config, use_predicted_answer_key=True))
@@ -68,48 +68,48 @@ class DSBenchGrader:
         gold = str(record.get("expected_answer"))
         if _LETTER.fullmatch(gold):
             return [f"\\boxed{{{gold.lower()}}}", f"\\boxed{{\\text{{{gold}}}}}", f"The final answer is {gold}"]
-        found = _AMOUNT.fullmatch(gold)
-        return [f"\\boxed{{{found['digits'].replace(',', '')}}}"] if found and not found["sign"] else []
+        match = _AMOUNT.fullmatch(gold)
+        return [f"\\boxed{{{match['digits'].replace(',', '')}}}"] if match and not match["sign"] else []
 
     def grade(self, record: Row) -> Score:
         gold = record.get("expected_answer")
         if gold in (None, "", [], {}):
             return unscored(self._stamp, "the record has no expected_answer", _fields(None, None))
-        said = self._said(record)
-        if said is None or not said.strip():
+        answer = self._said(record)
+        if answer is None or not answer.strip():
             return unanswered(self._stamp, record, _fields(None, False))
-        right = self._same(gold, _bare(said))
+        right = self._same(gold, _bare(answer))
         if right is None:
-            score = unscored(self._stamp, "undecided", _fields(said, None))
+            score = unscored(self._stamp, "undecided", _fields(answer, None))
             score.cause = "grader"
             return score
-        return decided(self._stamp, right, _fields(said, right), "the same" if right else "another answer")
+        return decided(self._stamp, right, _fields(answer, right), "the same" if right else "another answer")
 
     def _said(self, record: Row) -> str | None:
         if self.config.use_predicted_answer_key or "generation" not in record:
             return None if (field := record.get("predicted_answer")) is None else str(field)
         return extract(str(record["generation"] or ""), self._policy).answer
 
-    def _same(self, gold: Any, said: str) -> bool | None:
+    def _same(self, gold: Any, answer: str) -> bool | None:
         """None: undecided. A reply with one value of several is no list of guesses: only one value is taken."""
-        if len(said) > _LONGEST:
+        if len(answer) > _LONGEST:
             return False
         if isinstance(gold, str) and gold.lstrip().startswith(("{", "[")):
             gold = _json(gold, gold)
         if isinstance(gold, dict):
-            return self._table(gold, said)
+            return self._table(gold, answer)
         if isinstance(gold, list):
-            return self._each(gold, _parts(said, len(gold)))
-        value = _json(said, None)
+            return self._each(gold, _parts(answer, len(gold)))
+        value = _json(answer, None)
         if isinstance(value, dict | list) and len(value) == 1:
-            said = _bare(str(next(iter(value.values() if isinstance(value, dict) else value))))
-        return self._scalar(str(gold).strip(), said)
+            answer = _bare(str(next(iter(value.values() if isinstance(value, dict) else value))))
+        return self._scalar(str(gold).strip(), answer)
 
-    def _table(self, gold: Row, said: str) -> bool | None:
-        told = _json(said, None)
-        if not isinstance(told, dict):
-            return self._each(list(gold.values()), _parts(said, len(gold)))
-        folded = {_folded(key): value for key, value in told.items()}
+    def _table(self, gold: Row, answer: str) -> bool | None:
+        columns = _json(answer, None)
+        if not isinstance(columns, dict):
+            return self._each(list(gold.values()), _parts(answer, len(gold)))
+        folded = {_folded(key): value for key, value in columns.items()}
         return self._each(list(gold.values()), [_written(folded.get(_folded(key), "")) for key in gold])
 
     def _each(self, golds: list[Any], parts: list[str]) -> bool | None:
@@ -118,19 +118,19 @@ class DSBenchGrader:
         verdicts = [self._same(gold, part) for gold, part in zip(golds, parts, strict=True)]
         return False if False in verdicts else None if None in verdicts else True
 
-    def _scalar(self, gold: str, said: str) -> bool | None:
+    def _scalar(self, gold: str, answer: str) -> bool | None:
         if _LETTER.fullmatch(gold):
-            return said.strip("().").upper() == gold.upper()
+            return answer.strip("().").upper() == gold.upper()
         if (when := _date(gold)) is not None:
-            return _date(said) == when
-        if (wanted := _amount(gold)) and (told := _amount(said)):
-            return wanted.same(told)
+            return _date(answer) == when
+        if (wanted := _amount(gold)) and (amount := _amount(answer)):
+            return wanted.same(amount)
         if ", " in gold:
             parts = gold.split(", ")
-            return self._each(list(parts), _parts(said, len(parts)))
-        if plain(tidy(gold)) is None and "%" not in gold and _folded(gold) == _folded(said):
+            return self._each(list(parts), _parts(answer, len(parts)))
+        if plain(tidy(gold)) is None and "%" not in gold and _folded(gold) == _folded(answer):
             return True
-        score = self._math.grade({"expected_answer": gold, "predicted_answer": said})
+        score = self._math.grade({"expected_answer": gold, "predicted_answer": answer})
         return None if score.outcome == "unscored" else score.outcome == "correct"
 
 
@@ -171,12 +171,12 @@ def _json(text: str, default: Any) -> Any:
         return default
 
 
-def _parts(said: str, count: int) -> list[str]:
+def _parts(answer: str, count: int) -> list[str]:
     """The values of a list in brackets or between commas; commas of thousands stay where that fits."""
-    value = _json(said, None)
+    value = _json(answer, None)
     if isinstance(value, list | dict):
         return [_written(item) for item in (value.values() if isinstance(value, dict) else value)]
-    bare = said.strip("[](){} ")
+    bare = answer.strip("[](){} ")
     for separator in (";", ", ", ","):
         parts = [part.strip() for part in bare.split(separator)]
         if len(parts) == count:
@@ -185,22 +185,22 @@ def _parts(said: str, count: int) -> list[str]:
 
 
 def _amount(text: str) -> _Amount | None:
-    found = _AMOUNT.fullmatch(text)
-    if found is None:
+    match = _AMOUNT.fullmatch(text)
+    if match is None:
         return None
-    number = Decimal(found["sign"] + found["digits"].replace(",", ""))
-    return _Amount(number, number.scaleb(_SCALES[found["scale"].lower()]) if found["scale"] else None)
+    number = Decimal(match["sign"] + match["digits"].replace(",", ""))
+    return _Amount(number, number.scaleb(_SCALES[match["scale"].lower()]) if match["scale"] else None)
 
 
 def _date(text: str) -> date | None:
     for form in _DATES:
-        if found := form.fullmatch(text.strip().lower()):
-            month = found["month"]
+        if match := form.fullmatch(text.strip().lower()):
+            month = match["month"]
             if not month.isdigit() and month not in _MONTHS:
                 return None
             number = int(month) if month.isdigit() else _MONTHS.index(month) + 1
             try:
-                return date(int(found["year"]), number, int(found["day"]))
+                return date(int(match["year"]), number, int(match["day"]))
             except ValueError:
                 return None
     return None

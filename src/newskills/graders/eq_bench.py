@@ -31,11 +31,11 @@ class EqBenchGrader:
         if not isinstance(wanted, dict) or not wanted:
             nothing: Row = {"predicted_answer": None, "eq_score": None, "parseable": None}
             return unscored(stamp, "the record has no emotions", nothing)
-        said = _said(visible(str(record.get("generation") or "")) or "", wanted)
-        if said is None:
+        answers = _said(visible(str(record.get("generation") or "")) or "", wanted)
+        if answers is None:
             return unanswered(stamp, record, {"predicted_answer": None, "eq_score": None, "parseable": False})
-        score = 10 - _SCALE * math.fsum(_distance(said[name], float(value)) for name, value in wanted.items())
-        answer = ", ".join(f"{name}: {value:g}" for name, value in said.items())
+        score = 10 - _SCALE * math.fsum(_distance(answers[name], float(value)) for name, value in wanted.items())
+        answer = ", ".join(f"{name}: {value:g}" for name, value in answers.items())
         fields: Row = {"predicted_answer": answer, "eq_score": score, "parseable": True}
         share = min(max(score / 10, 0.0), 1.0)
         return decided(stamp, share >= 0.5, fields, f"{score:.2f} of 10", share)
@@ -44,15 +44,15 @@ class EqBenchGrader:
 def _said(text: str, wanted: Mapping[str, object]) -> dict[str, float] | None:
     """Emotion → number; None where one is missing or beyond 10."""
     folded = {name.casefold(): name for name in wanted}
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for label, number in _LINE.findall(text):
         name = folded.get(label.strip().casefold())
         if name is not None and float(number) <= 10:
-            found[name] = float(number)
-    return found if len(found) == len(folded) else None
+            scores[name] = float(number)
+    return scores if len(scores) == len(folded) else None
 
 
-def _distance(said: float, right: float) -> float:
+def _distance(score: float, right: float) -> float:
     """Small differences count for less: a logistic curve up to 5."""
-    off = abs(said - right)
+    off = abs(score - right)
     return off if off > 5 or off == 0 else 6.5 / (1 + math.exp(-1.2 * (off - 4)))

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from newskills.base.records import Row, Score
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.reading.replies import decided, stripped, unanswered, unscored, visible
 
 _WRAPPED = re.compile(r"\A\\(?:boxed|text|textbf|texttt|mathrm|mathbf|mathsf)\s?\{(.*)\}\Z", re.DOTALL)
@@ -80,9 +80,9 @@ class ExactGrader:
             *([gold.upper(), gold.lower()] if self.config.ignore_case else []),
         ]
         forms += [f"**{gold}**", f"{gold}.", f'"{gold}"'] if self.config.loose else []
-        said = [self._said(form) for form in forms]
-        said += [f"\\boxed{{{gold}}}", f"**Answer:** {gold}"] if self.config.extract == "answer" else []
-        return [{self.config.answer_key: text} for text in said]
+        texts = [self._said(form) for form in forms]
+        texts += [f"\\boxed{{{gold}}}", f"**Answer:** {gold}"] if self.config.extract == "answer" else []
+        return [{self.config.answer_key: text} for text in texts]
 
     def _said(self, answer: str) -> str:
         return f"[[{answer}]]" if self.config.extract == "brackets" else answer
@@ -97,7 +97,7 @@ class ExactGrader:
         answer = self._answer(visible(str(record.get(self.config.answer_key) or "")), golds[0])
         if not answer:
             return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
-        correct = any(self._same(answer, known) for known in golds)
+        correct = any(self._same(answer, gold) for gold in golds)
         fields: Row = {"predicted_answer": answer, "symbolic_correct": correct}
         return decided(stamp, correct, fields, "same text" if correct else "another text")
 
@@ -105,7 +105,11 @@ class ExactGrader:
         if not text or self.config.extract == "whole":
             return text
         if self.config.extract == "tail":
-            return extract(text, Policy()).answer if "\\boxed" in text else _tail(text, len(gold.split("\n")))
+            return (
+                extract(text, ExtractionPolicy()).answer
+                if "\\boxed" in text
+                else _tail(text, len(gold.split("\n")))
+            )
         if self.config.extract == "brackets" and (inner := _double_brackets(text)) is not None:
             return inner
         braces = "{" in gold or "}" in gold or not re.search(r"\w", gold)
@@ -120,15 +124,15 @@ class ExactGrader:
 
 def final_answer(text: str) -> str | None:
     """The box, the line after "Answer:", or what follows "the answer is"; else the text itself, if it is one line."""
-    found = extract(text, Policy())
-    if found.how == "hashes":
-        found = extract(text.replace("####", " "), Policy())
-    if found.how in _MARKED:
-        return found.answer
+    extracted = extract(text, ExtractionPolicy())
+    if extracted.how == "hashes":
+        extracted = extract(text.replace("####", " "), ExtractionPolicy())
+    if extracted.how in _MARKED:
+        return extracted.answer
     if labels := _LABEL.findall(text):
         return _undressed(str(labels[-1])) or None
-    if found.how == "phrase":
-        return found.answer
+    if extracted.how == "phrase":
+        return extracted.answer
     return text if text and "\n" not in text else None
 
 

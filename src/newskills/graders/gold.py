@@ -22,19 +22,19 @@ def gold_reply(grader: Grader | ExecutingGrader, record: Row) -> Row | None:
     A grader tells it by a method `gold_reply(record)` that returns the text of the reply, or all fields that its
     solver writes, or None.
     """
-    told: Any = getattr(grader, "gold_reply", None)
-    said = None if told is None else told(record)
-    return None if said is None else _fields(said)
+    maker: Any = getattr(grader, "gold_reply", None)
+    reply = None if maker is None else maker(record)
+    return None if reply is None else _fields(reply)
 
 
 def same_replies(grader: Grader | ExecutingGrader, record: Row) -> list[Row]:
     """The same in other forms, each as right: the grader's method `same_replies(record)`, where it has one."""
-    told: Any = getattr(grader, "same_replies", None)
-    return [] if told is None else [_fields(said) for said in told(record)]
+    maker: Any = getattr(grader, "same_replies", None)
+    return [] if maker is None else [_fields(reply) for reply in maker(record)]
 
 
-def _fields(said: str | Row) -> Row:
-    return {"generation": said} if isinstance(said, str) else {"generation": "", **said}
+def _fields(reply: str | Row) -> Row:
+    return {"generation": reply} if isinstance(reply, str) else {"generation": "", **reply}
 
 
 def make(config: Row) -> Callable[[Row], Score]:

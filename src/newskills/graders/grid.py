@@ -47,13 +47,13 @@ class GridGrader:
         if not golds:
             nothing: Row = {"predicted_answer": None, "symbolic_correct": None}
             return unscored(stamp, "expected_answer is no grid of digits", nothing)
-        found = grids(visible(str(record.get("generation") or "")) or "", len(golds))
+        all_grids = grids(visible(str(record.get("generation") or "")) or "", len(golds))
         attempts = max(1, int(record.get("attempts") or 1))
-        if len(found) < len(golds) * attempts:
+        if len(all_grids) < len(golds) * attempts:
             attempts = 1
-        if len(found) < len(golds):
+        if len(all_grids) < len(golds):
             return unanswered(stamp, record, {"predicted_answer": None, "symbolic_correct": False})
-        chosen = found[-len(golds) * attempts :]
+        chosen = all_grids[-len(golds) * attempts :]
         correct = all(
             gold in chosen[place * attempts : (place + 1) * attempts] for place, gold in enumerate(golds)
         )

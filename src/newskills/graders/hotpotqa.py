@@ -42,7 +42,7 @@ class HotpotConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     supporting_facts: Annotated[bool, Meta(description="score the sentences named as support, too")] = True
 
 
-class Overlap(NamedTuple):
+class WordOverlap(NamedTuple):
     """Exact match, precision and recall, each 0–1."""
 
     exact: float
@@ -71,8 +71,8 @@ class HotpotGrader:
         self.config = config
 
     def gold_reply(self, record: Row) -> str:
-        said = {"answer": record.get("expected_answer"), "supporting_facts": record.get("supporting_facts") or []}
-        return json.dumps(said)
+        reply = {"answer": record.get("expected_answer"), "supporting_facts": record.get("supporting_facts") or []}
+        return json.dumps(reply)
 
     def same_replies(self, record: Row) -> list[str]:
         """After some thinking, and as a marked answer."""
@@ -96,7 +96,7 @@ class HotpotGrader:
         }
         if self.config.supporting_facts:
             support = facts_overlap(named, {(str(title), int(place)) for title, place in facts or ()})
-            joint = Overlap(
+            joint = WordOverlap(
                 words.exact * support.exact, words.precision * support.precision, words.recall * support.recall
             )
             fields |= {"sp_em": support.exact, "sp_f1": support.f1, "joint_em": joint.exact, "joint_f1": joint.f1}
@@ -109,8 +109,8 @@ class HotpotGrader:
 
 def parsed(text: str) -> tuple[str | None, set[tuple[str, int]]]:
     """(answer, supporting facts) of a reply."""
-    for found in _objects(text):
-        answer, facts = found.get("answer"), found.get("supporting_facts")
+    for candidate in _objects(text):
+        answer, facts = candidate.get("answer"), candidate.get("supporting_facts")
         if answer is None or isinstance(answer, dict | list):
             continue
         pairs = (
@@ -133,21 +133,21 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         yield value
 
 
-def answer_overlap(answer: str, gold: str) -> Overlap:
+def answer_overlap(answer: str, gold: str) -> WordOverlap:
     """Of the words; yes and no match wholly or not at all."""
     first, second = squad_tokens(answer), squad_tokens(gold)
     exact = float(first == second)
     if not exact and (" ".join(first) in _WHOLE or " ".join(second) in _WHOLE):
-        return Overlap(0.0, 0.0, 0.0)
+        return WordOverlap(0.0, 0.0, 0.0)
     common = sum((Counter(first) & Counter(second)).values())
     if not common:
-        return Overlap(exact, 0.0, 0.0)
-    return Overlap(exact, common / len(first), common / len(second))
+        return WordOverlap(exact, 0.0, 0.0)
+    return WordOverlap(exact, common / len(first), common / len(second))
 
 
-def facts_overlap(named: set[tuple[str, int]], gold: set[tuple[str, int]]) -> Overlap:
+def facts_overlap(named: set[tuple[str, int]], gold: set[tuple[str, int]]) -> WordOverlap:
     common = len(named & gold)
-    return Overlap(
+    return WordOverlap(
         float(named == gold), common / len(named) if named else 0.0, common / len(gold) if gold else 0.0
     )
 
@@ -170,15 +170,15 @@ def alternatives(gold: str) -> set[str]:
 
 def within(spellings: set[str], answer: str, *, strict: bool = False) -> bool:
     """Whether some spelling stands in the answer; `strict`: short ones as words of their own, and near its start."""
-    said = _spoken(answer)
+    spoken = _spoken(answer)
     for form in map(_spoken, spellings):
-        at = said.find(form)
+        at = spoken.find(form)
         if at < 0 or not form:
             continue
         if not strict:
             return True
-        alone = len(form) > 4 or re.search(rf"(?<![a-z]){re.escape(form)}(?![a-z])", said) is not None
-        if alone and not (len(said) > 80 and at > 40):
+        alone = len(form) > 4 or re.search(rf"(?<![a-z]){re.escape(form)}(?![a-z])", spoken) is not None
+        if alone and not (len(spoken) > 80 and at > 40):
             return True
     return False
 

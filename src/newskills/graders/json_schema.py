@@ -56,19 +56,19 @@ class JsonSchemaGrader:
         if not document:
             return unanswered(_STAMP, record, _fields(False, False))
         try:
-            found = json.loads(document)
+            value = json.loads(document)
         except (ValueError, RecursionError) as error:
             return decided(_STAMP, False, _fields(False, False), f"no JSON: {str(error)[:_SHOWN]}")
-        return self._validated(record, found)
+        return self._validated(record, value)
 
-    def _validated(self, record: Row, found: object) -> Score:
+    def _validated(self, record: Row, value: object) -> Score:
         try:
             schema = record["expected_answer"]
             schema = json.loads(schema) if isinstance(schema, str) else schema
             kind = self._jsonschema.validators.validator_for(schema)
             kind.check_schema(schema)
             validator = kind(schema, registry=self._referencing.jsonschema.EMPTY_REGISTRY)
-            problem = next(validator.iter_errors(found), None)
+            problem = next(validator.iter_errors(value), None)
         except (KeyError, ValueError, TypeError, self._jsonschema.SchemaError) as error:
             return unscored(_STAMP, f"the schema is invalid: {str(error)[:_SHOWN]}", _fields(None, True))
         except self._referencing.exceptions.Unresolvable as error:

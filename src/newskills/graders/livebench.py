@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.protocols import Grader
 from newskills.base.records import Row, Score
 from newskills.graders.exact import final_answer
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.reading import tables
 from newskills.graders.reading.overlap import edit_distance
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
@@ -123,8 +123,8 @@ class LiveBenchGrader:
 
 def _column_class(text: str, gold: str, record: Row) -> float | None:
     """The name of a class, at the end of the reply."""
-    said, wanted = _letters(final_answer(text) or text), _letters(gold)
-    return float(said == wanted or _letters(text).endswith(wanted))
+    answer, wanted = _letters(final_answer(text) or text), _letters(gold)
+    return float(answer == wanted or _letters(text).endswith(wanted))
 
 
 def _letters(text: str) -> str:
@@ -133,11 +133,11 @@ def _letters(text: str) -> str:
 
 def _join(text: str, gold: str, record: Row) -> float | None:
     """F1 of the pairs of columns."""
-    wanted, said = tables.mapping(gold), tables.mapping(text)
-    if said is None or wanted is None:
+    wanted, columns = tables.mapping(gold), tables.mapping(text)
+    if columns is None or wanted is None:
         return None
-    right = sum(wanted.get(column) == other for column, other in said.items())
-    false, missing = len(said) - right, sum(said.get(column) != other for column, other in wanted.items())
+    right = sum(wanted.get(column) == other for column, other in columns.items())
+    false, missing = len(columns) - right, sum(columns.get(column) != other for column, other in wanted.items())
     return round(2 * right / (2 * right + false + missing), 2) if right else 0.0
 
 
@@ -147,9 +147,9 @@ def _contest(text: str, gold: str, record: Row) -> float | None:
         return float(gold in text[-_TAIL:])
     if letters := _REPEATED.findall(text):
         return float(letters[-1] == gold)
-    found = extract(text, Policy())
-    if found.how in ("box", "phrase") and found.answer is not None:
-        bare = re.sub(r"\\text(?:bf)?|[{}()\s.]", "", found.answer)
+    extracted = extract(text, ExtractionPolicy())
+    if extracted.how in ("box", "phrase") and extracted.answer is not None:
+        bare = re.sub(r"\\text(?:bf)?|[{}()\s.]", "", extracted.answer)
         if len(bare) == 1 and bare.isalpha():
             return float(bare.upper() == gold)
     values = dict(_OPTION.findall(str(record.get("question"))))
@@ -159,41 +159,41 @@ def _contest(text: str, gold: str, record: Row) -> float | None:
 
 def _proof_order(text: str, gold: str, record: Row) -> float | None:
     """One minus the edit distance of the two sequences of formulas, as a share of the longer."""
-    found = final_answer(text) or text.rsplit("\n", 1)[-1]
-    said, wanted = _INTEGER.findall(found), [str(int(number)) for number in gold.split(",")]
-    said = [str(int(number)) for number in said][: 4 * len(wanted)]
-    return 1.0 - edit_distance(said, wanted) / max(len(said), len(wanted)) if said else None
+    ending = final_answer(text) or text.rsplit("\n", 1)[-1]
+    order, wanted = _INTEGER.findall(ending), [str(int(number)) for number in gold.split(",")]
+    order = [str(int(number)) for number in order][: 4 * len(wanted)]
+    return 1.0 - edit_distance(order, wanted) / max(len(order), len(wanted)) if order else None
 
 
 def _spatial(text: str, gold: str, record: Row) -> float | None:
     """One of the last three texts in bold: the number, in figures or words, or the shape."""
-    bold = [said.strip().lower().rstrip(".") for said in _BOLD.findall(text)][-3:]
+    bold = [word.strip().lower().rstrip(".") for word in _BOLD.findall(text)][-3:]
     wanted = gold.strip().lower()
-    for said in bold:
-        near = wanted in _SHAPES and wanted in said and len(said) < 2 * len(wanted) + 5
-        if said == wanted or _FIGURES.get(said) == wanted or near:
+    for word in bold:
+        near = wanted in _SHAPES and wanted in word and len(word) < 2 * len(wanted) + 5
+        if word == wanted or _FIGURES.get(word) == wanted or near:
             return 1.0
     return 0.0 if bold else None
 
 
 def _web_of_lies(text: str, gold: str, record: Row) -> float | None:
     """The last three of yes, no and unknown in bold, in the tag or the box; else of the last line."""
-    marked = tables.tagged(text) or " ".join(_BOLD.findall(text)) or extract(text, Policy()).answer
-    said = _YES_NO.findall((marked or text.rsplit("\n", 1)[-1]).lower())[-3:]
-    return float(", ".join(said) == gold.strip().lower()) if said else None
+    marked = tables.tagged(text) or " ".join(_BOLD.findall(text)) or extract(text, ExtractionPolicy()).answer
+    answers = _YES_NO.findall((marked or text.rsplit("\n", 1)[-1]).lower())[-3:]
+    return float(", ".join(answers) == gold.strip().lower()) if answers else None
 
 
 def _zebra(text: str, gold: str, record: Row) -> float | None:
     """Several answers in the tag: half for each, half for all. In the older form one word between three stars."""
     if str(record.get("livebench_release_date", _PARTIAL_SINCE))[:10] < _PARTIAL_SINCE:
         marked = _TRIPLE.findall(text) or _WORD.findall(text)[-1:]
-        said = marked[-1].strip().lower() if marked else ""
+        answer = marked[-1].strip().lower() if marked else ""
         wanted = gold.strip().lower()
-        return float(wanted in (said, _FIGURES.get(said), f"{said} movies")) if said else None
+        return float(wanted in (answer, _FIGURES.get(answer), f"{answer} movies")) if answer else None
     golds = [_plain(part) for part in gold.split(",")]
-    solution = tables.tagged(text) or extract(text, Policy()).answer or text.rsplit("\n", 1)[-1]
+    solution = tables.tagged(text) or extract(text, ExtractionPolicy()).answer or text.rsplit("\n", 1)[-1]
     parts = [_plain(part) for part in solution.split(",")]
-    right = sum(_contains(said, wanted) for said, wanted in zip(parts, golds, strict=False))
+    right = sum(_contains(part, wanted) for part, wanted in zip(parts, golds, strict=False))
     return ((right == len(golds)) + right / len(golds)) / 2
 
 
@@ -201,8 +201,8 @@ def _plain(text: str) -> str:
     return " ".join(text.lower().replace("-", " ").replace("position", "").split())
 
 
-def _contains(said: str, wanted: str) -> bool:
-    return said == wanted or re.search(rf"\b{re.escape(wanted)}\b", said) is not None
+def _contains(answer: str, wanted: str) -> bool:
+    return answer == wanted or re.search(rf"\b{re.escape(wanted)}\b", answer) is not None
 
 
 def _reformat(text: str, gold: str, record: Row) -> float | None:
@@ -212,8 +212,8 @@ def _reformat(text: str, gold: str, record: Row) -> float | None:
     wanted = tables.read(form[1].lower(), gold)
     if wanted is None:
         raise ConfigError("The right table cannot be read.")
-    found = tables.read(form[1].lower(), text, list(wanted[0]))
-    return float(found is not None and tables.same(found, wanted))
+    rows = tables.read(form[1].lower(), text, list(wanted[0]))
+    return float(rows is not None and tables.same(rows, wanted))
 
 
 SCORERS: Mapping[str, Scorer] = {

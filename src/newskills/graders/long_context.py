@@ -60,17 +60,17 @@ class RulerGrader:
             return unscored(
                 stamp, "the record has no expected_answer", {"predicted_answer": None, "is_correct": None}
             )
-        said = _said(record)
-        if not said:
+        answer = _said(record)
+        if not answer:
             return unanswered(stamp, record, {"predicted_answer": None, "is_correct": 0.0})
-        share = _share(said, golds, str(record.get("match_type", self.config.match_type)))
-        fields: Row = {"predicted_answer": said, "is_correct": share}
+        share = _share(answer, golds, str(record.get("match_type", self.config.match_type)))
+        fields: Row = {"predicted_answer": answer, "is_correct": share}
         return decided(stamp, share == 1, fields, f"{share:.0%} of the texts occur", share)
 
 
-def _share(said: str, golds: Sequence[str], match: str) -> float:
-    found = [gold.lower() in said for gold in golds]
-    return float(any(found)) if match == "part" else sum(found) / len(found)
+def _share(answer: str, golds: Sequence[str], match: str) -> float:
+    matches = [gold.lower() in answer for gold in golds]
+    return float(any(matches)) if match == "part" else sum(matches) / len(matches)
 
 
 class Ruler2Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -99,8 +99,8 @@ class Ruler2Grader:
         score = self._exact.grade(record)
         if score.outcome == "unscored":
             return unscored(f"{self.name}@{self.version}", score.why or "", {**score.fields, "soft_score": None})
-        said = _said(record).split()[:_MOST_WORDS]
-        softs = [_soft(said, gold.lower().split()) for gold in _texts(record["expected_answer"])]
+        words = _said(record).split()[:_MOST_WORDS]
+        softs = [_soft(words, gold.lower().split()) for gold in _texts(record["expected_answer"])]
         part = record.get("match_type", self.config.match_type) == "part"
         fields = {**score.fields, "soft_score": max(softs) if part else sum(softs) / len(softs)}
         if score.outcome == "no_answer":
@@ -110,20 +110,20 @@ class Ruler2Grader:
         )
 
 
-def _last_question(said: str) -> str:
+def _last_question(reply: str) -> str:
     """What follows the last `Question <number>`; without any, the last paragraph."""
-    starts = [found.end() for found in _QUESTION.finditer(said)]
-    return said[starts[-1] :] if starts else said.rpartition("\n\n")[2]
+    starts = [question.end() for question in _QUESTION.finditer(reply)]
+    return reply[starts[-1] :] if starts else reply.rpartition("\n\n")[2]
 
 
-def _soft(said: Sequence[str], gold: Sequence[str]) -> float:
+def _soft(words: Sequence[str], gold: Sequence[str]) -> float:
     """1 − word errors / words, of the stretch of the reply that has as many words and is nearest."""
     if not gold:
         return 0.0
     bag = set(gold)
-    starts = [at for at, word in enumerate(said) if word in bag] or [0]
+    starts = [at for at, word in enumerate(words) if word in bag] or [0]
     windows = {max(0, start - shift) for start in starts[:64] for shift in (0, len(gold) - 1)}
-    return max(0.0, *(1 - edit_distance(said[at : at + len(gold)], gold) / len(gold) for at in windows))
+    return max(0.0, *(1 - edit_distance(words[at : at + len(gold)], gold) / len(gold) for at in windows))
 
 
 def _to_the_letter(text: str) -> str:
@@ -152,13 +152,13 @@ class MrcrGrader:
         if not prefix or gold is None:
             why = "the record has no random_string_to_prepend or no expected_answer"
             return unscored(stamp, why, {"predicted_answer": None, "seq_match_ratio": None})
-        said = _to_the_letter(str(record.get("generation") or ""))[:_LONGEST]
-        if not said.strip():
+        reply = _to_the_letter(str(record.get("generation") or ""))[:_LONGEST]
+        if not reply.strip():
             return unanswered(stamp, record, {"predicted_answer": None, "seq_match_ratio": 0.0})
-        if not said.startswith(prefix):
-            fields: Row = {"predicted_answer": said, "seq_match_ratio": 0.0}
+        if not reply.startswith(prefix):
+            fields: Row = {"predicted_answer": reply, "seq_match_ratio": 0.0}
             return decided(stamp, False, fields, "the random text is not at the beginning", 0.0)
-        answer, right = said.removeprefix(prefix), str(gold).removeprefix(prefix)
+        answer, right = reply.removeprefix(prefix), str(gold).removeprefix(prefix)
         ratio = float(SequenceMatcher(None, answer, right).ratio())
         return decided(
             stamp, ratio == 1, {"predicted_answer": answer, "seq_match_ratio": ratio}, f"ratio {ratio:.2f}", ratio
@@ -183,13 +183,13 @@ class GraphwalksGrader:
             nothing: Row = {"predicted_answer": None, "f1": None, "parse_failed": None}
             return unscored(stamp, "the record has no list as expected_answer", nothing)
         last = (visible(str(record.get("generation") or "")) or "").rstrip().rpartition("\n")[2]
-        found = _FINAL.search(last[-_LONGEST:])
-        if found is None:
+        match = _FINAL.search(last[-_LONGEST:])
+        if match is None:
             return unanswered(stamp, record, {"predicted_answer": None, "f1": 0.0, "parse_failed": True})
-        said = {node for part in found[1].split(",") if (node := part.strip(" \t'\"`"))}
+        nodes = {node for part in match[1].split(",") if (node := part.strip(" \t'\"`"))}
         right = {str(node) for node in gold}
-        f1 = 2 * len(said & right) / (len(said) + len(right)) if said or right else 1.0
-        fields: Row = {"predicted_answer": ", ".join(sorted(said)), "f1": f1, "parse_failed": False}
+        f1 = 2 * len(nodes & right) / (len(nodes) + len(right)) if nodes or right else 1.0
+        fields: Row = {"predicted_answer": ", ".join(sorted(nodes)), "f1": f1, "parse_failed": False}
         return decided(stamp, f1 == 1, fields, f"F1 {f1:.2f}", f1)
 
 

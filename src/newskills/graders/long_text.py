@@ -51,19 +51,19 @@ class LongTextGrader:
         text = visible(str(record.get("generation") or ""))
         if not text:
             return unanswered(stamp, record, {"predicted_answer": None, "score": 0.0})
-        said = (short_answer(text) if measure == "f1" else text) or text
-        value = max(_MEASURES[measure](said, gold, record) for gold in golds)
-        fields: Row = {"predicted_answer": said, "score": value}
+        answer = (short_answer(text) if measure == "f1" else text) or text
+        value = max(_MEASURES[measure](answer, gold, record) for gold in golds)
+        fields: Row = {"predicted_answer": answer, "score": value}
         return decided(stamp, value == 1, fields, f"{measure} {value:.2f}", value)
 
 
-def _f1(said: str, gold: str, record: Row) -> float:
-    return squad_score(said, gold, str(record.get("language", "en")))[1]
+def _f1(answer: str, gold: str, record: Row) -> float:
+    return squad_score(answer, gold, str(record.get("language", "en")))[1]
 
 
-def _rouge_l(said: str, gold: str, record: Row) -> float:
+def _rouge_l(answer: str, gold: str, record: Row) -> float:
     language = str(record.get("language", "en"))
-    first, second = squad_tokens(said, language)[:_MOST_TOKENS], squad_tokens(gold, language)[:_MOST_TOKENS]
+    first, second = squad_tokens(answer, language)[:_MOST_TOKENS], squad_tokens(gold, language)[:_MOST_TOKENS]
     common = longest_common(first, second)
     return 2 * common / (len(first) + len(second)) if common else 0.0
 
@@ -81,34 +81,34 @@ def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
     return len(first) - row.bit_count()
 
 
-def _class(said: str, gold: str, record: Row) -> float:
-    named = {name for name in record.get("all_classes") or [gold] if name in said}
+def _class(answer: str, gold: str, record: Row) -> float:
+    named = {name for name in record.get("all_classes") or [gold] if name in answer}
     named -= {name for name in named if any(name != other and name in other for other in named) and name != gold}
     return 1 / len(named) if gold in named else 0.0
 
 
-def _count(said: str, gold: str, record: Row) -> float:
-    numbers = Counter(_INTEGER.findall(said))
+def _count(answer: str, gold: str, record: Row) -> float:
+    numbers = Counter(_INTEGER.findall(answer))
     wanted = _INTEGER.findall(gold)
     return numbers[wanted[0]] / numbers.total() if wanted and numbers else 0.0
 
 
-def _code(said: str, gold: str, record: Row) -> float:
-    lines = (line for line in said.lstrip("\n").split("\n") if not line.lstrip().startswith(("`", "#", "//")))
+def _code(answer: str, gold: str, record: Row) -> float:
+    lines = (line for line in answer.lstrip("\n").split("\n") if not line.lstrip().startswith(("`", "#", "//")))
     first, right = next(lines, "").strip()[:_LONGEST_LINE], gold.strip()[:_LONGEST_LINE]
     longest = max(len(first), len(right))
     return 1 - edit_distance(first, right) / longest if longest else 0.0
 
 
-def _contains(said: str, gold: str, record: Row) -> float:
+def _contains(answer: str, gold: str, record: Row) -> float:
     pattern = re.escape(" ".join(gold.split()).casefold())
-    text = " ".join(said.split()).casefold()
+    text = " ".join(answer.split()).casefold()
     whole = rf"(?<![\w.]){pattern}(?![\w])" if gold[:1].isalnum() and gold.isascii() else pattern
     return float(re.search(whole, text) is not None)
 
 
-def _sequence(said: str, gold: str, record: Row) -> float:
-    ours, theirs = _NUMBER.findall(said), _NUMBER.findall(gold)
+def _sequence(answer: str, gold: str, record: Row) -> float:
+    ours, theirs = _NUMBER.findall(answer), _NUMBER.findall(gold)
     right = 0
     while right < min(len(ours), len(theirs)) and ours[right] == theirs[right]:
         right += 1

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Cause, Row, Score
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.reading.letters import (
     labels,
     letter_after,
@@ -74,10 +74,10 @@ class MultichoiceGrader:
             "extract_from_boxed", self.config.extract_from_boxed
         ):
             forms += ["\\boxed{{{}}}", "\\boxed{{({})}}", "\\boxed{{\\text{{{}}}}}"]
-        said = [form.format(letter) for form in forms]
+        statements = [form.format(letter) for form in forms]
         text = str(record.get(letter, ""))
         named = len(text) < _NAMEABLE and "\n" not in text and letter == names.get(_folded(text))
-        return [*said, f"Answer: {letter.lower()}", *([f"Answer: {text}"] if named else [])]
+        return [*statements, f"Answer: {letter.lower()}", *([f"Answer: {text}"] if named else [])]
 
     def grade(self, record: Row) -> Score:
         gold = record.get("expected_answer")
@@ -197,8 +197,10 @@ def _on_answer_line(text: str, count: int, names: Mapping[str, str]) -> str | No
 def _by_box(text: str) -> tuple[str, str] | None:
     if "box" not in text:
         return None
-    found = extract(text, Policy(extract_from_boxed=True))
-    return (found.answer, "box") if found.answer is not None and found.how in ("box", "boxes") else None
+    extracted = extract(text, ExtractionPolicy(extract_from_boxed=True))
+    return (
+        (extracted.answer, "box") if extracted.answer is not None and extracted.how in ("box", "boxes") else None
+    )
 
 
 def _by_regex(text: str, patterns: list[str]) -> tuple[str, str] | None:

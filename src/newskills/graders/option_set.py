@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from newskills.base.protocols import Grader
 from newskills.base.records import Row, Score
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.math.grader import MathGrader
 from newskills.graders.multichoice import choices
 from newskills.graders.reading.replies import decided, unanswered, unscored, visible
@@ -69,9 +69,9 @@ class OptionSetGrader:
 
     def _chosen(self, record: Row) -> str:
         text = visible(str(record.get("generation") or "")) or ""
-        found = extract(text, Policy(extract_from_boxed=True))
-        if found.answer is not None and found.how in ("box", "boxes"):
-            return letters(found.answer, choices(record))
+        extracted = extract(text, ExtractionPolicy(extract_from_boxed=True))
+        if extracted.answer is not None and extracted.how in ("box", "boxes"):
+            return letters(extracted.answer, choices(record))
         lines = [letters(match[1], choices(record)) for match in _ANSWER_LINE.finditer(text)]
         return lines[-1] if lines else ""
 
@@ -100,8 +100,10 @@ class JEEBenchGrader:
     def grade(self, record: Row) -> Score:
         grader = self._graders.get(str(record.get("answer_type")))
         if grader is None:
-            known = ", ".join(self._graders)
-            return unscored(f"{self.name}@{self.version}", f"answer_type is none of {known}", _fields(None, None))
+            answer_types = ", ".join(self._graders)
+            return unscored(
+                f"{self.name}@{self.version}", f"answer_type is none of {answer_types}", _fields(None, None)
+            )
         score = grader.grade(record)
         score.grader = f"{self.name}@{self.version}"
         return score

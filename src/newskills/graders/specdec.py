@@ -21,8 +21,8 @@ class SpecDecGrader:
     def grade(self, record: Row) -> Score:
         stamp = f"{self.name}@{self.version}"
         drafts, drafted, accepted = (record.get(name) for name in _NAMES)
-        known = all(isinstance(count, int) and count >= 0 for count in (drafts, drafted, accepted))
-        if not known or not drafts or not drafted or accepted > drafted:
+        counted = all(isinstance(count, int) and count >= 0 for count in (drafts, drafted, accepted))
+        if not counted or not drafts or not drafted or accepted > drafted:
             nothing: Row = {"spec_acceptance_rate": None, "spec_acceptance_length": None, "is_correct": None}
             why = f"the record has no sound counts of drafts ({', '.join(_NAMES)})"
             return Score(outcome="unscored", fields=nothing, grader=stamp, why=why, cause="provider")

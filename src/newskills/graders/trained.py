@@ -66,9 +66,9 @@ def _number(text: object) -> float | None:
 
 def _numbers(text: object) -> list[float]:
     try:
-        found: Any = json.loads(str(text))
+        values: Any = json.loads(str(text))
     except (ValueError, RecursionError):
         return []
-    numbers = [_number(one) for one in found] if isinstance(found, list) else []
-    known = [one for one in numbers if one is not None]
-    return known if len(known) == len(numbers) else []
+    numbers = [_number(item) for item in values] if isinstance(values, list) else []
+    present = [item for item in numbers if item is not None]
+    return present if len(present) == len(numbers) else []

@@ -93,8 +93,8 @@ def bleu(tokenizer: str) -> Any:
 
 def bleu_counts(text: str, reference: str, tokenizer: str) -> list[int]:
     """See `TranslationGrader`."""
-    found = bleu(tokenizer).sentence_score(text, [reference])
-    return [found.sys_len, found.ref_len, *found.counts, *found.totals]
+    score = bleu(tokenizer).sentence_score(text, [reference])
+    return [score.sys_len, score.ref_len, *score.counts, *score.totals]
 
 
 def chrf_counts(text: str, reference: str) -> list[int]:
@@ -113,7 +113,7 @@ def _grams(text: str, order: int) -> Counter[str]:
 
 def _sentence_chrf(counts: list[int]) -> float:
     """F2 of the mean precision and recall over the orders that both texts have, 0–1."""
-    known = [counts[at : at + 3] for at in range(0, len(counts), 3) if counts[at] and counts[at + 1]]
-    precision = sum(same / ours for ours, _, same in known)
-    recall = sum(same / theirs for _, theirs, same in known)
-    return 5 * precision * recall / (4 * precision + recall) / len(known) if precision + recall else 0.0
+    matched = [counts[at : at + 3] for at in range(0, len(counts), 3) if counts[at] and counts[at + 1]]
+    precision = sum(same / ours for ours, _, same in matched)
+    recall = sum(same / theirs for _, theirs, same in matched)
+    return 5 * precision * recall / (4 * precision + recall) / len(matched) if precision + recall else 0.0

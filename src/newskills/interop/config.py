@@ -74,14 +74,14 @@ class Profile(Struct, frozen=True, kw_only=True):
     settings: Row = {}
 
 
-class Wandb(Struct, frozen=True, kw_only=True):
+class WandbSection(Struct, frozen=True, kw_only=True):
     """Section `[wandb]` of env.toml."""
 
     project: str | None = None
     entity: str | None = None
 
 
-class Execution(Struct, frozen=True, kw_only=True):
+class ExecutionSection(Struct, frozen=True, kw_only=True):
     """Section `execution`. `output_dir` lies where the tasks run; `walltime` is HH:MM:SS.
 
     mounts  source → target; `:ro` may follow the target
@@ -163,7 +163,7 @@ class Params(Struct, frozen=True, kw_only=True):
     extra: Row = {}
 
 
-class Task(Struct, frozen=True, kw_only=True):
+class EvaluationTask(Struct, frozen=True, kw_only=True):
     """One item of `evaluation.tasks`.
 
     index      place in the invocation, from 0: the job is `<invocation>.<index>`
@@ -212,12 +212,12 @@ class CompiledConfig(Struct, frozen=True, kw_only=True):
     source: str
     config: Row
     run: Row
-    execution: Execution
+    execution: ExecutionSection
     deployment: Deployment
     target: Target
-    tasks: tuple[Task, ...]
+    tasks: tuple[EvaluationTask, ...]
     profile: Profile | None = None
-    wandb: Wandb = Wandb()
+    wandb: WandbSection = WandbSection()
     export: dict[str, Row] = {}
     export_env: EnvMap = {}
     dialect: Dialect = "0.2"

@@ -35,7 +35,7 @@ UPLOADED = (RESULTS_YML, RUN_CONFIG_YML, METRICS_FILE, EXTENDED_FILE)
 """Files of a task's artifacts that go along with its scores."""
 
 
-class Finished(Struct, frozen=True, kw_only=True):
+class FinishedJob(Struct, frozen=True, kw_only=True):
     """A task that has been run. id: `<invocation>.<i>`; folder: its run directory, with `artifacts/` in it."""
 
     id: str
@@ -53,7 +53,7 @@ class ExportPlan(Struct, frozen=True, kw_only=True):
     executor: str
     destinations: tuple[str, ...] = ()
     settings: dict[str, Row] = {}
-    jobs: tuple[Finished, ...] = ()
+    jobs: tuple[FinishedJob, ...] = ()
 
 
 class Results(Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class Results(Struct, frozen=True, kw_only=True):
 
     invocation: str
     executor: str
-    job: Finished
+    job: FinishedJob
     scores: dict[str, float]
 
     @property
@@ -77,17 +77,17 @@ class Results(Struct, frozen=True, kw_only=True):
 
 def collect(plan: ExportPlan, say: Say = lambda text: None) -> list[Results]:
     """Of the tasks that have scores; `say` hears of the others. Raises DataError where none has."""
-    found = []
+    finished_jobs = []
     for job in plan.jobs:
         try:
             scores = flattened(task_results(Path(job.folder, "artifacts")))
         except DataError as error:
             say(f"{job.id} ({job.task}) is left out: {error}")
             continue
-        found.append(Results(invocation=plan.invocation, executor=plan.executor, job=job, scores=scores))
-    if not found:
+        finished_jobs.append(Results(invocation=plan.invocation, executor=plan.executor, job=job, scores=scores))
+    if not finished_jobs:
         raise DataError(f"Invocation {plan.invocation} has no results to export yet.")
-    return found
+    return finished_jobs
 
 
 def export_results(plan: ExportPlan, environ: Mapping[str, str], say: Say) -> int:
@@ -106,7 +106,7 @@ def export_results(plan: ExportPlan, environ: Mapping[str, str], say: Say) -> in
 
 def chosen(scores: Mapping[str, float], wanted: Sequence[str]) -> dict[str, float]:
     """Those whose name has one of `wanted` in it; all where nothing is wanted (`log_metrics`)."""
-    return {name: value for name, value in scores.items() if not wanted or any(one in name for one in wanted)}
+    return {name: value for name, value in scores.items() if not wanted or any(part in name for part in wanted)}
 
 
 def flattened(results: Mapping[str, Row]) -> dict[str, float]:
@@ -114,12 +114,14 @@ def flattened(results: Mapping[str, Row]) -> dict[str, float]:
 
     T is the benchmark, M the mode (`pass@1[avg-of-8]`), S the metric. What is no number is left out.
     """
-    found: dict[str, float] = {}
+    metrics: dict[str, float] = {}
     for kind in ("tasks", "groups"):
         for task, body in (results.get(kind) or {}).items():
             for metric, scores in (body.get("metrics") or {}).items():
-                for score, told in (scores.get("scores") or {}).items():
-                    value = told.get("value")
+                for score, score_values in (scores.get("scores") or {}).items():
+                    value = score_values.get("value")
                     if isinstance(value, int | float) and not isinstance(value, bool):
-                        found[f"{task}_{metric}" if score == metric else f"{task}_{metric}_{score}"] = float(value)
-    return found
+                        metrics[f"{task}_{metric}" if score == metric else f"{task}_{metric}_{score}"] = float(
+                            value
+                        )
+    return metrics

@@ -18,7 +18,7 @@ from typing import Any
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
-from newskills.benchmarks import Entry, list_all
+from newskills.benchmarks import CatalogEntry, list_all
 
 FRAMEWORK = "newskills"
 FILE = "framework.yml"
@@ -138,10 +138,10 @@ def command_template() -> str:
 
 def target() -> Path:
     """Where the file lies in this installation. Raises ConfigError."""
-    found = find_spec("core_evals.newskills") if find_spec("core_evals") else None
-    if found is None or found.origin is None:
+    module_spec = find_spec("core_evals.newskills") if find_spec("core_evals") else None
+    if module_spec is None or module_spec.origin is None:
         raise ConfigError("The package core_evals.newskills is not installed here.")
-    return Path(found.origin).with_name(FILE)
+    return Path(module_spec.origin).with_name(FILE)
 
 
 def framework_text() -> str:
@@ -166,19 +166,19 @@ def framework_text() -> str:
 
 def evaluations() -> list[Row]:
     """One entry per task: the benchmarks and groups by category, then those of the other harness."""
-    known = {entry.name: entry for entry in list_all()}
+    entries_by_name = {entry.name: entry for entry in list_all()}
     made: dict[str, Row] = {}
-    for name, entry in known.items():
+    for name, entry in entries_by_name.items():
         task = name.replace(".", "-")
         if task in made or task in ALIASES:
             raise ConfigError(f"Two tasks would be called {task}.")
         made[task] = _evaluation(task, entry, {"task": name})
     for task, params in ALIASES.items():
-        made[task] = _evaluation(task, known[params["task"].partition(".evaluation")[0]], params)
+        made[task] = _evaluation(task, entries_by_name[params["task"].partition(".evaluation")[0]], params)
     return list(made.values())
 
 
-def _evaluation(task: str, entry: Entry, params: Row) -> Row:
+def _evaluation(task: str, entry: CatalogEntry, params: Row) -> Row:
     types = ["chat"] if entry.category in CHAT_ONLY else ["chat", "completions"]
     config = {"type": task, "supported_endpoint_types": types, "params": params}
     return {"name": task, "description": entry.title, "defaults": {"config": config}}

@@ -23,8 +23,8 @@ from newskills.base.records import Row
 from newskills.interop.importers.inspect_logs import FORMAT
 from newskills.interop.inspect_files import write_log
 from newskills.interop.results_yml import credit
-from newskills.run.records.paths import Paths
-from newskills.run.reporting.results import Found, discover, parts, read_output
+from newskills.run.records.paths import OutputPaths
+from newskills.run.reporting.results import BenchmarkResults, discover, parts, read_output
 from newskills.run.reporting.summarize import BENCHMARK_FILE
 
 SCORER = "newskills"
@@ -38,7 +38,7 @@ _SHOWN = ("id", "problem", "generation", "expected_answer", "reasoning_content",
 """Fields of a record that have a place of their own in a sample."""
 
 
-class _Asked(Struct):
+class _RunRecord(Struct):
     settings: Row = {}
 
 
@@ -47,44 +47,44 @@ def export(results_dir: Path, output_dir: Path, *, model: str = "") -> list[Path
 
     Raises DataError (no results, broken records, a log of that name), StorageError.
     """
-    written = [_log(found, output_dir, model) for found in discover(results_dir) if found.files]
+    written = [_log(result, output_dir, model) for result in discover(results_dir) if result.files]
     if not written:
         raise DataError(f"{results_dir} has no output*.jsonl, so there is nothing to export.")
     return written
 
 
-def _log(found: Found, output_dir: Path, model: str) -> Path:
-    described = _described(found.folder)
-    model = model or _model(found, described)
-    samples = [sample for at, file in enumerate(found.files) for sample in _samples(file, at + 1, model)]
+def _log(result: BenchmarkResults, output_dir: Path, model: str) -> Path:
+    described = _described(result.folder)
+    model = model or _model(result, described)
+    samples = [sample for at, file in enumerate(result.files) for sample in _samples(file, at + 1, model)]
     times = sorted(time for sample in samples for time in (sample["started_at"], sample["completed_at"]) if time)
-    created = times[0] if times else _iso(parts(found.files[0])[0].stat().st_mtime)
-    header = _header(found, samples, described, model)
+    created = times[0] if times else _iso(parts(result.files[0])[0].stat().st_mtime)
+    header = _header(result, samples, described, model)
     header["eval"]["created"] = created
     header["stats"] = {"started_at": times[0] if times else "", "completed_at": times[-1] if times else ""}
     stamp = re.sub(r"[:.+]", "-", created)[:19]
-    path = output_dir / f"{stamp}_{found.benchmark.replace('_', '-')}_{header['eval']['task_id']}.eval"
+    path = output_dir / f"{stamp}_{result.benchmark.replace('_', '-')}_{header['eval']['task_id']}.eval"
     if path.exists():
         raise DataError(f"{path} is there already.", hint="Give another --output_dir, or remove it.")
     write_log(path, header, samples, _summary)
     return path
 
 
-def _header(found: Found, samples: list[Row], described: Row, model: str) -> Row:
+def _header(result: BenchmarkResults, samples: list[Row], described: Row, model: str) -> Row:
     identities = list(dict.fromkeys(sample["id"] for sample in samples))
-    task = _identity("task", found.benchmark)
-    epochs = len(found.files)
+    task = _identity("task", result.benchmark)
+    epochs = len(result.files)
     return {
         "version": 2,
         "status": "success",
         "eval": {
-            "eval_id": _identity("eval", str(found.folder.resolve()), str(len(samples))),
-            "run_id": _identity("run", str(found.folder.resolve())),
+            "eval_id": _identity("eval", str(result.folder.resolve()), str(len(samples))),
+            "run_id": _identity("run", str(result.folder.resolve())),
             "created": "",
-            "task": found.benchmark,
+            "task": result.benchmark,
             "task_id": task,
             "task_version": described.get("version") or 0,
-            "dataset": {"name": found.benchmark, "samples": len(identities), "sample_ids": identities},
+            "dataset": {"name": result.benchmark, "samples": len(identities), "sample_ids": identities},
             "model": model,
             "config": {"epochs": epochs, "epochs_reducer": ["mean"]},
             "packages": {"newskills": __version__},
@@ -106,9 +106,9 @@ def _results(samples: list[Row], epochs: int) -> Row:
             values.setdefault(sample["id"], []).append(value)
     means = [math.fsum(of_one) / len(of_one) for of_one in values.values()]
     mean = math.fsum(means) / len(means) if means else math.nan
-    spread = math.fsum((one - mean) ** 2 for one in means)
+    spread = math.fsum((mean_of_epoch - mean) ** 2 for mean_of_epoch in means)
     error = math.sqrt(spread / (len(means) - 1) / len(means)) if len(means) > 1 else 0.0
-    known = sum(len(of_one) for of_one in values.values())
+    num_scored = sum(len(of_one) for of_one in values.values())
     return {
         "total_samples": len(samples),
         "completed_samples": len(samples),
@@ -117,8 +117,8 @@ def _results(samples: list[Row], epochs: int) -> Row:
                 "name": SCORER,
                 "scorer": SCORER,
                 "reducer": "mean" if epochs > 1 else None,
-                "scored_samples": known,
-                "unscored_samples": len(samples) - known,
+                "scored_samples": num_scored,
+                "unscored_samples": len(samples) - num_scored,
                 "metrics": {
                     "accuracy": {"name": "accuracy", "value": mean},
                     "stderr": {"name": "stderr", "value": error},
@@ -129,16 +129,24 @@ def _results(samples: list[Row], epochs: int) -> Row:
 
 
 def _samples(file: Path, epoch: int, model: str) -> Iterator[Row]:
-    seen: dict[str, int] = {}
+    times_seen: dict[str, int] = {}
     for number, row in enumerate(read_output(file)):
         identity = str(row.get("id", number))
-        seen[identity] = seen.get(identity, 0) + 1
-        yield _sample(row, identity if seen[identity] == 1 else f"{identity}-{seen[identity]}", epoch, model)
+        times_seen[identity] = times_seen.get(identity, 0) + 1
+        yield _sample(
+            row, identity if times_seen[identity] == 1 else f"{identity}-{times_seen[identity]}", epoch, model
+        )
 
 
 def _sample(row: Row, identity: str, epoch: int, model: str) -> Row:
-    said = row.get("generation")
-    text = said if isinstance(said, str) else "" if said is None else msgspec.json.encode(said).decode()
+    generation = row.get("generation")
+    text = (
+        generation
+        if isinstance(generation, str)
+        else ""
+        if generation is None
+        else msgspec.json.encode(generation).decode()
+    )
     content: Any = text
     if isinstance(row.get("reasoning_content"), str):
         content = [{"type": "reasoning", "reasoning": row["reasoning_content"]}, {"type": "text", "text": text}]
@@ -180,9 +188,11 @@ def _score(row: Row) -> Row:
 
 
 def _question(row: Row) -> str:
-    found = next((row[name] for name in ("problem", "question", "prompt") if isinstance(row.get(name), str)), None)
-    if found is not None:
-        return str(found)
+    question = next(
+        (row[name] for name in ("problem", "question", "prompt") if isinstance(row.get(name), str)), None
+    )
+    if question is not None:
+        return str(question)
     messages = row.get("messages")
     last = messages[-1] if isinstance(messages, list) and messages else {}
     content = last.get("content") if isinstance(last, dict) else None
@@ -216,15 +226,15 @@ def _described(folder: Path) -> Row:
     return described
 
 
-def _model(found: Found, described: Row) -> str:
+def _model(result: BenchmarkResults, described: Row) -> str:
     """Who was asked: as the run remembers it, or as the import has found it."""
     try:
-        state = msgspec.json.decode(Paths(found.files[0]).state.read_bytes(), type=_Asked)
+        state = msgspec.json.decode(OutputPaths(result.files[0]).state.read_bytes(), type=_RunRecord)
     except (OSError, msgspec.DecodeError):
-        state = _Asked()
+        state = _RunRecord()
     imported = described.get("imported")
-    told = imported.get("model") if isinstance(imported, dict) else None
-    return str(state.settings.get("server.model") or told or UNKNOWN)
+    imported_model = imported.get("model") if isinstance(imported, dict) else None
+    return str(state.settings.get("server.model") or imported_model or UNKNOWN)
 
 
 def _identity(*parts: str) -> str:

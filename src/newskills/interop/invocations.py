@@ -54,7 +54,7 @@ _JOBS: dict[str, State] = {
 """A job that the time limit has stopped is pending while a copy of its chain waits; `timeout` is the last one's."""
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class InvocationJob(Struct, frozen=True, kw_only=True):
     """One job. `data` of those that newskills runs: `output_dir` (its run directory), `eval_image`, and
 
     newskills   {"experiment": id of the submission, "job": its job there, "host": variable → the one it is set from}
@@ -90,8 +90,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     @property
     def own(self) -> Row | None:
         """What newskills wrote of it; None: the launcher's job."""
-        found = self.data.get("newskills")
-        return found if isinstance(found, dict) else None
+        own_data = self.data.get("newskills")
+        return own_data if isinstance(own_data, dict) else None
 
 
 class Store:
@@ -102,7 +102,7 @@ class Store:
         home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
         self.path = Path(named).expanduser() if named else home / ".nemo-evaluator" / "exec-db" / "exec.v1.jsonl"
 
-    def add(self, entries: Iterable[Entry]) -> None:
+    def add(self, entries: Iterable[InvocationJob]) -> None:
         """Appends them, in one write. Raises StorageError."""
         lines = b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)
         try:
@@ -118,40 +118,42 @@ class Store:
         except OSError as error:
             raise storage_error(error, self.path) from error
 
-    def jobs(self) -> dict[str, Entry]:
+    def jobs(self) -> dict[str, InvocationJob]:
         """Job id → its last line, in the order of their first ones; lines that are none are passed over."""
-        found: dict[str, Entry] = {}
+        jobs_by_id: dict[str, InvocationJob] = {}
         try:
             lines = self.path.read_bytes().split(b"\n")
         except OSError:
             return {}
         for line in lines:
             with contextlib.suppress(msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError):
-                entry = msgspec.json.decode(line, type=Entry)
-                found[entry.job_id] = entry
-        return found
+                entry = msgspec.json.decode(line, type=InvocationJob)
+                jobs_by_id[entry.job_id] = entry
+        return jobs_by_id
 
-    def invocations(self) -> dict[str, list[Entry]]:
+    def invocations(self) -> dict[str, list[InvocationJob]]:
         """Id → its jobs, the oldest first."""
-        found: dict[str, list[Entry]] = {}
+        jobs_by_invocation: dict[str, list[InvocationJob]] = {}
         for entry in self.jobs().values():
-            found.setdefault(entry.invocation_id, []).append(entry)
-        return found
+            jobs_by_invocation.setdefault(entry.invocation_id, []).append(entry)
+        return jobs_by_invocation
 
-    def find(self, what: str) -> list[Entry]:
+    def find(self, what: str) -> list[InvocationJob]:
         """Jobs that an id of an invocation or a job means, or its beginning. Raises UnknownNameError, ConfigError."""
         wanted, dot, index = what.lower().partition(".")
-        known = self.invocations()
-        matching = [one for one in known if one.lower().startswith(wanted)]
-        if wanted in known:
+        invocations = self.invocations()
+        matching = [invocation for invocation in invocations if invocation.lower().startswith(wanted)]
+        if wanted in invocations:
             matching = [wanted]
         if not matching:
-            raise UnknownNameError("invocation", what, list(known)[-8:], hint=f"They are kept in {self.path}.")
+            raise UnknownNameError(
+                "invocation", what, list(invocations)[-8:], hint=f"They are kept in {self.path}."
+            )
         if len(matching) > 1:
             raise ConfigError(f"Several invocations begin with '{wanted}': {', '.join(matching[:8])}.")
-        jobs = [entry for entry in known[matching[0]] if not dot or str(entry.index) == index]
+        jobs = [entry for entry in invocations[matching[0]] if not dot or str(entry.index) == index]
         if not jobs:
-            indices = [entry.job_id for entry in known[matching[0]]]
+            indices = [entry.job_id for entry in invocations[matching[0]]]
             raise UnknownNameError("job", what, indices)
         return jobs
 
@@ -176,7 +178,7 @@ def job_state(state: str) -> State:
     return _JOBS.get(state.partition(" ")[0], "failed")
 
 
-def folder_state(entry: Entry) -> tuple[State, int | None]:
+def folder_state(entry: InvocationJob) -> tuple[State, int | None]:
     """State and exit code of a job of this machine, by its run directory, as the launcher reads it."""
     logs = entry.folder / "logs"
     code = _exit_code(logs)
@@ -187,7 +189,7 @@ def folder_state(entry: Entry) -> tuple[State, int | None]:
     return ("running" if (logs / "stage.running").exists() else "pending"), None
 
 
-def progress(entry: Entry) -> int | None:
+def progress(entry: InvocationJob) -> int | None:
     """Replies that are on disk: the launcher's file of progress, else lines of the outputs; None: nothing yet."""
     artifacts = entry.folder / "artifacts"
     with contextlib.suppress(OSError, ValueError):
@@ -199,7 +201,7 @@ def progress(entry: Entry) -> int | None:
     return sum(_lines(path) for path in outputs) if outputs else None
 
 
-def as_json(found: Sequence[tuple[Entry, State]]) -> str:
+def as_json(entries: Sequence[tuple[InvocationJob, State]]) -> str:
     """What `nemo-evaluator-launcher status --json` prints."""
     rows = [
         {
@@ -209,7 +211,7 @@ def as_json(found: Sequence[tuple[Entry, State]]) -> str:
             "progress": {"progress": progress(entry)},
             "data": entry.data,
         }
-        for entry, state in found
+        for entry, state in entries
     ]
     return json.dumps(rows, indent=2)
 

@@ -65,10 +65,10 @@ def check_parser(program: str) -> None:
         python = file.readline().removeprefix("#!").strip()
     if "python" not in Path(python).name:
         return
-    said = _last(_run([python, "-c", PARSE]).stderr)
-    if "deserialize ATN" in said:
+    message = _last(_run([python, "-c", PARSE]).stderr)
+    if "deserialize ATN" in message:
         raise NewskillsError(
-            f"{program} cannot read configurations: {said}.",
+            f"{program} cannot read configurations: {message}.",
             hint=f"Hydra needs antlr4 4.9, with which newskills[math] works, too. Run: {python} -m pip install "
             "antlr4-python3-runtime==4.9.3",
         )
@@ -97,7 +97,7 @@ def for_launcher(compiled: CompiledConfig, dialect: Dialect, environ: Mapping[st
 def hand_over(program: str, config: Path, environ: Mapping[str, str], say: Callable[[str], None]) -> str:
     """Has it run `config`, and says what it prints; returns the invocation. Raises NewskillsError where it fails."""
     argv = [program, "run", "--config", str(config), "--config-mode", "raw"]
-    found = ""
+    launcher_config = ""
     with subprocess.Popen(
         argv,
         env=dict(environ),
@@ -110,14 +110,14 @@ def hand_over(program: str, config: Path, environ: Mapping[str, str], say: Calla
         for line in process.stdout:
             say(line.rstrip("\n"))
             if invocation := _INVOCATION.search(line):
-                found = invocation[1]
+                launcher_config = invocation[1]
     if process.returncode:
         raise NewskillsError(
             f"{PROGRAM} ended with exit code {process.returncode}.", hint=f"It was given {config}."
         )
-    if not found:
+    if not launcher_config:
         raise NewskillsError(f"{PROGRAM} named no invocation.", hint=f"It was given {config}.")
-    return found
+    return launcher_config
 
 
 def ask(program: str, words: Sequence[str]) -> int:

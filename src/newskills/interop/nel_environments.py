@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row, Sample
-from newskills.benchmarks import Entry, entries
+from newskills.benchmarks import CatalogEntry, entries
 
 if TYPE_CHECKING:
-    from newskills.run.rewarding.graders import Verdicts
+    from newskills.run.rewarding.graders import BatchGrader
     from newskills.run.validation.inspection import Rows
 
 PREFIX = "newskills."
@@ -46,7 +46,7 @@ class Problems:
             )
         self.found: Rows = find_rows(benchmark, None, FetchOptions())
         self.rows: list[Row] = list(read_rows(self.found.files[benchmark.split]))[:most]
-        self._verdicts: Verdicts | None = None
+        self._verdicts: BatchGrader | None = None
 
     def messages(self, at: int) -> list[dict[str, str]]:
         """Of row `at`. Raises ConfigError for a prompt that is more than texts."""
@@ -60,18 +60,22 @@ class Problems:
 
     def score(self, at: int, answer: str) -> tuple[float | None, Row]:
         """(share from 0 to 1, or None where the grader failed; what the grader says) of an answer to row `at`."""
-        from newskills.run.rewarding.graders import Verdicts
+        from newskills.run.rewarding.graders import BatchGrader
         from newskills.run.rewarding.reward import answered
 
         if self._verdicts is None:
             config = self.found.config
-            self._verdicts = Verdicts(config.eval_type or "", config.eval_config).__enter__()
+            self._verdicts = BatchGrader(config.eval_type or "", config.eval_config).__enter__()
         (score,) = self._verdicts([answered(self.rows[at], answer, "stop")])
-        told: Row = {"method": score.grader, "outcome": score.outcome, **({"why": score.why} if score.why else {})}
-        told["predicted_answer"] = score.fields.get("predicted_answer")
+        details: Row = {
+            "method": score.grader,
+            "outcome": score.outcome,
+            **({"why": score.why} if score.why else {}),
+        }
+        details["predicted_answer"] = score.fields.get("predicted_answer")
         if score.outcome == "unscored":
-            return None, told
-        return (score.value if score.value is not None else float(score.outcome == "correct")), told
+            return None, details
+        return (score.value if score.value is not None else float(score.outcome == "correct")), details
 
     def close(self) -> None:
         verdicts, self._verdicts = self._verdicts, None
@@ -86,7 +90,7 @@ def register_all() -> None:
     from nemo_evaluator.errors import InfraError
 
     class Environment(EvalEnvironment):  # type: ignore[misc]
-        entry: Entry
+        entry: CatalogEntry
 
         def __init__(self, num_examples: int | None = None) -> None:
             super().__init__()
@@ -106,14 +110,14 @@ def register_all() -> None:
 
         async def verify(self, response: str, expected: str, sandbox: Any = None, **metadata: Any) -> Any:
             async with self._turn:
-                share, told = await asyncio.to_thread(self._problems.score, metadata[FIELD], response)
+                share, details = await asyncio.to_thread(self._problems.score, metadata[FIELD], response)
             if share is None:
-                raise InfraError(f"newskills could not grade this answer: {told.get('why', '')}")
-            answer = told.pop("predicted_answer")
+                raise InfraError(f"newskills could not grade this answer: {details.get('why', '')}")
+            answer = details.pop("predicted_answer")
             return VerifyResult(
                 reward=share,
                 extracted_answer=None if answer is None else str(answer),
-                scoring_details=told,
+                scoring_details=details,
             )
 
         async def close(self) -> None:

@@ -20,14 +20,14 @@ from newskills.base.plan import Job, Pipeline
 from newskills.base.records import Row
 from newskills.interop.compile.dialects import KEY
 from newskills.interop.config import CompiledConfig, EnvMap
-from newskills.interop.export_results import Finished
-from newskills.interop.invocations import ENDED, Entry, State, Store, folder_state, job_state
+from newskills.interop.export_results import FinishedJob
+from newskills.interop.invocations import ENDED, InvocationJob, State, Store, folder_state, job_state
 from newskills.interop.remote import fetch_run
 from newskills.interop.tasks import map_task
 from newskills.launch.clusters.names import looks_secret
-from newskills.launch.experiments import PLAN, Experiment, Records
+from newskills.launch.experiments import PLAN, Experiment, ExperimentRecords
 from newskills.launch.logs import follow_logs, read_logs
-from newskills.launch.machines.shell import Here
+from newskills.launch.machines.shell import LocalMachine
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import PackageOptions
 from newskills.launch.states import JobState, states
@@ -39,10 +39,10 @@ LOG = "client_stdout.lo"
 """The task's log without its last letter: what is no pattern of bash would be taken for there."""
 
 
-class Looked(Struct, frozen=True):
+class JobStatus(Struct, frozen=True):
     """A job, and how it is doing. `job` None: it is not newskills'."""
 
-    entry: Entry
+    entry: InvocationJob
     state: State
     code: int | None = None
     job: JobState | None = None
@@ -50,10 +50,10 @@ class Looked(Struct, frozen=True):
 
 def record(
     experiment: Experiment, invocation: str, compiled: CompiledConfig, environ: Mapping[str, str]
-) -> list[Entry]:
+) -> list[InvocationJob]:
     """Writes the jobs that were submitted into the store, and returns them. Raises StorageError."""
     entries = [
-        Entry(
+        InvocationJob(
             invocation_id=invocation,
             job_id=f"{invocation}.{at}",
             timestamp=time.time(),
@@ -67,108 +67,114 @@ def record(
     return entries
 
 
-def look(entries: Iterable[Entry], environ: Mapping[str, str]) -> list[Looked]:
+def look(entries: Iterable[InvocationJob], environ: Mapping[str, str]) -> list[JobStatus]:
     """How they are doing. Raises RemoteError, and ConfigError for jobs of the launcher that are not on this machine."""
-    known: dict[str, dict[str, JobState]] = {}
-    found = []
+    states_by_experiment: dict[str, dict[str, JobState]] = {}
+    looked_up = []
     for entry in entries:
         if entry.own is None:
             if entry.executor != "local":
                 raise foreign(entry)
-            found.append(Looked(entry, *folder_state(entry)))
+            looked_up.append(JobStatus(entry, *folder_state(entry)))
             continue
         experiment = experiment_of(entry, environ)
-        if experiment.id not in known:
+        if experiment.id not in states_by_experiment:
             executor, shell = executor_of(experiment, environ), shell_of(experiment.cluster, environ)
-            known[experiment.id] = {one.job.name: one for one in states(experiment, executor, shell)}
-        job = known[experiment.id][str(entry.own["job"])]
-        found.append(Looked(entry, _state(entry, job), job.exit_code, job))
-    return found
+            states_by_experiment[experiment.id] = {
+                job_state.job.name: job_state for job_state in states(experiment, executor, shell)
+            }
+        job = states_by_experiment[experiment.id][str(entry.own["job"])]
+        looked_up.append(JobStatus(entry, _state(entry, job), job.exit_code, job))
+    return looked_up
 
 
-def experiment_of(entry: Entry, environ: Mapping[str, str]) -> Experiment:
+def experiment_of(entry: InvocationJob, environ: Mapping[str, str]) -> Experiment:
     """Raises UnknownNameError where its record is gone, ConfigError for a job of the launcher."""
     if entry.own is None:
         raise foreign(entry)
-    return Records(environ).find(str(entry.own["experiment"]))
+    return ExperimentRecords(environ).find(str(entry.own["experiment"]))
 
 
-def cancel(entries: Sequence[Entry], environ: Mapping[str, str]) -> list[Entry]:
+def cancel(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> list[InvocationJob]:
     """Stops what runs or waits; returns those jobs. What they have is kept. Raises RemoteError, ConfigError."""
     if launched := [entry for entry in entries if entry.own is None]:
         raise foreign(launched[0])
-    going = [one for one in look(entries, environ) if one.job is not None and not one.job.ended]
-    stopped = [msgspec.structs.replace(one.entry, data={**one.entry.data, "killed": True}) for one in going]
+    going = [status for status in look(entries, environ) if status.job is not None and not status.job.ended]
+    stopped = [
+        msgspec.structs.replace(status.entry, data={**status.entry.data, "killed": True}) for status in going
+    ]
     Store(environ).add(stopped)
     handles: dict[str, list[str]] = {}
-    for one in going:
-        assert one.job is not None
-        handles.setdefault(experiment_of(one.entry, environ).id, []).append(one.job.job.handle)
+    for status in going:
+        assert status.job is not None
+        handles.setdefault(experiment_of(status.entry, environ).id, []).append(status.job.job.handle)
     for name, some in handles.items():
-        executor_of(Records(environ).find(name), environ).cancel(some)
+        executor_of(ExperimentRecords(environ).find(name), environ).cancel(some)
     return stopped
 
 
-def resume(entries: Sequence[Entry], environ: Mapping[str, str], say: Say) -> tuple[Experiment, list[Entry]]:
+def resume(
+    entries: Sequence[InvocationJob], environ: Mapping[str, str], say: Say
+) -> tuple[Experiment, list[InvocationJob]]:
     """Submits again what has not ended well; finished work is kept.
 
     Raises ConfigError where all ended well, a job still runs, or a variable is not set that the first run had.
     """
     looked = look(entries, environ)
-    if running := [one.entry.job_id for one in looked if one.job is not None and not one.job.ended]:
+    if running := [status.entry.job_id for status in looked if status.job is not None and not status.job.ended]:
         raise ConfigError(f"{', '.join(running)} has not ended yet.", hint=f"First: ns cancel {running[0]}")
-    left = [one for one in looked if one.state != "success"]
+    left = [status for status in looked if status.state != "success"]
     if not left:
         raise ConfigError(f"All jobs of {entries[0].invocation_id} have ended well.")
     first = experiment_of(left[0].entry, environ)
-    names = {str((one.entry.own or {})["job"]) for one in left}
+    names = {str((status.entry.own or {})["job"]) for status in left}
     pipeline = _left(_pipeline(first, environ), names)
-    hosts = {name: host for one in left for name, host in ((one.entry.own or {}).get(HOST) or {}).items()}
-    given = {**environ, **{name: environ[host] for name, host in hosts.items() if host in environ}}
-    _check_secrets(pipeline, given)
+    hosts = {name: host for status in left for name, host in ((status.entry.own or {}).get(HOST) or {}).items()}
+    environ_of_jobs = {**environ, **{name: environ[host] for name, host in hosts.items() if host in environ}}
+    _check_secrets(pipeline, environ_of_jobs)
     options = SubmitOptions(
         job_folder=first.folder, skip_hf_home_check=True, packaging=PackageOptions(allow_uncommitted=True)
     )
-    experiment = submit(pipeline, first.cluster, given, options, say=say)
-    again = [_again(one.entry, experiment) for one in left]
+    experiment = submit(pipeline, first.cluster, environ_of_jobs, options, say=say)
+    again = [_again(status.entry, experiment) for status in left]
     Store(environ).add(again)
     return experiment, again
 
 
-def log_lines(entries: Sequence[Entry], environ: Mapping[str, str]) -> Iterator[str]:
+def log_lines(entries: Sequence[InvocationJob], environ: Mapping[str, str]) -> Iterator[str]:
     """What the tasks have printed, one task after the other, each line with its job where there are several.
 
     Raises RemoteError, ConfigError.
     """
-    groups: dict[str, list[Entry]] = {}
+    groups: dict[str, list[InvocationJob]] = {}
     for entry in entries:
         if entry.own is None and entry.executor != "local":
             raise foreign(entry)
         groups.setdefault("" if entry.own is None else experiment_of(entry, environ).id, []).append(entry)
     for name, some in groups.items():
-        shell = shell_of(Records(environ).find(name).cluster, environ) if name else Here()
+        shell = shell_of(ExperimentRecords(environ).find(name).cluster, environ) if name else LocalMachine()
         yield from read_logs(shell, _files(some, several=len(entries) > 1))
 
 
-def follow_launched(entries: Sequence[Entry], say: Say) -> list[Looked]:
+def follow_launched(entries: Sequence[InvocationJob], say: Say) -> list[JobStatus]:
     """The same for jobs of the launcher on this machine, as it is printed, until they have ended."""
 
     def over() -> bool:
         return all(folder_state(entry)[0] in ENDED for entry in entries)
 
-    for line in follow_logs(Here(), _files(entries, several=len(entries) > 1), over):
+    for line in follow_logs(LocalMachine(), _files(entries, several=len(entries) > 1), over):
         say(line)
-    return [Looked(entry, *folder_state(entry)) for entry in entries]
+    return [JobStatus(entry, *folder_state(entry)) for entry in entries]
 
 
-def _files(entries: Sequence[Entry], *, several: bool) -> list[tuple[str, str]]:
+def _files(entries: Sequence[InvocationJob], *, several: bool) -> list[tuple[str, str]]:
     return [
-        (one.folder.name if several else "", f"{shlex.quote(str(one.folder / 'logs' / LOG))}[g]")
-        for one in entries
+        (entry.folder.name if several else "", f"{shlex.quote(str(entry.folder / 'logs' / LOG))}[g]")
+        for entry in entries
     ]
 
 
-def finished(entry: Entry, environ: Mapping[str, str], into: Path) -> Finished:
+def finished(entry: InvocationJob, environ: Mapping[str, str], into: Path) -> FinishedJob:
     """A job as exporters take it; what lies behind ssh is fetched into the folder `into`.
 
     Raises RemoteError, UnknownNameError where the record of its submission is gone.
@@ -180,7 +186,7 @@ def finished(entry: Entry, environ: Mapping[str, str], into: Path) -> Finished:
     endpoint = (config.get("target") or {}).get("api_endpoint") or {}
     model = endpoint.get("model_id") or (config.get("deployment") or {}).get("served_model_name") or ""
     mapped = map_task(entry.task)
-    return Finished(
+    return FinishedJob(
         id=entry.job_id,
         task=entry.task,
         benchmark=mapped.benchmark.partition(":")[0] if mapped else entry.task,
@@ -190,7 +196,7 @@ def finished(entry: Entry, environ: Mapping[str, str], into: Path) -> Finished:
     )
 
 
-def foreign(entry: Entry) -> ConfigError:
+def foreign(entry: InvocationJob) -> ConfigError:
     """For a job that NeMo Evaluator's launcher looks after."""
     return ConfigError(
         f"{entry.job_id} was submitted by nemo-evaluator-launcher ({entry.executor}).",
@@ -218,7 +224,7 @@ def _masked(node: Any, *, inside: bool) -> Any:
 def _data(experiment: Experiment, at: int, compiled: CompiledConfig) -> Row:
     """What the launcher keeps of a job, and what newskills does."""
     task = compiled.tasks[at]
-    job = next(one for one in experiment.jobs if one.name == task.folder)
+    job = next(job for job in experiment.jobs if job.name == task.folder)
     env = _env(compiled, at)
     hosts = {name: value.value for name, value in env.items() if value.kind == "host" and name != value.value}
     own = {"experiment": experiment.id, "job": job.name, HOST: hosts}
@@ -245,7 +251,7 @@ def _env(compiled: CompiledConfig, at: int) -> EnvMap:
     return {**compiled.export_env, **compiled.deployment.env, **compiled.tasks[at].env}
 
 
-def _again(entry: Entry, experiment: Experiment) -> Entry:
+def _again(entry: InvocationJob, experiment: Experiment) -> InvocationJob:
     """`entry` as a job of the new submission."""
     own = {**(entry.own or {}), "experiment": experiment.id}
     data = {key: value for key, value in entry.data.items() if key != "killed"}
@@ -255,14 +261,14 @@ def _again(entry: Entry, experiment: Experiment) -> Entry:
     return msgspec.structs.replace(entry, data=data)
 
 
-def _state(entry: Entry, job: JobState) -> State:
+def _state(entry: InvocationJob, job: JobState) -> State:
     if job.ended and job.state != "completed" and entry.data.get("killed"):
         return "killed"
     return job_state(job.state)
 
 
 def _pipeline(experiment: Experiment, environ: Mapping[str, str]) -> Pipeline:
-    path = Records(environ).folder / experiment.name / experiment.stamp / PLAN
+    path = ExperimentRecords(environ).folder / experiment.name / experiment.stamp / PLAN
     try:
         return msgspec.json.decode(path.read_bytes(), type=Pipeline)
     except (OSError, msgspec.DecodeError, msgspec.ValidationError) as error:

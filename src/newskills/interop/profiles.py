@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError, suggest
 from newskills.base.records import Row
-from newskills.interop.config import Profile, Wandb
+from newskills.interop.config import Profile, WandbSection
 
 NAME = "env.toml"
 VARIABLES = ("NEWSKILLS_ENV_FILE", "NEMOTRON_ENV_FILE")
@@ -48,7 +48,7 @@ class EnvFile(Struct, frozen=True, kw_only=True):
 
     path: Path | None = None
     profiles: dict[str, Row] = {}
-    wandb: Wandb = Wandb()
+    wandb: WandbSection = WandbSection()
     cli: Row = {}
     manifests: Path | None = None
 
@@ -90,7 +90,7 @@ def read_env_file(path: Path | None) -> EnvFile:
     return EnvFile(
         path=path,
         profiles=profiles,
-        wandb=Wandb(project=_text(wandb, "project", path), entity=_text(wandb, "entity", path)),
+        wandb=WandbSection(project=_text(wandb, "project", path), entity=_text(wandb, "entity", path)),
         cli=content.get("cli", {}),
         manifests=_manifests(content.get("artifacts", {}), path),
     )
@@ -116,8 +116,10 @@ def merged_profile(file: EnvFile, name: str) -> Row:
             raise ConfigError(f"{file.path}: extends of [{wanted}] names one profile, as text.")
         wanted = parent
     settings: Row = {}
-    for one in reversed(chain):
-        own = {ALIASES.get(key, key): value for key, value in file.profiles[one].items() if key != "extends"}
+    for profile_name in reversed(chain):
+        own = {
+            ALIASES.get(key, key): value for key, value in file.profiles[profile_name].items() if key != "extends"
+        }
         variables = {**settings.get("env_vars", {}), **own.get("env_vars", {})}
         settings |= own
         if variables:
@@ -150,16 +152,18 @@ def profile_of(name: str, settings: Row) -> Profile:
 
 def misspelt(settings: Row, used: Callable[[str], bool]) -> dict[str, str]:
     """Keys that look like another one, and that nothing uses → what to say of them."""
-    known = [field.name for field in msgspec.structs.fields(Profile) if field.name not in _FREE]
-    names = [*known, *_FREE, *ALIASES, *FURTHER]
-    found = {key: suggest(key, names) for key in settings if key not in names and not used(key)}
-    return {key: f"a profile has no such key{close}" for key, close in found.items() if "did you mean" in close}
+    plain_fields = [field.name for field in msgspec.structs.fields(Profile) if field.name not in _FREE]
+    names = [*plain_fields, *_FREE, *ALIASES, *FURTHER]
+    misspellings = {key: suggest(key, names) for key in settings if key not in names and not used(key)}
+    return {
+        key: f"a profile has no such key{close}" for key, close in misspellings.items() if "did you mean" in close
+    }
 
 
 def _as_texts(key: str, value: Any) -> Any:
     """Numbers and booleans of TOML where texts are expected."""
     if key == "env_vars" and isinstance(value, dict):
-        return {name: str(one) for name, one in value.items()}
+        return {name: str(item) for name, item in value.items()}
     if key in ("mounts", "startup_commands") and isinstance(value, str):
         return [value]
     if key in ("mem", "time", "build_time") and not isinstance(value, str):

@@ -11,15 +11,15 @@ from msgspec import structs
 
 from newskills.interop.config import CompiledConfig, Image
 from newskills.interop.deployments.place import client_image, cluster_of
-from newskills.interop.deployments.plan import Planned
+from newskills.interop.deployments.plan import DeploymentPlan
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.containers.images import is_file
 from newskills.launch.containers.squash import Squash, SquashPlace, plan_squash, squash
 from newskills.launch.experiments import Experiment
 from newskills.launch.logs import follow_logs
-from newskills.launch.machines.ssh import Remote, shell_of
+from newskills.launch.machines.ssh import RemoteMachine, shell_of
 from newskills.launch.package import PackageOptions
-from newskills.launch.states import Watch
+from newskills.launch.states import JobWatch
 from newskills.launch.submit import SubmitOptions, executor_of, submit
 
 Say = Callable[[str], None]
@@ -97,7 +97,7 @@ def with_paths(compiled: CompiledConfig, paths: Mapping[str, str]) -> CompiledCo
     )
 
 
-def submit_invocation(planned: Planned, say: Say) -> Experiment:
+def submit_invocation(planned: DeploymentPlan, say: Say) -> Experiment:
     """Submits all jobs or none; run directories are made. Raises NewskillsError."""
     return submit(
         planned.pipeline,
@@ -117,7 +117,7 @@ def follow_tasks(experiment: Experiment, environ: Mapping[str, str], say: Say) -
     import shlex
 
     shell = shell_of(experiment.cluster, environ)
-    watch = Watch(experiment.jobs, executor_of(experiment, environ), shell)
+    watch = JobWatch(experiment.jobs, executor_of(experiment, environ), shell)
     several = len(experiment.jobs) > 1
     names = {"client": "client_stdout", "export": "export"}
     files = [
@@ -138,7 +138,7 @@ def fetch_run(cluster: ClusterConfig, folder: str, into: Path, environ: Mapping[
     here = into / Path(folder).name
     here.mkdir(parents=True, exist_ok=True)
     shell = shell_of(cluster, environ)
-    if isinstance(shell, Remote) and shell.exists([f"{folder}/artifacts"])[0]:
+    if isinstance(shell, RemoteMachine) and shell.exists([f"{folder}/artifacts"])[0]:
         shell.get_some(f"{folder}/artifacts", here / "artifacts", FETCHED)
         shell.get_some(f"{folder}/logs", here / "logs", ("+ *",))
     return here

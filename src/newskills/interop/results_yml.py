@@ -45,9 +45,11 @@ def task_results(folder: Path) -> Row:
     scored = False
     for name, modes in metrics.items():
         group = any(other.startswith(f"{name}.") for other in metrics)
-        found = {mode: _mode(values, numbers.get(name, {}).get(mode, {})) for mode, values in modes.items()}
-        scored |= any(metric not in NOT_SCORES for mode in found.values() for metric in mode["scores"])
-        results["groups" if group else "tasks"][name] = {"metrics": found}
+        scores_by_mode = {
+            mode: _mode(values, numbers.get(name, {}).get(mode, {})) for mode, values in modes.items()
+        }
+        scored |= any(metric not in NOT_SCORES for mode in scores_by_mode.values() for metric in mode["scores"])
+        results["groups" if group else "tasks"][name] = {"metrics": scores_by_mode}
     if not scored:
         raise DataError(f"{folder} has no score: {', '.join(metrics) or 'nothing'} was evaluated without any.")
     return results
@@ -64,9 +66,9 @@ def write_samples(folder: Path, place: Path) -> int:
     Raises DataError (broken records), StorageError.
     """
     count = 0
-    for found in discover(folder):
-        for file in found.files:
-            target = place / found.benchmark / file.name
+    for result in discover(folder):
+        for file in result.files:
+            target = place / result.benchmark / file.name
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("wb") as out:

@@ -17,7 +17,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.registry import fold
 from newskills.benchmarks import entries
-from newskills.interop.config import Params, Task
+from newskills.interop.config import EvaluationTask, Params
 from newskills.interop.harness import ALIASES
 
 OWN_HARNESSES = ("newskills", "nemo_skills")
@@ -60,7 +60,7 @@ _SHOTS = re.compile(r"_(\d+)_?shot\b")
 _ENDINGS = re.compile(r"[_-](chat|instruct|completions|str)\Z")
 
 
-class Mapped(Struct, frozen=True, kw_only=True):
+class MappedTask(Struct, frozen=True, kw_only=True):
     """`benchmark` may carry `:samples`; `params`: settings that the task's name stands for."""
 
     benchmark: str
@@ -68,23 +68,29 @@ class Mapped(Struct, frozen=True, kw_only=True):
     params: Row = {}
 
 
-def map_task(name: str) -> Mapped | None:
+def map_task(name: str) -> MappedTask | None:
     """newskills' own benchmark of that name; None: it belongs to NeMo Evaluator alone.
 
     A path of a benchmark file (`./mine.py`, `module::attr`) stands for itself.
     """
     if "::" in name or name.endswith(".py") or name.startswith(("/", "./")):
-        return Mapped(benchmark=name)
+        return MappedTask(benchmark=name)
     harness, dot, rest = name.partition(".")
     bare = rest if dot and harness in OWN_HARNESSES else name
     head, colon, samples = bare.partition(":")
     shots = _SHOTS.search(head)
     few_shot = int(shots[1]) if shots else None
     plain = head.removeprefix("ns_")
-    for known in (head, plain, NAMES.get(head, ""), _ENDINGS.sub("", head), NAMES.get(_ENDINGS.sub("", head), "")):
-        if known and (found := _own(known)):
+    for candidate in (
+        head,
+        plain,
+        NAMES.get(head, ""),
+        _ENDINGS.sub("", head),
+        NAMES.get(_ENDINGS.sub("", head), ""),
+    ):
+        if candidate and (own_name := _own(candidate)):
             params = {} if head not in ALIASES else _params(ALIASES[head])
-            return Mapped(benchmark=f"{found}{colon}{samples}", few_shot=few_shot, params=params)
+            return MappedTask(benchmark=f"{own_name}{colon}{samples}", few_shot=few_shot, params=params)
     return None
 
 
@@ -116,7 +122,7 @@ class EvalCall(Struct, frozen=True, kw_only=True):
 USED_EXTRA = ("num_repeats", "args", "dataset_split", "judge", "server_type", "tokenizer", "system_prompt", "task")
 
 
-def eval_call(task: Task, *, model: str, key_name: str | None, output_dir: str) -> EvalCall:
+def eval_call(task: EvaluationTask, *, model: str, key_name: str | None, output_dir: str) -> EvalCall:
     """The words after `ns`, for a task of newskills' own. Raises ConfigError for settings that mean nothing."""
     params, extra = task.params, task.params.extra
     name, _, samples = (task.benchmark or "").partition(":")
@@ -141,7 +147,7 @@ def eval_call(task: Task, *, model: str, key_name: str | None, output_dir: str) 
     return EvalCall(prepare=("prepare_data", name), evaluate=tuple(words), notes=tuple(_notes(task)))
 
 
-def _settings(task: Task, params: Params, repeats: int) -> list[str]:
+def _settings(task: EvaluationTask, params: Params, repeats: int) -> list[str]:
     text = task.endpoint_type == "completions"
     tokens = params.max_new_tokens or (2048 if text else None)
     limit = params.limit_samples
@@ -179,11 +185,11 @@ def _judge(judge: Any) -> list[str]:
         "max_concurrent_requests": judge.get("parallelism"),
         "structured_output": "HLE_JUDGE_AA" if judge.get("hle_strict_judge") else None,
     }
-    given = " ".join(f"++{key}={value}" for key, value in more.items() if value is not None)
-    return [*words, *([f"--extra_judge_args={given}"] if given else [])]
+    overrides = " ".join(f"++{key}={value}" for key, value in more.items() if value is not None)
+    return [*words, *([f"--extra_judge_args={overrides}"] if overrides else [])]
 
 
-def _notes(task: Task) -> list[str]:
+def _notes(task: EvaluationTask) -> list[str]:
     notes = []
     if task.few_shot:
         notes.append(

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from newskills.interop.config import Wandb
+from newskills.interop.config import WandbSection
 
 KEY, PROJECT, ENTITY = "WANDB_API_KEY", "WANDB_PROJECT", "WANDB_ENTITY"
 HOST = "https://api.wandb.ai"
@@ -22,7 +22,7 @@ FOUND = "[info] Detected W&B login, setting WANDB_API_KEY"
 NOT_FOUND = "[info] No W&B login found: run wandb login, or set WANDB_API_KEY"
 
 
-class Detected(Struct, frozen=True, repr_omit_defaults=True):
+class WandbLogin(Struct, frozen=True, repr_omit_defaults=True):
     """What to add to the environment (with the key: never show it), and what to say."""
 
     variables: dict[str, str]
@@ -32,7 +32,7 @@ class Detected(Struct, frozen=True, repr_omit_defaults=True):
         return f"Detected({sorted(self.variables)!r})"
 
 
-def detect(environ: Mapping[str, str], wandb: Wandb) -> Detected:
+def detect(environ: Mapping[str, str], wandb: WandbSection) -> WandbLogin:
     """For a run whose results go to W&B: key, project and entity, as far as `environ` has none of its own."""
     variables: dict[str, str] = {}
     lines: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ def detect(environ: Mapping[str, str], wandb: Wandb) -> Detected:
     for name, value in ((PROJECT, wandb.project), (ENTITY, wandb.entity)):
         if value and not environ.get(name):
             variables[name] = value
-    return Detected(variables, lines)
+    return WandbLogin(variables, lines)
 
 
 def found_login(environ: Mapping[str, str]) -> str:
@@ -61,13 +61,13 @@ def _in_netrc(environ: Mapping[str, str], server: str) -> str:
     path = (
         _expanded(named, home)
         if named
-        else next((one for one in (home / ".netrc", home / "_netrc") if one.exists()), home / ".netrc")
+        else next((path for path in (home / ".netrc", home / "_netrc") if path.exists()), home / ".netrc")
     )
     try:
-        found = netrc.netrc(path).authenticators(urlsplit(server).netloc)
+        credentials = netrc.netrc(path).authenticators(urlsplit(server).netloc)
     except (OSError, netrc.NetrcParseError, UnicodeDecodeError):
         return ""
-    return (found[2] or "").strip() if found else ""
+    return (credentials[2] or "").strip() if credentials else ""
 
 
 def _in_settings(environ: Mapping[str, str], server: str) -> str:

@@ -16,30 +16,30 @@ from msgspec import Struct, structs
 from newskills.base.errors import UnknownNameError
 from newskills.base.plan import Pipeline
 from newskills.base.store import atomic_write, waiting_lock
-from newskills.launch.experiments import Experiment, Records, has_ended
+from newskills.launch.experiments import Experiment, ExperimentRecords, has_ended
 
 Look = Callable[[Experiment], tuple[Experiment, Mapping[str, str]]]
 """The experiment with all handles that can be found, and handle → state; no states for another cluster than ours."""
 
 
-class Busy(Struct, frozen=True):
+class UnfinishedJob(Struct, frozen=True):
     """A job that has not ended."""
 
     experiment: str
     handle: str
 
 
-class Remaining(Struct, frozen=True):
+class RemainingJobs(Struct, frozen=True):
     """What is left of a pipeline. after: name of a job → handles of others' jobs that it has to wait for."""
 
     pipeline: Pipeline
     after: dict[str, tuple[str, ...]]
 
 
-class Outputs:
+class OutputClaims:
     """What is made by the jobs of a pipeline. `read_only`: nothing is locked or written, as for a dry run."""
 
-    def __init__(self, records: Records, pipeline: Pipeline, *, read_only: bool) -> None:
+    def __init__(self, records: ExperimentRecords, pipeline: Pipeline, *, read_only: bool) -> None:
         self._records, self._read_only = records, read_only
         self._wanted = {path for job in pipeline.jobs for path in job.makes}
         folders = {str(PurePosixPath(path).parent) for path in self._wanted}
@@ -54,9 +54,9 @@ class Outputs:
                 stack.enter_context(waiting_lock(file.with_name(f"{file.name}.lock"), "A folder of outputs"))
             yield
 
-    def busy(self, look: Look) -> dict[str, Busy]:
+    def busy(self, look: Look) -> dict[str, UnfinishedJob]:
         """Path → the job that makes it already. Raises NewskillsError."""
-        found: dict[str, Busy] = {}
+        busy_outputs: dict[str, UnfinishedJob] = {}
         ended: set[str] = set()
         for name in dict.fromkeys(name for file in self._files for name in _lines(file)):
             try:
@@ -68,9 +68,11 @@ class Outputs:
             if not going and (states or not experiment.handles):
                 ended.add(name)
             for job in going:
-                found |= {path: Busy(name, job.handle) for path in self._wanted.intersection(job.makes)}
+                busy_outputs |= {
+                    path: UnfinishedJob(name, job.handle) for path in self._wanted.intersection(job.makes)
+                }
         self._forget(ended)
-        return found
+        return busy_outputs
 
     def add(self, experiment: str) -> None:
         """Raises StorageError."""
@@ -82,7 +84,7 @@ class Outputs:
             _write(file, [name for name in _lines(file) if name not in names])
 
 
-def remaining(pipeline: Pipeline, busy: Mapping[str, Busy]) -> Remaining:
+def remaining(pipeline: Pipeline, busy: Mapping[str, UnfinishedJob]) -> RemainingJobs:
     """`pipeline` without the jobs of which all is being made. What is being made in part is waited for.
 
     A job that needs one that is left stays, too: the other one would not wait for it.
@@ -101,7 +103,7 @@ def remaining(pipeline: Pipeline, busy: Mapping[str, Busy]) -> Remaining:
         for job in pipeline.jobs
         if job.name not in gone
     ]
-    return Remaining(structs.replace(pipeline, jobs=tuple(jobs)), after)
+    return RemainingJobs(structs.replace(pipeline, jobs=tuple(jobs)), after)
 
 
 def _lines(file: Path) -> list[str]:

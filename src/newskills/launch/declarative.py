@@ -27,7 +27,7 @@ from newskills.base.plan import HardwareConfig
 from newskills.launch.clusters.config import ClusterConfig, image_of, load_cluster
 from newskills.launch.clusters.names import looks_secret
 from newskills.launch.experiments import Experiment
-from newskills.launch.place import Attended
+from newskills.launch.place import AttendedExecutor
 from newskills.launch.scripts.script import Context, JobScript, SandboxScript, ServerScript, ray_words
 from newskills.sandbox.config import TOKEN_VARIABLE
 
@@ -168,7 +168,7 @@ def _submit(submission: Submission) -> Experiment:
     environ = submission.environ
     experiment = submit(submission.pipeline, submission.cluster, environ, options, say=_say)
     executor = executor_of(experiment, environ)
-    if isinstance(executor, Attended) and not submission.dry_run:
+    if isinstance(executor, AttendedExecutor) and not submission.dry_run:
         states = executor.wait(list(experiment.handles))
         bad = [
             f"'{job.name}' {states[job.handle]}" for job in experiment.jobs if states[job.handle] != "completed"
@@ -224,7 +224,7 @@ class _Compiler:
     def dependencies(self, job: Mapping[str, Any], name: str) -> tuple[list[str], list[str]]:
         """Jobs of this pipeline, and experiments."""
         inside: list[str] = []
-        outside = [_experiment(one) for one in _listed(self.source.run_after)]
+        outside = [_experiment(dependency) for dependency in _listed(self.source.run_after)]
         for need in _listed(job.get("dependencies")):
             if isinstance(need, Mapping):
                 if self.before.get(_job_name(need)) is not need:
@@ -319,7 +319,7 @@ def _wanted(group: CommandGroup) -> HardwareConfig:
 
 
 def _components(groups: Sequence[CommandGroup], job: str) -> dict[int, tuple[str, bool]]:
-    found: dict[int, tuple[str, bool]] = {}
+    components: dict[int, tuple[str, bool]] = {}
     names: set[str] = set()
     for group in groups:
         for command in group.commands:
@@ -327,13 +327,13 @@ def _components(groups: Sequence[CommandGroup], job: str) -> dict[int, tuple[str
                 raise ConfigError(f"Two commands of job '{job}' are called '{command.name}'.")
             names.add(command.name)
             _check_script(command.name, command.script)
-            other = found.setdefault(command.script.serial, (command.name, command.script.listens))
+            other = components.setdefault(command.script.serial, (command.name, command.script.listens))
             if other[0] != command.name and command.script.listens:
                 raise ConfigError(
                     f"Commands '{other[0]}' and '{command.name}' of job '{job}' run one and the same server script.",
                     hint="Make one script object for each.",
                 )
-    return found
+    return components
 
 
 def _check_script(name: str, script: object) -> None:
@@ -371,14 +371,14 @@ def _commands(job: Mapping[str, Any]) -> list[Command]:
 def _keys(commands: Iterable[Command]) -> set[str]:
     """Variables with the keys of what the jobs start for themselves; a server that is the work itself has none."""
     scripts = [command.script for command in commands if command.role in (None, "server")]
-    found = {script.key_variable for script in scripts if isinstance(script, ServerScript)}
-    return {*found - {""}, *(TOKEN_VARIABLE for script in scripts if isinstance(script, SandboxScript))}
+    variables = {script.key_variable for script in scripts if isinstance(script, ServerScript)}
+    return {*variables - {""}, *(TOKEN_VARIABLE for script in scripts if isinstance(script, SandboxScript))}
 
 
 def _listed(value: Any) -> list[Any]:
     """One or several; nothing was left to do where an earlier call returned None."""
     values = [value] if isinstance(value, str | Mapping | int) or not isinstance(value, Sequence) else list(value)
-    return [one for one in values if one is not None]
+    return [value for value in values if value is not None]
 
 
 def _experiment(what: object) -> str:

@@ -82,8 +82,8 @@ def data_folder(environ: Mapping[str, str]) -> Path:
 
 
 def experiments_folder(environ: Mapping[str, str]) -> Path:
-    given = twin("EXPERIMENTS_DIR", environ)
-    return Path(given).expanduser().absolute() if given else data_folder(environ) / "experiments"
+    own_folder = twin("EXPERIMENTS_DIR", environ)
+    return Path(own_folder).expanduser().absolute() if own_folder else data_folder(environ) / "experiments"
 
 
 def job_root(cluster: ClusterConfig, environ: Mapping[str, str]) -> str:
@@ -97,7 +97,7 @@ def new_stamp() -> str:
     return f"{now:%Y%m%d-%H%M%S}-{now.microsecond // 1000:03}-{secrets.token_hex(2)}"
 
 
-class Records:
+class ExperimentRecords:
     """The folder of records."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -148,22 +148,26 @@ class Records:
         if not is_file_name(name):
             raise ConfigError(f"'{what[:120]}' is no name of an experiment.")
         stamps = sorted(self._stamps(name), reverse=True)
-        if found := [one for one in stamps if one.startswith(stamp)]:
-            if stamp and len(found) > 1 and stamp not in found:
-                raise ConfigError(f"Several experiments are called {what}: {', '.join(found[:8])}.")
+        if matching := [candidate for candidate in stamps if candidate.startswith(stamp)]:
+            if stamp and len(matching) > 1 and stamp not in matching:
+                raise ConfigError(f"Several experiments are called {what}: {', '.join(matching[:8])}.")
             if stamp:
-                return self._read(name, stamp if stamp in found else found[0])
-            read = (self._read(name, one) for one in found)
-            return next((one for one in read if one.handles), None) or self._read(name, found[0])
-        known = self.names()
-        close = [one for one in known if one.startswith(name)]
+                return self._read(name, stamp if stamp in matching else matching[0])
+            read = (self._read(name, candidate) for candidate in matching)
+            return next((experiment for experiment in read if experiment.handles), None) or self._read(
+                name, matching[0]
+            )
+        names = self.names()
+        close = [known_name for known_name in names if known_name.startswith(name)]
         if stamps or stamp:
-            raise UnknownNameError("experiment", what, [f"{name}/{one}" for one in stamps] or known)
+            raise UnknownNameError(
+                "experiment", what, [f"{name}/{other_stamp}" for other_stamp in stamps] or names
+            )
         if len(close) == 1:
             return self.find(close[0])
         if close:
             raise ConfigError(f"Several experiments begin with '{name}': {', '.join(sorted(close)[:8])}.")
-        raise UnknownNameError("experiment", what, known, hint="ns experiments lists them.")
+        raise UnknownNameError("experiment", what, names, hint="ns experiments lists them.")
 
     def _read(self, name: str, stamp: str) -> Experiment:
         path = self.folder / name / stamp / RECORD

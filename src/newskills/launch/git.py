@@ -15,7 +15,7 @@ from newskills.base.errors import ConfigError, StorageError
 _SUBMODULE = "160000"
 
 
-class Committed(Struct, frozen=True, kw_only=True):
+class GitCommit(Struct, frozen=True, kw_only=True):
     """HEAD of the repository at `root`.
 
     tree         git's hash of the content
@@ -45,7 +45,7 @@ def repository_of(folder: Path) -> Path | None:
     return Path(os.fsdecode(_git(folder, "rev-parse", "--show-toplevel")).removesuffix("\n"))
 
 
-def committed(root: Path) -> Committed:
+def committed(root: Path) -> GitCommit:
     """Raises ConfigError for a repository without a commit."""
     try:
         commit, tree = _git(root, "rev-parse", "HEAD^{commit}", "HEAD^{tree}").decode().split()
@@ -57,7 +57,7 @@ def committed(root: Path) -> Committed:
         entry, _, name = line.partition("\t")
         (submodules if entry.startswith(_SUBMODULE) else files).append(name)
     status = _git(root, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all")
-    return Committed(
+    return GitCommit(
         root=root,
         commit=commit,
         tree=tree,
@@ -67,11 +67,11 @@ def committed(root: Path) -> Committed:
     )
 
 
-def extract(found: Committed, target: Path) -> None:
+def extract(commit: GitCommit, target: Path) -> None:
     """Writes the committed files below `target`. Raises StorageError."""
     target.mkdir(parents=True, exist_ok=True)
     archive = subprocess.Popen(
-        ["git", "-C", str(found.root), "-c", "tar.umask=0022", "archive", "--format=tar", found.commit],
+        ["git", "-C", str(commit.root), "-c", "tar.umask=0022", "archive", "--format=tar", commit.commit],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -80,10 +80,10 @@ def extract(found: Committed, target: Path) -> None:
         tar = subprocess.run(
             ["tar", "-x", "-C", str(target)], stdin=archive.stdout, capture_output=True, check=False
         )
-        said = archive.stderr.read() if archive.stderr else b""
+        tar_errors = archive.stderr.read() if archive.stderr else b""
     if tar.returncode != 0 or archive.returncode != 0:
-        text = (tar.stderr or said).decode(errors="replace").strip()
-        raise StorageError(f"Cannot take the committed files out of {found.root}: {text}")
+        text = (tar.stderr or tar_errors).decode(errors="replace").strip()
+        raise StorageError(f"Cannot take the committed files out of {commit.root}: {text}")
 
 
 def _git(folder: Path, *words: str) -> bytes:
@@ -96,8 +96,10 @@ def _git(folder: Path, *words: str) -> bytes:
             hint="Install it, for example: apt install git",
         ) from error
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise ConfigError(f"git {words[0]} failed in {folder}: {said[0] if said else done.returncode}")
+        error_lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise ConfigError(
+            f"git {words[0]} failed in {folder}: {error_lines[0] if error_lines else done.returncode}"
+        )
     return done.stdout
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, Job, Ref, Word
 from newskills.launch.clusters.names import is_file_name, is_variable
-from newskills.launch.place import JobFolder, Place, Variable
+from newskills.launch.place import ExecutorScript, JobFolder, Variable
 
 PORT_PATIENCE = 1800.0
 """Seconds to wait for a server that has a port but no `ready`."""
@@ -47,7 +47,7 @@ class _Scene(Struct, frozen=True, kw_only=True):
     group: int
     command: Command
     folder: JobFolder
-    place: Place
+    place: ExecutorScript
     variables: dict[str, str]
 
     def refs(self) -> list[Ref]:
@@ -55,7 +55,7 @@ class _Scene(Struct, frozen=True, kw_only=True):
         return [word for word in (*script.argv, *script.env.values()) if isinstance(word, Ref)]
 
 
-def render(job: Job, folder: JobFolder, place: Place) -> dict[str, str]:
+def render(job: Job, folder: JobFolder, place: ExecutorScript) -> dict[str, str]:
     """File name → text: `job.sh`, `plan.json`, the job's own files, and `<command>.sh` (with `<command>.setup.sh`).
 
     Raises ConfigError for what cannot be written down: a name that is no file name, a NUL byte, an empty argv, a
@@ -101,9 +101,9 @@ def _check(scene: _Scene) -> None:
     for name in command.script.env:
         if not is_variable(name):
             raise ConfigError(f"{here} sets '{name}', which is no name of a variable.")
-    known = {other.name: other for other in job.commands()}
+    siblings = {other.name: other for other in job.commands()}
     for ref in scene.refs():
-        if ref.attribute not in LOCAL and known[ref.component].script.port is None:
+        if ref.attribute not in LOCAL and siblings[ref.component].script.port is None:
             raise ConfigError(f"{here} refers to the {ref.attribute} of '{ref.component}', which has no port.")
         if ref.attribute in ("rank", *MEETING) and ref.component != command.name:
             raise ConfigError(
@@ -111,7 +111,7 @@ def _check(scene: _Scene) -> None:
             )
 
 
-def _job_text(job: Job, scenes: Sequence[_Scene], folder: JobFolder, place: Place) -> str:
+def _job_text(job: Job, scenes: Sequence[_Scene], folder: JobFolder, place: ExecutorScript) -> str:
     lines = [
         "#!/bin/bash",
         *place.header(job, folder),
@@ -220,9 +220,9 @@ def _waits(scene: _Scene) -> list[str]:
     """What the refs need: numbers and names of nodes, then waiting for other commands."""
     own, script = scene.command.name, scene.command.script
     groups = {command.name: n for n, group in enumerate(scene.job.groups) for command in group.commands}
-    asked = dict.fromkeys((ref.component, ref.attribute) for ref in scene.refs())
+    refs = dict.fromkeys((ref.component, ref.attribute) for ref in scene.refs())
     lines = []
-    for component, attribute in asked:
+    for component, attribute in refs:
         if attribute == "node":
             value = _word(scene.place.first_node(scene.job, groups[component]))
         elif attribute == "rank":
@@ -232,7 +232,7 @@ def _waits(scene: _Scene) -> list[str]:
         else:
             continue
         lines.append(f"{scene.variables[component]}_{attribute}={value}\n")
-    others = dict.fromkeys(name for name, attribute in asked if name != own and attribute not in LOCAL)
+    others = dict.fromkeys(name for name, attribute in refs if name != own and attribute not in LOCAL)
     waits = [_await(scene, component) + _remember(scene, component) for component in others]
     return (["".join(lines)] if lines else []) + ([resource("await"), "\n".join(waits)] if waits else [])
 
@@ -255,13 +255,13 @@ def _remember(scene: _Scene, component: str, *, meets: bool = False) -> str:
 
 def _variables(job: Job) -> dict[str, str]:
     """Component → the beginning of its shell variables, another one for each."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for command in job.commands():
         variable = "ref_" + re.sub(r"[^A-Za-z0-9]", "_", command.name)
-        while variable in found.values():
+        while variable in variables.values():
             variable += "_"
-        found[command.name] = variable
-    return found
+        variables[command.name] = variable
+    return variables
 
 
 def _text(scene: _Scene, word: Word) -> str:

@@ -49,23 +49,25 @@ def log_files(experiment: Experiment, job: str | None, command: str | None) -> l
     Labels tell apart as much as has to be told apart. Raises ConfigError for unknown names.
     """
     jobs = chosen_jobs(experiment, job)
-    known = {name for one in jobs for name in one.commands} | {JOB_LOG}
-    if command is not None and command not in known:
-        raise ConfigError(f"No job of '{experiment.id}' has a command '{command}'{suggest(command, known)}")
-    names = [(one, name) for one in jobs for name in (*one.commands, JOB_LOG) if command in (None, name)]
+    command_names = {name for job in jobs for name in job.commands} | {JOB_LOG}
+    if command is not None and command not in command_names:
+        raise ConfigError(
+            f"No job of '{experiment.id}' has a command '{command}'{suggest(command, command_names)}"
+        )
+    names = [(job, name) for job in jobs for name in (*job.commands, JOB_LOG) if command in (None, name)]
     return [
-        ("/".join(([one.name] if len(jobs) > 1 else []) + ([name] if command is None else [])), _paths(one, name))
-        for one, name in names
-        if name in one.commands or name == JOB_LOG
+        ("/".join(([job.name] if len(jobs) > 1 else []) + ([name] if command is None else [])), _paths(job, name))
+        for job, name in names
+        if name in job.commands or name == JOB_LOG
     ]
 
 
 def chosen_jobs(experiment: Experiment, job: str | None) -> list[JobRecord]:
     """Those called `job`, or all. Raises ConfigError."""
-    jobs = [one for one in experiment.jobs if job in (None, one.name)]
+    jobs = [job_record for job_record in experiment.jobs if job in (None, job_record.name)]
     if not jobs:
-        known = [one.name for one in experiment.jobs]
-        raise ConfigError(f"'{experiment.id}' has no job '{job}'{suggest(str(job), known)}")
+        job_names = [job_record.name for job_record in experiment.jobs]
+        raise ConfigError(f"'{experiment.id}' has no job '{job}'{suggest(str(job), job_names)}")
     return jobs
 
 

@@ -21,7 +21,7 @@ from newskills.base.errors import ConfigError, StorageError, storage_error, sugg
 from newskills.base.plan import Pipeline
 from newskills.launch.clusters.config import ClusterConfig, twin
 from newskills.launch.clusters.mounts import CODE, clean, inside
-from newskills.launch.git import Committed, committed, extract, repository_of
+from newskills.launch.git import GitCommit, committed, extract, repository_of
 from newskills.launch.machines.shell import Shell
 
 SHOWN = 10
@@ -75,7 +75,7 @@ class Package(Struct, frozen=True, kw_only=True):
 class Content(Struct, frozen=True, kw_only=True):
     """What goes into a package. `data` is relative to the repository; `own` is newskills' folder, None: committed."""
 
-    committed: tuple[tuple[str, Committed], ...] = ()
+    committed: tuple[tuple[str, GitCommit], ...] = ()
     data: tuple[str, ...] = ()
     own: Path | None = None
     link: str = ""
@@ -104,18 +104,18 @@ def package(
     """
     folder = options.folder or Path.cwd()
     repository = None if _on("FORCE_PATTERN_PACKAGER", environ) else repository_of(folder)
-    found = committed(repository) if repository else None
+    commit = committed(repository) if repository else None
     if in_place(cluster):
-        return _record(str(repository or folder), "", found), Content()
-    data = () if found is None else tuple(_data(found))
-    if found is not None:
+        return _record(str(repository or folder), "", commit), Content()
+    data = () if commit is None else tuple(_data(commit))
+    if commit is not None:
         allowed = options.allow_uncommitted or _on("DISABLE_UNCOMMITTED_CHANGES_CHECK", environ)
-        _check_committed(found, data, allowed, say)
-    content = _content(found, data, options, environ)
+        _check_committed(commit, data, allowed, say)
+    content = _content(commit, data, options, environ)
     name, copied = _hash(content), 0
     if not options.dry_run and not shell.exists([f"{root}/{PACKAGES}/{name}"])[0]:
         name, copied = _publish(content, shell, f"{root}/{PACKAGES}")
-    record = _record(f"{root}/{PACKAGES}/{name}", name, found, data)
+    record = _record(f"{root}/{PACKAGES}/{name}", name, commit, data)
     return structs.replace(record, copied=copied), content
 
 
@@ -135,16 +135,16 @@ def in_place(cluster: ClusterConfig) -> bool:
     return cluster.executor == "none" or (cluster.executor == "local" and not cluster.containers)
 
 
-def _record(path: str, name: str, found: Committed | None, data: tuple[str, ...] = ()) -> Package:
-    if found is None:
+def _record(path: str, name: str, commit: GitCommit | None, data: tuple[str, ...] = ()) -> Package:
+    if commit is None:
         return Package(path=path, hash=name)
     return Package(
         path=path,
         hash=name,
-        repository=str(found.root),
-        commit=found.commit,
-        uncommitted=tuple(name for name in found.uncommitted if name not in data),
-        without=found.submodules,
+        repository=str(commit.root),
+        commit=commit.commit,
+        uncommitted=tuple(name for name in commit.uncommitted if name not in data),
+        without=commit.submodules,
     )
 
 
@@ -152,23 +152,25 @@ def _on(name: str, environ: Mapping[str, str]) -> bool:
     return twin(name, environ).lower() not in ("", "0", "false", "no")
 
 
-def _check_committed(found: Committed, data: tuple[str, ...], allowed: bool, say: Say) -> None:
-    if found.submodules:
-        say(f"submodules are not packaged: {_listed(found.submodules)}")
+def _check_committed(commit: GitCommit, data: tuple[str, ...], allowed: bool, say: Say) -> None:
+    if commit.submodules:
+        say(f"submodules are not packaged: {_listed(commit.submodules)}")
     if data:
         say(f"packaged with {len(data)} files of prepared data that are not committed: {_listed(data)}")
-    known = set(found.files)
-    changed = tuple(name for name in found.uncommitted if name not in data and not _is_ours(name, known))
+    committed_files = set(commit.files)
+    changed = tuple(
+        name for name in commit.uncommitted if name not in data and not _is_ours(name, committed_files)
+    )
     if not changed:
         return
     files = f"{len(changed)} files" if len(changed) > 1 else "1 file"
-    what = f"{files} of {found.root} {'are' if len(changed) > 1 else 'is'} not committed: {_listed(changed)}"
+    what = f"{files} of {commit.root} {'are' if len(changed) > 1 else 'is'} not committed: {_listed(changed)}"
     if not allowed:
         raise ConfigError(
-            f"Jobs get the last commit ({found.commit[:12]}), and {what}.",
+            f"Jobs get the last commit ({commit.commit[:12]}), and {what}.",
             hint="Commit them, or go without: --allow_uncommitted or NEWSKILLS_DISABLE_UNCOMMITTED_CHANGES_CHECK=1.",
         )
-    say(f"jobs get the last commit ({found.commit[:12]}): {what}")
+    say(f"jobs get the last commit ({commit.commit[:12]}): {what}")
 
 
 def _is_ours(name: str, committed: set[str]) -> bool:
@@ -181,16 +183,16 @@ def _listed(names: tuple[str, ...]) -> str:
     return f"{shown} and {len(names) - SHOWN} more" if len(names) > SHOWN else shown
 
 
-def _data(found: Committed) -> list[str]:
+def _data(commit: GitCommit) -> list[str]:
     """Prepared data that is not committed, also where git ignores it; nothing of virtual environments.
 
     Ignored files are looked for only below folders that have committed files, and at the top: the rest may be vast.
     """
-    places = {name for name in DATA_FOLDERS if (found.root / name).is_dir()}
-    places |= {place for name in found.files if (place := _data_folder(name))}
-    names = {*found.others(sorted(places)), *found.uncommitted}
+    places = {name for name in DATA_FOLDERS if (commit.root / name).is_dir()}
+    places |= {place for name in commit.files if (place := _data_folder(name))}
+    names = {*commit.others(sorted(places)), *commit.uncommitted}
     return sorted(
-        name for name in names if name.endswith(".jsonl") and _data_folder(name) and _present(found, name)
+        name for name in names if name.endswith(".jsonl") and _data_folder(name) and _present(commit, name)
     )
 
 
@@ -203,16 +205,16 @@ def _data_folder(name: str) -> str:
     return "/".join(folders[: depths[0] + 1]) if depths else ""
 
 
-def _present(found: Committed, name: str) -> bool:
+def _present(commit: GitCommit, name: str) -> bool:
     """Neither committed (a change of it is a change of the code), nor deleted."""
-    return name not in found.files and (found.root / name).is_file()
+    return name not in commit.files and (commit.root / name).is_file()
 
 
 def _content(
-    found: Committed | None, data: tuple[str, ...], options: PackageOptions, environ: Mapping[str, str]
+    commit: GitCommit | None, data: tuple[str, ...], options: PackageOptions, environ: Mapping[str, str]
 ) -> Content:
-    trees = [("", found)] if found is not None else []
-    top = {name.split("/", 1)[0] for name in found.files} if found is not None else set()
+    trees = [("", commit)] if commit is not None else []
+    top = {name.split("/", 1)[0] for name in commit.files} if commit is not None else set()
     for name, path in options.repositories.items():
         root = repository_of(path)
         if root is None:
@@ -220,18 +222,18 @@ def _content(
         if name in top:
             raise ConfigError(f"The repository '{name}' would hide the folder {name} of the one you stand in.")
         trees.append((name, committed(root)))
-    held = "" if found is None or _on("FORCE_INSTALLED_PACKAGE", environ) else _held(found)
+    held = "" if commit is None or _on("FORCE_INSTALLED_PACKAGE", environ) else _held(commit)
     if held:
         return Content(committed=tuple(trees), data=data, link=held if held != _OWN else "")
-    if found is not None and _OWN in top and not _on("FORCE_INSTALLED_PACKAGE", environ):
+    if commit is not None and _OWN in top and not _on("FORCE_INSTALLED_PACKAGE", environ):
         raise ConfigError(f"The repository has a folder '{_OWN}', which would hide the package of that name.")
     return Content(committed=tuple(trees), data=data, own=Path(base.__file__).parents[1])
 
 
-def _held(found: Committed) -> str:
+def _held(commit: GitCommit) -> str:
     """Where the repository has newskills itself; empty: nowhere."""
     for place in (_OWN, f"src/{_OWN}"):
-        if {f"{place}/__init__.py", f"{place}/cli.py"} <= set(found.files):
+        if {f"{place}/__init__.py", f"{place}/cli.py"} <= set(commit.files):
             return place
     return ""
 
@@ -283,11 +285,11 @@ def _publish(content: Content, shell: Shell, folder: str) -> tuple[str, int]:
 def _build(content: Content, tree: Path) -> None:
     try:
         tree.mkdir(mode=0o755)
-        for prefix, found in content.committed:
-            extract(found, tree / prefix)
+        for prefix, commit in content.committed:
+            extract(commit, tree / prefix)
             for name in () if prefix else content.data:
                 (tree / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(found.root / name, tree / name)
+                shutil.copy2(commit.root / name, tree / name)
         if content.link:
             (tree / _OWN).symlink_to(content.link)
         if content.own is not None:

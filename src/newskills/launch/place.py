@@ -48,7 +48,7 @@ class Site(Struct, frozen=True, kw_only=True):
         return JobFolder(path=path, logs=logs, code=self.code)
 
 
-class Waiting(Struct, frozen=True):
+class PendingJob(Struct, frozen=True):
     """A job to submit: after the handles `after` and the jobs named `needs`, which stand before it in the list."""
 
     job: Job
@@ -57,16 +57,16 @@ class Waiting(Struct, frozen=True):
 
 
 @runtime_checkable
-class AllAtOnce(Protocol):
+class PipelineSubmitter(Protocol):
     """An executor that submits a whole pipeline in one trip; `Executor.submit` would need one for each job."""
 
-    def submit_all(self, jobs: Sequence[Waiting]) -> dict[str, str]:
+    def submit_all(self, jobs: Sequence[PendingJob]) -> dict[str, str]:
         """Job name → handle. All or none: where one fails, the others are cancelled."""
         ...
 
 
 @runtime_checkable
-class Finding(Protocol):
+class JobFinder(Protocol):
     """An executor that may have taken jobs without being able to say so."""
 
     def find(self, names: Sequence[str]) -> dict[str, str]:
@@ -75,7 +75,7 @@ class Finding(Protocol):
 
 
 @runtime_checkable
-class Attended(Protocol):
+class AttendedExecutor(Protocol):
     """An executor whose jobs run on the launching machine, so that the launching command waits for them."""
 
     def wait(self, handles: Sequence[str]) -> dict[str, str]:
@@ -92,7 +92,7 @@ class Obstacle(Struct, frozen=True):
 
 
 @runtime_checkable
-class Foreseeing(Protocol):
+class ObstacleFinder(Protocol):
     """An executor that can say what would become of jobs without submitting them."""
 
     def obstacles(self, jobs: Sequence[Job]) -> list[Obstacle]:
@@ -113,7 +113,7 @@ SIGNAL_GROUP = ('kill -s "$1" -- "-$3" 2>/dev/null || kill -s "$1" -- "$3" 2>/de
 
 
 @runtime_checkable
-class Place(Protocol):
+class ExecutorScript(Protocol):
     """One executor's part of the job script."""
 
     cluster: ClusterConfig

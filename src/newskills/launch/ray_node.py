@@ -40,7 +40,7 @@ while sum(node["Alive"] for node in ray.nodes()) < int(sys.argv[2]):
 """
 
 
-class Broken(Exception):
+class RayClusterError(Exception):
     """The cluster cannot do its work; the text says why."""
 
 
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     until = time.monotonic() + options.patience
     try:
         return _head(options, until) if options.rank == 0 else _worker(options, until)
-    except (Broken, OSError) as error:
+    except (RayClusterError, OSError) as error:
         _say(f"rank {options.rank}: {error}")
         return 1
 
@@ -104,7 +104,7 @@ def _worker(options: argparse.Namespace, until: float) -> int:
     ):
         while not select.select([life], [], [], 0.2)[0]:
             if ray.poll() is not None:
-                raise Broken(f"Ray ended with exit code {ray.returncode}")
+                raise RayClusterError(f"Ray ended with exit code {ray.returncode}")
     return 0
 
 
@@ -119,9 +119,9 @@ def _run(
     try:
         while process.poll() is None:
             if select.select(connections, [], [], 0.2)[0]:
-                raise Broken("a node has left")
+                raise RayClusterError("a node has left")
             if ray.poll() is not None:
-                raise Broken(f"Ray's head ended with exit code {ray.returncode}")
+                raise RayClusterError(f"Ray's head ended with exit code {ray.returncode}")
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(0 if connections else 0.2)
     finally:
@@ -165,7 +165,7 @@ def _accept(listener: socket.socket, until: float) -> socket.socket:
     try:
         return listener.accept()[0]
     except TimeoutError as error:
-        raise Broken("not all nodes came in time") from error
+        raise RayClusterError("not all nodes came in time") from error
 
 
 def _connect(host: str, port: int, until: float) -> socket.socket:
@@ -174,7 +174,7 @@ def _connect(host: str, port: int, until: float) -> socket.socket:
             connection = socket.create_connection((host, port), timeout=5.0)
         except OSError as error:
             if time.monotonic() > until:
-                raise Broken(f"no way to {host}:{port}: {error}") from error
+                raise RayClusterError(f"no way to {host}:{port}: {error}") from error
             time.sleep(0.2)
         else:
             connection.settimeout(None)
@@ -227,7 +227,7 @@ def _await_nodes(address: str, nodes: int, until: float) -> None:
     counting = [sys.executable, "-c", COUNT_NODES, address, str(nodes), f"{patience:.1f}"]
     done = subprocess.run(counting, check=False, stderr=subprocess.PIPE, stdout=sys.stderr, text=True)
     if done.returncode != 0:
-        raise Broken(f"Ray is not ready: {(done.stderr.strip().splitlines() or ['it said nothing'])[-1]}")
+        raise RayClusterError(f"Ray is not ready: {(done.stderr.strip().splitlines() or ['it said nothing'])[-1]}")
 
 
 def _say(text: str) -> None:

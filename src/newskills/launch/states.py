@@ -61,14 +61,14 @@ class JobState(Struct, frozen=True, kw_only=True):
 
 def states(experiment: Experiment, executor: Executor, shell: Shell) -> list[JobState]:
     """Of all its jobs, in order. Raises RemoteError."""
-    known = executor.state(list(experiment.handles))
+    state_of_handle = executor.state(list(experiment.handles))
     marks = _marks(shell, [job.folder for job in experiment.jobs])
-    found = []
+    job_states = []
     for job, (started, ended, now, mark) in zip(experiment.jobs, marks, strict=True):
         code, _, rest = mark.partition(" ")
-        state = known.get(job.handle, "unknown") if job.handle else NOT_SUBMITTED
+        state = state_of_handle.get(job.handle, "unknown") if job.handle else NOT_SUBMITTED
         over = has_ended(state)
-        found.append(
+        job_states.append(
             JobState(
                 job=job,
                 state=state,
@@ -77,10 +77,10 @@ def states(experiment: Experiment, executor: Executor, shell: Shell) -> list[Job
                 seconds=_seconds(started, ended if over else now),
             )
         )
-    return found
+    return job_states
 
 
-class Watch:
+class JobWatch:
     """Tells whether jobs have ended, and does not bother a scheduler with every look."""
 
     def __init__(self, jobs: Sequence[JobRecord], executor: Executor, shell: Shell) -> None:
@@ -94,32 +94,32 @@ class Watch:
         pause = _ASK_AT_THE_END if all(self._shell.exists(self._marks)) else _ASK_MEANWHILE
         if time.monotonic() - self._asked < pause:
             return False
-        known = self._executor.state(self._handles)
+        state_of_handle = self._executor.state(self._handles)
         self._asked = time.monotonic()
-        return all(has_ended(known.get(handle, "unknown")) for handle in self._handles)
+        return all(has_ended(state_of_handle.get(handle, "unknown")) for handle in self._handles)
 
 
 def _marks(shell: Shell, folders: Sequence[str]) -> list[tuple[str, str, str, str]]:
     """For each folder: when its job started and ended, the time there, and what job.exit says."""
-    found: list[tuple[str, str, str, str]] = []
+    marks: list[tuple[str, str, str, str]] = []
     for start in range(0, len(folders), _AT_ONCE):
         some = folders[start : start + _AT_ONCE]
-        found += next(filter(None, (_look(shell, some) for _ in range(_LOOKS))), ())
-    if len(found) != len(folders):
+        marks += next(filter(None, (_look(shell, some) for _ in range(_LOOKS))), ())
+    if len(marks) != len(folders):
         raise RemoteError(f"Cannot look at the folders of jobs on {shell.name}.")
-    return found
+    return marks
 
 
 def _look(shell: Shell, folders: Sequence[str]) -> list[tuple[str, str, str, str]]:
     """Empty where a file went away between two looks, as when a job begins its next life."""
     lines = shell.run(["bash", "-c", _LOOK, "bash", *folders]).out.split("\n")[:-1]
     heads, (now, *times) = [line.partition("|") for line in lines[: len(folders)]], lines[len(folders) :] or [""]
-    if len(times) != sum(len(seen) for seen, _, _ in heads):
+    if len(times) != sum(len(flags) for flags, _, _ in heads):
         return []
     left = iter(times)
     return [
-        (next(left) if "s" in seen else "", next(left) if "e" in seen else "", now, mark)
-        for seen, _, mark in heads
+        (next(left) if "s" in flags else "", next(left) if "e" in flags else "", now, mark)
+        for flags, _, mark in heads
     ]
 
 

@@ -11,14 +11,14 @@ from msgspec import Struct, structs
 from newskills.base.errors import ConfigError, UnknownNameError
 from newskills.base.plan import Job, Pipeline
 from newskills.base.protocols import Executor
-from newskills.launch.at_work import Outputs, Remaining, remaining
+from newskills.launch.at_work import OutputClaims, RemainingJobs, remaining
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.clusters.variables import job_variables
 from newskills.launch.executors import make_executor
-from newskills.launch.experiments import Experiment, JobRecord, Records, has_ended, job_root, new_stamp
+from newskills.launch.experiments import Experiment, ExperimentRecords, JobRecord, has_ended, job_root, new_stamp
 from newskills.launch.machines.ssh import Shell, shell_of
 from newskills.launch.package import Package, PackageOptions, check_named, in_place, package
-from newskills.launch.place import AllAtOnce, Finding, Site, Waiting
+from newskills.launch.place import JobFinder, PendingJob, PipelineSubmitter, Site
 from newskills.launch.validate import check
 
 Say = Callable[[str], None]
@@ -42,7 +42,7 @@ class SubmitOptions(Struct, frozen=True, kw_only=True):
     packaging: PackageOptions = PackageOptions()
 
 
-class _Desk(Struct, frozen=True):
+class _SubmissionContext(Struct, frozen=True):
     """Where one submission is dealt with."""
 
     cluster: ClusterConfig
@@ -50,7 +50,7 @@ class _Desk(Struct, frozen=True):
     options: SubmitOptions
     say: Say
     shell: Shell
-    records: Records
+    records: ExperimentRecords
     root: str
 
 
@@ -73,7 +73,9 @@ def submit(
     check(pipeline, cluster, environ, skip_hf_home_check=options.skip_hf_home_check)
     job_variables(cluster, environ, say=say)
     root = job_root(cluster, environ)
-    desk = _Desk(cluster, environ, options, say, shell_of(cluster, environ), Records(environ), root)
+    desk = _SubmissionContext(
+        cluster, environ, options, say, shell_of(cluster, environ), ExperimentRecords(environ), root
+    )
     code, files = _code(desk)
     if files:
         check_named(pipeline, code, files)
@@ -81,7 +83,7 @@ def submit(
     folder = options.job_folder or f"{root}/{pipeline.name}/{stamp}"
     site = site_of(cluster, environ, name=pipeline.name, folder=folder, code=code.path, log_dir=options.log_dir)
     executor = make_executor(site)
-    outputs = Outputs(desk.records, pipeline, read_only=options.dry_run)
+    outputs = OutputClaims(desk.records, pipeline, read_only=options.dry_run)
     with outputs.locked():
         left = _not_at_work(pipeline, outputs, desk)
         experiment = _planned(left, site, code, _outside(left.pipeline, desk, executor), stamp)
@@ -92,19 +94,19 @@ def submit(
         return _submitted(experiment, left.pipeline, executor, desk.records)
 
 
-def _not_at_work(pipeline: Pipeline, outputs: Outputs, desk: _Desk) -> Remaining:
+def _not_at_work(pipeline: Pipeline, outputs: OutputClaims, desk: _SubmissionContext) -> RemainingJobs:
     """What no job that waits or runs does already. Says what is left out."""
 
     def look(experiment: Experiment) -> tuple[Experiment, Mapping[str, str]]:
         if _machine(experiment.cluster) != _machine(desk.cluster):
             return experiment, {}
-        known = with_handles(experiment, desk.environ)
-        return known, executor_of(known, desk.environ).state(list(known.handles))
+        latest = with_handles(experiment, desk.environ)
+        return latest, executor_of(latest, desk.environ).state(list(latest.handles))
 
     busy = outputs.busy(look)
     left = remaining(pipeline, busy)
     if gone := len(pipeline.jobs) - len(left.pipeline.jobs):
-        names = sorted({one.experiment for one in busy.values()})
+        names = sorted({output.experiment for output in busy.values()})
         done = "nothing is submitted" if not left.pipeline.jobs else f"{len(left.pipeline.jobs)} are submitted"
         desk.say(
             f"{gone} of {len(pipeline.jobs)} jobs wait or run already, in {', '.join(names)}: {done}. "
@@ -118,15 +120,17 @@ def unmet(
 ) -> list[str]:
     """What `submit` would say of experiments that jobs run after and that cannot be waited for. Raises RemoteError."""
     root = job_root(cluster, environ)
-    desk = _Desk(cluster, environ, options, lambda text: None, shell_of(cluster, environ), Records(environ), root)
+    desk = _SubmissionContext(
+        cluster, environ, options, lambda text: None, shell_of(cluster, environ), ExperimentRecords(environ), root
+    )
     executor = make_executor(_seen(cluster, root, environ))
-    found = []
+    unmet_names = []
     for name in dict.fromkeys(name for job in pipeline.jobs for name in job.run_after):
         try:
             _alive_or_missing(name, desk, executor)
         except (ConfigError, UnknownNameError) as error:
-            found.append(str(error))
-    return found
+            unmet_names.append(str(error))
+    return unmet_names
 
 
 def executor_of(experiment: Experiment, environ: Mapping[str, str]) -> Executor:
@@ -141,11 +145,11 @@ def with_handles(experiment: Experiment, environ: Mapping[str, str]) -> Experime
     """
     names = [job.name for job in experiment.jobs if not job.handle]
     executor = executor_of(experiment, environ)
-    found = executor.find(names) if names and isinstance(executor, Finding) else {}
-    if not found:
+    handles_by_name = executor.find(names) if names and isinstance(executor, JobFinder) else {}
+    if not handles_by_name:
         return experiment
-    experiment = _with(experiment, {**{job.name: job.handle for job in experiment.jobs}, **found})
-    Records(environ).update(experiment)
+    experiment = _with(experiment, {**{job.name: job.handle for job in experiment.jobs}, **handles_by_name})
+    ExperimentRecords(environ).update(experiment)
     return experiment
 
 
@@ -156,7 +160,7 @@ def _seen(cluster: ClusterConfig, folder: str, environ: Mapping[str, str]) -> Si
     )
 
 
-def _code(desk: _Desk) -> tuple[Package, Sequence[str]]:
+def _code(desk: _SubmissionContext) -> tuple[Package, Sequence[str]]:
     """The package, and the files in it as far as they are known."""
     options, cluster = desk.options, desk.cluster
     if options.reuse_code_exp is not None and not in_place(cluster):
@@ -183,13 +187,13 @@ def _machine(cluster: ClusterConfig) -> tuple[str, str]:
     return cluster.executor, cluster.ssh_tunnel.host if cluster.ssh_tunnel else ""
 
 
-def _outside(pipeline: Pipeline, desk: _Desk, executor: Executor) -> dict[str, tuple[str, ...]]:
+def _outside(pipeline: Pipeline, desk: _SubmissionContext, executor: Executor) -> dict[str, tuple[str, ...]]:
     """Experiment → handles of its jobs that have not ended yet. Raises UnknownNameError, ConfigError."""
     names = dict.fromkeys(name for job in pipeline.jobs for name in job.run_after)
     return {name: _alive_or_missing(name, desk, executor) for name in names}
 
 
-def _alive_or_missing(name: str, desk: _Desk, executor: Executor) -> tuple[str, ...]:
+def _alive_or_missing(name: str, desk: _SubmissionContext, executor: Executor) -> tuple[str, ...]:
     try:
         return _alive(name, desk, executor)
     except UnknownNameError:
@@ -199,29 +203,37 @@ def _alive_or_missing(name: str, desk: _Desk, executor: Executor) -> tuple[str, 
         return ()
 
 
-def _alive(name: str, desk: _Desk, executor: Executor) -> tuple[str, ...]:
+def _alive(name: str, desk: _SubmissionContext, executor: Executor) -> tuple[str, ...]:
     """Of all experiments of that name, else of the one that `name` is an id of, else of a bare handle."""
     meant = _meant(name, desk)
-    experiments = [one for one in meant if one.handles]
+    experiments = [experiment for experiment in meant if experiment.handles]
     if not experiments:
         if _is_handle(name, executor):
             return (name,)
-        known = [] if meant else desk.records.names()
+        known_names = [] if meant else desk.records.names()
         why = "None of its jobs was submitted. " if meant else ""
         raise UnknownNameError(
-            "experiment to run after", name, known, hint=f"{why}--allow_missing_dependency goes without."
+            "experiment to run after", name, known_names, hint=f"{why}--allow_missing_dependency goes without."
         )
-    elsewhere = [one for one in experiments if _machine(one.cluster) != _machine(desk.cluster)]
+    elsewhere = [
+        experiment for experiment in experiments if _machine(experiment.cluster) != _machine(desk.cluster)
+    ]
     if len(elsewhere) == len(experiments):
         raise ConfigError(
             f"'{name}' was submitted to cluster '{elsewhere[0].cluster.name}': jobs of '{desk.cluster.name}' "
             "cannot wait for it.",
             hint=f"ns status {name} tells when it has ended.",
         )
-    jobs = {job.handle: job.name for one in experiments if one not in elsewhere for job in one.jobs if job.handle}
+    jobs = {
+        job.handle: job.name
+        for experiment in experiments
+        if experiment not in elsewhere
+        for job in experiment.jobs
+        if job.handle
+    }
     states = executor.state(list(jobs))
     if desk.cluster.dependency_type in ("afterok", "aftercorr"):
-        newest = next(one for one in experiments if one not in elsewhere)
+        newest = next(experiment for experiment in experiments if experiment not in elsewhere)
         for job in newest.jobs:
             if states.get(job.handle, "").partition(" (")[0] in ("failed", "cancelled", "timeout"):
                 raise ConfigError(
@@ -231,11 +243,11 @@ def _alive(name: str, desk: _Desk, executor: Executor) -> tuple[str, ...]:
     return tuple(handle for handle, state in states.items() if not has_ended(state))
 
 
-def _meant(name: str, desk: _Desk) -> list[Experiment]:
+def _meant(name: str, desk: _SubmissionContext) -> list[Experiment]:
     """Experiments of exactly that name, or the one of that id; a beginning of a name is not enough to wait for."""
     if "/" not in name:
         return desk.records.all_of(name)
-    return [one for one in desk.records.all_of(name.partition("/")[0]) if one.id == name]
+    return [experiment for experiment in desk.records.all_of(name.partition("/")[0]) if experiment.id == name]
 
 
 def _is_handle(name: str, executor: Executor) -> bool:
@@ -246,7 +258,7 @@ def _is_handle(name: str, executor: Executor) -> bool:
 
 
 def _planned(
-    left: Remaining, site: Site, code: Package, outside: Mapping[str, tuple[str, ...]], stamp: str
+    left: RemainingJobs, site: Site, code: Package, outside: Mapping[str, tuple[str, ...]], stamp: str
 ) -> Experiment:
     import datetime
 
@@ -276,18 +288,20 @@ def _planned(
     )
 
 
-def _submitted(experiment: Experiment, pipeline: Pipeline, executor: Executor, records: Records) -> Experiment:
+def _submitted(
+    experiment: Experiment, pipeline: Pipeline, executor: Executor, records: ExperimentRecords
+) -> Experiment:
     """`experiment` with handles. Cancels what was submitted when something fails."""
     plans: dict[str, Job] = {job.name: job for job in pipeline.jobs}
     handles: dict[str, str] = {}
     try:
-        waiting = [Waiting(plans[job.name], job.after, job.depends_on) for job in experiment.jobs]
-        if isinstance(executor, AllAtOnce):
+        waiting = [PendingJob(plans[job.name], job.after, job.depends_on) for job in experiment.jobs]
+        if isinstance(executor, PipelineSubmitter):
             handles.update(executor.submit_all(waiting))
         else:
-            for one in waiting:
-                after = [*one.after, *(handles[name] for name in one.needs)]
-                handles[one.job.name] = executor.submit(one.job, after=list(dict.fromkeys(after)))
+            for waiting_job in waiting:
+                after = [*waiting_job.after, *(handles[name] for name in waiting_job.needs)]
+                handles[waiting_job.job.name] = executor.submit(waiting_job.job, after=list(dict.fromkeys(after)))
         done = _with(experiment, handles)
         records.update(done)
     except BaseException:

@@ -14,7 +14,7 @@ from newskills.launch.clusters.config import ClusterConfig, image_of, twin
 from newskills.launch.clusters.mounts import CODE, Mount, inside, parse_mounts, reachable
 from newskills.launch.clusters.names import is_file_name, is_variable, looks_secret
 from newskills.launch.clusters.times import seconds_of
-from newskills.launch.clusters.variables import Variables, job_variables, missing_sentence, missing_variables
+from newskills.launch.clusters.variables import JobVariables, job_variables, missing_sentence, missing_variables
 
 RESERVED = ("job",)
 """Commands that would take the place of a job's own files."""
@@ -31,7 +31,7 @@ class _Where(Struct, frozen=True):
 
     cluster: ClusterConfig
     environ: Mapping[str, str]
-    variables: Variables
+    variables: JobVariables
     check_paths: bool
 
 
@@ -43,12 +43,12 @@ def check(
     skip_hf_home_check: bool | None = None,
 ) -> None:
     """`environ` is that of the submitting process. Raises ConfigError with all problems."""
-    found = problems(pipeline, cluster, environ, skip_hf_home_check=skip_hf_home_check)
-    if len(found) == 1:
-        raise ConfigError(found[0])
-    if found:
-        lines = "".join(f"\n- {problem}" for problem in found)
-        raise ConfigError(f"{len(found)} things are wrong; nothing was submitted:{lines}\n")
+    problem_list = problems(pipeline, cluster, environ, skip_hf_home_check=skip_hf_home_check)
+    if len(problem_list) == 1:
+        raise ConfigError(problem_list[0])
+    if problem_list:
+        lines = "".join(f"\n- {problem}" for problem in problem_list)
+        raise ConfigError(f"{len(problem_list)} things are wrong; nothing was submitted:{lines}\n")
 
 
 def problems(
@@ -60,24 +60,24 @@ def problems(
 ) -> list[str]:
     """The sentences; none = it can be submitted."""
     skip = cluster.skip_hf_home_check if skip_hf_home_check is None else skip_hf_home_check
-    found: list[str] = []
-    variables = Variables()
+    problem_list: list[str] = []
+    variables = JobVariables()
     if missing := missing_variables(cluster, environ):
-        found.append(missing_sentence(cluster, missing))
+        problem_list.append(missing_sentence(cluster, missing))
     else:
         try:
             variables = job_variables(cluster, environ)
         except ConfigError as error:
-            found.append(str(error))
+            problem_list.append(str(error))
     check_paths = twin("DISABLE_MOUNT_CHECK", environ).lower() in ("", "0", "false", "no")
     where = _Where(cluster, environ, variables, check_paths)
-    found += _names(pipeline)
-    found += _dependencies(pipeline)
+    problem_list += _names(pipeline)
+    problem_list += _dependencies(pipeline)
     for job in pipeline.jobs:
-        found += _job(job, pipeline, where)
+        problem_list += _job(job, pipeline, where)
     if not skip:
-        found += _hf_home(pipeline, where)
-    return list(dict.fromkeys(found))
+        problem_list += _hf_home(pipeline, where)
+    return list(dict.fromkeys(problem_list))
 
 
 def _names(pipeline: Pipeline) -> Problems:
@@ -220,7 +220,7 @@ def _refs(job: Job, pipeline: Pipeline) -> Problems:
         for ref in _refs_of(command):
             other = commands.get(ref.component)
             if other is None:
-                homes = {command.name: one.name for one in pipeline.jobs for command in one.commands()}
+                homes = {command.name: job.name for job in pipeline.jobs for command in job.commands()}
                 home = homes.get(ref.component)
                 elsewhere = f", which runs in job '{home}': references reach one job only." if home else None
                 yield f"{what} refers to '{ref.component}'{elsewhere or suggest(ref.component, commands)}"
@@ -322,9 +322,9 @@ def _outputs(job: Job, where: _Where) -> Problems:
     if not in_containers or not clients or not where.check_paths:
         return
     for path in job.outputs:
-        found = [list(_path(f"Job '{job.name}'", path, some)) for some in mounts]
-        if all(found):
-            yield from found[0]
+        mount_problems = [list(_path(f"Job '{job.name}'", path, some)) for some in mounts]
+        if all(mount_problems):
+            yield from mount_problems[0]
 
 
 def _hf_home(pipeline: Pipeline, where: _Where) -> Problems:
@@ -338,8 +338,8 @@ def _hf_home(pipeline: Pipeline, where: _Where) -> Problems:
     if not any(images):
         return
     mend = "or give --skip_hf_home_check"
-    known = {**where.variables.secrets, **where.variables.plain}
-    if "HF_HOME" not in known:
+    variables = {**where.variables.secrets, **where.variables.plain}
+    if "HF_HOME" not in variables:
         yield f"HF_HOME is not among env_vars of cluster '{cluster.name}': add HF_HOME=/a/mounted/folder, {mend}."
-    elif not reachable(known["HF_HOME"], mounts):
-        yield f"HF_HOME={known['HF_HOME']} lies below no mount of cluster '{cluster.name}': mount it, {mend}."
+    elif not reachable(variables["HF_HOME"], mounts):
+        yield f"HF_HOME={variables['HF_HOME']} lies below no mount of cluster '{cluster.name}': mount it, {mend}."

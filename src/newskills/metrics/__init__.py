@@ -91,10 +91,10 @@ def make_metric(name: str, **options: Any) -> Metric:
     from inspect import signature
 
     maker = METRICS.get(name)
-    known = signature(maker).parameters
-    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
+    parameters = signature(maker).parameters
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         for option in options:
-            if option not in known:
-                raise ConfigError(f"The metric '{name}' has no option '{option}'{suggest(option, known)}")
+            if option not in parameters:
+                raise ConfigError(f"The metric '{name}' has no option '{option}'{suggest(option, parameters)}")
     metric: Metric = maker(**options)
     return metric

@@ -115,13 +115,13 @@ def _worth(game: str) -> tuple[float, int]:
 def _win_rate(problems: Sequence[list[list[str | None]]], mode: str) -> Number | None:
     """None without any verdict."""
     counted = [_points(_samples(problem, mode)) for problem in problems]
-    known = [games for games in counted if games[1]]
-    if not known:
+    judged_games = [games for games in counted if games[1]]
+    if not judged_games:
         return None
-    low, high = bootstrap(known, _share, resamples=_RESAMPLES)
-    value = _share(known)
-    unscored = len(counted) - len(known)
-    return Number(value=value, low=low, high=high, n=len(known), unscored=unscored, method="bootstrap")
+    low, high = bootstrap(judged_games, _share, resamples=_RESAMPLES)
+    value = _share(judged_games)
+    unscored = len(counted) - len(judged_games)
+    return Number(value=value, low=low, high=high, n=len(judged_games), unscored=unscored, method="bootstrap")
 
 
 def _points(samples: Sequence[Sequence[str | None]]) -> Games:
@@ -152,8 +152,8 @@ class RatingMetric(ScoreMetric):
     def scores(self, record: Row) -> Scores:
         ratings: dict[str, float | None] = record.get("ratings") or {}
         shares = {name: None if value is None else value / 10 for name, value in ratings.items()}
-        known = [value for value in shares.values() if value is not None]
-        whole = math.fsum(known) / len(known) if known and len(known) == len(shares) else None
+        present = [value for value in shares.values() if value is not None]
+        whole = math.fsum(present) / len(present) if present and len(present) == len(shares) else None
         turns = {name.replace("-", "_"): value for name, value in shares.items() if name.startswith("turn")}
         return {"rating": whole, **turns}
 

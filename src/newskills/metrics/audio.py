@@ -89,12 +89,12 @@ class AudioMetric(ScoreMetric):
                 self._column(name, seed).append(pair)
 
     def numbers(self) -> dict[str, dict[str, Number]]:
-        found = super().numbers()
+        numbers = super().numbers()
         for mode, family, k in self._modes():
             if k == 1 or family == "average":
                 seeds = self._samples if family != "average" else k
-                found.setdefault(mode, {}).update(self._rates(seeds))
-        return found
+                numbers.setdefault(mode, {}).update(self._rates(seeds))
+        return numbers
 
     def metrics(self) -> dict[str, Row]:
         modes = super().metrics()
@@ -108,16 +108,16 @@ class AudioMetric(ScoreMetric):
         return columns[seed]
 
     def _rates(self, seeds: int) -> dict[str, Number]:
-        found = {}
+        rates = {}
         for name, columns in self._counts.items():
             if name in _SUMS:
                 continue
             unit = _UNITS.get(name, 100.0)
             score = bleu if name == "bleu" else lambda sums, unit=unit: _rate(sums, unit)
-            known = [number for column in columns[:seeds] if (number := jackknife(column, score)) is not None]
-            if known:
-                found[name] = mean_number(known)
-        return found
+            per_seed = [number for column in columns[:seeds] if (number := jackknife(column, score)) is not None]
+            if per_seed:
+                rates[name] = mean_number(per_seed)
+        return rates
 
     def _totals(self, seeds: int) -> Row:
         totals = {}
@@ -158,7 +158,7 @@ class CriteriaMetric(ScoreMetric):
             "success_rate": good,
             "good_response_rate": good,
             "poor_response_rate": None if overall is None else overall <= 2,
-            **{f"avg_{name}": None if given is None else given / 5 for name, given in points.items()},
+            **{f"avg_{name}": None if score is None else score / 5 for name, score in points.items()},
         }
 
     def incorrect(self, prediction: Row) -> Row:

@@ -60,10 +60,10 @@ class BirdMetric(ScoreMetric):
     def scores(self, record: Row) -> Scores:
         if "res" not in record:
             return {}
-        found = {"total_acc": record["res"]}
+        scores = {"total_acc": record["res"]}
         if difficulty := record.get("difficulty"):
-            found[f"{difficulty}_acc"] = record["res"]
-        return found
+            scores[f"{difficulty}_acc"] = record["res"]
+        return scores
 
     def incorrect(self, prediction: Row) -> Row:
         return prediction | {"res": 0, "outcome": NO_ANSWER, "outcome_cause": "truncation"}

@@ -67,7 +67,9 @@ class ICPCMetric(ContestMetric):
             for name, answers in self._answers.items()
         }
         runs = sum(map(len, self._answers.values())) / max(1, len(self._answers))
-        solved = sum(any(answer.get("is_correct") is True for answer in found) for found in self._answers.values())
+        solved = sum(
+            any(answer.get("is_correct") is True for answer in answers) for answers in self._answers.values()
+        )
         return {"solved": solved, "average_number_of_runs": runs, "per_problem": problems}
 
 
@@ -77,12 +79,12 @@ class CCCMetric(ContestMetric):
     totals = ("average_score", "best_score", "compile_success_rate")
 
     def summary(self) -> Row:
-        answers = [answer for found in self._answers.values() for answer in found]
+        answers = [answer for answers_of_problem in self._answers.values() for answer in answers_of_problem]
         means = [
-            math.fsum(answer.get("score") or 0 for answer in found) / len(found)
-            for found in self._answers.values()
+            math.fsum(answer.get("score") or 0 for answer in answers_of_problem) / len(answers_of_problem)
+            for answers_of_problem in self._answers.values()
         ]
-        best = {name: _best(found) for name, found in self._answers.items()}
+        best = {name: _best(answers_of_problem) for name, answers_of_problem in self._answers.items()}
         return {
             "average_score": math.fsum(means),
             "best_score": _points(best),
@@ -104,5 +106,5 @@ def _best(answers: Sequence[Row]) -> dict[str, float]:
 
 
 def _has(answer: Row, subtask: str) -> bool:
-    found = (answer.get("test_case_results") or {}).get(subtask)
-    return found is not None and all(test["score"] >= 1 for test in found["outputs"])
+    result = (answer.get("test_case_results") or {}).get(subtask)
+    return result is not None and all(test["score"] >= 1 for test in result["outputs"])

@@ -23,8 +23,8 @@ class EqBenchMetric(KindMetric):
 
     def scores(self, record: Row) -> Scores:
         score = record.get("eq_score")
-        known = {} if score is None else {"eq_bench_score": score / 10}
-        return {**known, "parseable": record.get("parseable")}
+        scores = {} if score is None else {"eq_bench_score": score / 10}
+        return {**scores, "parseable": record.get("parseable")}
 
     def incorrect(self, prediction: Row) -> Row:
         wrong: Row = {"eq_score": None, "parseable": False, self.answer_key: None, "outcome": NO_ANSWER}

@@ -62,4 +62,4 @@ class HotpotMetric(ScoreMetric):
     def _prefixed(self, what: str) -> dict[str, Any]:
         if self._reliable is None or not self._reliable._problems:
             return {}
-        return {f"{_FILTERED}{mode}": found for mode, found in getattr(self._reliable, what)().items()}
+        return {f"{_FILTERED}{mode}": numbers for mode, numbers in getattr(self._reliable, what)().items()}

@@ -56,14 +56,14 @@ class InstructionMetric(ScoreMetric):
     def incorrect(self, prediction: Row) -> Row:
         wrong: Row = {"is_correct": False, "outcome": NO_ANSWER, "outcome_cause": "truncation"}
         for field in _LEVELS.values():
-            if known := prediction.get(field):
-                nothing = [False] * len(known["follow_instruction_list"])
+            if verdicts := prediction.get(field):
+                nothing = [False] * len(verdicts["follow_instruction_list"])
                 wrong[field] = {"follow_instruction_list": nothing, "follow_all_instructions": False}
         return prediction | wrong
 
     def numbers(self) -> dict[str, dict[str, Number]]:
-        found = super().numbers()
-        return {mode: self._with_average(scores) for mode, scores in found.items()}
+        numbers = super().numbers()
+        return {mode: self._with_average(scores) for mode, scores in numbers.items()}
 
     def _with_average(self, scores: dict[str, Number]) -> dict[str, Number]:
         prompts = scores.get(_NAMES[0])

@@ -13,7 +13,7 @@ from newskills.base.records import Number, Row
 from newskills.metrics.counting.base import NO_ANSWER, ScoreMetric, Scores, is_lost, percent
 from newskills.metrics.counting.kinds import KindMetric
 from newskills.metrics.counting.tally import AVERAGE
-from newskills.metrics.verdicts import Part, ratio
+from newskills.metrics.verdicts import RatioTerm, ratio
 
 Said = bool | None
 """Accepted or not; None: no judgement."""
@@ -30,10 +30,10 @@ _SAID: Mapping[str, Said] = {
 _POSITIVE = ("true_positive", "false_negative")
 _SHARES = {"false_positives": (False, True), "false_negatives": (True, False)}
 """Name → (what people say, what the judge says)."""
-_RATIOS: Mapping[str, tuple[Part, ...]] = {
-    "precision": (Part("accepted", 1, 1), Part("wrongly_accepted", 0, 1)),
-    "recall": (Part("accepted", 1, 1), Part("missed", 0, 1)),
-    "f1": (Part("accepted", 2, 2), Part("wrongly_accepted", 0, 1), Part("missed", 0, 1)),
+_RATIOS: Mapping[str, tuple[RatioTerm, ...]] = {
+    "precision": (RatioTerm("accepted", 1, 1), RatioTerm("wrongly_accepted", 0, 1)),
+    "recall": (RatioTerm("accepted", 1, 1), RatioTerm("missed", 0, 1)),
+    "f1": (RatioTerm("accepted", 2, 2), RatioTerm("wrongly_accepted", 0, 1), RatioTerm("missed", 0, 1)),
 }
 
 
@@ -65,14 +65,16 @@ class AnswerJudgementMetric(ScoreMetric):
     def update(self, predictions: Sequence[Row]) -> None:
         super().update(predictions)
         kinds = [str(record.get("judgement_kind")) for record in predictions if not is_lost(record)]
-        said = tuple(_SAID[kind] for kind in kinds if kind in _SAID)
-        known = next((kind in _POSITIVE for kind in kinds if _SAID.get(kind) is not None), None)
-        expected = parse_judgement(predictions[0].get("expected_judgement")) if known is None else known
-        self._judged[expected, said] += 1
+        verdicts = tuple(_SAID[kind] for kind in kinds if kind in _SAID)
+        is_positive = next((kind in _POSITIVE for kind in kinds if _SAID.get(kind) is not None), None)
+        expected = (
+            parse_judgement(predictions[0].get("expected_judgement")) if is_positive is None else is_positive
+        )
+        self._judged[expected, verdicts] += 1
 
     def answer(self, record: Row) -> str | None:
-        said = _SAID.get(str(record.get("judgement_kind")))
-        return None if said is None else str(said)
+        verdict = _SAID.get(str(record.get("judgement_kind")))
+        return None if verdict is None else str(verdict)
 
     def scores(self, record: Row) -> Scores:
         kind = str(record.get("judgement_kind"))
@@ -88,8 +90,8 @@ class AnswerJudgementMetric(ScoreMetric):
             numbers = modes[mode]
             judged = [
                 (expected, taken, count)
-                for (expected, said), count in self._judged.items()
-                if (taken := _taken(family, k, expected, said))
+                for (expected, verdicts), count in self._judged.items()
+                if (taken := _taken(family, k, expected, verdicts))
             ]
             if judged:
                 lost = numbers["correct_judgements"].unscored
@@ -100,14 +102,14 @@ class AnswerJudgementMetric(ScoreMetric):
         return modes
 
 
-def _taken(family: str, k: int, expected: bool | None, said: tuple[Said, ...]) -> tuple[Said, ...]:
+def _taken(family: str, k: int, expected: bool | None, verdicts: tuple[Said, ...]) -> tuple[Said, ...]:
     """The judgements that count: those of the first k runs, or the one that stands for them; nothing of too few."""
-    first = said[:k]
+    first = verdicts[:k]
     if family == AVERAGE:
         return first
     if len(first) < k:
         return ()
-    valid = [one for one in first if one is not None]
+    valid = [verdict for verdict in first if verdict is not None]
     if not valid:
         return (None,)
     if family == "majority":
@@ -115,9 +117,9 @@ def _taken(family: str, k: int, expected: bool | None, said: tuple[Said, ...]) -
     return (expected if expected in valid else valid[0],)
 
 
-def _kind(expected: bool | None, said: Said) -> str:
+def _kind(expected: bool | None, verdict: Said) -> str:
     """A right answer that is not accepted, for want of a judgement or by one, is missed."""
-    if said is True:
+    if verdict is True:
         return "accepted" if expected else "wrongly_accepted"
     return "missed" if expected else "other"
 
@@ -126,11 +128,11 @@ def _shares(judged: Judged, wanted: tuple[bool, bool]) -> Counter[float]:
     """Share of runs with (expected, said) of a problem → how many problems have it."""
     shares: Counter[float] = Counter()
     for expected, taken, count in judged:
-        shares[sum((expected, one) == wanted for one in taken) / len(taken)] += count
+        shares[sum((expected, verdict) == wanted for verdict in taken) / len(taken)] += count
     return shares
 
 
-def _ratio(judged: Judged, parts: Sequence[Part]) -> Number:
+def _ratio(judged: Judged, parts: Sequence[RatioTerm]) -> Number:
     """The mean over runs; its interval is that of all runs together."""
     runs = max(len(taken) for _, taken, _ in judged)
     pooled: Counter[str] = Counter()

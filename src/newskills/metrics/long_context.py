@@ -110,8 +110,8 @@ class AalcrMetric(ScoreMetric):
         self._lengths += [float(length)] if isinstance(length, int | float) else []
 
     def scores(self, record: Row) -> Scores:
-        said = record.get("generation")
-        valid = isinstance(said, str) and bool(said.strip())
+        generation = record.get("generation")
+        valid = isinstance(generation, str) and bool(generation.strip())
         if "judgement" not in record:
             return {"generation_valid": valid}
         verdict = parse_verdict(record["judgement"], _VERDICTS)
@@ -123,9 +123,9 @@ class AalcrMetric(ScoreMetric):
     def metrics(self) -> dict[str, Row]:
         if not self._lengths:
             return super().metrics()
-        known = {
+        extra = {
             "avg_input_tokens": sum(self._lengths) / len(self._lengths),
             "min_input_tokens": min(self._lengths),
             "max_input_tokens": max(self._lengths),
         }
-        return {mode: row | known for mode, row in super().metrics().items()}
+        return {mode: row | extra for mode, row in super().metrics().items()}

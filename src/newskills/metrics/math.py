@@ -36,8 +36,8 @@ class MathMetric(ScoreMetric):
 
     def metrics(self) -> dict[str, Row]:
         about: Row = {}
-        if asked := self._judged["asked"]:
-            about["judge_invalid"] = 100.0 * self._judged["invalid"] / asked
+        if num_judged := self._judged["asked"]:
+            about["judge_invalid"] = 100.0 * self._judged["invalid"] / num_judged
         if both := self._judged["both"]:
             about["judge_agreement"] = 100.0 * self._judged["agreed"] / both
         return {mode: row | about for mode, row in super().metrics().items()}
@@ -72,15 +72,15 @@ class MathMetric(ScoreMetric):
 
 def _both(a: float | None, b: float | None) -> float | None:
     """Decided by one 0 alone."""
-    known = [score for score in (a, b) if score is not None]
-    if len(known) == 2 or 0 in known:
-        return min(known)
+    present = [score for score in (a, b) if score is not None]
+    if len(present) == 2 or 0 in present:
+        return min(present)
     return None
 
 
 def _any(a: float | None, b: float | None) -> float | None:
     """Decided by one 1 alone."""
-    known = [score for score in (a, b) if score is not None]
-    if len(known) == 2 or 1 in known:
-        return max(known)
+    present = [score for score in (a, b) if score is not None]
+    if len(present) == 2 or 1 in present:
+        return max(present)
     return None

@@ -87,15 +87,15 @@ class WeightedMathMetric(MathMetric):
 
     def numbers(self) -> dict[str, dict[str, Number]]:
         levels = {weight: metric.numbers() for weight, metric in self._levels.items()}
-        found: dict[str, dict[str, Number]] = {}
+        numbers_by_mode: dict[str, dict[str, Number]] = {}
         for mode, numbers in super().numbers().items():
             weighted = {}
             for name in numbers:
                 parts = [(w, at[mode][name]) for w, at in levels.items() if name in at.get(mode, {})]
                 if name != NO_ANSWER and parts:
                     weighted[f"weighted_{name}"] = _weighted(parts)
-            found[mode] = {**numbers, **weighted}
-        return found
+            numbers_by_mode[mode] = {**numbers, **weighted}
+        return numbers_by_mode
 
 
 def _weighted(parts: list[tuple[float, Number]]) -> Number:

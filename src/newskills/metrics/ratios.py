@@ -33,16 +33,16 @@ class RatioMetric(ScoreMetric):
         self._counts.append([None if is_lost(record) else self.counts(record) for record in predictions])
 
     def numbers(self) -> dict[str, dict[str, Number]]:
-        found = super().numbers()
+        numbers_by_mode = super().numbers()
         for mode, family, k in self._modes():
             if k > 1 and family != "average":
                 continue
             seeds = range(k if family == "average" else self._samples)
             for name, ratio in self.ratios.items():
-                known = [jackknife([row[seed] for row in self._counts], ratio) for seed in seeds]
-                if numbers := [number for number in known if number is not None]:
-                    found.setdefault(mode, {})[name] = mean_number(numbers)
-        return found
+                per_seed = [jackknife([row[seed] for row in self._counts], ratio) for seed in seeds]
+                if numbers := [number for number in per_seed if number is not None]:
+                    numbers_by_mode.setdefault(mode, {})[name] = mean_number(numbers)
+        return numbers_by_mode
 
 
 def _share(of: int, among: Sequence[int], unit: float = 100.0) -> Quotient:
@@ -73,8 +73,8 @@ class YesNoMetric(RatioMetric):
         return {"symbolic_correct": record.get("symbolic_correct")}
 
     def counts(self, record: Row) -> Sequence[float]:
-        said, wanted = self.answer(record) == "A", record["expected_answer"] == "A"
-        return (said and wanted, said, wanted, 1)
+        says_yes, wanted = self.answer(record) == "A", record["expected_answer"] == "A"
+        return (says_yes and wanted, says_yes, wanted, 1)
 
     def incorrect(self, prediction: Row) -> Row:
         wrong: Row = {"symbolic_correct": False, self.answer_key: None, "outcome": NO_ANSWER}

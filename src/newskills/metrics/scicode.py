@@ -27,8 +27,8 @@ class SciCodeMetric(ScoreMetric):
         self._steps: list[tuple[float, int]] = []
 
     def scores(self, record: Row) -> Scores:
-        found = record.get("is_correct")
-        return {"problem_accuracy": found} if found is None or isinstance(found, bool | int) else {}
+        is_correct = record.get("is_correct")
+        return {"problem_accuracy": is_correct} if is_correct is None or isinstance(is_correct, bool | int) else {}
 
     def incorrect(self, prediction: Row) -> Row:
         status = [{**step, "passed": False} for step in prediction.get("eval_status") or []]
@@ -37,9 +37,11 @@ class SciCodeMetric(ScoreMetric):
 
     def update(self, predictions: Sequence[Row]) -> None:
         super().update(predictions)
-        told = [steps for record in predictions if not is_lost(record) and (steps := _steps(record)) is not None]
-        if told:
-            self._steps.append((sum(passed for passed, _ in told) / len(told), max(count for _, count in told)))
+        scored = [steps for record in predictions if not is_lost(record) and (steps := _steps(record)) is not None]
+        if scored:
+            self._steps.append(
+                (sum(passed for passed, _ in scored) / len(scored), max(count for _, count in scored))
+            )
 
     def numbers(self) -> dict[str, dict[str, Number]]:
         modes = super().numbers()

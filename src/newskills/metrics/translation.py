@@ -79,10 +79,10 @@ class TranslationMetric:
 
     def metrics(self) -> dict[str, Row]:
         modes = {}
-        for mode, found in self.numbers().items():
+        for mode, numbers_of_mode in self.numbers().items():
             source, _, target = mode.partition("->")
             row = self._parts[source, target].common()
-            for name, number in found.items():
+            for name, number in numbers_of_mode.items():
                 row |= {name: number.value, f"{name}_interval": [number.low, number.high]}
                 deviation = self._deviation(source, target, name)
                 row |= {} if deviation is None else {f"{name}_std": deviation}
@@ -117,8 +117,8 @@ class TranslationMetric:
 
 def _counted(record: Row, field: str) -> Any:
     """What a segment adds to the sums of its corpus."""
-    found = record.get(field)
-    return [found, 1] if isinstance(found, int | float) else found
+    value = record.get(field)
+    return [value, 1] if isinstance(value, int | float) else value
 
 
 def _general_first(pair: Pair) -> tuple[int, Pair]:
@@ -129,10 +129,10 @@ def _pair_numbers(segments: Sequence[Sequence[Row]]) -> dict[str, Number]:
     numbers = {}
     for name in _COUNTS:
         seeds = range(len(segments[0]))
-        found = [jackknife([segment[seed].get(name) for segment in segments], SCORES[name]) for seed in seeds]
-        known = [one for one in found if one is not None]
-        if known:
-            numbers[name] = mean_number(known)
+        per_seed = [jackknife([segment[seed].get(name) for segment in segments], SCORES[name]) for seed in seeds]
+        present = [number for number in per_seed if number is not None]
+        if present:
+            numbers[name] = mean_number(present)
     return numbers
 
 
@@ -171,11 +171,11 @@ def bleu(counts: Sequence[float]) -> float:
 
 def chrf(counts: Sequence[float]) -> float:
     """Corpus chrF2, 0–100: F2 of precision and recall of characters, averaged over the lengths both sides have."""
-    known = [counts[at : at + 3] for at in range(0, len(counts), 3) if counts[at] and counts[at + 1]]
-    if not known:
+    matched = [counts[at : at + 3] for at in range(0, len(counts), 3) if counts[at] and counts[at + 1]]
+    if not matched:
         return 0.0
-    precision = math.fsum(same / ours for ours, _, same in known) / len(known)
-    recall = math.fsum(same / theirs for _, theirs, same in known) / len(known)
+    precision = math.fsum(same / ours for ours, _, same in matched) / len(matched)
+    recall = math.fsum(same / theirs for _, theirs, same in matched) / len(matched)
     if not precision + recall:
         return 0.0
     return 100 * (1 + _CHRF_BETA) * precision * recall / (_CHRF_BETA * precision + recall)

@@ -14,7 +14,7 @@ from newskills.base.stats import Z95
 from newskills.metrics.counting.base import ScoreMetric, Scores
 
 
-class Part(NamedTuple):
+class RatioTerm(NamedTuple):
     """A verdict's place in a ratio: what it adds above and below the line."""
 
     verdict: str
@@ -22,7 +22,7 @@ class Part(NamedTuple):
     below: float
 
 
-def ratio(shares: Mapping[str, float], parts: Iterable[Part], problems: int) -> Number | None:
+def ratio(shares: Mapping[str, float], parts: Iterable[RatioTerm], problems: int) -> Number | None:
     """Σ above / Σ below over problems, in percent, with its interval by linearisation (Cochran 1977, §6.3).
 
     `shares`: verdict → share of problems, 0–1. None where nothing is below the line.
@@ -47,7 +47,7 @@ class VerdictMetric(ScoreMetric):
     """
 
     names: ClassVar[Mapping[str, str]]
-    ratios: ClassVar[Mapping[str, tuple[Part, ...]]] = {}
+    ratios: ClassVar[Mapping[str, tuple[RatioTerm, ...]]] = {}
 
     def __init__(self) -> None:
         super().__init__(compute_no_answer=False)
@@ -57,8 +57,8 @@ class VerdictMetric(ScoreMetric):
         """None = unscored."""
 
     def scores(self, record: Row) -> Scores:
-        found = self.verdict(record)
-        return {name: None if found is None else found == verdict for verdict, name in self.names.items()}
+        actual = self.verdict(record)
+        return {name: None if actual is None else actual == verdict for verdict, name in self.names.items()}
 
     def numbers(self) -> dict[str, dict[str, Number]]:
         modes = super().numbers()
@@ -81,8 +81,8 @@ class JudgedFactMetric(VerdictMetric):
     score_fields: ClassVar[Mapping[str, Any]] = {"verdict": str | None, "judgement": Any}
 
     def verdict(self, record: Row) -> str | None:
-        found = record.get("verdict")
-        return found if found in self.names else parse_verdict(record.get("judgement"), self.letters)
+        verdict = record.get("verdict")
+        return verdict if verdict in self.names else parse_verdict(record.get("judgement"), self.letters)
 
     def incorrect(self, prediction: Row) -> Row:
         return prediction | {"verdict": self.wrong, "outcome": "wrong", "outcome_cause": "truncation"}
@@ -94,9 +94,9 @@ class SimpleQAMetric(JudgedFactMetric):
 
     letters: ClassVar[Mapping[str, str]] = {"A": "correct", "B": "incorrect", "C": "not_attempted"}
     names: ClassVar[Mapping[str, str]] = {name: name for name in letters.values()}
-    ratios: ClassVar[Mapping[str, tuple[Part, ...]]] = {
-        "accuracy_given_attempted": (Part("correct", 1, 1), Part("incorrect", 0, 1)),
-        "f1": (Part("correct", 2, 2), Part("incorrect", 0, 2), Part("not_attempted", 0, 1)),
+    ratios: ClassVar[Mapping[str, tuple[RatioTerm, ...]]] = {
+        "accuracy_given_attempted": (RatioTerm("correct", 1, 1), RatioTerm("incorrect", 0, 1)),
+        "f1": (RatioTerm("correct", 2, 2), RatioTerm("incorrect", 0, 2), RatioTerm("not_attempted", 0, 1)),
     }
     headline = ("correct",)
     columns = ("num_entries", "avg_tokens", "gen_seconds", *names, *ratios)
@@ -113,17 +113,17 @@ class OmniscienceMetric(JudgedFactMetric):
         "D": "abstained",
     }
     names: ClassVar[Mapping[str, str]] = {name: f"judge_{name}" for name in letters.values()}
-    ratios: ClassVar[Mapping[str, tuple[Part, ...]]] = {
+    ratios: ClassVar[Mapping[str, tuple[RatioTerm, ...]]] = {
         "judge_omni_index": (
-            Part("correct", 1, 1),
-            Part("incorrect", -1, 1),
-            Part("partially_correct", 0, 1),
-            Part("abstained", 0, 1),
+            RatioTerm("correct", 1, 1),
+            RatioTerm("incorrect", -1, 1),
+            RatioTerm("partially_correct", 0, 1),
+            RatioTerm("abstained", 0, 1),
         ),
         "judge_omni_hallucination": (
-            Part("incorrect", 1, 1),
-            Part("partially_correct", 0, 1),
-            Part("abstained", 0, 1),
+            RatioTerm("incorrect", 1, 1),
+            RatioTerm("partially_correct", 0, 1),
+            RatioTerm("abstained", 0, 1),
         ),
     }
     headline = ("judge_correct",)

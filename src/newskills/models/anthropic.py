@@ -43,7 +43,7 @@ BUDGETS = {"low": 2048, "medium": 8192, "high": 24576}
 DYNAMIC = frozenset({"messages", "system", "tools", "stop_sequences", "output_config", "stream"})
 
 
-class Answer(Struct):
+class AnthropicResponse(Struct):
     content: list[Row]
     stop_reason: str | None = None
     stop_sequence: str | None = None
@@ -51,7 +51,7 @@ class Answer(Struct):
     model: Any = None
 
 
-_answers = msgspec.json.Decoder(Answer)
+_answers = msgspec.json.Decoder(AnthropicResponse)
 
 
 class AnthropicModel(HttpModel):
@@ -77,15 +77,15 @@ class AnthropicModel(HttpModel):
             answer = await self._stream(body, inference.timeout)
         else:
             raw = await self._post(PATH, body, inference.timeout)
-            answer = decode_body(raw, _answers, Answer, self.endpoint.address)
+            answer = decode_body(raw, _answers, AnthropicResponse, self.endpoint.address)
         reply = reply_of(answer)
         reply.started, reply.ended = started, time.time()
         return reply
 
-    async def _stream(self, body: bytes, timeout: float) -> Answer:
+    async def _stream(self, body: bytes, timeout: float) -> AnthropicResponse:
         async with self.http.stream(PATH, body, timeout) as response:
             await self._expect_events(response)
-            answer, done = Answer(content=[]), False
+            answer, done = AnthropicResponse(content=[]), False
             async for data in response.events():
                 done = _merge_event(answer, _event(data, self.endpoint), self.endpoint) or done
         if not done:
@@ -197,7 +197,7 @@ def turns(messages: list[Message]) -> list[Row]:
     return joined
 
 
-def reply_of(answer: Answer) -> Reply:
+def reply_of(answer: AnthropicResponse) -> Reply:
     """`raw_message` keeps the blocks, since thinking must be sent back with its signature beside tool results."""
     texts = [block.get("text") or "" for block in answer.content if block.get("type") == "text"]
     thoughts = [block.get("thinking") or "" for block in answer.content if block.get("type") == "thinking"]
@@ -274,7 +274,7 @@ def _event(data: bytes, endpoint: Endpoint) -> Row:
         ) from error
 
 
-def _merge_event(answer: Answer, event: Row, endpoint: Endpoint) -> bool:
+def _merge_event(answer: AnthropicResponse, event: Row, endpoint: Endpoint) -> bool:
     """Adds an event to `answer`; True for the last one."""
     kind = event.get("type")
     if kind == "error":

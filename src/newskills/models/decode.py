@@ -104,13 +104,13 @@ def with_prompt(prompt: Any, generated: Logprobs | None) -> Logprobs | None:
         return generated
     tokens, values, tops = [], [], []
     for entry in prompt:
-        shown = [one for one in entry.values() if _told(one)] if isinstance(entry, dict) else []
+        shown = [candidate for candidate in entry.values() if _told(candidate)] if isinstance(entry, dict) else []
         if not shown:
             continue
-        itself = max(shown, key=lambda one: one.get("rank") or 0)
+        itself = max(shown, key=lambda candidate: candidate.get("rank") or 0)
         tokens.append(str(itself["decoded_token"]))
         values.append(float(itself["logprob"]))
-        tops.append({str(one["decoded_token"]): float(one["logprob"]) for one in shown})
+        tops.append({str(candidate["decoded_token"]): float(candidate["logprob"]) for candidate in shown})
     if generated is not None:
         tokens, values = [*tokens, *generated.tokens], [*values, *generated.logprobs]
         tops += generated.top_logprobs or [{} for _ in generated.tokens]
@@ -136,10 +136,10 @@ def _chat_logprobs(content: list[Any]) -> Logprobs | None:
     entries = [e for e in content if isinstance(e, dict) and isinstance(e.get("logprob"), int | float)]
     top: list[dict[str, float]] = []
     for entry in entries:
-        found: dict[str, float] = {}
+        alternatives: dict[str, float] = {}
         for other in entry.get("top_logprobs") or ():
-            found.setdefault(str(other.get("token")), float(other.get("logprob")))
-        top.append(found)
+            alternatives.setdefault(str(other.get("token")), float(other.get("logprob")))
+        top.append(alternatives)
     return _nonempty([str(e.get("token")) for e in entries], [float(e["logprob"]) for e in entries], top)
 
 

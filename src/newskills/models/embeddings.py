@@ -29,13 +29,13 @@ def require_library(library: str, what: str, extra: str) -> None:
 
 def loaded(name: str, load: Callable[[], Any], option: str) -> Any:
     """Raises ModelNotFoundError, which names the `option` that gives the model: then every text would fail alike."""
-    found = guard(load)
-    if isinstance(found, Failure):
+    encoder = guard(load)
+    if isinstance(encoder, Failure):
         raise ModelNotFoundError(
-            f"{name} cannot be loaded: {found.message[:300]}",
+            f"{name} cannot be loaded: {encoder.message[:300]}",
             hint=f"Name a folder with the weights ({option}), or fetch them where there is a network.",
         )
-    return found
+    return encoder
 
 
 class Embedder:

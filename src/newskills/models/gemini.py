@@ -32,21 +32,21 @@ FILTERS = frozenset(
 )
 
 
-class Candidate(Struct, rename="camel"):
+class GeminiCandidate(Struct, rename="camel"):
     content: Row | None = None
     finish_reason: str | None = None
     logprobs_result: Any = None
 
 
-class Answer(Struct, rename="camel"):
-    candidates: list[Candidate] = []
+class GeminiResponse(Struct, rename="camel"):
+    candidates: list[GeminiCandidate] = []
     prompt_feedback: Any = None
     usage_metadata: Any = None
     model_version: Any = None
     error: Any = None
 
 
-_answers = msgspec.json.Decoder(Answer)
+_answers = msgspec.json.Decoder(GeminiResponse)
 
 
 class GeminiModel(HttpModel):
@@ -70,17 +70,17 @@ class GeminiModel(HttpModel):
             answer = await self._stream(body, inference.timeout)
         else:
             raw = await self._post(f"{self._path}:generateContent", body, inference.timeout)
-            answer = decode_body(raw, _answers, Answer, self.endpoint.address)
+            answer = decode_body(raw, _answers, GeminiResponse, self.endpoint.address)
         reply = reply_of(answer, self.endpoint)
         reply.started, reply.ended = started, time.time()
         return reply
 
-    async def _stream(self, body: bytes, timeout: float) -> Answer:
-        whole = Answer()
+    async def _stream(self, body: bytes, timeout: float) -> GeminiResponse:
+        whole = GeminiResponse()
         async with self.http.stream(f"{self._path}:streamGenerateContent?alt=sse", body, timeout) as response:
             await self._expect_events(response)
             async for data in response.events():
-                _merge(whole, decode_body(data, _answers, Answer, self.endpoint.address))
+                _merge(whole, decode_body(data, _answers, GeminiResponse, self.endpoint.address))
         if whole.candidates and whole.candidates[0].finish_reason is None:
             raise TransportError(f"{self.endpoint.address} ended its stream in the middle of the reply.")
         return whole
@@ -171,7 +171,7 @@ def contents(messages: list[Message]) -> list[Row]:
     return joined
 
 
-def reply_of(answer: Answer, endpoint: Endpoint) -> Reply:
+def reply_of(answer: GeminiResponse, endpoint: Endpoint) -> Reply:
     """`raw_message` keeps the parts, since their signatures must be sent back beside tool results.
 
     Raises ServerError for an answer without candidates or parts, ContentFilterError for a blocked prompt.
@@ -258,11 +258,11 @@ def _arguments(text: str) -> Any:
 
 
 def _usage(value: Any) -> Usage:
-    said, thought = count(value, "candidatesTokenCount"), count(value, "thoughtsTokenCount")
-    known = said is not None or thought is not None
+    answer_tokens, thought = count(value, "candidatesTokenCount"), count(value, "thoughtsTokenCount")
+    has_usage = answer_tokens is not None or thought is not None
     return Usage(
         input_tokens=count(value, "promptTokenCount"),
-        output_tokens=(said or 0) + (thought or 0) if known else None,
+        output_tokens=(answer_tokens or 0) + (thought or 0) if has_usage else None,
         reasoning_tokens=thought,
         cached_tokens=count(value, "cachedContentTokenCount"),
     )
@@ -283,23 +283,23 @@ def _logprobs(value: Any) -> Logprobs | None:
     )
 
 
-def _merge(whole: Answer, piece: Answer) -> None:
+def _merge(whole: GeminiResponse, piece: GeminiResponse) -> None:
     whole.usage_metadata = piece.usage_metadata or whole.usage_metadata
     whole.model_version = piece.model_version or whole.model_version
     whole.prompt_feedback = piece.prompt_feedback or whole.prompt_feedback
     whole.error = piece.error or whole.error
     for candidate in piece.candidates[:1]:
         if not whole.candidates:
-            whole.candidates.append(Candidate(content={"role": "model", "parts": []}))
-        known = whole.candidates[0]
-        known.finish_reason = candidate.finish_reason or known.finish_reason
-        assert known.content is not None
-        known.content["parts"] += (candidate.content or {}).get("parts") or []
-        known.logprobs_result = _joined(known.logprobs_result, candidate.logprobs_result)
+            whole.candidates.append(GeminiCandidate(content={"role": "model", "parts": []}))
+        first_candidate = whole.candidates[0]
+        first_candidate.finish_reason = candidate.finish_reason or first_candidate.finish_reason
+        assert first_candidate.content is not None
+        first_candidate.content["parts"] += (candidate.content or {}).get("parts") or []
+        first_candidate.logprobs_result = _joined(first_candidate.logprobs_result, candidate.logprobs_result)
 
 
-def _joined(known: Any, new: Any) -> Any:
-    if not isinstance(known, dict) or not isinstance(new, dict):
-        return new or known
+def _joined(joined: Any, new: Any) -> Any:
+    if not isinstance(joined, dict) or not isinstance(new, dict):
+        return new or joined
     names = ("chosenCandidates", "topCandidates")
-    return {name: [*(known.get(name) or ()), *(new.get(name) or ())] for name in names}
+    return {name: [*(joined.get(name) or ()), *(new.get(name) or ())] for name in names}

@@ -62,7 +62,7 @@ class LiteLLMModel:
 
     def _arguments(self, request: Request) -> Row:
         inference, neutral = request.inference, Inference()
-        given: Row = {
+        arguments: Row = {
             "model": self.name,
             "messages": [msgspec.to_builtins(message) for message in request.messages or []],
             "temperature": inference.temperature,
@@ -85,8 +85,8 @@ class LiteLLMModel:
             "api_key": self._endpoint.key,
             "base_url": self._base_url,
         }
-        given |= {name: value for name, value in optional.items() if value is not None}
-        return {**given, **inference.extra_body, **request.extra_body}
+        arguments |= {name: value for name, value in optional.items() if value is not None}
+        return {**arguments, **inference.extra_body, **request.extra_body}
 
 
 def make(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> LiteLLMModel:

@@ -42,8 +42,12 @@ def make_step(config: ServerConfig, *, concurrency: int, environ: Mapping[str, s
     """A function of the user's, `file.py::judge`: a list of rows → a text for each. Raises ConfigError."""
     name = _name(config)
     function: Callable[[list[Row]], Sequence[str]] = load_attr(name, "judge")
-    given = signature(function).parameters.values() if callable(function) else ()
-    needed = [one for one in given if one.default is Parameter.empty and one.kind is not Parameter.VAR_KEYWORD]
+    parameters = signature(function).parameters.values() if callable(function) else ()
+    needed = [
+        parameter
+        for parameter in parameters
+        if parameter.default is Parameter.empty and parameter.kind is not Parameter.VAR_KEYWORD
+    ]
     if len(needed) != 1:
         raise ConfigError(
             f"{name} is no judge: it has to take one argument, a list of records, and to return a text for each.",
@@ -108,5 +112,5 @@ def _moved(inputs: Any, device: Any) -> Any:
     return inputs.to(device) if hasattr(inputs, "to") else inputs
 
 
-def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return math.fsum(a * b for a, b in zip(one, other, strict=True))
+def _dot(left: Sequence[float], other: Sequence[float]) -> float:
+    return math.fsum(a * b for a, b in zip(left, other, strict=True))

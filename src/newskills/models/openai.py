@@ -114,9 +114,9 @@ class OpenAIModel(HttpModel):
                 error.message, hint="Check ++server.base_url: does it end in /v1?", status=response.status
             )
         if self.name in names:
-            said = read_refusal(response.body).message
+            refusal = read_refusal(response.body).message
             return ModelNotFoundError(
-                f"{self.endpoint.address} serves '{self.name}', but not at this path ({response.status}): {said}",
+                f"{self.endpoint.address} serves '{self.name}', but not at this path ({response.status}): {refusal}",
                 hint="Try another ++inference.endpoint_type.",
                 status=response.status,
             )

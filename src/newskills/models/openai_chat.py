@@ -19,7 +19,7 @@ BROKEN_FINISHES = frozenset({"error", "abort", "cancelled"})
 """Finish reasons by which servers say that they gave up: no answer of the model."""
 
 
-class Choice(Struct):
+class ChatChoice(Struct):
     message: Row | None = None
     text: str | None = None
     finish_reason: str | None = None
@@ -31,18 +31,18 @@ class Choice(Struct):
 
 
 class Completion(Struct):
-    choices: list[Choice] = []
+    choices: list[ChatChoice] = []
     usage: Any = None
     model: Any = None
     error: Any = None
 
 
-class Listing(Struct):
+class ModelListing(Struct):
     data: list[Row]
 
 
 _completions = msgspec.json.Decoder(Completion)
-_listings = msgspec.json.Decoder(Listing)
+_listings = msgspec.json.Decoder(ModelListing)
 
 
 def dynamic(request: Request, dialect: Dialect, *, developer: bool = False) -> Row:
@@ -88,7 +88,7 @@ def read(body: bytes, endpoint: Endpoint) -> Reply:
 
 def model_names(body: bytes, address: str) -> list[str]:
     """Ids of a `/models` reply. Raises ServerError."""
-    return [str(row.get("id", "")) for row in decode_body(body, _listings, Listing, address).data]
+    return [str(row.get("id", "")) for row in decode_body(body, _listings, ModelListing, address).data]
 
 
 def reply_of(completion: Completion, endpoint: Endpoint) -> Reply:
@@ -138,17 +138,17 @@ async def read_stream(events: AsyncIterator[bytes], endpoint: Endpoint) -> Reply
     return reply_of(whole, endpoint)
 
 
-def _chat_reply(choice: Choice, message: Row, endpoint: Endpoint) -> Reply:
+def _chat_reply(choice: ChatChoice, message: Row, endpoint: Endpoint) -> Reply:
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     calls, refusal = message.get("tool_calls") or None, message.get("refusal")
     content = message.get("content")
     text, thought = _parts(content) if isinstance(content, list) else (content, None)
     if text is not None and not isinstance(text, str):
         raise ServerError(f"{endpoint.address} answered with a content that is no text.", status=200)
-    said = (
+    has_content = (
         text is not None or reasoning or calls or refusal or choice.finish_reason in ("length", "content_filter")
     )
-    if not said:
+    if not has_content:
         raise ServerError(f"{endpoint.address} answered with a message that has no content.", status=200)
     return Reply(
         text=text or (refusal if isinstance(refusal, str) else ""),
@@ -158,7 +158,7 @@ def _chat_reply(choice: Choice, message: Row, endpoint: Endpoint) -> Reply:
     )
 
 
-def _text_reply(choice: Choice, endpoint: Endpoint) -> Reply:
+def _text_reply(choice: ChatChoice, endpoint: Endpoint) -> Reply:
     if choice.text is None and choice.finish_reason != "length":
         raise ServerError(
             f"{endpoint.address} answered with a choice that has neither text nor message.", status=200
@@ -200,7 +200,7 @@ def _merge_chunk(whole: Completion, message: Row, calls: dict[int, Row], chunk: 
         if piece.get("index", 0) != 0:
             continue
         if not whole.choices:
-            whole.choices = [Choice()]
+            whole.choices = [ChatChoice()]
         choice = whole.choices[0]
         for name in ("finish_reason", "stop_reason", "matched_stop"):
             if piece.get(name) is not None:
@@ -228,12 +228,12 @@ def _merge_call(calls: dict[int, Row], piece: Row) -> None:
         call["function"][name] += function.get(name) or ""
 
 
-def _joined_logprobs(known: Any, new: Any) -> Any:
+def _joined_logprobs(old: Any, new: Any) -> Any:
     if not isinstance(new, dict):
-        return known
-    if not isinstance(known, dict):
+        return old
+    if not isinstance(old, dict):
         return new
-    joined = dict(known)
+    joined = dict(old)
     for name, value in new.items():
         if isinstance(value, list):
             joined[name] = [*(joined.get(name) or []), *value]

@@ -18,7 +18,7 @@ FINISHES = {"max_output_tokens": "length", "content_filter": "content_filter"}
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 
 
-class Response(Struct):
+class ResponsesReply(Struct):
     output: list[Row] = []
     status: str | None = None
     incomplete_details: Any = None
@@ -29,12 +29,12 @@ class Response(Struct):
 
 class Event(Struct):
     type: str = ""
-    response: Response | None = None
+    response: ResponsesReply | None = None
     error: Any = None
     message: Any = None
 
 
-_responses = msgspec.json.Decoder(Response)
+_responses = msgspec.json.Decoder(ResponsesReply)
 _events = msgspec.json.Decoder(Event)
 
 
@@ -69,19 +69,19 @@ def input_items(messages: list[Message], *, developer: bool = False, echoes: boo
             items.append({"role": role, "content": _content(message.content, message.role)})
         for call in message.tool_calls or ():
             function = call.get("function", {})
-            known = {"name": function.get("name"), "arguments": function.get("arguments")}
-            items.append({"type": "function_call", "call_id": call.get("id"), **known})
+            function_fields = {"name": function.get("name"), "arguments": function.get("arguments")}
+            items.append({"type": "function_call", "call_id": call.get("id"), **function_fields})
     return items
 
 
 def read(body: bytes, endpoint: Endpoint) -> Reply:
     """Raises ServerError for a body without output, and what a failed response stands for."""
-    return _reply(decode_body(body, _responses, Response, endpoint.address), endpoint)
+    return _reply(decode_body(body, _responses, ResponsesReply, endpoint.address), endpoint)
 
 
 async def read_stream(events: AsyncIterator[bytes], endpoint: Endpoint) -> Reply:
     """The last event holds the whole response. Raises TransportError for a stream that ends without it."""
-    last: Response | None = None
+    last: ResponsesReply | None = None
     async for data in events:
         if data == b"[DONE]":
             continue
@@ -95,7 +95,7 @@ async def read_stream(events: AsyncIterator[bytes], endpoint: Endpoint) -> Reply
     return _reply(last, endpoint)
 
 
-def _reply(response: Response, endpoint: Endpoint) -> Reply:
+def _reply(response: ResponsesReply, endpoint: Endpoint) -> Reply:
     if response.error or response.status in ("failed", "cancelled"):
         raise error_for(500, refusal_of({"error": response.error or f"status {response.status}"}), endpoint)
     if not response.output and response.status != "incomplete":
@@ -135,7 +135,7 @@ def mark_cut(reply: Reply, limit: int | None) -> None:
         reply.finish_reason = "length"
 
 
-def _finish(response: Response, calls: list[Row]) -> str:
+def _finish(response: ResponsesReply, calls: list[Row]) -> str:
     if response.status == "incomplete":
         details = response.incomplete_details
         reason = details.get("reason") if isinstance(details, dict) else None

@@ -64,8 +64,8 @@ class RewardModel(HttpModel):
 
     def _score(self, reply: Row) -> float:
         data = reply.get("data")
-        found = data[0] if isinstance(data, list) and data else None
-        value = found.get(_FIELDS[self._type]) if isinstance(found, dict) else None
+        first_item = data[0] if isinstance(data, list) and data else None
+        value = first_item.get(_FIELDS[self._type]) if isinstance(first_item, dict) else None
         while isinstance(value, list) and value:
             value = value[-1]
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

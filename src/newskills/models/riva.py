@@ -31,7 +31,7 @@ from newskills.base.http.proxy import proxy_for
 from newskills.base.records import Inference, Message, Reply, Request, Row
 from newskills.models.config import DEFAULT_PORT, ServerConfig, key_of
 from newskills.models.errors import Endpoint, Refusal, error_for
-from newskills.models.tunnel import SshTunnel
+from newskills.models.tunnel import PortForward
 
 S = TypeVar("S", bound=Struct)
 
@@ -117,7 +117,7 @@ class RivaModel:
     def __init__(self, endpoint: Endpoint, *, kind: str, secure: bool, proxied: bool) -> None:
         self.name = endpoint.model
         self._endpoint, self._kind, self._secure, self._proxied = endpoint, kind, secure, proxied
-        self._tunnel: SshTunnel | None = None
+        self._tunnel: PortForward | None = None
         self._channel: Any = None
         self._service: Any = None
 
@@ -165,7 +165,7 @@ class RivaModel:
     def route_through(self, server: str, key_path: str | None) -> None:
         """Reaches the service through an SSH host. Raises ConfigError, TransportError."""
         host, _, port = self._endpoint.address.rpartition(":")
-        self._tunnel = SshTunnel(server, key_path, host.strip("[]"), int(port))
+        self._tunnel = PortForward(server, key_path, host.strip("[]"), int(port))
 
     async def close(self) -> None:
         if self._channel is not None:
@@ -251,8 +251,8 @@ class AsrModel(RivaModel):
         message = proto.RecognizeRequest(config=config, audio=sound)
         answer = await self._call("Recognize", message, options, timeout)
         heard = [result.alternatives[0] for result in answer.results if result.alternatives]
-        words = [_word(word) for one in heard for word in one.words]
-        text = " ".join(filter(None, (one.transcript.strip() for one in heard)))
+        words = [_word(word) for result in heard for word in result.words]
+        text = " ".join(filter(None, (result.transcript.strip() for result in heard)))
         return Reply(text=text, raw_message={"words": words} if words else None)
 
 
@@ -288,8 +288,8 @@ class TtsModel(RivaModel):
             data, seconds = _as_wav(answer.audio, options.sample_rate_hz)
         except (wave.Error, EOFError, ZeroDivisionError) as error:
             raise ServerError(f"{self._endpoint.address} sent a broken WAV file: {error}") from error
-        told = {"data": base64.b64encode(data).decode("ascii"), "format": "wav", "seconds": seconds}
-        return Reply(text="", raw_message={"audio": told})
+        audio_fields = {"data": base64.b64encode(data).decode("ascii"), "format": "wav", "seconds": seconds}
+        return Reply(text="", raw_message={"audio": audio_fields})
 
 
 def make_asr(config: ServerConfig, *, concurrency: int, environ: Mapping[str, str]) -> AsrModel:
@@ -330,8 +330,8 @@ def read_options(values: Row, kind: type[S]) -> S:
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        known = f" (there are {', '.join(kind.__struct_fields__)})" if "unknown field" in str(error) else ""
-        raise ValueError(f"{error}{known}") from error
+        fields_hint = f" (there are {', '.join(kind.__struct_fields__)})" if "unknown field" in str(error) else ""
+        raise ValueError(f"{error}{fields_hint}") from error
 
 
 def _sound(messages: Sequence[Message]) -> bytes | None:
@@ -367,8 +367,8 @@ def _read(path: str) -> bytes:
 def _as_wav(sound: bytes, rate: int) -> tuple[bytes, float]:
     """(a WAV file, its seconds) of 16 bit samples in one channel, or of a file that already is one."""
     if sound[:4] == b"RIFF":
-        with wave.open(io.BytesIO(sound)) as known:
-            return sound, known.getnframes() / known.getframerate()
+        with wave.open(io.BytesIO(sound)) as wave_file:
+            return sound, wave_file.getnframes() / wave_file.getframerate()
     file = io.BytesIO()
     with wave.open(file, "wb") as made:
         made.setnchannels(1)

@@ -221,10 +221,10 @@ def _files(name: str) -> dict[str, Path]:
     if path.is_file():
         path = path.parent
     if path.is_dir():
-        found = {file: path / file for file in FILES if (path / file).is_file()}
-        if FILES[0] not in found:
+        paths_by_file = {file: path / file for file in FILES if (path / file).is_file()}
+        if FILES[0] not in paths_by_file:
             raise ConfigError(f"{path} holds no {FILES[0]}.", hint="Convert the tokenizer to a fast one first.")
-        return found
+        return paths_by_file
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise ConfigError(f"There is no tokenizer at {name}.")
     return _from_hub(name)
@@ -238,17 +238,17 @@ def _from_hub(name: str) -> dict[str, Path]:
         raise ConfigError(
             f"The tokenizer {name} must come from the hub.", hint="Type: pip install 'newskills[hf]'"
         ) from error
-    found: dict[str, Path] = {}
+    paths_by_file: dict[str, Path] = {}
     for file in FILES:
         try:
-            found[file] = Path(hf_hub_download(name, file))
+            paths_by_file[file] = Path(hf_hub_download(name, file))
         except (EntryNotFoundError, HFValidationError, HfHubHTTPError, OSError) as error:
             if file == FILES[0]:
                 raise ConfigError(
                     f"No tokenizer '{name}' could be had from the Hugging Face hub: {error}.",
                     hint="Set ++tokenizer to a folder with tokenizer.json.",
                 ) from error
-    return found
+    return paths_by_file
 
 
 def _loaded(path: Path, settings: Row, kind: Any) -> Any:

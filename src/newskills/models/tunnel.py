@@ -23,7 +23,7 @@ class Routable(Protocol):
         ...
 
 
-class SshTunnel:
+class PortForward:
     """Forwards `port` of loopback to `(host, port)` as `server` sees it, until `close`."""
 
     def __init__(self, server: str, key_path: str | None, host: str, port: int) -> None:
@@ -61,9 +61,9 @@ class SshTunnel:
         while time.monotonic() < deadline:
             if self._process.poll() is not None:
                 assert self._process.stderr is not None
-                said = self._process.stderr.read().decode(errors="replace").strip()[-500:]
+                output = self._process.stderr.read().decode(errors="replace").strip()[-500:]
                 self.close()
-                raise TransportError(f"ssh to {server} ended with status {self._process.returncode}: {said}")
+                raise TransportError(f"ssh to {server} ended with status {self._process.returncode}: {output}")
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1.0).close()
             except OSError:

@@ -16,7 +16,7 @@ from newskills.base.records import Inference, Request, Row
 from newskills.models.config import DEFAULT_HOST, DEFAULT_PORT, ServerConfig, key_of
 from newskills.models.decode import page_error
 from newskills.models.errors import Endpoint, error_from
-from newskills.models.tunnel import SshTunnel
+from newskills.models.tunnel import PortForward
 
 CONNECTIONS_FOR_PROBES = 2
 PROBE_TIMEOUT = 20.0
@@ -30,7 +30,7 @@ class HttpModel:
     def __init__(self, endpoint: Endpoint, *, concurrency: int, environ: Mapping[str, str], headers: HeaderList):
         self.name = endpoint.model
         self.endpoint = endpoint
-        self._tunnel: SshTunnel | None = None
+        self._tunnel: PortForward | None = None
         self.http = HttpClient(
             endpoint.address,
             limit=concurrency + CONNECTIONS_FOR_PROBES,
@@ -41,7 +41,7 @@ class HttpModel:
     def route_through(self, server: str, key_path: str | None) -> None:
         """Reaches the endpoint through an SSH host. Raises ConfigError, TransportError."""
         _, host, port, _ = split_url(self.endpoint.address)
-        self._tunnel = SshTunnel(server, key_path, host, port)
+        self._tunnel = PortForward(server, key_path, host, port)
         self.http.connect_to = ("127.0.0.1", self._tunnel.port)
 
     async def close(self) -> None:

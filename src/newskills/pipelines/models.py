@@ -22,7 +22,7 @@ from newskills.models.serving.gpus import visible_gpus
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import ModelOptions
 from newskills.pipelines.placement.cluster import cluster_of
-from newskills.run.hosting.roles import Hosting
+from newskills.run.hosting.roles import HostedServers
 
 CPU_SERVERS = frozenset({"llamacpp"})
 LISTS = (
@@ -115,11 +115,11 @@ def one_of(options: O, number: int) -> O:
     return replace(options, **{name: v if len(v) < 2 else v[number : number + 1] for name, v in mine.items()})
 
 
-def hosting_of(choice: ModelChoice, options: ModelOptions, logs: Path) -> Hosting | None:
+def hosting_of(choice: ModelChoice, options: ModelOptions, logs: Path) -> HostedServers | None:
     """The server to start for a run, with its log in `logs`; None where none is to be started."""
     if choice.host is None and not choice.more:
         return None
-    return Hosting(
+    return HostedServers(
         spec=choice.host, log=logs / "server.log", timeout=options.server_timeout, more=dict(choice.more)
     )
 

@@ -15,19 +15,19 @@ from newskills.prompts.conversation import read_messages
 from newskills.prompts.examples import ExampleProvider, ExampleSets
 from newskills.prompts.media import audio_part, image_part
 from newskills.prompts.retrieval import Retriever
-from newskills.prompts.schema import FewShotConfig, Source
+from newskills.prompts.schema import ConfigSource, FewShotConfig
 from newskills.prompts.template import Template, value_of
 
 EXAMPLES = "examples"
 
 
-class Shots:
+class FewShotText:
     """The few-shot text of a record: `fixed` where it is the same for all, else `of(row)`.
 
     `wanted` tells whether any were asked for; `fingerprint` is what of them belongs into the prompt's hash.
     """
 
-    def __init__(self, source: Source, tags: CodeTags, provider: ExampleProvider | None) -> None:
+    def __init__(self, source: ConfigSource, tags: CodeTags, provider: ExampleProvider | None) -> None:
         config = source.config.few_shot_examples
         self._sets = ExampleSets(config, source.place("few_shot_examples.template"), tags, provider)
         self._choice: Template | None = None
@@ -84,11 +84,11 @@ class Shots:
 class Rendered:
     """System and user text of one config, with few-shots and media. Raises ConfigError on loading."""
 
-    def __init__(self, source: Source, shots: Shots, suffix: str, folder: Path) -> None:
+    def __init__(self, source: ConfigSource, shots: FewShotText, suffix: str, folder: Path) -> None:
         config = source.config
         self._system = None if config.system is None else Template(config.system, source.place("system"))
         self._user = Template(config.user, source.place("user"))
-        self._shots: Shots | None = None
+        self._shots: FewShotText | None = None
         self._suffix = suffix
         self._folder = folder
         self._image, self._image_first = config.image_field, config.image_position == "before"
@@ -132,7 +132,7 @@ class Rendered:
         return tuple(dict.fromkeys(name for name in names if name != EXAMPLES))
 
 
-class Merged:
+class MergedTemplate:
     """A template over records with a conversation: its texts, the images and sound of the conversation."""
 
     def __init__(self, rendered: Rendered, folder: Path) -> None:

@@ -12,7 +12,7 @@ from newskills.base.records import Row
 from newskills.base.registry import fold
 from newskills.prompts.code_tags import CodeTags
 from newskills.prompts.schema import FewShotConfig, read_yaml
-from newskills.prompts.template import MissingField, Place, Template
+from newskills.prompts.template import MissingField, Template, TextPosition
 
 FEW_SHOTS = Path(__file__).parent / "few_shot"
 USUAL = 5
@@ -30,9 +30,9 @@ def few_shot_names() -> list[str]:
 @cache
 def built_in_examples(name: str) -> list[Row] | None:
     """The examples of a set that comes with newskills; None where there is none of that name."""
-    for known in few_shot_names():
-        if fold(known) == fold(name):
-            rows, _ = read_yaml(FEW_SHOTS / f"{known}.yaml")
+    for set_name in few_shot_names():
+        if fold(set_name) == fold(name):
+            rows, _ = read_yaml(FEW_SHOTS / f"{set_name}.yaml")
             return list(rows)
     return None
 
@@ -41,7 +41,7 @@ class ExampleSets:
     """Few-shot text by name of a set, each made once."""
 
     def __init__(
-        self, config: FewShotConfig, place: Place, tags: CodeTags, provider: ExampleProvider | None
+        self, config: FewShotConfig, place: TextPosition, tags: CodeTags, provider: ExampleProvider | None
     ) -> None:
         self._config = config
         self._what = place.what
@@ -52,10 +52,10 @@ class ExampleSets:
 
     def text(self, name: str) -> str:
         """prefix + examples + suffix. Raises UnknownNameError, ConfigError."""
-        known = self._texts.get(name)
-        if known is None:
-            known = self._texts[name] = self.render(self._rows(name), f"few-shot set {name}")
-        return known
+        text = self._texts.get(name)
+        if text is None:
+            text = self._texts[name] = self.render(self._rows(name), f"few-shot set {name}")
+        return text
 
     def render(self, rows: Sequence[Row], what: str) -> str:
         if not rows:

@@ -79,10 +79,10 @@ def _read(path: Path) -> bytes:
 def _checked(check: Callable[[Path, bytes], Any], path: Path, data: bytes) -> Any:
     """What `check` says about the file; a file of the same place, size and time is not decoded again."""
     status = path.stat()
-    known = _remembered(check.__name__, str(path), status.st_size, status.st_mtime_ns)
-    if not known:
-        known.append(check(path, data))
-    return known[0]
+    remembered = _remembered(check.__name__, str(path), status.st_size, status.st_mtime_ns)
+    if not remembered:
+        remembered.append(check(path, data))
+    return remembered[0]
 
 
 @lru_cache(maxsize=100_000)
@@ -148,14 +148,14 @@ def _sound_kind(path: Path, data: bytes) -> str:
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as sound:
             kind = str(sound.format).lower().removesuffix("ex").replace("mpeg", "mp3")
-            promised, found = sound.frames, 0
+            promised, decoded_frames = sound.frames, 0
             while kind != "wav" and (block := len(sound.read(_BLOCK, dtype="float32", always_2d=True))):
-                found += block
+                decoded_frames += block
     except soundfile.LibsndfileError as error:
         raise MediaError(f"{path} is a broken sound, or none: {error.error_string}") from error
     if kind not in _SOUNDS:
         raise MediaError(f"{path} is sound of the format {kind}; there are {', '.join(_SOUNDS)}.")
-    if (kind == "wav" and _cut_wave(data)) or (kind == "flac" and found < promised):
+    if (kind == "wav" and _cut_wave(data)) or (kind == "flac" and decoded_frames < promised):
         raise MediaError(f"{path} is a broken sound: it ends before the length that it states.")
     if not promised:
         raise MediaError(f"{path} is a broken sound: there is nothing in it.")

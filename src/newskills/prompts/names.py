@@ -17,13 +17,13 @@ _PREFERRED = "generic/"
 @cache
 def library() -> dict[str, Path]:
     """name → file of every prompt that comes with newskills, sorted by name."""
-    found = {}
+    prompts = {}
     for folder, _, files in os.walk(LIBRARY):
         for file in files:
             if file.endswith(".yaml"):
                 path = Path(folder, file)
-                found[path.relative_to(LIBRARY).with_suffix("").as_posix()] = path
-    return dict(sorted(found.items()))
+                prompts[path.relative_to(LIBRARY).with_suffix("").as_posix()] = path
+    return dict(sorted(prompts.items()))
 
 
 def prompt_names() -> list[str]:

@@ -13,14 +13,14 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.protocols import Tokenizer
 from newskills.base.records import Message, Row
-from newskills.prompts.body import Merged, Rendered, Shots
+from newskills.prompts.body import FewShotText, MergedTemplate, Rendered
 from newskills.prompts.code_tags import DEFAULT_CODE_TAGS, code_tags
 from newskills.prompts.conversation import Passthrough
 from newskills.prompts.examples import ExampleProvider
 from newskills.prompts.media import MediaError
 from newskills.prompts.names import find_prompt
-from newskills.prompts.schema import Source, read_source, replace_few_shots, to_config
-from newskills.prompts.template import MissingField, Place, value_of
+from newskills.prompts.schema import ConfigSource, read_source, replace_few_shots, to_config
+from newskills.prompts.template import MissingField, TextPosition, value_of
 
 
 class PromptOverrides(Struct, frozen=True, kw_only=True):
@@ -139,36 +139,36 @@ def load_prompt(
         through = Passthrough(system=overrides.system_message, suffix=overrides.prompt_suffix, folder=folder)
         return Prompt("openai", _digest(overrides, ["openai", overrides.system_message]), through, overrides)
     source = _overridden(_source(spec), overrides)
-    shots = Shots(source, code_tags(overrides.code_tags or DEFAULT_CODE_TAGS), examples)
+    shots = FewShotText(source, code_tags(overrides.code_tags or DEFAULT_CODE_TAGS), examples)
     rendered = Rendered(source, shots, overrides.prompt_suffix, folder)
-    body = Merged(rendered, folder) if overrides.prompt_format == "openai" else rendered
+    body = MergedTemplate(rendered, folder) if overrides.prompt_format == "openai" else rendered
     config = msgspec.structs.asdict(source.config) | {"few_shot_examples": shots.fingerprint}
     return Prompt(source.name, _digest(overrides, [overrides.prompt_format, config]), body, overrides)
 
 
-def _source(spec: str | Row) -> Source:
+def _source(spec: str | Row) -> ConfigSource:
     if isinstance(spec, str):
         name, path = find_prompt(spec)
         return read_source(name, path)
-    return Source(name="from the command line", config=to_config(spec, "prompt_config"), places={})
+    return ConfigSource(name="from the command line", config=to_config(spec, "prompt_config"), places={})
 
 
-def _overridden(source: Source, overrides: PromptOverrides) -> Source:
+def _overridden(source: ConfigSource, overrides: PromptOverrides) -> ConfigSource:
     config = source.config
     places = dict(source.places)
     for key in ("system", "user"):
         value = getattr(overrides, f"{key}_message")
         if value is not None:
             config = msgspec.structs.replace(config, **{key: value})
-            places[key] = Place(f"++{key}_message")
+            places[key] = TextPosition(f"++{key}_message")
     few_shots = dict(overrides.few_shot_examples)
     if overrides.examples_type is not None:
         few_shots["examples_type"] = overrides.examples_type
     if few_shots:
         replaced = replace_few_shots(config.few_shot_examples, few_shots, f"Prompt {source.name}")
         config = msgspec.structs.replace(config, few_shot_examples=replaced)
-        places |= {f"few_shot_examples.{key}": Place(f"++few_shot_examples.{key}") for key in few_shots}
-    return Source(name=source.name, config=config, places=places)
+        places |= {f"few_shot_examples.{key}": TextPosition(f"++few_shot_examples.{key}") for key in few_shots}
+    return ConfigSource(name=source.name, config=config, places=places)
 
 
 def _refuse_few_shots(overrides: PromptOverrides) -> None:

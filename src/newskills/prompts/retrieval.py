@@ -41,7 +41,9 @@ class BM25:
             norm = K1 * (1 - B + B * length / mean_length)
             for term, frequency in count.items():
                 postings.setdefault(term, []).append((at, frequency * (K1 + 1) / (frequency + norm)))
-        self._idf = _inverse_frequencies({term: len(found) for term, found in postings.items()}, self._size)
+        self._idf = _inverse_frequencies(
+            {term: len(documents) for term, documents in postings.items()}, self._size
+        )
         self._postings = postings
 
     def best(self, query: str, count: int) -> list[int]:
@@ -78,11 +80,11 @@ class Retriever:
         A shuffle, where asked for, depends on the query only.
         """
         config = self._config
-        found = [self._entries[at] for at in self._index.best(query, config.retrieved_entries)]
-        found = list(itertools.dropwhile(lambda entry: entry[self._field] == query, found))
+        entries = [self._entries[at] for at in self._index.best(query, config.retrieved_entries)]
+        entries = list(itertools.dropwhile(lambda entry: entry[self._field] == query, entries))
         if config.max_retrieved_chars < NO_LIMIT:
-            found = [entry for entry in found if self._length(entry) <= config.max_retrieved_chars]
-        shown = found[: config.retrieved_few_shots][::-1]
+            entries = [entry for entry in entries if self._length(entry) <= config.max_retrieved_chars]
+        shown = entries[: config.retrieved_few_shots][::-1]
         if config.randomize_retrieved_entries:
             random.Random(query).shuffle(shown)  # noqa: S311 - an order, not a secret
         return shown

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from newskills.base.errors import ConfigError, suggest
 from newskills.base.records import Row
-from newskills.prompts.template import Place
+from newskills.prompts.template import TextPosition
 
 NO_LIMIT = 1e8
 
@@ -56,23 +56,23 @@ class PromptConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     audio_field: str | None = None
 
 
-class Source(Struct, frozen=True, kw_only=True):
+class ConfigSource(Struct, frozen=True, kw_only=True):
     """A config, the name to show for it, and where in its file a text begins (for errors)."""
 
     name: str
     config: PromptConfig
-    places: Mapping[str, Place]
+    places: Mapping[str, TextPosition]
 
-    def place(self, key: str) -> Place:
-        return self.places.get(key) or Place(f"Prompt {self.name}, `{key}`")
+    def place(self, key: str) -> TextPosition:
+        return self.places.get(key) or TextPosition(f"Prompt {self.name}, `{key}`")
 
 
-def read_source(name: str, path: Path) -> Source:
+def read_source(name: str, path: Path) -> ConfigSource:
     """A prompt file. Raises ConfigError naming file, line and key."""
     values, places = read_yaml(path)
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: a prompt is a mapping with the key `user`.")
-    return Source(name=name, config=to_config(values, str(path)), places=places)
+    return ConfigSource(name=name, config=to_config(values, str(path)), places=places)
 
 
 def to_config(values: Row, where: str) -> PromptConfig:
@@ -103,7 +103,7 @@ def replace_few_shots(config: FewShotConfig, overrides: Row, where: str) -> FewS
         raise ConfigError(f"{where}: {error}.") from error
 
 
-def read_yaml(path: Path) -> tuple[Any, dict[str, Place]]:
+def read_yaml(path: Path) -> tuple[Any, dict[str, TextPosition]]:
     """The values of a YAML file, and for each text in its mappings where it begins.
 
     Raises ConfigError for what is not YAML, and for a key given twice (of which YAML readers keep the last).
@@ -126,10 +126,10 @@ def read_yaml(path: Path) -> tuple[Any, dict[str, Place]]:
 
 
 def _check_keys(values: Row, cls: type[Struct], where: str, prefix: str) -> None:
-    known = cls.__struct_fields__
+    field_names = cls.__struct_fields__
     for key in values:
-        if key not in known:
-            raise ConfigError(f"{where}: unknown key `{prefix}{key}`{suggest(str(key), known)}")
+        if key not in field_names:
+            raise ConfigError(f"{where}: unknown key `{prefix}{key}`{suggest(str(key), field_names)}")
 
 
 def _check_duplicates(node: yaml.Node, path: Path) -> None:
@@ -143,16 +143,16 @@ def _check_duplicates(node: yaml.Node, path: Path) -> None:
         _check_duplicates(value, path)
 
 
-def _places(node: yaml.Node, path: Path, lines: list[str], prefix: str = "") -> dict[str, Place]:
+def _places(node: yaml.Node, path: Path, lines: list[str], prefix: str = "") -> dict[str, TextPosition]:
     """Positions inside block texts (`|`) are those of the file; elsewhere they are those of the text itself."""
-    places: dict[str, Place] = {}
+    places: dict[str, TextPosition] = {}
     for key, value in node.value if isinstance(node, yaml.MappingNode) else ():
         if isinstance(value, yaml.MappingNode):
             places |= _places(value, path, lines, f"{prefix}{key.value}.")
         elif isinstance(value, yaml.ScalarNode) and value.style == "|":
             first = value.start_mark.line + 1
             indent = next((len(line) - len(line.lstrip(" ")) for line in lines[first:] if line.strip()), 0)
-            places[f"{prefix}{key.value}"] = Place(str(path), first + 1, indent)
+            places[f"{prefix}{key.value}"] = TextPosition(str(path), first + 1, indent)
         else:
-            places[f"{prefix}{key.value}"] = Place(f"{path}, `{prefix}{key.value}`")
+            places[f"{prefix}{key.value}"] = TextPosition(f"{path}, `{prefix}{key.value}`")
     return places

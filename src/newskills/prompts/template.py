@@ -20,7 +20,7 @@ _NAME = re.compile(r"[^\W\d](?:[\w -]*[\w-])?")
 _LATEX_COMMAND = re.compile(r"\\[A-Za-z]+\Z")
 
 
-class Place(Struct, frozen=True):
+class TextPosition(Struct, frozen=True):
     """Where a text stands: its name, and the line (1-based) and indent of its first line in a file."""
 
     what: str
@@ -49,7 +49,7 @@ class Template:
 
     __slots__ = ("_parts", "_slots", "fields", "source")
 
-    def __init__(self, source: str, place: Place) -> None:
+    def __init__(self, source: str, place: TextPosition) -> None:
         self.source = source
         self._parts: list[str] = []
         self._slots: list[tuple[int, str]] = []
@@ -83,7 +83,7 @@ class Template:
 
 
 class _Parser:
-    def __init__(self, source: str, place: Place) -> None:
+    def __init__(self, source: str, place: TextPosition) -> None:
         self.source, self.place = source, place
 
     def parse(self, parts: list[str], slots: list[tuple[int, str]]) -> None:

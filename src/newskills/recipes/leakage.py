@@ -21,8 +21,10 @@ _MARK = re.compile(r"\n|<[^<>\s]{1,40}>|\[/?[A-Z_]{2,20}\]")
 def question_of(row: Row) -> str | None:
     """What a row asks; None where none of the fields says it."""
     if isinstance(messages := row.get("messages"), list):
-        said = [turn.get("content") for turn in messages if isinstance(turn, dict) and turn.get("role") == "user"]
-        return next((text for text in reversed(said) if isinstance(text, str) and text), None)
+        questions = [
+            turn.get("content") for turn in messages if isinstance(turn, dict) and turn.get("role") == "user"
+        ]
+        return next((text for text in reversed(questions) if isinstance(text, str) and text), None)
     return next((row[name] for name in FIELDS if isinstance(row.get(name), str) and row[name]), None)
 
 
@@ -53,14 +55,14 @@ class Questions:
 
     def found_in(self, texts: Iterable[str]) -> list[str]:
         """Those that one of the texts holds."""
-        found: dict[tuple[str, ...], None] = {}
+        questions: dict[tuple[str, ...], None] = {}
         for text in texts:
             parts = _parts(text)
             for place, part in enumerate(parts):
-                for asked in self._by_first.get(part, ()):
-                    if parts[place : place + len(asked)] == asked:
-                        found[asked] = None
-        return [self._texts[one] for one in found]
+                for question in self._by_first.get(part, ()):
+                    if parts[place : place + len(question)] == question:
+                        questions[question] = None
+        return [self._texts[question] for question in questions]
 
 
 def check_overlap(
@@ -76,13 +78,13 @@ def check_overlap(
     """
     for name, texts in measured.items():
         questions = Questions(texts)
-        found = questions.found_in(learnt())
-        say(f"overlap: {len(found)} of {len(questions)} questions of {name} are in what is learnt from")
-        if found and not allowed:
-            first = " ".join(found[0].split())
+        overlap = questions.found_in(learnt())
+        say(f"overlap: {len(overlap)} of {len(questions)} questions of {name} are in what is learnt from")
+        if overlap and not allowed:
+            first = " ".join(overlap[0].split())
             first = first if len(first) <= SHOWN else f"{first[: SHOWN - 1]}…"
             raise DataError(
-                f"{len(found)} of {len(questions)} questions of {name} are learnt from and measured by, so that the "
+                f"{len(overlap)} of {len(questions)} questions of {name} are learnt from and measured by, so that the "
                 f"score would tell what was learnt by heart. The first: {first}",
                 hint="Take another split or other data, leave them out (ns prepare_training_data "
                 "--decontaminate=NAME), or add --allow_overlap.",

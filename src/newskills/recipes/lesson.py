@@ -25,13 +25,13 @@ from newskills.config.layers import Layer
 from newskills.models.serving import ServeSpec
 from newskills.models.serving.weights import resolve_weights
 from newskills.recipes.skill import RewardConfig, Skill, accepted
-from newskills.recipes.steps_shown import Watch
+from newskills.recipes.steps_shown import StepReporter
 from newskills.recipes.training import model_folder, trained
 from newskills.run.engine.execute import SIGNALLED
 from newskills.run.evaluate import EvaluationSpec, evaluate, plan_evaluation
-from newskills.run.hosting.roles import Hosting
+from newskills.run.hosting.roles import HostedServers
 from newskills.run.planning.plan import RESULTS, BenchmarkRun
-from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.questions import asking_of
 from newskills.train.loops.evaluation import EvalSettings, HeldOut
 from newskills.train.loops.folder import TrainingFolder
@@ -60,7 +60,7 @@ class LessonSpec(Struct, frozen=True, kw_only=True):
 
     output_dir: Path
     model: str
-    watch: Callable[[str], AbstractContextManager[Watch]]
+    watch: Callable[[str], AbstractContextManager[StepReporter]]
     data_dir: Path | None = None
     sft: SftConfig = SftConfig(steps=44, learning_rate=2e-3)
     grpo: GrpoConfig = GrpoConfig(steps=30, learning_rate=3e-4, max_tokens=TOKENS)
@@ -70,7 +70,7 @@ class LessonSpec(Struct, frozen=True, kw_only=True):
     timeout: float = 300.0
 
 
-class Stage(Struct, frozen=True):
+class LessonStage(Struct, frozen=True):
     """A model of the loop and its held-out scores: problem id → 1 (right) or 0; what was not scored is missing.
 
     `within`: replies that hold the right answer somewhere; `cut`: those that reached the most tokens.
@@ -97,7 +97,7 @@ class Stage(Struct, frozen=True):
         )
 
 
-def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
+def lesson(spec: LessonSpec, *, say: Say) -> list[LessonStage]:
     """base → after SFT → after GRPO. Raises NewskillsError; what is done stays done."""
     benchmark = get_benchmark(LESSON)
     train, _, data = _data(benchmark, spec, say)
@@ -107,7 +107,7 @@ def lesson(spec: LessonSpec, *, say: Say) -> list[Stage]:
     folder = model_folder(str(weights), spec.output_dir / "models/base", say=say)
     skill = Skill(folder, asking_of(benchmark, data, str(folder)))
     half = spec.sft.steps * spec.sft.batch_size
-    with Verdicts(benchmark.grader, benchmark.grader_config) as verdict:
+    with BatchGrader(benchmark.grader, benchmark.grader_config) as verdict:
         pairs = accepted(train[:half], (str(row["expected_answer"]) for row in train[:half]), verdict)
         _keep_examples(skill, pairs, spec.output_dir / "data/sft.jsonl")
         say(f"3/5 SFT: {len(pairs)} of {half} answers of the solver passed the grader that also measures")
@@ -133,7 +133,7 @@ def _data(benchmark: Benchmark, spec: LessonSpec, say: Say) -> tuple[list[Row], 
     return train, test, prepared.splits[0].path
 
 
-def _measured(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, say: Say) -> Stage:
+def _measured(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, say: Say) -> LessonStage:
     """Greedy answers to the held-out problems from `weights`, served as any model is. Goes on where it was stopped."""
     out = spec.output_dir / "eval" / name
     prepared = prepare(benchmark, data_dir=spec.data_dir, splits=["test"]).splits[0]
@@ -147,7 +147,7 @@ def _measured(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, 
                 runs=[run],
                 output_dir=out,
                 layers=[Layer("quickstart", server)],
-                hosting=Hosting(
+                hosting=HostedServers(
                     spec=ServeSpec(model=str(weights), server_type="llamacpp"),
                     log=out / "eval-logs/server.log",
                     timeout=spec.timeout,
@@ -163,7 +163,7 @@ def _measured(name: str, weights: Path, benchmark: Benchmark, spec: LessonSpec, 
     if evaluation.exit_code:
         raise NewskillsError(f"Measuring {name} did not end well: {evaluation.message}")
     records = [row for row in read_rows(out / RESULTS / LESSON / "output.jsonl") if row["outcome"] != "unscored"]
-    stage = Stage(
+    stage = LessonStage(
         name,
         weights,
         {row["id"]: float(row["outcome"] == "correct") for row in records},
@@ -206,7 +206,7 @@ def _fine_tuned(skill: Skill, base: Path, pairs: Sequence[tuple[Row, str]], spec
 
 
 def _reinforced(
-    skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec, verdict: Verdicts, say: Say
+    skill: Skill, base: Path, rows: Sequence[Row], spec: LessonSpec, verdict: BatchGrader, say: Say
 ) -> Path:
     problems = [skill.problem(row) for row in rows]
     scorer = skill.scorer(verdict, RewardConfig())
@@ -242,7 +242,7 @@ def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, say: Say, 
     trainer = make_trainer("cpu", base, TrainerSettings(threads=spec.threads))
     with stop_on_signals() as stop, spec.watch(name.upper()) as watch:
         hooks = Hooks(began=watch.began, told=watch.told, stop=stop)
-        trained(trainer, folder, target, lambda one: learn(one, folder, hooks))
+        trained(trainer, folder, target, lambda trainer_in_use: learn(trainer_in_use, folder, hooks))
         if not stop():
             if text := folder.verdict():
                 say(f"    {text}")
@@ -251,21 +251,23 @@ def _trained(name: str, base: Path, config: Struct, spec: LessonSpec, say: Say, 
     raise StoppedError(f"{name.upper()}: stopped after step {at}; the same command goes on from there.")
 
 
-def report(stages: Sequence[Stage], spec: LessonSpec) -> str:
+def report(stages: Sequence[LessonStage], spec: LessonSpec) -> str:
     """The paired comparison as text; written to report.md as well."""
     lines = [
         f"| model | right | answer anywhere in the reply | cut off at {TOKENS} tokens | held-out problems | file |",
         "|---|---|---|---|---|---|",
     ]
-    for one in stages:
-        right, within, cut = one.shares
-        lines.append(f"| {one.name} | {right} | {within} | {cut} | {len(one.scores)} | {one.weights} |")
+    for stage in stages:
+        right, within, cut = stage.shares
+        lines.append(f"| {stage.name} | {right} | {within} | {cut} | {len(stage.scores)} | {stage.weights} |")
     lines += ["", "| lift on the same problems | points (95 % interval) | p | |", "|---|---|---|---|"]
     for before, after in pairwise(stages):
-        found = compared(after.scores, before.scores)
-        interval = f"{100 * found.difference:+.1f} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
-        how = f"{found.method}, n = {found.n}"
-        lines.append(f"| {before.name} → {after.name} | {interval} | {found.p_value:.2g} | {how} |")
+        comparison = compared(after.scores, before.scores)
+        interval = (
+            f"{100 * comparison.difference:+.1f} ({100 * comparison.low:+.1f} to {100 * comparison.high:+.1f})"
+        )
+        how = f"{comparison.method}, n = {comparison.n}"
+        lines.append(f"| {before.name} → {after.name} | {interval} | {comparison.p_value:.2g} | {how} |")
     path = spec.output_dir / "report.md"
     text = "\n".join(lines)
     with atomic_write(path) as file:

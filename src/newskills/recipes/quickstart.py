@@ -19,7 +19,7 @@ from newskills.config.layers import Layer
 from newskills.models.serving import ServeSpec
 from newskills.models.serving.spec import DEFAULT_SLOTS
 from newskills.run.evaluate import Evaluation, EvaluationSpec, evaluate, plan_evaluation
-from newskills.run.hosting.roles import Hosting
+from newskills.run.hosting.roles import HostedServers
 from newskills.run.planning.plan import BenchmarkRun
 
 Say = Callable[[str], None]
@@ -45,7 +45,7 @@ Next:
   ns generate --help        make data with a model"""
 
 
-class Part(Struct, frozen=True):
+class QuickstartBenchmark(Struct, frozen=True):
     """A benchmark of the quickstart: `rows` of it, `samples` seeds, at most `tokens` new tokens an answer."""
 
     name: str
@@ -60,8 +60,10 @@ class Part(Struct, frozen=True):
 
 
 PARTS = (
-    Part("reasoning-gym.easy-sum", 50, 4, 48, "sums of two digits, generated here, so the model cannot know them"),
-    Part("gsm8k", 10, 2, 256, "grade-school mathematics; far too hard for a model of this size"),
+    QuickstartBenchmark(
+        "reasoning-gym.easy-sum", 50, 4, 48, "sums of two digits, generated here, so the model cannot know them"
+    ),
+    QuickstartBenchmark("gsm8k", 10, 2, 256, "grade-school mathematics; far too hard for a model of this size"),
 )
 
 
@@ -87,7 +89,7 @@ def quickstart(spec: QuickstartSpec, *, say: Say) -> Evaluation:
             "No benchmark could be prepared.", hint="See the notes above; ns doctor shows what is missing."
         )
     say(f"2/3 evaluating {spec.model} on this machine's CPU; Ctrl-C stops, the same command goes on")
-    hosting = Hosting(
+    hosting = HostedServers(
         spec=ServeSpec(model=spec.model, server_type="llamacpp"),
         log=spec.output_dir / "eval-logs/server.log",
         timeout=spec.timeout,
@@ -111,7 +113,7 @@ def quickstart(spec: QuickstartSpec, *, say: Say) -> Evaluation:
     return evaluation
 
 
-def _prepared(part: Part, spec: QuickstartSpec, say: Say) -> BenchmarkRun | None:
+def _prepared(part: QuickstartBenchmark, spec: QuickstartSpec, say: Say) -> BenchmarkRun | None:
     """The benchmark cut to its share; None, with a note, where its data cannot be had."""
     benchmark = get_benchmark(part.name)
     try:
@@ -130,7 +132,7 @@ def _prepared(part: Part, spec: QuickstartSpec, say: Say) -> BenchmarkRun | None
     )
 
 
-def _reading(evaluation: Evaluation, parts: list[Part], spec: QuickstartSpec) -> str:
+def _reading(evaluation: Evaluation, parts: list[QuickstartBenchmark], spec: QuickstartSpec) -> str:
     """What the numbers mean, and what to type next."""
     what = "\n".join(f"  {part.name}: {part.why} ({part.samples} samples of each problem)" for part in parts)
     if evaluation.exit_code:
@@ -141,8 +143,8 @@ def _reading(evaluation: Evaluation, parts: list[Part], spec: QuickstartSpec) ->
 def activation() -> str:
     """The line to type first where a shell would not find this `ns`."""
     script = Path(sys.prefix) / "bin" / "activate"
-    found = shutil.which("ns")
-    if not script.is_file() or (found is not None and Path(found).parent == script.parent):
+    ns_program = shutil.which("ns")
+    if not script.is_file() or (ns_program is not None and Path(ns_program).parent == script.parent):
         return ""
     here = Path.cwd()
     return f"  source {script.relative_to(here) if script.is_relative_to(here) else script}\n"

@@ -18,10 +18,10 @@ TENSORBOARD = "tensorboard"
 
 
 @contextmanager
-def reported(told: Told, folder: Path, *, tensorboard: bool, tracking: Tracking | None) -> Iterator[Told]:
+def reported(on_progress: Told, folder: Path, *, tensorboard: bool, tracking: Tracking | None) -> Iterator[Told]:
     """`told`, and then the same to others. Raises ConfigError where the package tensorboard is missing."""
     with ExitStack() as stack:
-        tells: list[Told] = [told]
+        tells: list[Told] = [on_progress]
         if tensorboard:
             tells.append(stack.enter_context(_events(folder / TENSORBOARD)))
         if tracking is not None:
@@ -44,7 +44,7 @@ def _events(folder: Path) -> Iterator[Told]:
 
     writers: list[Any] = []
 
-    def told(progress: Progress) -> None:
+    def write_events(progress: Progress) -> None:
         if not writers:
             # What a killed run has told of the steps that are done again is hidden.
             writers.append(SummaryWriter(str(folder), purge_step=progress.done))
@@ -53,7 +53,7 @@ def _events(folder: Path) -> Iterator[Told]:
         writers[0].flush()
 
     try:
-        yield told
+        yield write_events
     finally:
         for writer in writers:
             writer.close()

@@ -14,8 +14,8 @@ from newskills.base.chat_template import prompt_ids, prompt_text
 from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Message, Request, Row, Score
 from newskills.models.tokenizer import HFTokenizer
-from newskills.run.rewarding.graders import Verdicts
-from newskills.run.rewarding.questions import Asking, asking_of
+from newskills.run.rewarding.graders import BatchGrader
+from newskills.run.rewarding.questions import QuestionFormat, asking_of
 from newskills.run.rewarding.reward import RewardConfig as RewardConfig
 from newskills.run.rewarding.reward import answered
 from newskills.train.loops.samples import Problem, Reward, Scorer
@@ -32,7 +32,7 @@ class Skill:
     `template` holds further variables of the chat template, for conversations.
     """
 
-    def __init__(self, folder: Path, asking: Asking | None = None, template: Row | None = None) -> None:
+    def __init__(self, folder: Path, asking: QuestionFormat | None = None, template: Row | None = None) -> None:
         """Raises ConfigError for a model without tokenizer or end token."""
         self.tokenizer = HFTokenizer(str(folder))
         self.stops = _stops(folder, self.tokenizer)
@@ -65,10 +65,10 @@ class Skill:
     def reply(self, messages: Sequence[Row], answer: str, tools: Sequence[Row] | None = None) -> Datum:
         """`answer` as the reply to a conversation, with the `tools` that were offered in it."""
         turns = [msgspec.convert(message, Message) for message in messages]
-        asked = Request(
+        request = Request(
             messages=turns, tools=list(tools or ()) or None, extra_body={"chat_template_kwargs": self._template}
         )
-        return example(prompt_ids(asked, self.tokenizer), [*self.tokenizer.encode(answer), self.stops[0]])
+        return example(prompt_ids(request, self.tokenizer), [*self.tokenizer.encode(answer), self.stops[0]])
 
     def continuation(self, before: str, text: str) -> Datum:
         """`text` after `before`, both as they are: without template, and without a token that ends it."""
@@ -77,11 +77,11 @@ class Skill:
     def problem(self, row: Row) -> Problem:
         return Problem(self.prompt(row), row)
 
-    def scorer(self, verdict: Verdicts, config: RewardConfig) -> Scorer:
+    def scorer(self, verdict: BatchGrader, config: RewardConfig) -> Scorer:
         """What turns sampled tokens into rewards. Raises as `reward`."""
         return Scorer(self.reward(verdict, config), self.tokenizer.decode, self.stops)
 
-    def reward(self, verdict: Verdicts, config: RewardConfig) -> Reward:
+    def reward(self, verdict: BatchGrader, config: RewardConfig) -> Reward:
         """The verdicts of the grader, and what else `config` lets count, as rewards of samples.
 
         Raises ConfigError, UnknownNameError, AuthError (a judge that cannot be asked).
@@ -90,7 +90,7 @@ class Skill:
         return verdict.reward(config, lambda text: len(self.tokenizer.encode(text)), record)
 
 
-def asking_by(prompt: str, folder: Path) -> Asking:
+def asking_by(prompt: str, folder: Path) -> QuestionFormat:
     """How the prompt of that name asks the model in `folder`. Raises ConfigError, UnknownNameError."""
     benchmark = Benchmark(name="problems", category="", title="problems of the user's own", prompt=prompt)
     return asking_of(benchmark, Path(), str(folder))
@@ -117,10 +117,10 @@ def _stops(folder: Path, tokenizer: HFTokenizer) -> list[int]:
     if not path.is_file():
         path = folder / "config.json"
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Row).get("eos_token_id")
+        end_token = msgspec.json.decode(path.read_bytes(), type=Row).get("eos_token_id")
     except (OSError, msgspec.DecodeError) as error:
         raise DataError(f"{path} cannot be read: {error}.") from error
-    stops: list[Any] = found if isinstance(found, list) else [found]
+    stops: list[Any] = end_token if isinstance(end_token, list) else [end_token]
     if not all(isinstance(stop, int) for stop in stops):
         raise ConfigError(f"{path} names no eos_token_id, so {tokenizer.name} could never end a reply.")
     return stops

@@ -21,7 +21,7 @@ WIDTH = 24
 SHOWN = ("loss", "reward")
 
 
-class Watch(Struct, frozen=True):
+class StepReporter(Struct, frozen=True):
     """What a training tells on its way; nothing unless set."""
 
     began: Began = lambda done, steps: None
@@ -29,7 +29,7 @@ class Watch(Struct, frozen=True):
 
 
 @contextmanager
-def steps_shown(title: str) -> Iterator[Watch]:
+def steps_shown(title: str) -> Iterator[StepReporter]:
     """Shows loading and steps on stderr for as long as this lasts."""
     shown, ended = _Steps(title, terminal=sys.stderr.isatty()), threading.Event()
 
@@ -41,7 +41,7 @@ def steps_shown(title: str) -> Iterator[Watch]:
     shown.tick(at_once=True)
     thread.start()
     try:
-        yield Watch(shown.began, shown.told)
+        yield StepReporter(shown.began, shown.told)
     finally:
         ended.set()
         thread.join()

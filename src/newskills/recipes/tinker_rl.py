@@ -28,7 +28,7 @@ from newskills.recipes.tinker_run import (
     rate_for,
     run_batches,
 )
-from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.reward import FormatReward, RewardConfig
 from newskills.train.loops.evaluation import EvalSettings, HeldOut, measure
 from newskills.train.loops.groups import advantages_of
@@ -101,7 +101,7 @@ def reinforce(
         per_epoch = max(1, len(problems) // config.batch_size)
         total = config.num_epochs * per_epoch
         steps = Steps(first=first, total=total, per_epoch=per_epoch, save_every=config.save_every)
-        with Verdicts(config.eval_type, config.eval_config) as verdict:
+        with BatchGrader(config.eval_type, config.eval_config) as verdict:
             scorer = skill.scorer(verdict, _rewards(config))
             loop = _Loop(client, config, folder, problems, scorer)
             loop.rate, loop.last = config.learning_rate or rate_for(files), total - 1

@@ -68,8 +68,8 @@ def context_of(folder: Path) -> int | None:
         settings = msgspec.json.decode(path.read_bytes(), type=Row)
     except (OSError, msgspec.DecodeError) as error:
         raise DataError(f"{path} cannot be read: {error}.") from error
-    found = settings.get("text_config", settings).get("max_position_embeddings")
-    return found if isinstance(found, int) else None
+    window = settings.get("text_config", settings).get("max_position_embeddings")
+    return window if isinstance(window, int) else None
 
 
 def fitting(examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, say: Say) -> list[Datum]:
@@ -79,16 +79,16 @@ def fitting(examples: Sequence[Datum], limit: int | None, too_long: TooLong, *, 
     """
     if limit is None:
         return list(examples)
-    found = []
+    fitting_rows = []
     for datum in examples:
         if len(datum.tokens) < limit:
-            found.append(datum)
+            fitting_rows.append(datum)
         elif too_long == "truncate" and any((datum.weights or ())[: limit - 1]):
-            found.append(_cut(datum, limit - 1))
+            fitting_rows.append(_cut(datum, limit - 1))
     longer = [len(datum.tokens) + 1 for datum in examples if len(datum.tokens) >= limit]
     remedy = "Set ++too_long=drop or ++too_long=truncate." if too_long == "error" else None
-    _tell_longer(longer, len(examples), limit, remedy, len(examples) - len(found), say)
-    return found
+    _tell_longer(longer, len(examples), limit, remedy, len(examples) - len(fitting_rows), say)
+    return fitting_rows
 
 
 def fitting_problems(
@@ -97,11 +97,11 @@ def fitting_problems(
     """The problems whose prompt leaves room for `max_tokens`; a prompt is never cut. Raises DataError."""
     if limit is None:
         return list(problems)
-    found = [problem for problem in problems if len(problem.prompt) + max_tokens <= limit]
-    longer = [len(one.prompt) + max_tokens for one in problems if len(one.prompt) + max_tokens > limit]
+    fitting_ones = [problem for problem in problems if len(problem.prompt) + max_tokens <= limit]
+    longer = [len(problem.prompt) + max_tokens for problem in problems if len(problem.prompt) + max_tokens > limit]
     remedy = "Lower ++max_tokens, or set ++too_long=drop." if too_long == "error" else None
     _tell_longer(longer, len(problems), limit, remedy, len(longer), say)
-    return found
+    return fitting_ones
 
 
 def _tell_longer(longer: Sequence[int], count: int, limit: int, remedy: str | None, lost: int, say: Say) -> None:

@@ -21,7 +21,7 @@ from msgspec import structs
 from newskills.base.errors import ConfigError, NewskillsError
 
 if TYPE_CHECKING:
-    from newskills.run.planning.config import Server
+    from newskills.run.planning.config import EndpointConfig
     from newskills.run.planning.spec import RunSpec
 
 JOB = "NEWSKILLS_JOB"
@@ -49,7 +49,7 @@ def check_servers(spec: RunSpec) -> None:
 def with_servers(spec: RunSpec, addresses: Mapping[str, str]) -> RunSpec:
     """`spec` with addresses (http://host:port) by role, empty for the main model, where no server is named."""
 
-    def placed(server: Server, role: str) -> Server:
+    def placed(server: EndpointConfig, role: str) -> EndpointConfig:
         if server.base_url is not None or role not in addresses:
             return server
         return structs.replace(server, base_url=f"{addresses[role].rstrip('/')}/v1")

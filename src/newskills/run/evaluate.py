@@ -17,11 +17,11 @@ from newskills.base.records import Report
 from newskills.benchmarks import get_group
 from newskills.benchmarks.data import read_provenance
 from newskills.config.layers import Layer
-from newskills.run.engine.build import Recipe, grader_id
+from newskills.run.engine.build import RunBuilder, grader_id
 from newskills.run.engine.execute import SIGNALLED, execute
-from newskills.run.hosting.roles import Hosting, at_servers, check_units, hosted
-from newskills.run.judging.generation import ANSWERS, LOGS, UNIT, Judging, check_judges, judge, judge_units
-from newskills.run.planning.plan import RESULTS, BenchmarkRun, Pieces, PlannedUnit, benchmark_units
+from newskills.run.hosting.roles import HostedServers, at_servers, check_units, hosted
+from newskills.run.judging.generation import ANSWERS, LOGS, UNIT, JudgeSettings, check_judges, judge, judge_units
+from newskills.run.planning.plan import RESULTS, BenchmarkRun, PlannedUnit, WorkPieces, benchmark_units
 from newskills.run.planning.spec import RunResult, RunSpec, Unit
 from newskills.run.reporting.groups import GroupFor
 from newskills.run.reporting.results import SEEDED, SEEDLESS
@@ -45,8 +45,8 @@ class EvaluationSpec(Struct, frozen=True, kw_only=True):
     starting_seed: int = 0
     num_chunks: int | None = None
     chunk_ids: tuple[int, ...] = ()
-    hosting: Hosting | None = None
-    judges: Mapping[str, Judging] = {}
+    hosting: HostedServers | None = None
+    judges: Mapping[str, JudgeSettings] = {}
     rerun_done: bool = False
     sequential: bool = False
     summarize: bool = True
@@ -88,7 +88,7 @@ def _answers(spec: EvaluationSpec) -> list[PlannedUnit]:
     planned: list[PlannedUnit] = []
     for run in spec.runs:
         chunks = spec.num_chunks or run.benchmark.chunks or None
-        pieces = Pieces(seeds=_seeds(spec, run), num_chunks=chunks, chunk_ids=spec.chunk_ids)
+        pieces = WorkPieces(seeds=_seeds(spec, run), num_chunks=chunks, chunk_ids=spec.chunk_ids)
         results = spec.output_dir / (ANSWERS if run.name in spec.judges else RESULTS)
         planned += benchmark_units(run, results=results, pieces=pieces, layers=spec.layers)
     return planned
@@ -180,7 +180,7 @@ def check_kinds(units: Sequence[Unit]) -> None:
 
 def describe_benchmarks(runs: Sequence[BenchmarkRun], units: Sequence[Unit]) -> dict[str, Any]:
     """`benchmark.json` of each benchmark that has units: path → content."""
-    recipe = Recipe(os.environ)
+    recipe = RunBuilder(os.environ)
     files = {}
     for run in runs:
         unit = next((unit for unit in units if unit.name == run.name), None)
@@ -207,7 +207,7 @@ def describe_judges(
     runs: Sequence[BenchmarkRun], answers: Sequence[Unit], judges: Sequence[Unit]
 ) -> dict[str, Any]:
     """`benchmark.json` beside what the judges write: as that of the answers, and who judged them."""
-    recipe = Recipe(os.environ)
+    recipe = RunBuilder(os.environ)
     files = {}
     for run in runs:
         unit = next((unit for unit in judges if unit.name == f"{UNIT}{run.name}"), None)
@@ -270,8 +270,8 @@ def require_trust(reports: Sequence[Report], accept_lost: float) -> None:
 
 def group_of(runs: Sequence[BenchmarkRun]) -> GroupFor:
     """Name → group: those that were asked for, then the known ones."""
-    asked = {run.group.name: run.group for run in runs if run.group}
-    return lambda name: asked.get(name) or get_group(name)
+    groups = {run.group.name: run.group for run in runs if run.group}
+    return lambda name: groups.get(name) or get_group(name)
 
 
 def metric_of(runs: Sequence[BenchmarkRun]) -> MetricFor:

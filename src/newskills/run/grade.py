@@ -19,7 +19,7 @@ from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.protocols import ExecutingGrader, Kit
 from newskills.base.records import Row, Score
 from newskills.graders import cpu_seconds, executes, make_grader
-from newskills.run.engine.build import Recipe
+from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.grader_pool import AT_ONCE, as_score, execute_grader, verdict_fields
 from newskills.run.engine.sandboxes import Sandboxes
 from newskills.sandbox.config import SandboxConfig
@@ -61,7 +61,7 @@ def _graded(rows: Iterable[Row], label: str, target: Row, limits: PoolOptions) -
 def _executed(rows: Iterable[Row], grader: ExecutingGrader, config: SandboxConfig) -> Iterator[Row]:
     fatal: list[NewskillsError] = []
     with LoopThread() as loop:
-        sandboxes = loop.run(_made(lambda: Sandboxes(Recipe(os.environ), fatal.append)))
+        sandboxes = loop.run(_made(lambda: Sandboxes(RunBuilder(os.environ), fatal.append)))
         sandbox = sandboxes.get(config)
         try:
             loop.run(sandbox.start())

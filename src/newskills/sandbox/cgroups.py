@@ -22,7 +22,7 @@ _PROBE_PROCESSES = 16
 _DYING = 1.0  # seconds a group may stay busy after its last process was killed
 
 
-class Group:
+class ControlGroup:
     """One session's group: `folders` holds one folder, or in version 1 one per controller."""
 
     def __init__(self, folders: tuple[Path, ...]) -> None:
@@ -102,14 +102,14 @@ class Cgroups:
     def find(cls) -> Cgroups | None:
         """The first place where a group with both limits can be made, entered and removed; None if there is none."""
         for version, folders in _places():
-            found = cls(version, folders)
+            groups = cls(version, folders)
             with contextlib.suppress(OSError):
-                found._try()
-                found._sweep()
-                return found
+                groups._try()
+                groups._sweep()
+                return groups
         return None
 
-    def create(self, name: str, memory_bytes: int, processes: int) -> Group:
+    def create(self, name: str, memory_bytes: int, processes: int) -> ControlGroup:
         """A group called `name`, which begins with `own_prefix()`.
 
         `memory_bytes`: memory, files in tmpfs and kernel buffers together, and no swap; `processes` counts threads too.
@@ -123,9 +123,9 @@ class Cgroups:
             for folder in made:
                 _limit(folder, memory_bytes, processes)
         except OSError:
-            Group(tuple(made)).remove()
+            ControlGroup(tuple(made)).remove()
             raise
-        return Group(tuple(made))
+        return ControlGroup(tuple(made))
 
     def _try(self) -> None:
         """Make a group, move a process into it, and remove it."""

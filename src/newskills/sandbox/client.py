@@ -172,13 +172,13 @@ class HttpSandbox:
         return SandboxError(f"The sandbox at {self.address} cannot be reached: {error.message}")
 
     def _refused(self, response: HttpResponse) -> SandboxError:
-        said = _text(_object(response), "error") or f"status {response.status}"
+        reason = _text(_object(response), "error") or f"status {response.status}"
         if response.status in (400, 413, 422):
-            return ExecutionRefusedError(said)
+            return ExecutionRefusedError(reason)
         if response.status == 401:
             hint = f"Set {TOKEN_VARIABLE} to the server's token."
-            return SandboxError(f"The sandbox at {self.address} says: {said}", hint=hint)
-        return SandboxError(f"The sandbox at {self.address} failed: {said}")
+            return SandboxError(f"The sandbox at {self.address} says: {reason}", hint=hint)
+        return SandboxError(f"The sandbox at {self.address} failed: {reason}")
 
 
 def wire_name(session_id: str) -> str:

@@ -17,7 +17,7 @@ from newskills.base.protocols import Execution, ExecutionResult
 from newskills.sandbox import memory
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.languages import Language, language
-from newskills.sandbox.launch import Launched, launch
+from newskills.sandbox.launch import LaunchedZygote, launch
 from newskills.sandbox.turns import Turn, Turns
 from newskills.sandbox.zygote import Channel
 
@@ -35,7 +35,7 @@ SLACK = 20.0
 class _Session:
     """One session: its channel and one cell at a time."""
 
-    def __init__(self, channel: Channel, launched: Launched, backend: str) -> None:
+    def __init__(self, channel: Channel, launched: LaunchedZygote, backend: str) -> None:
         self.channel, self.launched, self.backend = channel, launched, backend
         self.lock = asyncio.Lock()
         self.created = self.last_used = time.time()
@@ -51,7 +51,7 @@ class LocalSandbox:
     def __init__(self, config: SandboxConfig, environ: Mapping[str, str] | None = None) -> None:
         self._config = config
         self._environ = os.environ if environ is None else environ
-        self._launched: Launched | None = None
+        self._launched: LaunchedZygote | None = None
         self._starting = asyncio.Lock()
         self._sessions: dict[str, _Session] = {}
         self._opening: dict[str, asyncio.Lock] = {}
@@ -139,7 +139,7 @@ class LocalSandbox:
             "characters": execution.max_output_characters,
         }
 
-    async def _live(self) -> Launched:
+    async def _live(self) -> LaunchedZygote:
         async with self._starting:
             if self._closed:
                 raise SandboxError("The sandbox is closed.")
@@ -153,7 +153,7 @@ class LocalSandbox:
             return self._launched
 
     async def _once(
-        self, launched: Launched, spoken: Language, execution: Execution, request: dict[str, Any]
+        self, launched: LaunchedZygote, spoken: Language, execution: Execution, request: dict[str, Any]
     ) -> ExecutionResult:
         async with self._turns.turn(whole=not spoken.stateful) as turn:
             channel = await self._take(launched, eager=spoken.stateful)
@@ -164,7 +164,7 @@ class LocalSandbox:
                 self._keep(asyncio.create_task(self._end(channel, launched)))
 
     async def _in_session(
-        self, name: str, launched: Launched, spoken: Language, execution: Execution, request: dict[str, Any]
+        self, name: str, launched: LaunchedZygote, spoken: Language, execution: Execution, request: dict[str, Any]
     ) -> ExecutionResult:
         session, made = await self._session(name, launched, spoken)
         await session.lock.acquire()
@@ -198,7 +198,7 @@ class LocalSandbox:
             session.running = False
             session.lock.release()
 
-    async def _session(self, name: str, launched: Launched, spoken: Language) -> tuple[_Session, bool]:
+    async def _session(self, name: str, launched: LaunchedZygote, spoken: Language) -> tuple[_Session, bool]:
         """The session of that name, and whether it was made just now."""
         opening = self._opening.setdefault(name, asyncio.Lock())
         try:
@@ -218,7 +218,7 @@ class LocalSandbox:
             if not opening.locked():
                 self._opening.pop(name, None)
 
-    async def _take(self, launched: Launched, *, eager: bool) -> Channel:
+    async def _take(self, launched: LaunchedZygote, *, eager: bool) -> Channel:
         """A session that is ready, or as soon as it is; others are made for those who come next."""
         ready = self._ready[eager]
         while ready and ready[0].done() and (ready[0].exception() or ready[0].result().closed):
@@ -228,13 +228,13 @@ class LocalSandbox:
             ready.append(self._make(launched, eager))
         return await asyncio.shield(task)
 
-    def _make(self, launched: Launched, eager: bool) -> asyncio.Task[Channel]:
+    def _make(self, launched: LaunchedZygote, eager: bool) -> asyncio.Task[Channel]:
         task = asyncio.create_task(launched.session(eager=eager))
         self._keep(task)
         return task
 
     async def _ask(
-        self, launched: Launched, channel: Channel, execution: Execution, request: dict[str, Any], turn: Turn
+        self, launched: LaunchedZygote, channel: Channel, execution: Execution, request: dict[str, Any], turn: Turn
     ) -> dict[str, Any]:
         launched.settle(channel.number)
         channel.on_idle = turn.rest
@@ -257,7 +257,7 @@ class LocalSandbox:
         outcome["killed"] = launched.out_of_memory(channel.number)
         return outcome
 
-    def _result(self, launched: Launched, execution: Execution, outcome: dict[str, Any]) -> ExecutionResult:
+    def _result(self, launched: LaunchedZygote, execution: Execution, outcome: dict[str, Any]) -> ExecutionResult:
         self.executions += 1
         if outcome.get("failed"):
             raise SandboxError(f"{execution.language} could not begin: {outcome['failed']}.")
@@ -272,7 +272,7 @@ class LocalSandbox:
             seconds=outcome["seconds"],
         )
 
-    async def _end(self, channel: Channel, launched: Launched) -> None:
+    async def _end(self, channel: Channel, launched: LaunchedZygote) -> None:
         channel.close()
         await launched.zygote.ended(channel.number)
         await asyncio.to_thread(launched.forget, channel.number)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from newskills.base.errors import ConfigError, SandboxError
-from newskills.sandbox.cgroups import Cgroups, Group
+from newskills.sandbox.cgroups import Cgroups, ControlGroup
 from newskills.sandbox.config import BLOCK_NETWORK_VARIABLE, SandboxConfig
 from newskills.sandbox.languages import toolchain_folders
 from newskills.sandbox.packages import Interpreter, examine, links, narrowed
@@ -36,13 +36,13 @@ def session_users(uid_map: str) -> range:
     if any(first <= usual.start and usual.stop <= first + count for first, _, count in spans):
         return usual
     first, _, count = max(spans, key=lambda span: span[2])
-    found = range(first + count // 2, min(first + count, NOBODY))
-    if not found or not found.start:
+    user_ids = range(first + count // 2, min(first + count, NOBODY))
+    if not user_ids or not user_ids.start:
         raise SandboxError("This container maps one user only, so that sessions cannot get users of their own.")
-    return found
+    return user_ids
 
 
-class Launched:
+class LaunchedZygote:
     """A zygote and what its sessions left outside of it.
 
     missing  modules that would have been preloaded by default but are not installed
@@ -52,7 +52,7 @@ class Launched:
     def __init__(self, zygote: Zygote, rung: str, config: SandboxConfig, cgroups: Cgroups | None) -> None:
         self.zygote, self.rung = zygote, rung
         self._config, self._cgroups = config, cgroups
-        self._groups: dict[int, Group] = {}
+        self._groups: dict[int, ControlGroup] = {}
         self._kills: dict[int, int] = {}
         self._unsettled: set[int] = set()
         self._folders: dict[int, str] = {}
@@ -90,7 +90,7 @@ class Launched:
             os.chown(folder, message["uid"], message["uid"])
         return folder
 
-    def _group(self) -> Group | None:
+    def _group(self) -> ControlGroup | None:
         if self._cgroups is None:
             return None
         limits = self._config.limits
@@ -136,7 +136,7 @@ def _remove(folders: Iterable[str]) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def launch(config: SandboxConfig, environ: Mapping[str, str]) -> Launched:
+async def launch(config: SandboxConfig, environ: Mapping[str, str]) -> LaunchedZygote:
     """Raises SandboxError with the reason why a rung cannot be had, ConfigError for settings that contradict."""
     if config.network and environ.get(BLOCK_NETWORK_VARIABLE, "") not in ("", "0", "false"):
         raise ConfigError(f"{BLOCK_NETWORK_VARIABLE} is set, so the sandbox's network cannot be opened.")
@@ -147,7 +147,7 @@ async def launch(config: SandboxConfig, environ: Mapping[str, str]) -> Launched:
         cgroups = await asyncio.to_thread(Cgroups.find) if rung != "none" else None
         try:
             zygote = await Zygote.start(interpreter.program, settings)
-            launched = Launched(zygote, rung, config, cgroups)
+            launched = LaunchedZygote(zygote, rung, config, cgroups)
             launched.missing, launched.links = interpreter.missing, tuple(settings["links"].values())
             await _prove(launched)
         except SandboxError as error:
@@ -161,15 +161,15 @@ async def launch(config: SandboxConfig, environ: Mapping[str, str]) -> Launched:
     )
 
 
-async def _prove(launched: Launched) -> None:
+async def _prove(launched: LaunchedZygote) -> None:
     """One session from beginning to end, with a script that needs the interpreter's own files."""
     try:
         channel = await launched.session(eager=False)
         outcome = await channel.ask(_PROOF)
         if outcome is None or outcome["exit"] != 0:
-            said = outcome["err"].strip().splitlines() if outcome else []
+            tail = outcome["err"].strip().splitlines() if outcome else []
             raise SandboxError(
-                f"its first script failed ({said[-1] if said else 'it said nothing'}); every user must be able to read "
+                f"its first script failed ({tail[-1] if tail else 'it said nothing'}); every user must be able to read "
                 "the interpreter and its packages."
             )
         channel.close()
@@ -188,16 +188,16 @@ def _settings(config: SandboxConfig, rung: str, interpreter: Interpreter) -> dic
     if data_dir:
         variables["DATA_DIR"] = "/data" if rung == "a" else data_dir
     readable, listed = narrowed([*SYSTEM_FOLDERS, *visible], interpreter.shown) if rung == "b" else ([], [])
-    found = links(interpreter.shown) if rung != "a" else {}
+    links_shown = links(interpreter.shown) if rung != "a" else {}
     return {
         "rung": rung,
         "uid": NOBODY,
         "network": config.network,
         "visible": visible,
-        "readable": [*readable, *found.values(), *([data_dir] if data_dir else [])],
+        "readable": [*readable, *links_shown.values(), *([data_dir] if data_dir else [])],
         "listed": listed,
         "packages": interpreter.shown,
-        "links": found,
+        "links": links_shown,
         "data_dir": data_dir,
         "preload": interpreter.preload,
         "environment": variables,

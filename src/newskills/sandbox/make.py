@@ -19,7 +19,7 @@ from newskills.sandbox.config import (
     SESSION_TIMEOUT_VARIABLE,
     SandboxConfig,
 )
-from newskills.sandbox.replay import Restoring
+from newskills.sandbox.replay import ReplayingSandbox
 
 DEFAULT_HOST = "127.0.0.1"
 OFF = ("", "0", "false", "no", "off")
@@ -41,7 +41,7 @@ def make_sandbox(config: SandboxConfig, environ: Mapping[str, str]) -> Sandbox:
         sandbox = LocalSandbox(settled(config, environ), environ)
     if config.disable_session_restore or environ.get(DISABLE_RESTORE_VARIABLE, "").lower() not in OFF:
         return sandbox
-    return Restoring(sandbox)
+    return ReplayingSandbox(sandbox)
 
 
 def settled(config: SandboxConfig, environ: Mapping[str, str]) -> SandboxConfig:

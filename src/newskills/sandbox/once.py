@@ -25,7 +25,7 @@ class _Piece(Generic[T]):
         self.orphaned: asyncio.TimerHandle | None = None
 
 
-class Once(Generic[T]):
+class SharedCalls(Generic[T]):
     """Results are kept for `KEEP_SECONDS`, or until all kept ones have `KEEP_BYTES`; failures are not kept."""
 
     def __init__(self, size_of: Callable[[T], int]) -> None:

@@ -85,8 +85,8 @@ async def _ask(python: str, config: SandboxConfig) -> _Answer:
     except OSError as error:
         raise SandboxError(f"{python} does not start: {error.strerror}.") from error
     except msgspec.DecodeError as error:
-        said = [line for line in errors.decode(errors="replace").strip().splitlines() if "Error" in line]
-        why = f" ({said[-1]})" if said else ""
+        error_lines = [line for line in errors.decode(errors="replace").strip().splitlines() if "Error" in line]
+        why = f" ({error_lines[-1]})" if error_lines else ""
         raise SandboxError(f"{python} is no Python interpreter (3.11 or later) that works{why}.") from error
 
 

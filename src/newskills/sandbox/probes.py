@@ -62,13 +62,13 @@ def run_probes(python: str = "") -> list[Probe]:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_DEADLINE, check=False
         )
-        found = [Probe(*each) for each in msgspec.json.decode(done.stdout, type=list[tuple[str, bool, str]])]
+        probes = [Probe(*each) for each in msgspec.json.decode(done.stdout, type=list[tuple[str, bool, str]])]
     except (OSError, subprocess.TimeoutExpired) as error:
-        found = [Probe("python", False, str(error))]
+        probes = [Probe("python", False, str(error))]
     except msgspec.DecodeError:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        found = [Probe("python", False, said[-1] if said else f"{command[0]} ended with {done.returncode}")]
-    return [*found, _control_groups()]
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        probes = [Probe("python", False, lines[-1] if lines else f"{command[0]} ended with {done.returncode}")]
+    return [*probes, _control_groups()]
 
 
 def _control_groups() -> Probe:

@@ -20,7 +20,7 @@ class _History:
         self.lock = asyncio.Lock()
 
 
-class Restoring:
+class ReplayingSandbox:
     """A Sandbox around another one.
 
     Where a session answers as a new one although cells were completed in it, it is begun afresh, these cells are run

@@ -34,7 +34,7 @@ from newskills.base.http.messages import (
 from newskills.base.http.server import Server, serve
 from newskills.base.protocols import Execution, ExecutionResult, Sandbox
 from newskills.sandbox.languages import language
-from newskills.sandbox.once import Once
+from newskills.sandbox.once import SharedCalls
 from newskills.sandbox.wire import (
     ONCE_HEADER,
     REQUEST_HEADER,
@@ -68,7 +68,9 @@ class SandboxServer:
     def __init__(self, sandbox: HostedSandbox, *, token: str = "") -> None:
         self.run_id = uuid.uuid4().hex
         self._sandbox, self._token = sandbox, token
-        self._once: Once[ExecutionResult] = Once(lambda result: len(result.stdout) + len(result.stderr) + 500)
+        self._once: SharedCalls[ExecutionResult] = SharedCalls(
+            lambda result: len(result.stdout) + len(result.stderr) + 500
+        )
         self._statuses: Counter[str] = Counter()
         self._failures = 0
         self._in_flight = 0
@@ -96,8 +98,8 @@ class SandboxServer:
         return not_found(request)
 
     def _stranger(self, request: Request) -> Response | None:
-        given = request.headers.get("authorization", "")
-        if self._token and not hmac.compare_digest(given.encode(), f"Bearer {self._token}".encode()):
+        header = request.headers.get("authorization", "")
+        if self._token and not hmac.compare_digest(header.encode(), f"Bearer {self._token}".encode()):
             return error_response(
                 401, "This sandbox wants a token: Authorization: Bearer …", (("WWW-Authenticate", "Bearer"),)
             )

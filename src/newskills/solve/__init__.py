@@ -67,12 +67,12 @@ def make_solver(name: str, parts: SolverParts, config: Row) -> Solver:
         from newskills.solve.generation_modules import refuse_task
 
         refuse_task(name)
-    found = SOLVERS.get(name)
-    settings = getattr(found, "Config", None)
+    factory = SOLVERS.get(name)
+    settings = getattr(factory, "Config", None)
     if settings is None and config:
         raise ConfigError(f"Solver '{name}' has no settings, but {', '.join(sorted(config))} was given.")
     arguments = [] if settings is None else [read_config(settings, config, f"solver_config of solver '{name}'")]
-    made = guard(lambda: found(parts, *arguments))
+    made = guard(lambda: factory(parts, *arguments))
     if isinstance(made, Failure):
         raise ConfigError(f"Solver '{name}' cannot be made: {made.message}")
     if not isinstance(made, Solver):

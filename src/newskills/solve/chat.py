@@ -29,7 +29,7 @@ class Renderer(Protocol):
     def text(self, row: Row, tokenizer: Tokenizer | None) -> str: ...
 
 
-class ChatOptions(Struct, frozen=True, kw_only=True):
+class ChatSolverOptions(Struct, frozen=True, kw_only=True):
     """How the answer is asked for and what is recorded of it.
 
     stop        texts at which generation ends; cut off the text unless `keep_stop`
@@ -60,7 +60,7 @@ class ChatSolver:
     def __init__(
         self,
         prompt: Renderer,
-        options: ChatOptions,
+        options: ChatSolverOptions,
         *,
         template: Tokenizer | None = None,
         counter: Tokenizer | None = None,
@@ -121,15 +121,15 @@ class ChatSolver:
 
     async def _solve_in_pieces(self, sample: Sample, request: Request, model: Model) -> Attempt:
         """One request after the other; texts joined by blanks, tokens added up. Cut off where one of them was."""
-        asked = await asyncio.to_thread(in_pieces, request, self._options.piece_seconds)
-        replies = [await ask(model, one) for one in asked]
+        pieces = await asyncio.to_thread(in_pieces, request, self._options.piece_seconds)
+        replies = [await ask(model, piece) for piece in pieces]
         whole = joined(replies)
         if any(reply.finish_reason == "length" for reply in replies):
             whole.finish_reason = "length"
         texts = [self.text(reply).strip() for reply in replies]
         attempt = await self.attempt(sample, request, whole, " ".join(filter(None, texts)))
-        if len(asked) > 1:
-            attempt.fields["num_audio_pieces"] = len(asked)
+        if len(pieces) > 1:
+            attempt.fields["num_audio_pieces"] = len(pieces)
         return attempt
 
     def text(self, reply: Reply) -> str:

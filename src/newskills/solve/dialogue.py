@@ -21,7 +21,7 @@ CHARACTERS_PER_TOKEN = 3
 by much."""
 
 
-def continued(request: Request, said: str, shown: str, reasoning: str | None = None) -> Request:
+def continued(request: Request, text: str, shown: str, reasoning: str | None = None) -> Request:
     """`request` with `said` by the model and then `shown` to it.
 
     Text endpoint: both go to the end of the prompt. Chat: they become the assistant's turn (or the end of one that
@@ -30,12 +30,12 @@ def continued(request: Request, said: str, shown: str, reasoning: str | None = N
     if request.messages is None:
         if not isinstance(request.prompt, str):
             raise ConfigError("A prompt of token ids cannot be gone on with.")
-        return msgspec.structs.replace(request, prompt=f"{request.prompt}{said}{shown}")
+        return msgspec.structs.replace(request, prompt=f"{request.prompt}{text}{shown}")
     messages = list(request.messages)
     begun = lead(request)
     if begun:
         messages.pop()
-    turn = Message(role="assistant", content=f"{begun}{said}{shown}", reasoning_content=reasoning)
+    turn = Message(role="assistant", content=f"{begun}{text}{shown}", reasoning_content=reasoning)
     return msgspec.structs.replace(request, messages=[*messages, turn, Message(role="user", content=GO_ON)])
 
 

@@ -89,10 +89,10 @@ def solver_of_module(module: str) -> str | None:
     name = module.removeprefix(PREFIX)
     if (solver := GENERATION_MODULE_MAP.get(name)) is not None:
         return solver
-    known = ", ".join(PREFIX + known for known in GENERATION_MODULE_MAP)
+    known_modules = ", ".join(PREFIX + module for module in GENERATION_MODULE_MAP)
     raise ConfigError(
         f"{module} is a program of NeMo-Skills, which cannot run here.",
-        hint=_INSTEAD.get(name, f"By name there are {known}; for a task of your own see {PAGE}."),
+        hint=_INSTEAD.get(name, f"By name there are {known_modules}; for a task of your own see {PAGE}."),
     )
 
 
@@ -100,18 +100,18 @@ def refuse_task(spec: str) -> None:
     """Raises ConfigError where `module::maker` or `file.py::maker` names no solver but a task of the reference system,
     or a module that cannot be imported without that. Whatever else is wrong, importing it will say."""
     where, _, maker = spec.partition("::")
-    found = read_module(where)
-    if found is None:
+    facts = read_module(where)
+    if facts is None:
         return
-    if found.task and (maker not in found.names or maker in (found.task, TASK_CLASS)):
+    if facts.task and (maker not in facts.names or maker in (facts.task, TASK_CLASS)):
         raise ConfigError(
-            f"{where}: {found.task} is a generation task of NeMo-Skills, which newskills does not run as it is."
-            + (f" It overrides {', '.join(found.methods)}." if found.methods else ""),
-            hint=_as_solver(found.methods),
+            f"{where}: {facts.task} is a generation task of NeMo-Skills, which newskills does not run as it is."
+            + (f" It overrides {', '.join(facts.methods)}." if facts.methods else ""),
+            hint=_as_solver(facts.methods),
         )
-    if found.imported is not None and find_spec(PACKAGE) is None:
+    if facts.imported is not None and find_spec(PACKAGE) is None:
         raise ConfigError(
-            f"{where}, line {found.imported}: it imports {PACKAGE}, which is not installed and not needed by solvers.",
+            f"{where}, line {facts.imported}: it imports {PACKAGE}, which is not installed and not needed by solvers.",
             hint=f"Leave the import out; {PAGE} says what stands for its parts.",
         )
 
@@ -138,8 +138,8 @@ def read_module(where: str) -> TaskModule | None:
 
 
 def _as_solver(methods: tuple[str, ...]) -> str:
-    told = "; ".join(f"{name} becomes {METHODS[name]}" for name in methods)
-    return f"Turn it into a solver: {told or 'two methods'}. {PAGE} shows a task and its solver side by side."
+    advice = "; ".join(f"{name} becomes {METHODS[name]}" for name in methods)
+    return f"Turn it into a solver: {advice or 'two methods'}. {PAGE} shows a task and its solver side by side."
 
 
 def _task(body: list[ast.stmt], classes: dict[str, ast.ClassDef]) -> str:

@@ -23,8 +23,8 @@ def split_reasoning(text: str, key: str, end: str, *, separate: bool = False) ->
     The answer is what follows the last `end`, stripped; without `end` the thinking was cut off and there is no
     answer. `separate`: the server has already taken the reasoning out, so a text without `end` is the answer.
     """
-    _, found, answer = text.rpartition(end)
-    finished = bool(found) or (separate and bool(text.strip()))
+    _, end_tag, answer = text.rpartition(end)
+    finished = bool(end_tag) or (separate and bool(text.strip()))
     return {
         key: answer.strip() if finished else "",
         "_full_generation": text,

@@ -38,23 +38,23 @@ def joined(replies: Sequence[Reply]) -> Reply:
 
 def stopped_on_repetition(reply: Reply) -> bool:
     """Whether the server ended the text because it went round in circles (vLLM's `repetition_detection`)."""
-    told = (reply.raw_message or {}).get("stopped_on_repetition")
-    return reply.finish_reason == REPETITION or told is True
+    flagged = (reply.raw_message or {}).get("stopped_on_repetition")
+    return reply.finish_reason == REPETITION or flagged is True
 
 
 def total(counts: Sequence[int | None]) -> int | None:
     """The sum; unknown where one of them is."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+    present = [count for count in counts if count is not None]
+    return sum(present) if len(present) == len(counts) else None
 
 
 def _logprobs(parts: Sequence[Logprobs | None]) -> Logprobs | None:
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts) or not known:
+    present = [part for part in parts if part is not None]
+    if len(present) < len(parts) or not present:
         return None
-    tops = [part.top_logprobs for part in known if part.top_logprobs is not None]
+    tops = [part.top_logprobs for part in present if part.top_logprobs is not None]
     return Logprobs(
-        tokens=[token for part in known for token in part.tokens],
-        logprobs=[value for part in known for value in part.logprobs],
-        top_logprobs=[row for rows in tops for row in rows] if len(tops) == len(known) else None,
+        tokens=[token for part in present for token in part.tokens],
+        logprobs=[value for part in present for value in part.logprobs],
+        top_logprobs=[row for rows in tops for row in rows] if len(tops) == len(present) else None,
     )

@@ -41,15 +41,15 @@ class TurnsSolver:
         for number, turn in enumerate(sample.row["turns"]):
             if number:
                 messages.append(Message(role="user", content=turn))
-            asked = Request(
+            turn_request = Request(
                 messages=list(messages),
                 inference=request.inference,
                 stop=request.stop,
                 response_format=request.response_format,
                 extra_body=request.extra_body,
             )
-            reply = await ask(kit.models[MAIN], asked)
-            attempt = await self._chat.attempt(sample, asked, reply, self._chat.text(reply))
+            reply = await ask(kit.models[MAIN], turn_request)
+            attempt = await self._chat.attempt(sample, turn_request, reply, self._chat.text(reply))
             for count in _COUNTS:
                 if count in fields and count in attempt.fields:
                     attempt.fields[count] += fields[count]

@@ -68,13 +68,13 @@ def _checked(kind: Any, value: Any) -> tuple[Any, str]:
         return fitting[0] if fitting else (value, " or ".join(dict.fromkeys(words for _, words in outcomes)))
     names = kind.get("type")
     names = [names] if isinstance(names, str) else names
-    known = [name for name in names or () if name in _TYPES]
-    if known and not any(_TYPES[name](value) for name in known):
-        return value, " or ".join(f"of type {name}" for name in known)
+    type_names = [name for name in names or () if name in _TYPES]
+    if type_names and not any(_TYPES[name](value) for name in type_names):
+        return value, " or ".join(f"of type {name}" for name in type_names)
     choices = kind.get("enum")
     if isinstance(choices, list) and value not in choices:
         return value, f"one of {', '.join(_shown(choice) for choice in choices[:12])}"
-    if "integer" in known and isinstance(value, float) and "number" not in known:
+    if "integer" in type_names and isinstance(value, float) and "number" not in type_names:
         return int(value), ""
     return value, ""
 

@@ -16,7 +16,7 @@ NAME_LENGTH = 64
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-class Exposed(Struct, frozen=True, kw_only=True):
+class ExposedTool(Struct, frozen=True, kw_only=True):
     """`spec` is what the model is told; `own_name` and `own_parameters` (shown → own) lead back to the tool."""
 
     spec: ToolSpec
@@ -33,7 +33,7 @@ def safe_name(name: str) -> str:
     return _NOT_IN_NAMES.sub("_", name)[:NAME_LENGTH] or "tool"
 
 
-def expose(spec: ToolSpec, provider: str, override: Any) -> Exposed:
+def expose(spec: ToolSpec, provider: str, override: Any) -> ExposedTool:
     """`spec` with `override` = {name, description, parameters: {own name: {name, …}}}.
 
     Raises ConfigError, with did-you-mean, for keys and parameters that are not there.
@@ -49,7 +49,7 @@ def expose(spec: ToolSpec, provider: str, override: Any) -> Exposed:
         description=str(override.get("description") or spec.description),
         input_schema=schema,
     )
-    return Exposed(spec=shown, provider=provider, own_name=spec.name, own_parameters=own)
+    return ExposedTool(spec=shown, provider=provider, own_name=spec.name, own_parameters=own)
 
 
 def without_parameters(schema: Row, hidden: set[str]) -> Row:

@@ -21,7 +21,7 @@ from newskills.base.protocols import ToolSpec
 from newskills.base.records import Failure, Row
 from newskills.base.registry import load_attr
 from newskills.tools.exposed import without_parameters
-from newskills.tools.mcp_link import Link, ServerLog, is_lost, sdk
+from newskills.tools.mcp_link import McpLink, ServerLog, is_lost, sdk
 from newskills.tools.provider import ToolContext, ToolProvider
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class McpTool(ToolProvider):
         self._where = config.url or " ".join([config.command, *config.args]) or f"of {config.init_hook}"
         self._config = _hooked(config, context.environ)
         _check(self._config)
-        self._link: Link | None = None
+        self._link: McpLink | None = None
         self._connecting = asyncio.Lock()
         self._deaths = 0
 
@@ -101,11 +101,11 @@ class McpTool(ToolProvider):
 
     async def execute(self, name: str, arguments: Row, request_id: str) -> str:
         hidden = self._hidden(name)
-        given = {key: value for key, value in arguments.items() if key not in hidden}
-        given |= self._config.arguments.get(name, {})
+        visible_arguments = {key: value for key, value in arguments.items() if key not in hidden}
+        visible_arguments |= self._config.arguments.get(name, {})
 
         async def call(client: Client) -> CallToolResult:
-            return await client.call_tool(name, given, read_timeout_seconds=self._config.timeout)
+            return await client.call_tool(name, visible_arguments, read_timeout_seconds=self._config.timeout)
 
         result = await self._request(call)
         if self._format is not None:
@@ -145,7 +145,7 @@ class McpTool(ToolProvider):
                 return result
         raise AssertionError("unreachable")
 
-    async def _connected(self) -> Link:
+    async def _connected(self) -> McpLink:
         async with self._connecting:
             if self._link is not None and self._link.ended:
                 await self._link.close()
@@ -155,14 +155,14 @@ class McpTool(ToolProvider):
                 self._link = await self._connect()
             return self._link
 
-    async def _connect(self) -> Link:
+    async def _connect(self) -> McpLink:
         if self._deaths >= DEATHS:
             raise FatalToolError(f"The MCP server {self._where} ended {self._deaths} times in a row.")
         secrets = [self._variable(name) for name in self._config.environment]
         for text in (self._config.url, *self._config.headers.values()):
             secrets += [self._variable(name) for name in _VARIABLE.findall(text)]
         log = ServerLog()
-        link = Link(self._client(log), log, secrets)
+        link = McpLink(self._client(log), log, secrets)
         try:
             await link.open(self._config.start_timeout)
         except BaseException as error:
@@ -172,7 +172,7 @@ class McpTool(ToolProvider):
             raise
         return link
 
-    async def _drop(self, link: Link) -> None:
+    async def _drop(self, link: McpLink) -> None:
         async with self._connecting:
             if self._link is link:
                 self._link = None
@@ -218,17 +218,17 @@ class McpTool(ToolProvider):
 
 
 async def _all_tools(client: Client) -> list[ToolSpec]:
-    found: list[ToolSpec] = []
+    all_specs: list[ToolSpec] = []
     cursor: str | None = None
     while True:
         page = await client.list_tools(cursor=cursor)
-        found += [
+        all_specs += [
             ToolSpec(name=tool.name, description=tool.description or "", input_schema=tool.input_schema)
             for tool in page.tools
         ]
         cursor = page.next_cursor
         if cursor is None or not page.tools:
-            return found
+            return all_specs
 
 
 def _text_of(result: CallToolResult) -> str:

@@ -57,7 +57,7 @@ class ServerLog:
         return self.file.read().strip()
 
 
-class Link:
+class McpLink:
     """A connected client. `secrets` are masked in whatever is said about it."""
 
     def __init__(

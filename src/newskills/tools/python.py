@@ -104,8 +104,8 @@ class PythonTool(ToolProvider):
         if self._sandbox is not None:
             with contextlib.suppress(SandboxError):  # it ends with the sandbox at the latest; the sample is done
                 await self._sandbox.delete_session(notebook.session_id)
-        found: Row = msgspec.to_builtins(notebook.metrics)
-        return found
+        metrics: Row = msgspec.to_builtins(notebook.metrics)
+        return metrics
 
     async def close(self) -> None:
         """The sandbox belongs to the run; only the sessions are this tool's."""

@@ -27,7 +27,7 @@ from newskills.base.registry import fold
 from newskills.config.settings import read_config
 from newskills.tools import REFERENCE, TOOLS, split_name
 from newskills.tools.arguments import check_arguments
-from newskills.tools.exposed import Exposed, expose
+from newskills.tools.exposed import ExposedTool, expose
 from newskills.tools.provider import FunctionTool, ToolContext, ToolProvider
 
 MAX_RESULT = 100_000
@@ -49,7 +49,7 @@ class ToolSettings(Struct, frozen=True, kw_only=True):
     schema_overrides: Row = {}
 
 
-class Measured(Struct):
+class ToolUse(Struct):
     """What the calls of one sample cost, whatever the tools were."""
 
     num_tool_errors: int = 0
@@ -62,9 +62,9 @@ class ProviderToolbox:
     def __init__(self, providers: Mapping[str, ToolProvider], schema_overrides: Row) -> None:
         self._providers = dict(providers)
         self._schema_overrides = schema_overrides
-        self._tools: dict[str, Exposed] | None = None
+        self._tools: dict[str, ExposedTool] | None = None
         self._opening = asyncio.Lock()
-        self._measured: dict[str, Measured] = {}
+        self._measured: dict[str, ToolUse] = {}
 
     async def open(self) -> None:
         """Idempotent. Raises ConfigError (names), FatalToolError (a tool cannot be used)."""
@@ -80,7 +80,7 @@ class ProviderToolbox:
         """Raises ToolError (told to the model), and what ends the sample: FatalToolError, SandboxError, …"""
         await self.open()
         assert self._tools is not None
-        measured = self._measured.setdefault(request_id, Measured())
+        measured = self._measured.setdefault(request_id, ToolUse())
         began = time.perf_counter()
         try:
             tool = self._tools.get(name)
@@ -95,7 +95,7 @@ class ProviderToolbox:
 
     async def release(self, request_id: str) -> Row:
         """`num_tool_errors`, `tool_time` (seconds, summed over calls) and, by provider, what it measured itself."""
-        found: Row = msgspec.to_builtins(self._measured.pop(request_id, Measured()))
+        tool_use: Row = msgspec.to_builtins(self._measured.pop(request_id, ToolUse()))
         trouble: NewskillsError | None = None
         for key, provider in self._providers.items():
             try:
@@ -103,10 +103,10 @@ class ProviderToolbox:
             except NewskillsError as error:
                 trouble = error
             else:
-                found |= {key: own} if own else {}
+                tool_use |= {key: own} if own else {}
         if trouble is not None:
             raise trouble
-        return found
+        return tool_use
 
     async def close(self) -> None:
         """Closes every provider; the first trouble is raised once all were told."""
@@ -115,7 +115,7 @@ class ProviderToolbox:
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    async def _call(self, tool: Exposed, arguments: Row, request_id: str) -> str:
+    async def _call(self, tool: ExposedTool, arguments: Row, request_id: str) -> str:
         own = tool.own_arguments(check_arguments(tool.spec.input_schema, arguments))
         provider = self._providers[tool.provider]
 
@@ -132,9 +132,9 @@ class ProviderToolbox:
             raise outcome
         return outcome
 
-    async def _exposed(self) -> dict[str, Exposed]:
+    async def _exposed(self) -> dict[str, ExposedTool]:
         listed = await asyncio.gather(*(provider.specs() for provider in self._providers.values()))
-        found: dict[str, Exposed] = {}
+        exposed_by_name: dict[str, ExposedTool] = {}
         for key, specs in zip(self._providers, listed, strict=True):
             own = self._schema_overrides.get(key, {})
             names = [spec.name for spec in specs]
@@ -143,14 +143,14 @@ class ProviderToolbox:
                     raise ConfigError(f"schema_overrides.{key} has no tool '{name}'{suggest(name, names)}")
             for spec in specs:
                 tool = expose(spec, key, own.get(spec.name))
-                if (other := found.get(tool.spec.name)) is not None:
+                if (other := exposed_by_name.get(tool.spec.name)) is not None:
                     raise ConfigError(
                         f"Two tools are called '{tool.spec.name}': {other.provider}.{other.own_name} and"
                         f" {key}.{spec.name}.",
                         hint=f"Rename one: ++schema_overrides.{key}.{spec.name}.name=NEW_NAME.",
                     )
-                found[tool.spec.name] = tool
-        return found
+                exposed_by_name[tool.spec.name] = tool
+        return exposed_by_name
 
 
 def make_toolbox(settings: ToolSettings, context: ToolContext) -> ProviderToolbox:
@@ -159,16 +159,16 @@ def make_toolbox(settings: ToolSettings, context: ToolContext) -> ProviderToolbo
     Raises UnknownNameError, ConfigError: unknown tools, providers and settings, each with did-you-mean.
     """
     specs: dict[str, str] = {}
-    found: dict[str, Any] = {}
+    named_tools: dict[str, Any] = {}
     for module in settings.modules:
         own_name, spec = split_name(module)
         thing = _lookup(spec)
         key = own_name or thing.__name__
-        if key in found:
+        if key in named_tools:
             raise ConfigError(f"'{key}' is among the tools twice.", hint="Give one a name of its own: NAME=TOOL.")
-        found[key], specs[key] = thing, spec
+        named_tools[key], specs[key] = thing, spec
     overrides = _by_provider(settings.overrides, specs, "tool_overrides")
-    providers = {key: _make(key, thing, overrides.get(key, {}), context) for key, thing in found.items()}
+    providers = {key: _make(key, thing, overrides.get(key, {}), context) for key, thing in named_tools.items()}
     return ProviderToolbox(providers, _by_provider(settings.schema_overrides, specs, "schema_overrides"))
 
 
@@ -183,13 +183,13 @@ def _lookup(spec: str) -> Any:
 
 def _by_provider(values: Row, specs: Mapping[str, str], option: str) -> dict[str, Row]:
     """`values` under the providers' own names. Raises ConfigError."""
-    found: dict[str, Row] = {}
+    overrides_by_provider: dict[str, Row] = {}
     for name, inner in values.items():
         key = _provider_key(name, specs, option)
         if not isinstance(inner, dict):
             raise ConfigError(f"{option}.{name} must be a mapping, not {inner!r}.")
-        found[key] = {**found.get(key, {}), **inner}
-    return found
+        overrides_by_provider[key] = {**overrides_by_provider.get(key, {}), **inner}
+    return overrides_by_provider
 
 
 def _provider_key(name: str, specs: Mapping[str, str], option: str) -> str:

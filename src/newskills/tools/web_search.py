@@ -63,11 +63,11 @@ class Hit(Struct, kw_only=True):
         return self.content or self.text or "\n".join(self.highlights)
 
 
-class Answer(Struct):
+class SearchResponse(Struct):
     results: list[Hit]
 
 
-class Engine(Struct, frozen=True, kw_only=True):
+class SearchApi(Struct, frozen=True, kw_only=True):
     """How a search API is asked: its addresses, its key, and the body for a query.
 
     `pages`: path of the service that gives the text of pages, on the host of `endpoint`.
@@ -107,7 +107,7 @@ class WebSearch(ToolProvider):
     """
 
     Config = SearchConfig
-    engine: ClassVar[Engine]
+    engine: ClassVar[SearchApi]
 
     def __init__(self, config: SearchConfig, context: ToolContext) -> None:
         """Raises ConfigError for an address that is none."""
@@ -119,20 +119,20 @@ class WebSearch(ToolProvider):
         self._environ = context.environ
         self._http: HttpClient | None = None
         self._searches: dict[str, int] = {}
-        self._decoder = msgspec.json.Decoder(Answer)
+        self._decoder = msgspec.json.Decoder(SearchResponse)
 
     async def specs(self) -> Sequence[ToolSpec]:
         """Raises ConfigError without a key: before the first request, not at the first search."""
         self._key()
         excerpts = ", addresses and excerpts" if self._config.excerpts else " and addresses"
-        found = [
+        all_specs = [
             _spec(
                 NAME, f"Searches the web; returns titles{excerpts} of the best pages.", "query", "what to look for"
             )
         ]
         if self._config.open_pages:
-            found.append(_spec(PAGE, "Returns the text of a page of the web.", "url", "its address"))
-        return found
+            all_specs.append(_spec(PAGE, "Returns the text of a page of the web.", "url", "its address"))
+        return all_specs
 
     async def execute(self, name: str, arguments: Row, request_id: str) -> str:
         if name == PAGE:
@@ -199,8 +199,8 @@ class WebSearch(ToolProvider):
             raise FatalToolError(f"The search API refuses the key of {self._variable} (status {status}).")
         if status != 429 and status < 500:
             raise FatalToolError(f"The search API cannot be used: status {status} at {self._url}.")
-        told = response.header("retry-after") or ""
-        return min(float(told), LONGEST_PAUSE) if told.isdecimal() else 0.0
+        wait_text = response.header("retry-after") or ""
+        return min(float(wait_text), LONGEST_PAUSE) if wait_text.isdecimal() else 0.0
 
     def _key(self) -> str:
         if not (key := self._environ.get(self._variable)):
@@ -227,7 +227,7 @@ class WebSearch(ToolProvider):
 class TavilySearchTool(WebSearch):
     """Tavily, or any API of its shape."""
 
-    engine = Engine(
+    engine = SearchApi(
         endpoint="https://api.tavily.com/search",
         pages="/extract",
         key_variable="TAVILY_API_KEY",
@@ -241,7 +241,7 @@ class TavilySearchTool(WebSearch):
 class ExaTool(WebSearch):
     """Exa, or any API of its shape."""
 
-    engine = Engine(
+    engine = SearchApi(
         endpoint="https://api.exa.ai/search",
         pages="/contents",
         key_variable="EXA_API_KEY",

@@ -63,13 +63,13 @@ def as_stored(array: np.ndarray[Any, Any], kind: np.dtype[Any], name: str) -> np
     import numpy as np
 
     with np.errstate(over="ignore"):
-        found = array.astype(kind, copy=False)
-    if not np.isfinite(found).all():
+        cast = array.astype(kind, copy=False)
+    if not np.isfinite(cast).all():
         raise DataError(
             f"{name} holds numbers that are not finite in {kind.name}; no model is made of it.",
             hint="Convert an earlier checkpoint, or train again with a lower learning rate.",
         )
-    return found
+    return cast
 
 
 def save_tensors(tensors: Mapping[str, torch.Tensor], path: Path) -> None:

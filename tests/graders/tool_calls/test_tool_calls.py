@@ -19,7 +19,7 @@ from newskills.benchmarks.data import prepare
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.tool_calling.bfcl import CATEGORIES
 from newskills.graders import cpu_seconds, make_grader
-from newskills.graders.tool_calls.calls import Called, answered_calls, read_calls, written_calls
+from newskills.graders.tool_calls.calls import ParsedCall, answered_calls, read_calls, written_calls
 from newskills.graders.tool_calls.literals import value_of
 from newskills.graders.tool_calls.wanted import wanted_calls, wanted_turns
 
@@ -126,11 +126,11 @@ def test_parallel_calls_in_any_order() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("[math.area(base=10, height=5)]", [Called("math.area", {"base": 10, "height": 5})]),
-        ("f(a=[1, 'x'], b={'k': None})", [Called("f", {"a": [1, "x"], "b": {"k": None}})]),
-        ("```python\n[f(), g(a=-1)]\n```", [Called("f", {}), Called("g", {"a": -1})]),
-        ("[f(a=true, b=someVariable)]", [Called("f", {"a": True, "b": "someVariable"})]),
-        ("[f(1)]", [Called("f", {}, (1,))]),
+        ("[math.area(base=10, height=5)]", [ParsedCall("math.area", {"base": 10, "height": 5})]),
+        ("f(a=[1, 'x'], b={'k': None})", [ParsedCall("f", {"a": [1, "x"], "b": {"k": None}})]),
+        ("```python\n[f(), g(a=-1)]\n```", [ParsedCall("f", {}), ParsedCall("g", {"a": -1})]),
+        ("[f(a=true, b=someVariable)]", [ParsedCall("f", {"a": True, "b": "someVariable"})]),
+        ("[f(1)]", [ParsedCall("f", {}, (1,))]),
         ("[f(a=__import__('os').system('x'))]", None),
         ("[f(a=g(1))]", None),
         ("[f(**x)]", None),
@@ -139,15 +139,15 @@ def test_parallel_calls_in_any_order() -> None:
         ("", None),
     ],
 )
-def test_calls_in_a_text(text: str, found: list[Called] | None) -> None:
+def test_calls_in_a_text(text: str, found: list[ParsedCall] | None) -> None:
     assert written_calls(text) == found
 
 
 def test_calls_in_tags() -> None:
     text = '<think>[f(a=1)]</think><tool_call>\n{"name": "g", "arguments": {"a": 2}}\n</tool_call>'
-    assert answered_calls({"generation": text}) == ([Called("g", {"a": 2})], True)
+    assert answered_calls({"generation": text}) == ([ParsedCall("g", {"a": 2})], True)
     assert answered_calls({"generation": "<tool_call>{</tool_call>"}) == ([], False)
-    assert read_calls([{"name": "f", "arguments": ""}]) == ([Called("f", {})], True)
+    assert read_calls([{"name": "f", "arguments": ""}]) == ([ParsedCall("f", {})], True)
 
 
 @settings(max_examples=200, database=None)

@@ -10,7 +10,7 @@ from tests.recipes.aimo.places import read
 
 from newskills.base.errors import DataError, SandboxError
 from newskills.base.store import write_rows
-from newskills.recipes.aimo.programs import Block, ProgramCheck, blocks, keep_true, same_output
+from newskills.recipes.aimo.programs import CodeBlock, ProgramCheck, blocks, keep_true, same_output
 from newskills.sandbox.config import SandboxConfig
 
 CHECK = ProgramCheck(timeout=3.0, sandbox=SandboxConfig(preload=()))
@@ -108,4 +108,4 @@ def test_outputs_are_the_same_but_for_the_last_digits(shown, real, same):
 def test_programs_are_found_as_they_were_written(parts):
     parts = [(code.strip("\n") or "a", shown) for code, shown in parts]
     text = "words\n".join(program(code, shown) for code, shown in parts)
-    assert blocks(text) == [Block(code, shown) for code, shown in parts]
+    assert blocks(text) == [CodeBlock(code, shown) for code, shown in parts]

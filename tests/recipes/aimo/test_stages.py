@@ -10,14 +10,14 @@ import pytest
 
 from newskills.base.errors import ConfigError, DataError, UnknownNameError
 from newskills.base.store import read_rows, write_rows
-from newskills.recipes.aimo.evaluating import Evaluating, lines, solving
-from newskills.recipes.aimo.lines import Line, Reporting
+from newskills.recipes.aimo.evaluating import EvaluationSettings, lines, solving
+from newskills.recipes.aimo.lines import CommandLine, ReportingOptions
 from newskills.recipes.aimo.settings import AimoConfig, CotStage, RlStage
-from newskills.recipes.aimo.training import Training, _built, keep_samples, model_in, plan
+from newskills.recipes.aimo.training import StagedTraining, _built, keep_samples, model_in, plan
 
 
 def line(dataset):
-    return Line(command="prepare_training_data", options={"dataset": dataset})
+    return CommandLine(command="prepare_training_data", options={"dataset": dataset})
 
 
 def test_the_next_set_takes_the_place_of_one_that_cannot_be_had():
@@ -39,7 +39,7 @@ def test_the_next_set_takes_the_place_of_one_that_cannot_be_had():
 @pytest.mark.parametrize(("share", "low", "high"), [(1.0, 2000, 2000), (0.1, 130, 270), (0.01, 5, 40)])
 def test_a_share_of_the_samples_is_kept(tmp_path, share, low, high):
     write_rows(tmp_path / "samples.jsonl", [{"step": n, "problem": f"p{n}"} for n in range(2000)])
-    reporting = Reporting(save_samples=share, samples_filename="kept.jsonl")
+    reporting = ReportingOptions(save_samples=share, samples_filename="kept.jsonl")
     keep_samples(tmp_path, reporting)
     first = list(read_rows(tmp_path / "kept.jsonl"))
     assert low <= len(first) <= high
@@ -66,7 +66,7 @@ def test_the_plan_for_a_gpu_says_all_that_the_table_says():
     config = AimoConfig(cot=CotStage(start="m"))
     lines = {
         f"{name} {one.command}": one
-        for name, one in plan(Training(stages=("cot", "tir", "rl"), config=config, backend="trl"))
+        for name, one in plan(StagedTraining(stages=("cot", "tir", "rl"), config=config, backend="trl"))
     }
     cot, rl = lines["cot sft"].keys, lines["rl grpo"].keys
     assert (cot["batch_size"], cot["trainer.trl.micro_batch_size"], cot["max_length"]) == (32, 4, 4096)
@@ -92,7 +92,7 @@ def test_the_plan_for_a_gpu_says_all_that_the_table_says():
 
 
 def test_a_line_is_what_a_person_would_type():
-    one = Line(
+    one = CommandLine(
         command="sft", places=("x",), options={"a": None, "b": True}, keys={"c": ("q", "r"), "d": "two words"}
     )
     assert one.shown == """ns sft x --b=true '++c=["q","r"]' '++d=two words'"""
@@ -103,7 +103,7 @@ def test_a_line_is_what_a_person_would_type():
 def test_an_unknown_benchmark_is_told_before_a_model_is_converted(tmp_path):
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(UnknownNameError, match="gsm9k"):
-        next(lines(Evaluating(model=str(tmp_path), benchmarks=["gsm9k"], output_dir=tmp_path / "out")))
+        next(lines(EvaluationSettings(model=str(tmp_path), benchmarks=["gsm9k"], output_dir=tmp_path / "out")))
 
 
 def test_programs_are_asked_for_as_texts_where_the_tokenizer_is_here(tmp_path):

@@ -17,8 +17,8 @@ import pytest
 
 from newskills.base.errors import DataError, NewskillsError, UnknownNameError
 from newskills.run.engine.supervision import Supervision
-from newskills.run.evaluation_server.job import JOB_FILE, Job, load_job
-from newskills.run.evaluation_server.jobs import ALIVE, AT_ONCE, JobLimits, Jobs, last_sign
+from newskills.run.evaluation_server.job import JOB_FILE, EvaluationJob, load_job
+from newskills.run.evaluation_server.jobs import ALIVE, AT_ONCE, EvaluationJobs, JobLimits, last_sign
 from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest, read_request
 
 T = TypeVar("T")
@@ -66,14 +66,16 @@ def asked(*names: str, rollout: int = 1) -> EvaluationRequest:
     return read_request(json.dumps(body).encode())
 
 
-def play(root: Path, scene: Callable[[Jobs, Toy], Awaitable[T]], *, attach: float = 300, done: bool = True) -> T:
+def play(
+    root: Path, scene: Callable[[EvaluationJobs, Toy], Awaitable[T]], *, attach: float = 300, done: bool = True
+) -> T:
     """A server's life around `scene`; `done`: work ends at once."""
 
     async def life() -> T:
         toy = Toy()
         if done:
             toy.release.set()
-        jobs = Jobs(toy, root, JobLimits(attach_seconds=attach), say=lambda text: None)
+        jobs = EvaluationJobs(toy, root, JobLimits(attach_seconds=attach), say=lambda text: None)
         jobs.restore(last_sign(root))
         try:
             return await scene(jobs, toy)
@@ -83,7 +85,7 @@ def play(root: Path, scene: Callable[[Jobs, Toy], Awaitable[T]], *, attach: floa
     return asyncio.run(life())
 
 
-async def finished(jobs: Jobs, request: EvaluationRequest) -> tuple[int, dict]:
+async def finished(jobs: EvaluationJobs, request: EvaluationRequest) -> tuple[int, dict]:
     job = await jobs.obtain(request)
     await jobs.ended(job)
     jobs.heard(job, delivered=True)
@@ -294,4 +296,4 @@ def test_a_job_is_read_back_as_it_was_written(tmp_path):
         return job
 
     job = play(tmp_path, scene)
-    assert load_job(Path(job.output_dir, JOB_FILE)) == msgspec.convert(msgspec.to_builtins(job), Job)
+    assert load_job(Path(job.output_dir, JOB_FILE)) == msgspec.convert(msgspec.to_builtins(job), EvaluationJob)

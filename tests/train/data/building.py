@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from newskills.config.layers import Layer, resolve
-from newskills.train.data.build import BuildRequest, Given, build
+from newskills.train.data.build import BuildRequest, InputSource, build
 from newskills.train.data.card import Card
 from newskills.train.data.chain import make_chain
-from newskills.train.data.filters.base import Verdict
+from newskills.train.data.filters.base import FilterVerdict
 from newskills.train.data.job import BuildJob
 from newskills.train.data.settings import RECIPES, TrainingDataConfig, check_settings
 
@@ -45,7 +45,7 @@ def made(
     compared, schema = more.pop("compared", ()), more.pop("schema", "")
     config = config_of(recipe, {"output_path": str(folder / "out.jsonl"), **more.pop("values", {}), **more})
     check_settings(config, RECIPES[recipe], decontaminated=bool(compared))
-    inputs = tuple(Given(path=path, graded=graded and not schema, schema=schema) for path in files)
+    inputs = tuple(InputSource(path=path, graded=graded and not schema, schema=schema) for path in files)
     request = BuildRequest(config=config, recipe=recipe, inputs=inputs, compared=compared, workers=workers)
     card = build(request, lambda what, share: None)
     return [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()], card
@@ -71,7 +71,7 @@ def expected(
             removed["duplicates"] += 1
             continue
         seen.add(pair)
-        dropped = next((step.name for step in chain if step.apply(row) is Verdict.DROPPED), None)
+        dropped = next((step.name for step in chain if step.apply(row) is FilterVerdict.DROPPED), None)
         group = groups.setdefault(row["problem"], [])
         final = (row["problem"], row["generation"])
         if dropped:

@@ -23,7 +23,7 @@ from newskills._version import __version__
 from newskills.base.errors import ConfigError, DataError, LockedError
 from newskills.base.store import locked
 from newskills.train.data import build as building
-from newskills.train.data.build import Compared, work_folder
+from newskills.train.data.build import ComparedProblems, work_folder
 from newskills.train.data.settings import RECIPES, check_keys
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -204,7 +204,7 @@ def test_benchmarks_and_checked_problems_are_removed(tmp_path) -> None:
     file = write(tmp_path / "in.jsonl", generations(4))
     checked = write(tmp_path / "c.jsonl", [{"problem": "What is 2 + 1?", "contaminated": True}])
     values = {"filters.remove_contaminated": True, "contamination_file": str(checked)}
-    compared = (Compared(name="sums", texts=lambda: ["what is 0+1"]),)
+    compared = (ComparedProblems(name="sums", texts=lambda: ["what is 0+1"]),)
     found, card = made(tmp_path, [file], compared=compared, values=values)
     assert {row["input"] for row in found} == {"What is 1 + 1?", "What is 3 + 1?"}
     assert told(card) == {"remove_contaminated": 6}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from newskills.base.errors import DataError
 from newskills.train.data.filters.answers import DropNoneAnswers, MajorityFilter
 from newskills.train.data.filters.arithmetic import DropIncorrectArithmetic, SplitArithmetic
-from newskills.train.data.filters.base import Verdict
+from newskills.train.data.filters.base import FilterVerdict
 from newskills.train.data.filters.contamination import RemoveContaminated, digest, read_contaminated
 from newskills.train.data.filters.executions import AddCodeExecutionCounts
 from newskills.train.data.filters.lengths import RemoveLenOutliers
@@ -32,7 +32,7 @@ from newskills.train.data.filters.words import (
 )
 from newskills.train.data.overlap import OverlapIndex
 
-KEPT, CHANGED, DROPPED = Verdict.KEPT, Verdict.CHANGED, Verdict.DROPPED
+KEPT, CHANGED, DROPPED = FilterVerdict.KEPT, FilterVerdict.CHANGED, FilterVerdict.DROPPED
 
 
 def judged(step, text: str, **more):
@@ -70,7 +70,7 @@ def judged(step, text: str, **more):
         (SplitArithmetic(key="generation"), "First 1 + 2 + 3 = 7.", KEPT, None),
     ],
 )
-def test_forms_of_solutions(step, text: str, verdict: Verdict, after: str | None) -> None:
+def test_forms_of_solutions(step, text: str, verdict: FilterVerdict, after: str | None) -> None:
     assert judged(step, text) == (verdict, text if after is None else after)
 
 
@@ -95,7 +95,7 @@ def test_every_given_word_is_needed(words: tuple[str, ...]) -> None:
     ("votes", "total", "verdict"),
     [(3, 8, DROPPED), (4, 8, KEPT), (4, 9, DROPPED), (None, 8, KEPT), (1, None, KEPT)],
 )
-def test_majority(votes: int | None, total: int | None, verdict: Verdict) -> None:
+def test_majority(votes: int | None, total: int | None, verdict: FilterVerdict) -> None:
     step = MajorityFilter(votes=4, share=0.5)
     assert step.apply({"majority_votes": votes, "total_votes": total}) is verdict
 

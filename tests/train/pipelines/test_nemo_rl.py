@@ -16,13 +16,13 @@ import pytest
 import newskills
 from newskills.base.errors import ConfigError
 from newskills.run.grade import grade_rows
-from newskills.train.pipelines.common import Run, Wandb, clock, step_range, steps_of
+from newskills.train.pipelines.common import TrainerRun, Wandb, clock, step_range, steps_of
 from newskills.train.pipelines.nemo_rl import FOREVER, NemoRl, converter, merged
-from newskills.train.pipelines.rewards import Verdicts, answer_record, extracted, told
+from newskills.train.pipelines.rewards import GradingPool, answer_record, extracted, told
 
 KNOWN = Path(__file__).with_name("nemo_rl_keys.txt")
 WANDB = Wandb(project="p", name="tune", group="g")
-RUN = Run(name="tune", model="/models/m", output_dir="/out", nodes=2, gpus=8, limit=4 * 3600, wandb=WANDB)
+RUN = TrainerRun(name="tune", model="/models/m", output_dir="/out", nodes=2, gpus=8, limit=4 * 3600, wandb=WANDB)
 
 
 def known_keys() -> dict[str, set[str]]:
@@ -213,7 +213,7 @@ def test_the_reward_is_the_verdict_of_an_evaluation():
         answer_record([{"role": "user", "content": "4"}, {"role": "assistant", "content": a}], {"ground_truth": b})
         for a, b in CASES
     ]
-    verdicts = Verdicts()
+    verdicts = GradingPool()
     try:
         scores = verdicts.scores(records)
     finally:
@@ -277,7 +277,7 @@ def test_another_parent():
     ("limit", "by"), [(4 * 3600, 4 * 3600 - 900), (3600, 2700), (600, 450), (86400 * 2, 86400 * 2 - 900)]
 )
 def test_the_last_checkpoint_is_saved_before_the_limit(limit, by):
-    run = Run(name="n", model="m", output_dir="/o", limit=limit)
+    run = TrainerRun(name="n", model="m", output_dir="/o", limit=limit)
     assert run.save_by == by
 
 

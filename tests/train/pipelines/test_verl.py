@@ -18,15 +18,15 @@ from tests.train.tiny import with_tokenizer
 from newskills.base.errors import GraderError
 from newskills.base.records import Failure
 from newskills.train.pipelines import verl_reward
-from newskills.train.pipelines.common import Run, Wandb
+from newskills.train.pipelines.common import TrainerRun, Wandb
 from newskills.train.pipelines.formats import PPO, examine
 from newskills.train.pipelines.inside import main, to_verl
-from newskills.train.pipelines.rewards import BROKEN, Verdicts
+from newskills.train.pipelines.rewards import BROKEN, GradingPool
 from newskills.train.pipelines.verl import EXPIRES, REWARD, Verl, converter, quoted
 
 VARIABLE = "NEWSKILLS_VERL_PYTHON"
 COMPOSE = Path(__file__).with_name("compose_verl.py")
-RUN = Run(
+RUN = TrainerRun(
     name="my run",
     model="/models/it's 7B",
     output_dir="/out put/a=b,c",
@@ -180,7 +180,7 @@ def test_a_grader_that_is_broken_stops_the_training_and_one_bad_answer_does_not(
         def result(self):
             return Failure(kind="crash", cause="grader", message="it crashed")
 
-    verdicts = Verdicts()
+    verdicts = GradingPool()
     verdicts._pool = Broken()
     monkeypatch.setattr(verl_reward, "_VERDICTS", verdicts)
     for _ in range(BROKEN - 1):

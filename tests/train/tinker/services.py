@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from newskills.base.http.server import serve
 from newskills.train.tinker.client import Service, TinkerClient
 from newskills.train.tinker.server.checkpoints import Checkpoints
-from newskills.train.tinker.server.engine import Base, Engine
+from newskills.train.tinker.server.engine import BaseModel, ModelEngine
 from newskills.train.tinker.server.queue import Queue
-from newskills.train.tinker.server.service import Service as Serving
+from newskills.train.tinker.server.service import TinkerService as Serving
 from newskills.train.tinker.server.serving import all_names
 
 KEY = "tml-test"
@@ -55,8 +55,8 @@ def service(models, root, *, token=""):
         stop = asyncio.Event()
         ends.append((asyncio.get_running_loop(), stop))
         queue = Queue()
-        bases = all_names({str(folder): Base(str(folder), folder) for folder in models})
-        engine = Engine(dtype="float32", threads=1)
+        bases = all_names({str(folder): BaseModel(str(folder), folder) for folder in models})
+        engine = ModelEngine(dtype="float32", threads=1)
         server = await serve(Serving(bases, engine, queue, Checkpoints(root), token=token).answer)
         address.append(server.url)
         ready.set()

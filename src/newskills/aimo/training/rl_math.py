@@ -19,7 +19,7 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Row
 from newskills.base.store import write_rows
 from newskills.recipes.aimo.answers import verify_answers
-from newskills.recipes.aimo.lines import Reporting
+from newskills.recipes.aimo.lines import ReportingOptions
 from newskills.recipes.aimo.settings import TESTS, AimoConfig, RlStage
 from newskills.run.rewarding.reward import boxed
 
@@ -121,8 +121,8 @@ class MathRewardFunction:
         verifier = self.answer_verifier
         right = _graded(pairs) if verifier is None else [verifier(text, truth) for text, truth in pairs]
         return [
-            None if one is None else self._worth(text, right=one)
-            for one, text in zip(right, completions, strict=True)
+            None if gold is None else self._worth(text, right=gold)
+            for gold, text in zip(right, completions, strict=True)
         ]
 
     def _worth(self, text: str, *, right: bool) -> float:
@@ -152,17 +152,17 @@ class RLMathTrainer:
         from newskills.commands.train.aimo.work.lines import run_line, tell
         from newskills.commands.train.aimo.work.stages import backend_for
         from newskills.recipes.aimo.lines import FINAL
-        from newskills.recipes.aimo.training import Training, train
+        from newskills.recipes.aimo.training import StagedTraining, train
 
         config, out = self.config, Path(self.config.output_dir)
         rows = out / "problems.jsonl"
         write_rows(rows, (_problem(row, number) for number, row in enumerate(dataset, 1)))
         stage = msgspec.structs.replace(config.stage(), data_files=[str(rows)])
-        training = Training(
+        training = StagedTraining(
             stages=("rl",),
             config=msgspec.structs.replace(AimoConfig(), rl=stage, decontaminate=config.decontaminate),
             backend=backend_for(stage, force_cpu=config.force_cpu),
-            reporting=Reporting(report_to=() if config.report_to == "none" else (config.report_to,)),
+            reporting=ReportingOptions(report_to=() if config.report_to == "none" else (config.report_to,)),
         )
         if code := train(training, ns=run_line, say=tell):
             raise ConfigError(f"The training ended with code {code}.", hint="The same call goes on from there.")
@@ -186,8 +186,8 @@ def _rewarded(config: RLMathConfig, rewards: MathRewardFunction) -> RLMathConfig
 
 
 def _problem(row: Row, number: int) -> Row:
-    found = [next((str(row[name]) for name in names if row.get(name)), None) for names in (PROBLEMS, ANSWERS)]
-    if None in found:
-        lacks = " or ".join(PROBLEMS if found[0] is None else ANSWERS)
+    values = [next((str(row[name]) for name in names if row.get(name)), None) for names in (PROBLEMS, ANSWERS)]
+    if None in values:
+        lacks = " or ".join(PROBLEMS if values[0] is None else ANSWERS)
         raise DataError(f"Row {number} has no {lacks}; its keys are {', '.join(row)}.")
-    return {"problem": found[0], "expected_answer": found[1]}
+    return {"problem": values[0], "expected_answer": values[1]}

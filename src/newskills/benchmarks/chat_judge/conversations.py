@@ -21,10 +21,10 @@ def wildbench(raw: Row, index: int) -> Row:
 
 
 def eq_bench(raw: Row, index: int) -> Row:
-    given = raw["reference_answer_fullscale"]
-    if isinstance(given, str):
-        given = json.loads(given) if given.lstrip().startswith('{"') else ast.literal_eval(given)
-    emotions = {given[f"emotion{place}"]: float(given[f"emotion{place}_score"]) for place in range(1, 5)}
+    reference = raw["reference_answer_fullscale"]
+    if isinstance(reference, str):
+        reference = json.loads(reference) if reference.lstrip().startswith('{"') else ast.literal_eval(reference)
+    emotions = {reference[f"emotion{place}"]: float(reference[f"emotion{place}_score"]) for place in range(1, 5)}
     return {
         "question": raw["prompt"],
         "emotions": emotions,

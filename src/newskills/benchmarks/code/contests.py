@@ -31,9 +31,9 @@ def joined(raw: Iterable[Row]) -> Iterator[Row]:
         else:
             subtasks[row["id"]].append(row)
     for problem, parts in subtasks.items():
-        known = {name: msgspec.Raw(zlib.decompress(case)) for name, case in tests.pop(problem, {}).items()}
+        cases_by_name = {name: msgspec.Raw(zlib.decompress(case)) for name, case in tests.pop(problem, {}).items()}
         described = {part["subtask"]: _subtask(part) for part in parts if part["score"]}
-        file = msgspec.json.encode({"subtasks": described, "tests": known})
+        file = msgspec.json.encode({"subtasks": described, "tests": cases_by_name})
         yield from ({**part, "file": file} for part in parts)
 
 

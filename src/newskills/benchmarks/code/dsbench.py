@@ -67,10 +67,10 @@ def _workbooks(raw: Row) -> list[str]:
 def _question(raw: Row) -> Row:
     files = raw["files"]
     texts = [files.get("introduction.txt", b""), files[f"{raw['question']}.txt"]]
-    told = [text.decode("utf-8", "ignore").replace("\r\n", "\n").strip() for text in texts]
+    decoded = [text.decode("utf-8", "ignore").replace("\r\n", "\n").strip() for text in texts]
     return {
         "id": f"{raw['id']}-{raw['question']}",
-        "problem": "\n\n".join(filter(None, told)),
+        "problem": "\n\n".join(filter(None, decoded)),
         "expected_answer": raw["answer"],
         "task_id": raw["id"],
         "question_id": raw["question"],

@@ -40,10 +40,10 @@ def _newlines(text: str) -> str:
 def tested_names(solution: str, tests: list[str]) -> list[str]:
     """What the tests use of the functions and classes of the solution, functions first."""
     used = set(_WORD.findall("\n".join(tests)))
-    found = [(kind, name) for kind, name in _DEFINED.findall(solution) if name in used]
-    if not found:
+    definitions = [(kind, name) for kind, name in _DEFINED.findall(solution) if name in used]
+    if not definitions:
         raise ValueError("the tests use nothing of the solution")
-    return list(dict.fromkeys(name for _, name in sorted(found, key=lambda pair: pair[0] == "class")))
+    return list(dict.fromkeys(name for _, name in sorted(definitions, key=lambda pair: pair[0] == "class")))
 
 
 BENCHMARK = Benchmark(

@@ -52,7 +52,7 @@ _FOUND = {"check_str", "text_match_three", "text_starta_endb"}
 
 def row(raw: Row, index: int) -> Row:
     number, entry = int(raw["task_id"].rpartition("/")[2]), raw["entry_point"]
-    base, plus = (checks(shaped(number, given) for given in raw[kind]) for kind in ("base_input", "plus_input"))
+    base, plus = (checks(shaped(number, inputs) for inputs in raw[kind]) for kind in ("base_input", "plus_input"))
     return {
         "id": raw["task_id"],
         "question": raw["prompt"],
@@ -74,17 +74,17 @@ def _equal(entry: str) -> str:
     return "True" if entry == "are_equivalent" else "told == wanted"
 
 
-def shaped(task: int, given: list[Any]) -> list[Any]:
+def shaped(task: int, inputs: list[Any]) -> list[Any]:
     """The arguments of a call, of which JSON has made lists and texts."""
     if task in _EACH:
-        return [tuple(each) for each in given]
+        return [tuple(each) for each in inputs]
     if task in _ITEMS:
-        return [[tuple(item) for item in each] for each in given]
+        return [[tuple(item) for item in each] for each in inputs]
     if task in _TWICE:
-        return [tuple(tuple(item) if isinstance(item, list) else item for item in each) for each in given]
+        return [tuple(tuple(item) if isinstance(item, list) else item for item in each) for each in inputs]
     if task in _DEEP:
-        return [_deep(each) for each in given]
-    first, *rest = given
+        return [_deep(each) for each in inputs]
+    first, *rest = inputs
     if task in _FIRST_ITEMS:
         return [[tuple(item) for item in first], *rest]
     if task in _FIRST:
@@ -97,7 +97,7 @@ def shaped(task: int, given: list[Any]) -> list[Any]:
         return [{key: tuple(value) for key, value in first.items()}, *rest]
     if task == 252:
         return [complex(first)]
-    return [float(first), complex(rest[0])] if task == 124 else given
+    return [float(first), complex(rest[0])] if task == 124 else inputs
 
 
 def _deep(value: Any) -> Any:

@@ -35,11 +35,11 @@ def humaneval_x(raw: Row, index: int) -> Row:
 def _given(language: str, declaration: str, entry: str) -> Row:
     """What a whole answer relies on: the lines that import, and functions above the one that is asked for."""
     lines = declaration[: declaration.rfind(entry)].split("\n")[:-1]
-    found: Row = {"head": "".join(f"{line}\n" for line in lines if line.startswith(_IMPORTS))}
+    parts: Row = {"head": "".join(f"{line}\n" for line in lines if line.startswith(_IMPORTS))}
     helpers = [line for line in lines if not line.startswith(_IMPORTS)]
     names = [match[match.lastindex or 0] for line in helpers if (match := _NAME.search(line))]
-    known = language in ("cpp", "js") and names
-    return found | ({"helper": names[0], "helpers": "\n".join(helpers)} if known else {})
+    has_helpers = language in ("cpp", "js") and names
+    return parts | ({"helper": names[0], "helpers": "\n".join(helpers)} if has_helpers else {})
 
 
 def multipl_e(raw: Row, index: int) -> Row:
@@ -70,8 +70,8 @@ def multipl_e(raw: Row, index: int) -> Row:
 def name_in(code: str) -> str:
     """The function that the last lines of `code` begin. Raises ValueError."""
     for line in reversed(code.rstrip().splitlines()):
-        if found := _NAME.search(line):
-            return found[found.lastindex or 0]
+        if match := _NAME.search(line):
+            return match[match.lastindex or 0]
     raise ValueError("the prompt does not end with the head of a function")
 
 

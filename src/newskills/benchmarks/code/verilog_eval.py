@@ -12,12 +12,12 @@ _PARTS = {"prompt.txt": "question", "ref.sv": "reference", "test.sv": "test"}
 
 def problems(raws: Iterable[Row]) -> Iterator[Row]:
     """Three files → one problem."""
-    found: dict[str, Row] = defaultdict(dict)
+    problems_by_name: dict[str, Row] = defaultdict(dict)
     for raw in raws:
         name, _, part = raw["_file"].rpartition("/")[2].rpartition("_")
         if part in _PARTS:
-            found[name][_PARTS[part]] = raw["text"]
-    for name, parts in found.items():
+            problems_by_name[name][_PARTS[part]] = raw["text"]
+    for name, parts in problems_by_name.items():
         yield {"id": name, **parts}
 
 

@@ -95,8 +95,8 @@ class Fetcher:
 
     def fetch(self, url: str, source: Source) -> Fetched:
         """The file at `url`. Raises DataError: absent, refused, no network, not the expected content."""
-        if self.mirror and (found := self.mirror.find(url)):
-            return checked(Fetched(path=found[0], url=url, sha256=found[1], origin="mirror"), source)
+        if self.mirror and (mirrored := self.mirror.find(url)):
+            return checked(Fetched(path=mirrored[0], url=url, sha256=mirrored[1], origin="mirror"), source)
         address = pinned(url, source.revision)
         target = self.cache / mirror_path(address)
         with waiting_lock(target.with_name(f".{target.name}.lock"), url):
@@ -164,8 +164,8 @@ class Fetcher:
         """One request that starts, or continues, the partial file."""
         have = part.stat().st_size if part.exists() else 0
         validator = _validator_file(part)
-        known = validator.read_text() if have and validator.exists() else ""
-        headers = {"Range": f"bytes={have}-", "If-Range": known} if known else {}
+        validator_text = validator.read_text() if have and validator.exists() else ""
+        headers = {"Range": f"bytes={have}-", "If-Range": validator_text} if validator_text else {}
         with _drop_misfit(part), _open(url, headers, self.options.timeout, source) as reply:
             continues = reply.status == 206 and str(reply.headers.get("Content-Range", "")).startswith(
                 f"bytes {have}-"

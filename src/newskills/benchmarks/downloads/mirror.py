@@ -77,8 +77,8 @@ class Mirror:
 
         Raises DataError if the file is not the one that the manifest promises.
         """
-        path, known = self._place(url)
-        return (path, verify(path, known.sha256 if known else "")) if path.is_file() else None
+        path, original = self._place(url)
+        return (path, verify(path, original.sha256 if original else "")) if path.is_file() else None
 
     def tree(self, repository: str, ref: str, commit: str = "") -> dict[str, tuple[Path, str]]:
         """path in the repository → (file, sha256 that the manifest promises, or ""); empty: the mirror has none.
@@ -86,16 +86,16 @@ class Mirror:
         Taken are the files that lie under `ref` or `commit`, or whose manifest entry names that commit; for the ref
         HEAD without a commit those of every branch there is, of HEAD, main and master before others.
         """
-        found = list(self._repository(repository))
+        paths = list(self._repository(repository))
         refs = [ref, commit]
         if ref == "HEAD" and not commit:
-            there = {rest.partition("/")[0] for rest, _, _ in found}
+            there = {rest.partition("/")[0] for rest, _, _ in paths}
             refs = sorted(there, key=lambda name: (name == "HEAD", name == "main", name == "master", name))
         files = {}
         for wanted in filter(None, refs):
-            for rest, path, known in found:
-                if (name := _below(rest, known.commit, wanted)) is not None:
-                    files[name] = (path, known.sha256)
+            for rest, path, original in paths:
+                if (name := _below(rest, original.commit, wanted)) is not None:
+                    files[name] = (path, original.sha256)
         return files
 
     def _repository(self, repository: str) -> Iterator[tuple[str, Path, Listed]]:
@@ -122,8 +122,8 @@ class Mirror:
 
     def _place(self, url: str) -> tuple[Path, Listed | None]:
         key = mirror_path(url)
-        known = self._manifest.get(key)
-        return self.folder / (known.path if known else key), known
+        original = self._manifest.get(key)
+        return self.folder / (original.path if original else key), original
 
     @cached_property
     def _manifest(self) -> dict[str, Listed]:

@@ -48,7 +48,7 @@ class Mirrored(Struct, frozen=True, kw_only=True):
     missing: dict[str, str] = {}
 
 
-class Checked(Struct, frozen=True, kw_only=True):
+class MirrorCheck(Struct, frozen=True, kw_only=True):
     """What `check_mirror` found: sentences in `problems`; `unlisted`: files that the manifest does not name."""
 
     files: int
@@ -79,7 +79,7 @@ def build_mirror(
             left.unlink(missing_ok=True)
         builder = _Builder(folder, options)
 
-        def one(benchmark: Benchmark) -> Mirrored | NewskillsError:
+        def mirror_or_error(benchmark: Benchmark) -> Mirrored | NewskillsError:
             try:
                 result: Mirrored | NewskillsError = builder.add(benchmark)
             except NewskillsError as error:
@@ -89,7 +89,7 @@ def build_mirror(
             return result
 
         with ThreadPoolExecutor(max(1, min(options.parallelism, len(benchmarks)))) as pool:
-            results = list(pool.map(one, benchmarks))
+            results = list(pool.map(mirror_or_error, benchmarks))
         if not any(isinstance(result, NewskillsError) for result in results):
             shutil.rmtree(folder / _DOWNLOADS, ignore_errors=True)
         return results
@@ -104,22 +104,24 @@ class _Builder:
         self.options = options
 
     def add(self, benchmark: Benchmark) -> Mirrored:
-        found: dict[str, Original] = {}
+        originals_by_url: dict[str, Original] = {}
         missing: dict[str, str] = {}
         fresh = 0
         for split in dict.fromkeys(source.split for source in benchmark.sources if not source.path):
             try:
                 with self._originals(benchmark, split) as originals:
                     fresh += sum([self._place(original, benchmark) for original in originals])
-                    found.update({original.url: original for original in originals})
+                    originals_by_url.update({original.url: original for original in originals})
             except DataError as error:
                 if split == benchmark.split:
                     raise
                 missing[split] = str(error)
         with self.lock:
             write_json(self.folder / MANIFEST, Manifest(files=[self.listed[path] for path in sorted(self.listed)]))
-            size = sum(self.listed[mirror_path(url)].bytes for url in found)
-        return Mirrored(benchmark=benchmark.name, files=len(found), size=size, fresh=fresh, missing=missing)
+            size = sum(self.listed[mirror_path(url)].bytes for url in originals_by_url)
+        return Mirrored(
+            benchmark=benchmark.name, files=len(originals_by_url), size=size, fresh=fresh, missing=missing
+        )
 
     @contextlib.contextmanager
     def _originals(self, benchmark: Benchmark, split: str) -> Iterator[Sequence[Original]]:
@@ -145,15 +147,15 @@ class _Builder:
         place = mirror_path(original.url)
         target = self.folder / place
         with self.lock:
-            known = self.listed.get(place)
+            listed_file = self.listed.get(place)
         fresh = original.path.resolve() != target.resolve()
         if fresh:
             _copy(original.path, target, link=self.folder / _DOWNLOADS in original.path.parents)
-        users = [*(known.benchmarks if known else []), benchmark.data or benchmark.name]
+        users = [*(listed_file.benchmarks if listed_file else []), benchmark.data or benchmark.name]
         entry = Listed(
             path=place,
             sha256=original.sha256,
-            commit=original.commit or (known.commit if known else ""),
+            commit=original.commit or (listed_file.commit if listed_file else ""),
             url=original.url,
             bytes=target.stat().st_size,
             benchmarks=sorted(set(users)),
@@ -179,7 +181,7 @@ def _copy(path: Path, target: Path, *, link: bool) -> None:
         raise storage_error(error, target) from error
 
 
-def check_mirror(folder: Path, *, progress: Callable[[str, int, int | None], None] | None = None) -> Checked:
+def check_mirror(folder: Path, *, progress: Callable[[str, int, int | None], None] | None = None) -> MirrorCheck:
     """Reads every file that the manifest names. `progress` gets (path, bytes done, bytes of all).
 
     Raises ConfigError where there is no such folder, DataError where it has no manifest.
@@ -192,18 +194,18 @@ def check_mirror(folder: Path, *, progress: Callable[[str, int, int | None], Non
 
     def problem(file: Listed) -> str:
         nonlocal done
-        found = _problem(folder / file.path, file)
+        problem_text = _problem(folder / file.path, file)
         done += max(file.bytes, 0)
         if progress:
             progress(file.path, done, total or None)
-        return found
+        return problem_text
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        problems = [found for found in pool.map(problem, files) if found]
-    known = {(folder / file.path).resolve() for file in files}
+        problems = [problem_text for problem_text in pool.map(problem, files) if problem_text]
+    listed_paths = {(folder / file.path).resolve() for file in files}
     there = (path for path in folder.rglob("*") if path.is_file() and path.name not in (MANIFEST, _LOCK))
-    unlisted = [str(path.relative_to(folder)) for path in there if path.resolve() not in known]
-    return Checked(files=len(files), size=total, problems=problems, unlisted=sorted(unlisted))
+    unlisted = [str(path.relative_to(folder)) for path in there if path.resolve() not in listed_paths]
+    return MirrorCheck(files=len(files), size=total, problems=problems, unlisted=sorted(unlisted))
 
 
 def _problem(path: Path, file: Listed) -> str:

@@ -12,11 +12,11 @@ _LIST = re.compile(r"\{([^{}]+)\}")
 
 def braces(text: str) -> list[str]:
     """`text` with each brace list replaced by its items in turn: `{a,b}{1,2}` → a1, a2, b1, b2. No nesting."""
-    found = _LIST.search(text)
-    if not found:
+    match = _LIST.search(text)
+    if not match:
         return [text]
-    before, after = text[: found.start()], text[found.end() :]
-    return [f"{before}{item}{rest}" for item in found[1].split(",") for rest in braces(after)]
+    before, after = text[: match.start()], text[match.end() :]
+    return [f"{before}{item}{rest}" for item in match[1].split(",") for rest in braces(after)]
 
 
 def select(names: Iterable[str], pattern: str) -> list[str]:
@@ -25,8 +25,8 @@ def select(names: Iterable[str], pattern: str) -> list[str]:
     Files that archivers of one vendor add (`._x`) are left out.
     """
     visible = sorted(name for name in names if not name.rpartition("/")[2].startswith("._"))
-    found: dict[str, None] = {}
+    selected: dict[str, None] = {}
     for glob in braces(pattern):
         matches = re.compile(fnmatch.translate(glob)).match
-        found.update(dict.fromkeys(name for name in visible if matches(name)))
-    return list(found)
+        selected.update(dict.fromkeys(name for name in visible if matches(name)))
+    return list(selected)

@@ -208,7 +208,7 @@ def _xml(file: IO[bytes], source: Source, shown: str) -> Iterator[RawRow]:
     except ElementTree.ParseError as error:
         raise DataError(f"{shown}: invalid XML ({error}).") from error
     wanted = source.records[-1]
-    for number, element in enumerate((one for one in root.iter() if _name(one) == wanted), 1):
+    for number, element in enumerate((element for element in root.iter() if _name(element) == wanted), 1):
         yield RawRow(_fields(element), f"{shown}, {wanted} {number}")
 
 

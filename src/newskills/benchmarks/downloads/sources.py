@@ -63,12 +63,12 @@ class Opened(Struct, frozen=True):
 
     def rows(self) -> Iterator[RawRow]:
         """Raises DataError naming file, line and what is wrong."""
-        found = (
+        rows = (
             RawRow({**raw.row, **file.extra} if file.extra else raw.row, raw.where)
             for file in self.files
             for raw in read_source(file.path, self.source, shown=file.shown, name=file.name)
         )
-        return found if self.source.span is None else itertools.islice(found, *self.source.span)
+        return rows if self.source.span is None else itertools.islice(rows, *self.source.span)
 
 
 @contextlib.contextmanager
@@ -79,17 +79,17 @@ def opened(source: Source, fetcher: Fetcher, folder: Path = Path()) -> Iterator[
     """
     with contextlib.ExitStack() as stack:
         if source.path:
-            found = _local(source, folder, stack)
+            opened_source = _local(source, folder, stack)
         elif source.github:
-            found = _repository(source, fetcher, stack)
+            opened_source = _repository(source, fetcher, stack)
         elif source.hf:
-            found = _hub(source, fetcher)
+            opened_source = _hub(source, fetcher)
         else:
-            found = _addresses(source, fetcher, stack)
-        yield _with_beside(found, source, fetcher) if source.beside else found
+            opened_source = _addresses(source, fetcher, stack)
+        yield _with_beside(opened_source, source, fetcher) if source.beside else opened_source
 
 
-def _with_beside(found: Opened, source: Source, fetcher: Fetcher) -> Opened:
+def _with_beside(main_source: Opened, source: Source, fetcher: Fetcher) -> Opened:
     """The same with what lies beside it in each row. Raises DataError."""
     file = fetcher.fetch(source.beside, Source(url=source.beside))
     text = file.path.read_text(encoding="utf-8")
@@ -102,10 +102,10 @@ def _with_beside(found: Opened, source: Source, fetcher: Fetcher) -> Opened:
         raise DataError(f"{source.beside} is no JSON: {error}.") from error
     fields = {BESIDE: value}
     return msgspec.structs.replace(
-        found,
-        files=[one._replace(extra={**one.extra, **fields}) for one in found.files],
-        origin=[*found.origin, _origin(file, source)],
-        originals=[*found.originals, Original(source.beside, file.path, file.sha256)],
+        main_source,
+        files=[file._replace(extra={**file.extra, **fields}) for file in main_source.files],
+        origin=[*main_source.origin, _origin(file, source)],
+        originals=[*main_source.originals, Original(source.beside, file.path, file.sha256)],
     )
 
 
@@ -138,19 +138,27 @@ def local_files(source: Source, folder: Path) -> dict[str, Path]:
 
 
 def _local(source: Source, folder: Path, stack: contextlib.ExitStack) -> Opened:
-    found = local_files(source, folder)
+    local_opened = local_files(source, folder)
     tree = (folder / source.path).is_dir()
-    sums = {name: file_sha256(path) for name, path in found.items()}
+    sums = {name: file_sha256(path) for name, path in local_opened.items()}
     sha256 = _together(sums.items())
     check_sha256(str(folder / source.path), "this machine", sha256, source)
-    files = [_File(path, str(path), name if tree or len(found) > 1 else "", {}) for name, path in found.items()]
+    files = [
+        _File(path, str(path), name if tree or len(local_opened) > 1 else "", {})
+        for name, path in local_opened.items()
+    ]
     if tree:
         assets = {
             name: folder / source.path / name for name in _assets(source, _names_below(folder / source.path))
         }
     else:
-        assets = _unpacked(list(found.values()), source, stack)
-    origin = {"path": str(folder / source.path), "from": "this machine", "sha256": sha256, "files": len(found)}
+        assets = _unpacked(list(local_opened.values()), source, stack)
+    origin = {
+        "path": str(folder / source.path),
+        "from": "this machine",
+        "sha256": sha256,
+        "files": len(local_opened),
+    }
     return Opened(source if not tree else msgspec.structs.replace(source, members=""), files, [origin], assets)
 
 
@@ -181,13 +189,13 @@ def _unpacked(archives: Sequence[Path], source: Source, stack: contextlib.ExitSt
     if not source.assets:
         return {}
     folder = _temporary(stack)
-    found = {}
+    unpacked = {}
     for archive in archives:
         for name, data in members(archive, source.assets, str(archive)):
-            found[name] = _new_file(folder, name)
-            with data, found[name].open("wb") as copy:
+            unpacked[name] = _new_file(folder, name)
+            with data, unpacked[name].open("wb") as copy:
                 shutil.copyfileobj(data, copy)
-    return found
+    return unpacked
 
 
 def _hub(source: Source, fetcher: Fetcher) -> Opened:
@@ -204,14 +212,14 @@ def _hub(source: Source, fetcher: Fetcher) -> Opened:
 
 def _listings(source: Source) -> list[tuple[str, Row]]:
     """(address of the list of files; `_config`, `_split`, of several sets `_hf`) of each set, configuration, split."""
-    found = []
+    listings = []
     for name, config in itertools.product(braces(source.hf), braces(source.config or "default")):
         name, _, its = name.partition(":")
         config, _, own = (its or config).partition("/")
         for split in [own] if own else braces(source.hf_split or source.split):
             fields = {"_config": config, "_split": split, **({"_hf": name} if name != source.hf else {})}
-            found.append((f"{hub()}/api/datasets/{name}/parquet/{config}/{split}", fields))
-    return found
+            listings.append((f"{hub()}/api/datasets/{name}/parquet/{config}/{split}", fields))
+    return listings
 
 
 def _shards(listing: str, source: Source, fetcher: Fetcher) -> list[str]:
@@ -282,9 +290,9 @@ def _extracted(archive: Path, source: Source, folder: Path) -> tuple[dict[str, t
 
 
 def _wanted(source: Source, names: dict[str, tarfile.TarInfo]) -> list[str]:
-    found = {*select(names, source.members), *_assets(source, names)}
+    selected = {*select(names, source.members), *_assets(source, names)}
     order = {name: place for place, name in enumerate(names)}
-    return sorted(found, key=order.__getitem__)
+    return sorted(selected, key=order.__getitem__)
 
 
 def _new_file(folder: Path, name: str) -> Path:

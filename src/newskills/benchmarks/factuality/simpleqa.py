@@ -17,9 +17,9 @@ JUDGE = Judge(
 
 def row(raw: Row, index: int) -> Row:
     """`metadata` of the first set is the text of a Python dictionary; the verified set has columns instead."""
-    told: Any = raw.get("metadata")
+    raw_metadata: Any = raw.get("metadata")
     rest = {key: value for key, value in raw.items() if key not in ("problem", "answer", "metadata")}
-    metadata = ast.literal_eval(told) if isinstance(told, str) else rest
+    metadata = ast.literal_eval(raw_metadata) if isinstance(raw_metadata, str) else rest
     return {
         "metadata": metadata,
         "question": raw["problem"],

@@ -102,7 +102,7 @@ def _benchmark(task: str, items: int, sha256: str) -> Benchmark:
     )
 
 
-BENCHMARKS = tuple(_benchmark(task, *known) for task, known in _TASKS.items())
+BENCHMARKS = tuple(_benchmark(task, *settings) for task, settings in _TASKS.items())
 
 GROUP = Group(
     name="agieval",

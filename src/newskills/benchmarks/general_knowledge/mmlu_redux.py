@@ -10,8 +10,10 @@ from newskills.benchmarks.text import choices
 def row(raw: Row, index: int) -> Row | Drop:
     answer = raw["answer"]
     if raw["error_type"] == "wrong_groundtruth":
-        given = str(raw["correct_answer"] or "").strip()
-        answer = "ABCD".find(given) if given.isalpha() else int(given) if given.isdecimal() else -1
+        raw_answer = str(raw["correct_answer"] or "").strip()
+        answer = (
+            "ABCD".find(raw_answer) if raw_answer.isalpha() else int(raw_answer) if raw_answer.isdecimal() else -1
+        )
     elif raw["error_type"] != "ok":
         return Drop(f"experts found it faulty: {raw['error_type']}")
     if not 0 <= answer < len(raw["choices"]):

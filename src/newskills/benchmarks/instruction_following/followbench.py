@@ -11,10 +11,10 @@ from newskills.base.records import Row
 def join(rows: Iterable[Row]) -> Iterable[Row]:
     """Each instruction gets those that led to it: what its constraints are can only be seen from them."""
     paths: dict[tuple[str, str], dict[int, str]] = {}
-    found = list(rows)
-    for raw in found:
+    all_rows = list(rows)
+    for raw in all_rows:
         paths.setdefault((raw["_file"], str(raw["example_id"])), {})[int(raw["level"])] = raw["instruction"]
-    for raw in found:
+    for raw in all_rows:
         path = paths[raw["_file"], str(raw["example_id"])]
         yield {**raw, "path": [path[level] for level in sorted(path) if level <= int(raw["level"])]}
 

@@ -10,7 +10,7 @@ from newskills.base.records import Row
 def row(name: str, raw: Row, index: int) -> Row:
     if len(raw["instruction_id_list"]) != len(raw["kwargs"]):
         raise ValueError("instruction_id_list and kwargs differ in length")
-    kwargs = [{key: value for key, value in given.items() if value is not None} for given in raw["kwargs"]]
+    kwargs = [{key: value for key, value in arguments.items() if value is not None} for arguments in raw["kwargs"]]
     return {"id": f"{name}-{raw['key']}", **raw, "kwargs": kwargs, "question": raw["prompt"]}
 
 

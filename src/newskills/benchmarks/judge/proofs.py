@@ -23,10 +23,10 @@ def _share(raw: Row) -> float:
         return float(raw["grade"]) / float(raw.get("max_points") or 7)
     judges = [name.removeprefix("points_judge_") for name in raw if name.startswith("points_judge_")]
     points = [(raw[f"points_judge_{judge}"], raw.get(f"max_points_judge_{judge}") or 7) for judge in judges]
-    known = [float(got) / float(most) for got, most in points if got is not None]
-    if not known:
+    scored = [float(got) / float(most) for got, most in points if got is not None]
+    if not scored:
         raise ValueError("no judge gave points")
-    return math.fsum(known) / len(known)
+    return math.fsum(scored) / len(scored)
 
 
 def corpus(raw: Row, index: int) -> Row:

@@ -14,16 +14,16 @@ _PLACES = 5
 def row(place: int | None, raw: Row, index: int) -> Row:
     """`place` from 0 (first) to 4 (last): where the pair is moved to; None: where it is."""
     pairs = [tuple(pair) for pair in raw["ordered_kv_records"]]
-    asked = (raw["key"], raw["value"])
-    at = pairs.index(asked)
+    asked_pair = (raw["key"], raw["value"])
+    at = pairs.index(asked_pair)
     if place is not None:
         pairs.insert(round((len(pairs) - 1) * place / (_PLACES - 1)), pairs.pop(at))
     lines = ",\n ".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in pairs)
-    depth = pairs.index(asked) * _PLACES // len(pairs)
+    depth = pairs.index(asked_pair) * _PLACES // len(pairs)
     return {
         "problem": f"What is the value of the key {json.dumps(raw['key'])} in this JSON object?\n\n{{{lines}}}",
         "expected_answer": raw["value"],
-        "depth": pairs.index(asked) / (len(pairs) - 1),
+        "depth": pairs.index(asked_pair) / (len(pairs) - 1),
         "subset_for_metrics": f"fifth {depth + 1}",
     }
 

@@ -85,10 +85,10 @@ def babilong(raw: Row, index: int) -> Row:
 
 def longbench(raw: Row, index: int) -> Row:
     measure, request = _LONGBENCH[raw["dataset"].removesuffix("_e")]
-    asked = f"\n\n{raw['input']}" if raw["input"] else ""
+    question = f"\n\n{raw['input']}" if raw["input"] else ""
     return {
         "id": f"{raw['dataset']}-{raw['_id']}",
-        "question": f"{request}\n\n{raw['context']}\n\n{request}{asked}",
+        "question": f"{request}\n\n{raw['context']}\n\n{request}{question}",
         "expected_answer": raw["answers"][0],
         "answers": raw["answers"],
         "all_classes": raw["all_classes"] or [],

@@ -12,23 +12,23 @@ from newskills.benchmarks.lean import lean_problem, with_answers
 
 def joined(rows: Iterable[Row]) -> Iterator[Row]:
     """Lean files with their lines in `metadata.csv`."""
-    lean, known = {}, {}
+    lean, metadata = {}, {}
     for raw in rows:
         name = raw["_file"].rpartition("/")[2]
         if name == "metadata.csv":
-            known = {entry["theorem_name"]: entry for entry in csv.DictReader(io.StringIO(raw["text"]))}
+            metadata = {entry["theorem_name"]: entry for entry in csv.DictReader(io.StringIO(raw["text"]))}
         elif "/with_solution/" not in raw["_file"]:
             lean[name.removesuffix(".lean")] = raw["text"]
     for name in sorted(lean):
-        yield {**known.get(name, {}), "theorem_name": name, "lean": lean[name]}
+        yield {**metadata.get(name, {}), "theorem_name": name, "lean": lean[name]}
 
 
 def row(raw: Row, index: int) -> Row:
     """The first theorem without a proof is asked: one file holds another problem's behind its own, and one a second
     part, in whose statement the first is used."""
     name, answer = raw["theorem_name"], raw.get("answer", "").strip()
-    text, found, _ = with_answers(raw["lean"], _answers(name, answer)).partition("sorry")
-    problem = lean_problem(text + found)
+    text, marker, _ = with_answers(raw["lean"], _answers(name, answer)).partition("sorry")
+    problem = lean_problem(text + marker)
     return {
         "id": name,
         "name": name,

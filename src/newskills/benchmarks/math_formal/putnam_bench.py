@@ -17,15 +17,15 @@ _ANSWER = re.compile(
 
 def joined(rows: Iterable[Row]) -> Iterator[Row]:
     """Lean files with what `putnam.json` says of them."""
-    lean, known = {}, {}
+    lean, metadata = {}, {}
     for raw in rows:
         name = raw["_file"].rpartition("/")[2]
         if name == "putnam.json":
-            known = {entry["problem_name"]: entry for entry in msgspec.json.decode(raw["text"])}
+            metadata = {entry["problem_name"]: entry for entry in msgspec.json.decode(raw["text"])}
         else:
             lean[name.removesuffix(".lean")] = raw["text"]
     for name in sorted(lean):
-        yield {**known.get(name, {}), "problem_name": name, "lean": lean[name]}
+        yield {**metadata.get(name, {}), "problem_name": name, "lean": lean[name]}
 
 
 def row(raw: Row, index: int) -> Row:

@@ -28,8 +28,8 @@ def joined(rows: Iterable[Row]) -> Iterator[Row]:
 
 def row(raw: Row, index: int) -> Row:
     """The program, its conditions and the theorem; the proof that some tasks bring is left out."""
-    text, found, _ = raw["task.lean"].replace("\r\n", "\n").rpartition(_PROOF)
-    if not found:
+    text, marker, _ = raw["task.lean"].replace("\r\n", "\n").rpartition(_PROOF)
+    if not marker:
         raise ValueError("task.lean has no place for a proof")
     lines = [line for line in text.splitlines() if not line.strip().startswith(_MARK)]
     imports = [line for line in lines if line.startswith("import ") and line != "import Mathlib"]
@@ -49,8 +49,8 @@ def row(raw: Row, index: int) -> Row:
 def _parts(raw: Row) -> dict[str, str]:
     """What stands between the marks of task.lean, by their names; of the imports, those of the solution."""
     return {
-        found[1].strip(): found[2].strip("\n").rstrip()
-        for found in _PART.finditer(raw["task.lean"].replace("\r\n", "\n"))
+        part[1].strip(): part[2].strip("\n").rstrip()
+        for part in _PART.finditer(raw["task.lean"].replace("\r\n", "\n"))
     }
 
 
@@ -88,11 +88,11 @@ def code_row(raw: Row, index: int) -> Row:
     helpers = (
         parts["solution_aux"] if _uses(parts["precond"] + parts["precond_aux"], parts["solution_aux"]) else ""
     )
-    given = [parts.get("task_aux", ""), helpers, parts["precond_aux"], f"@[reducible, simp]\n{precondition}"]
+    definitions = [parts.get("task_aux", ""), helpers, parts["precond_aux"], f"@[reducible, simp]\n{precondition}"]
     head = _head(signature, "", f"{_assumed(signature)} : {signature['return_type']}")
     own = "" if helpers else parts["solution_aux"]
     gold = [own, parts["code_aux"], f"{head}\n{parts['code']}"]
-    return {**task, "given": _together(given), "head": head, "code": _together(gold)}
+    return {**task, "given": _together(definitions), "head": head, "code": _together(gold)}
 
 
 def spec_row(raw: Row, index: int) -> Row:

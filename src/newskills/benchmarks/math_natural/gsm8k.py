@@ -26,13 +26,13 @@ _CORRECTED = {
 
 def row(raw: Row, index: int) -> Row:
     solution, _, answer = raw["answer"].rpartition("####")
-    given = number_text(answer)
-    right = _CORRECTED.get(blake2b(raw["question"].encode(), digest_size=6).hexdigest(), given)
+    raw_number = number_text(answer)
+    right = _CORRECTED.get(blake2b(raw["question"].encode(), digest_size=6).hexdigest(), raw_number)
     return {
         "problem": raw["question"],
         "expected_answer": right,
         "reference_solution": _CALCULATOR.sub("", solution).strip(),
-        **({"raw_answer": given} if right != given else {}),
+        **({"raw_answer": raw_number} if right != raw_number else {}),
     }
 
 

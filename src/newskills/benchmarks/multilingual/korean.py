@@ -45,8 +45,8 @@ def kmmlu(raw: Row, index: int) -> Row:
 
 def listed(raw: Row, index: int) -> Row:
     """The solution is a number from 1 or a letter."""
-    given = str(raw["solution"]).strip()
-    right = int(given) if given.isdigit() else "ABCDE".index(given.upper()) + 1
+    raw_answer = str(raw["solution"]).strip()
+    right = int(raw_answer) if raw_answer.isdigit() else "ABCDE".index(raw_answer.upper()) + 1
     return asked(raw["question"], raw["options"], right, str(raw.get("license_name") or raw.get("cat2") or ""))
 
 

@@ -44,8 +44,8 @@ _WORDS = {
 def row(raw: Row, index: int) -> Row:
     language = raw["_config"]
     description, pattern = _WORDS[language]
-    given = [raw[f"option_{place}"] for place in range(10)]
-    options = [str(option) for option in given if option not in (None, "", "N/A")]
+    raw_options = [raw[f"option_{place}"] for place in range(10)]
+    options = [str(option) for option in raw_options if option not in (None, "", "N/A")]
     right = "ABCDEFGHIJ"[raw["answer_index"]]
     if raw["answer"] != right or raw["answer_index"] >= len(options):
         raise ValueError(f"the answer is {raw['answer']!r}, and answer_index {raw['answer_index']}")

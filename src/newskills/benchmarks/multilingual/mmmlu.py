@@ -31,7 +31,7 @@ def row(raw: Row, index: int) -> Row:
 
 
 def _english(benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
-    sources = tuple(replace(one, url=one.url.replace("}", ",mmlu}")) for one in benchmark.sources)
+    sources = tuple(replace(source, url=source.url.replace("}", ",mmlu}")) for source in benchmark.sources)
     return replace(benchmark, sources=sources, items={})
 
 

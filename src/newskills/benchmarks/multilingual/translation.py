@@ -111,8 +111,8 @@ def wmt24pp(raw: Row, index: int) -> Row:
 
 def _flores(which: str, benchmark: Benchmark, values: tuple[str, ...]) -> Benchmark:
     join = benchmark.join
-    given = join.keywords if isinstance(join, partial) else {}
-    return replace(benchmark, join=partial(flores_pairs, **{**given, which: values}), items={})
+    keywords = join.keywords if isinstance(join, partial) else {}
+    return replace(benchmark, join=partial(flores_pairs, **{**keywords, which: values}), items={})
 
 
 def _named(place: str) -> str:

@@ -21,11 +21,11 @@ _LANGUAGES = dict.fromkeys(("ar", "de", "el", "en", "es", "hi", "ro", "ru", "th"
 def rows(language: str, raw: Row, index: int) -> Iterator[Row]:
     """One article → its questions."""
     for paragraph in raw["paragraphs"]:
-        for asked in paragraph["qas"]:
-            first, *others = dict.fromkeys(answer["text"] for answer in asked["answers"])
+        for question in paragraph["qas"]:
+            first, *others = dict.fromkeys(answer["text"] for answer in question["answers"])
             yield {
-                "id": asked["id"],
-                "question": f"{paragraph['context']}\n\n{asked['question']}",
+                "id": question["id"],
+                "question": f"{paragraph['context']}\n\n{question['question']}",
                 "expected_answer": first,
                 "accepted_answers": others,
                 "language": language,
@@ -59,7 +59,7 @@ def _benchmark(language: str, sha256: str) -> Benchmark:
     )
 
 
-BENCHMARKS = tuple(_benchmark(*known) for known in _LANGUAGES.items())
+BENCHMARKS = tuple(_benchmark(*language_settings) for language_settings in _LANGUAGES.items())
 
 GROUP = Group(
     name="xquad",

@@ -74,10 +74,10 @@ def social_iqa(raw: Row, index: int) -> Row:
 
 
 def copa(raw: Row, index: int) -> Row:
-    asked, link = {"cause": ("the cause", "because"), "effect": ("the effect", "therefore")}[raw["question"]]
+    request, link = {"cause": ("the cause", "because"), "effect": ("the effect", "therefore")}[raw["question"]]
     options = [raw["choice1"], raw["choice2"]]
     return {
-        **chosen(f"{raw['premise']}\n\nWhat was {asked} of this?", options, int(raw["label"])),
+        **chosen(f"{raw['premise']}\n\nWhat was {request} of this?", options, int(raw["label"])),
         "subset_for_metrics": raw["question"],
         "context": f"{raw['premise'].rstrip(' .')} {link}",
         "continuations": [f" {option[:1].lower()}{option[1:]}" for option in options],

@@ -11,18 +11,18 @@ def row(raw: Row, index: int) -> Iterator[Row]:
     """One row per turn, with the earlier turns and their right answers in the question."""
     questions, answers = raw["questions"]["input_text"], raw["answers"]["input_text"]
     others = [other["input_text"] for other in raw["additional_answers"].values()]
-    told = f"Story:\n{raw['story'].strip()}\n"
+    story = f"Story:\n{raw['story'].strip()}\n"
     for turn, (question, answer) in enumerate(zip(questions, answers, strict=True)):
-        told += f"\nQuestion: {question}"
+        story += f"\nQuestion: {question}"
         accepted = [other[turn] for other in others]
         yield {
             "id": f"coqa-{index}-{turn + 1}",
-            "question": told,
+            "question": story,
             "expected_answer": answer,
             "accepted_answers": [text for text in dict.fromkeys(accepted) if text != answer],
             "turn": turn + 1,
         }
-        told += f"\nAnswer: {answer}"
+        story += f"\nAnswer: {answer}"
 
 
 BENCHMARK = Benchmark(

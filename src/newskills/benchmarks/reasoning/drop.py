@@ -23,8 +23,10 @@ def validated(answers: Row | list[Row]) -> list[Row]:
 
 
 def row(raw: Row, index: int) -> Row:
-    found = [spans(answer) for answer in (raw["answer"], *validated(raw["validated_answers"]))]
-    accepted = [list(known) for known in dict.fromkeys(map(tuple, found)) if known]
+    spans_of_answers = [spans(answer) for answer in (raw["answer"], *validated(raw["validated_answers"]))]
+    accepted = [
+        list(accepted_spans) for accepted_spans in dict.fromkeys(map(tuple, spans_of_answers)) if accepted_spans
+    ]
     if not accepted:
         raise ValueError("no answer has a number, a span or a date")
     return {

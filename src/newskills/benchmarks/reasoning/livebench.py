@@ -23,7 +23,9 @@ def every(raw: Row, index: int) -> Row:
     truth = raw.get("ground_truth")
     instructions: Row = {}
     if "instruction_id_list" in raw:
-        kwargs = [{key: value for key, value in given.items() if value is not None} for given in raw["kwargs"]]
+        kwargs = [
+            {key: value for key, value in arguments.items() if value is not None} for arguments in raw["kwargs"]
+        ]
         instructions = {"instruction_id_list": raw["instruction_id_list"], "kwargs": kwargs}
     elif truth is None:
         raise ValueError("there is neither ground_truth nor instruction_id_list")

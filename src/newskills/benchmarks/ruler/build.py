@@ -71,7 +71,7 @@ OPTIONS = {
 """The same for the command line."""
 
 
-class Limits(NamedTuple):
+class AnswerLimits(NamedTuple):
     """tokens kept for the answer, the metric's name (its grader is called the same), how its texts count."""
 
     tokens: int
@@ -87,24 +87,24 @@ class Family(NamedTuple):
     """
 
     name: str
-    tasks: Mapping[str, Limits]
+    tasks: Mapping[str, AnswerLimits]
     material: Callable[[str, RulerOptions, Fetcher], tuple[Any, Row]]
     build: Callable[[str, int, Random, Any, int], Made]
 
 
-def make(folder: Path, given: Row, fetch: FetchOptions) -> list[str]:
+def make(folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
     """Writes the benchmarks of a setup to `folder/<setup>`; returns the group's name.
 
     Raises ConfigError for options; DataError at the end, where documents for a task cannot be had: the others are
     there, and the group is of those.
     """
-    return make_family(FIRST, folder, given, fetch)
+    return make_family(FIRST, folder, options_given, fetch)
 
 
-def make_family(family: Family, folder: Path, given: Row, fetch: FetchOptions) -> list[str]:
+def make_family(family: Family, folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
     """`make` for any family of tasks."""
-    listed = {"tasks": given["tasks"].split(",")} if isinstance(given.get("tasks"), str) else {}
-    options = read_config(RulerOptions, {**given, **listed}, f"options of {family.name}")
+    listed = {"tasks": options_given["tasks"].split(",")} if isinstance(options_given.get("tasks"), str) else {}
+    options = read_config(RulerOptions, {**options_given, **listed}, f"options of {family.name}")
     names = _checked(options, family)
     count = _counter(options.tokenizer_path)
     home = folder / options.setup
@@ -182,9 +182,9 @@ def articles_of(documents: str, fetcher: Fetcher) -> tuple[list[Article], str]:
 def _squad(rows: list[Row]) -> Iterator[Article]:
     for article in rows:
         for paragraph in article["paragraphs"]:
-            for asked in paragraph["qas"]:
-                if golds := [answer["text"] for answer in asked["answers"]]:
-                    yield Article(asked["question"], golds, [paragraph["context"]])
+            for question in paragraph["qas"]:
+                if golds := [answer["text"] for answer in question["answers"]]:
+                    yield Article(question["question"], golds, [paragraph["context"]])
 
 
 def _hotpot(rows: list[Row]) -> Iterator[Article]:
@@ -280,7 +280,7 @@ def _write_group(home: Path, group: str, names: list[str]) -> None:
 
 FIRST = Family(
     "ruler",
-    {name: Limits(task.tokens, "ruler", task.match) for name, task in TASKS.items()},
+    {name: AnswerLimits(task.tokens, "ruler", task.match) for name, task in TASKS.items()},
     _material,
     lambda name, units, random, material, index: build(TASKS[name], units, random, material, index),
 )

@@ -18,14 +18,14 @@ from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.sources import opened
 from newskills.benchmarks.general_knowledge.mmlu import BENCHMARK as MMLU
 from newskills.benchmarks.ruler import words
-from newskills.benchmarks.ruler.build import Family, Limits, RulerOptions, articles_of, make_family
+from newskills.benchmarks.ruler.build import AnswerLimits, Family, RulerOptions, articles_of, make_family
 from newskills.benchmarks.ruler.tasks import Article, Made
 
 _ORDINALS = ("first", "second", "third", "fourth")
 _DIGITS, _VALUE_DIGITS = 7, 10
 
 
-class Item(NamedTuple):
+class OptionQuestion(NamedTuple):
     """A question with options, and the letter of the right one."""
 
     text: str
@@ -36,12 +36,12 @@ class Numbered(NamedTuple):
     """An item and its number in the text, which up to `same` items share."""
 
     number: str
-    item: Item
+    item: OptionQuestion
 
 
-def make(folder: Path, given: Row, fetch: FetchOptions) -> list[str]:
+def make(folder: Path, options_given: Row, fetch: FetchOptions) -> list[str]:
     """As `ruler.build.make`."""
-    return make_family(SECOND, folder, given, fetch)
+    return make_family(SECOND, folder, options_given, fetch)
 
 
 def _material(name: str, options: RulerOptions, fetcher: Fetcher) -> tuple[Any, Row]:
@@ -63,9 +63,9 @@ def _material(name: str, options: RulerOptions, fetcher: Fetcher) -> tuple[Any, 
     raise DataError(" ".join(problems))
 
 
-def _item(raw: Row) -> Item:
+def _item(raw: Row) -> OptionQuestion:
     options = " ".join(f"{letter}. {raw[letter]}" for letter in "ABCD")
-    return Item(" ".join(f"{raw['question']} {options}".split()), raw["answer"])
+    return OptionQuestion(" ".join(f"{raw['question']} {options}".split()), raw["answer"])
 
 
 def build(name: str, units: int, random: Random, material: Any, index: int) -> Made:
@@ -82,37 +82,39 @@ def build(name: str, units: int, random: Random, material: Any, index: int) -> M
 
 def _keys(values: int, units: int, random: Random) -> Made:
     wanted, *others = words.keys(random, 1 + units)
-    found = [words.number(random, _VALUE_DIGITS) for _ in range(values)]
-    pairs = [(wanted, value) for value in found]
+    numbers = [words.number(random, _VALUE_DIGITS) for _ in range(values)]
+    pairs = [(wanted, value) for value in numbers]
     pairs += [(other, words.number(random, _VALUE_DIGITS)) for other in others]
     random.shuffle(pairs)
     text = "\n".join(f"The secret number of {key} is {value}." for key, value in pairs)
-    asked = "all secret numbers" if values > 1 else "the secret number"
+    wish_object = "all secret numbers" if values > 1 else "the secret number"
     return Made(
         f"The text below gives secret numbers to names. You will be asked about one of the names.\n\n{text}\n\n"
-        f"Give {asked} of {wanted} in the text.",
+        f"Give {wish_object} of {wanted} in the text.",
         "",
-        found,
+        numbers,
     )
 
 
-def _items(shared: bool, level: str, units: int, random: Random, items: Sequence[Item], index: int) -> Made:
-    asked = items[index * 997 % len(items)]
-    others = random.sample([item for item in items if item.text != asked.text], units)
+def _items(
+    shared: bool, level: str, units: int, random: Random, items: Sequence[OptionQuestion], index: int
+) -> Made:
+    target_item = items[index * 997 % len(items)]
+    others = random.sample([item for item in items if item.text != target_item.text], units)
     numbers = _numbers(len(others) + 1, len(_ORDINALS) if shared else 1, random)
-    listed = [Numbered(number, item) for number, item in zip(numbers, [*others, asked], strict=True)]
+    listed = [Numbered(number, item) for number, item in zip(numbers, [*others, target_item], strict=True)]
     target = listed[-1]
     random.shuffle(listed)
-    same = [one.item for one in listed if one.number == target.number]
+    same = [numbered.item for numbered in listed if numbered.number == target.number]
     text = "\n\n".join(map(_line, listed))
     if shared:
         return _copied(level, text, target, same)
-    examples = random.sample([one for one in listed if one is not target], min(5, len(others)))
+    examples = random.sample([numbered for numbered in listed if numbered is not target], min(5, len(others)))
     return _single(level, text, target, examples)
 
 
-def _line(one: Numbered) -> str:
-    return f"Question {one.number}: {one.item.text}"
+def _line(numbered: Numbered) -> str:
+    return f"Question {numbered.number}: {numbered.item.text}"
 
 
 def _numbers(count: int, same: int, random: Random) -> list[str]:
@@ -125,7 +127,7 @@ def _numbers(count: int, same: int, random: Random) -> list[str]:
     return numbers[:count]
 
 
-def _copied(level: str, text: str, target: Numbered, same: Sequence[Item]) -> Made:
+def _copied(level: str, text: str, target: Numbered, same: Sequence[OptionQuestion]) -> Made:
     head = (
         f"Here are numbered questions; several may have the same number. You will be asked to copy.\n\n{text}\n\n"
     )
@@ -150,8 +152,14 @@ def _single(level: str, text: str, target: Numbered, examples: Sequence[Numbered
     wish = "Copy Question {}, then answer it" if first else "Answer Question {}"
     wish += " with A, B, C or D in a box."
     shown = "\n\n".join(
-        "\n".join([wish.format(one.number), *([_line(one)] if first else []), f"\\boxed{{{one.item.letter}}}"])
-        for one in examples
+        "\n".join(
+            [
+                wish.format(numbered.number),
+                *([_line(numbered)] if first else []),
+                f"\\boxed{{{numbered.item.letter}}}",
+            ]
+        )
+        for numbered in examples
     )
     return Made(
         "Here are numbered questions. You will be asked to answer one of them, with only the letter in \\boxed{}."
@@ -162,42 +170,46 @@ def _single(level: str, text: str, target: Numbered, examples: Sequence[Numbered
 
 
 def _documents(level: str, units: int, random: Random, articles: Sequence[Article], index: int) -> Made:
-    asked = articles[index % len(articles)]
-    own = set(asked.texts)
+    asked_article = articles[index % len(articles)]
+    own = set(asked_article.texts)
     pool = list(dict.fromkeys(text for article in articles for text in article.texts if text not in own))
     if units > len(pool):
         raise DataError(f"{units} documents are needed to fill the length, and there are {len(pool)}.")
-    texts = [*(asked.texts if units else asked.supports), *random.sample(pool, units)]
+    texts = [*(asked_article.texts if units else asked_article.supports), *random.sample(pool, units)]
     random.shuffle(texts)
     numbers = dict(zip(texts, _numbers(len(texts), 1, random), strict=True))
     listed = "\n\n".join(f"Document {numbers[text]}:\n{text}" for text in texts)
     head = f"Here are numbered documents.\n\n{listed}\n\n"
     if level == "basic":
-        wish = f"Which number has this document? Give the number only.\n\n{asked.supports[0]}"
-        return Made(f"{head}{wish}", "", [numbers[asked.supports[0]]])
+        wish = f"Which number has this document? Give the number only.\n\n{asked_article.supports[0]}"
+        return Made(f"{head}{wish}", "", [numbers[asked_article.supports[0]]])
     if level == "easy":
         wish = "Which document helps most to answer this question? Give its number only."
-        return Made(f"{head}{wish}\n\nQuestion: {asked.question}", "", [numbers[text] for text in asked.supports])
+        return Made(
+            f"{head}{wish}\n\nQuestion: {asked_article.question}",
+            "",
+            [numbers[text] for text in asked_article.supports],
+        )
     steps = "First copy the documents that matter for it, then answer" if level == "medium" else "Answer"
     wish = f"{steps} this question from the documents."
-    return Made(f"{head}{wish}\n\nQuestion: {asked.question}", "", list(asked.golds))
+    return Made(f"{head}{wish}\n\nQuestion: {asked_article.question}", "", list(asked_article.golds))
 
 
 SECOND = Family(
     "ruler2",
     {
-        "mk_niah_basic": Limits(128, "ruler2", "all"),
-        "mk_niah_easy": Limits(256, "ruler2", "all"),
-        "mk_niah_medium": Limits(512, "multichoice"),
-        "mk_niah_hard": Limits(256, "multichoice"),
-        "mv_niah_basic": Limits(128, "ruler2", "all"),
-        "mv_niah_easy": Limits(512, "ruler2", "all"),
-        "mv_niah_medium": Limits(512, "ruler2", "2steps"),
-        "mv_niah_hard": Limits(256, "ruler2", "all"),
-        "qa_basic": Limits(32, "ruler2", "part"),
-        "qa_easy": Limits(32, "ruler2", "part"),
-        "qa_medium": Limits(512, "ruler2", "part"),
-        "qa_hard": Limits(128, "ruler2", "part"),
+        "mk_niah_basic": AnswerLimits(128, "ruler2", "all"),
+        "mk_niah_easy": AnswerLimits(256, "ruler2", "all"),
+        "mk_niah_medium": AnswerLimits(512, "multichoice"),
+        "mk_niah_hard": AnswerLimits(256, "multichoice"),
+        "mv_niah_basic": AnswerLimits(128, "ruler2", "all"),
+        "mv_niah_easy": AnswerLimits(512, "ruler2", "all"),
+        "mv_niah_medium": AnswerLimits(512, "ruler2", "2steps"),
+        "mv_niah_hard": AnswerLimits(256, "ruler2", "all"),
+        "qa_basic": AnswerLimits(32, "ruler2", "part"),
+        "qa_easy": AnswerLimits(32, "ruler2", "part"),
+        "qa_medium": AnswerLimits(512, "ruler2", "part"),
+        "qa_hard": AnswerLimits(128, "ruler2", "part"),
     },
     _material,
     build,

@@ -41,7 +41,7 @@ class Material(NamedTuple):
     articles: Sequence[Article] = ()
 
 
-class Task(NamedTuple):
+class RulerTask(NamedTuple):
     """kind of builder, answer's length in tokens, how answers count, and the builder's settings."""
 
     kind: Literal["needles", "chain", "common", "frequent", "documents"]
@@ -57,23 +57,23 @@ class Task(NamedTuple):
 
 
 TASKS = {
-    "niah_single_1": Task("needles", 128),
-    "niah_single_2": Task("needles", 128, haystack="essay"),
-    "niah_single_3": Task("needles", 128, haystack="essay", valued_by="uuids"),
-    "niah_multikey_1": Task("needles", 128, haystack="essay", keys=4),
-    "niah_multikey_2": Task("needles", 128, haystack="needle"),
-    "niah_multikey_3": Task("needles", 128, haystack="needle", keyed_by="uuids", valued_by="uuids"),
-    "niah_multivalue": Task("needles", 128, haystack="essay", values=4),
-    "niah_multiquery": Task("needles", 128, haystack="essay", keys=4, queries=4),
-    "vt": Task("chain", 30),
-    "cwe": Task("common", 120),
-    "fwe": Task("frequent", 50),
-    "qa_1": Task("documents", 32, "part", documents="squad"),
-    "qa_2": Task("documents", 32, "part", documents="hotpotqa"),
+    "niah_single_1": RulerTask("needles", 128),
+    "niah_single_2": RulerTask("needles", 128, haystack="essay"),
+    "niah_single_3": RulerTask("needles", 128, haystack="essay", valued_by="uuids"),
+    "niah_multikey_1": RulerTask("needles", 128, haystack="essay", keys=4),
+    "niah_multikey_2": RulerTask("needles", 128, haystack="needle"),
+    "niah_multikey_3": RulerTask("needles", 128, haystack="needle", keyed_by="uuids", valued_by="uuids"),
+    "niah_multivalue": RulerTask("needles", 128, haystack="essay", values=4),
+    "niah_multiquery": RulerTask("needles", 128, haystack="essay", keys=4, queries=4),
+    "vt": RulerTask("chain", 30),
+    "cwe": RulerTask("common", 120),
+    "fwe": RulerTask("frequent", 50),
+    "qa_1": RulerTask("documents", 32, "part", documents="squad"),
+    "qa_2": RulerTask("documents", 32, "part", documents="hotpotqa"),
 }
 
 
-def build(task: Task, units: int, random: Random, material: Material, index: int) -> Made:
+def build(task: RulerTask, units: int, random: Random, material: Material, index: int) -> Made:
     """A sample with `units` units of haystack: sentences, needles, words or documents."""
     if task.kind == "needles":
         return _needles(task, units, random, material)
@@ -86,7 +86,7 @@ def build(task: Task, units: int, random: Random, material: Material, index: int
     return _documents(units, random, material.articles, index)
 
 
-def _needles(task: Task, units: int, random: Random, material: Material) -> Made:
+def _needles(task: RulerTask, units: int, random: Random, material: Material) -> Made:
     kind = "number" if task.valued_by == "numbers" else "code"
     names = _names(task, random, task.keys + (units if task.haystack == "needle" else 0))
     wanted, others = names[: task.keys], names[task.keys :]
@@ -99,23 +99,25 @@ def _needles(task: Task, units: int, random: Random, material: Material) -> Made
     else:
         hay = _essay(units, random, material.sentences)
     text = _hidden(list(hay), needles, random, "\n" if task.haystack == "needle" else " ")
-    asked = random.sample(wanted, task.queries)
-    found = [value for name in asked for value in values[name]]
-    about = " and ".join((", ".join(asked[:-1]), asked[-1])) if len(asked) > 1 else asked[0]
-    noun, verb, each = (f"{kind}s", "are", "all ") if len(found) > 1 else (kind, "is", "")
+    asked_names = random.sample(wanted, task.queries)
+    golds = [value for name in asked_names for value in values[name]]
+    about = (
+        " and ".join((", ".join(asked_names[:-1]), asked_names[-1])) if len(asked_names) > 1 else asked_names[0]
+    )
+    noun, verb, each = (f"{kind}s", "are", "all ") if len(golds) > 1 else (kind, "is", "")
     return Made(
         f"Somewhere in the text below, secret {kind}s are given to certain names. Remember them: you will be asked "
         f"about them afterwards.\n\n{text}\n\nWhat {verb} {each}the secret {noun} of {about} in the text?",
         f"The secret {noun} of {about} in the text {verb}",
-        found,
+        golds,
     )
 
 
-def _names(task: Task, random: Random, count: int) -> list[str]:
+def _names(task: RulerTask, random: Random, count: int) -> list[str]:
     return words.keys(random, count) if task.keyed_by == "words" else [words.uuid(random) for _ in range(count)]
 
 
-def _value(task: Task, random: Random) -> str:
+def _value(task: RulerTask, random: Random) -> str:
     return words.number(random, 7) if task.valued_by == "numbers" else words.uuid(random)
 
 
@@ -187,9 +189,9 @@ def _common(units: int, random: Random) -> Made:
 
 def _word_list(common: int, often: int, others: int, seldom: int, random: Random) -> tuple[list[str], str]:
     """(frequent words, the numbered list)."""
-    known = [*words.NOUNS, *words.ADJECTIVES]
-    if common + others <= len(known):
-        chosen = random.sample(known, common + others)
+    all_words = [*words.NOUNS, *words.ADJECTIVES]
+    if common + others <= len(all_words):
+        chosen = random.sample(all_words, common + others)
     else:
         chosen = words.keys(random, common + others)
     listed = chosen[:common] * often + chosen[common:] * seldom
@@ -219,17 +221,17 @@ def _documents(units: int, random: Random, articles: Sequence[Article], index: i
     """The texts of one question among `units` others. Raises DataError where there are not so many."""
     if not articles:
         raise DataError("There are no documents to ask about.")
-    asked = articles[index % len(articles)]
-    own = set(asked.texts)
+    asked_article = articles[index % len(articles)]
+    own = set(asked_article.texts)
     pool = list(dict.fromkeys(text for article in articles for text in article.texts if text not in own))
     if units > len(pool):
         raise DataError(f"{units} documents are needed to fill the length, and there are {len(pool)}.")
-    texts = [*asked.texts, *random.sample(pool, units)]
+    texts = [*asked_article.texts, *random.sample(pool, units)]
     random.shuffle(texts)
     listed = "\n\n".join(f"Document {number}:\n{text}" for number, text in enumerate(texts, 1))
     request = "Answer the question from these documents, in a few words and without anything else."
     return Made(
-        f"{request}\n\n{listed}\n\n{request}\n\nQuestion: {asked.question}",
+        f"{request}\n\n{listed}\n\n{request}\n\nQuestion: {asked_article.question}",
         "Answer:",
-        list(dict.fromkeys(asked.golds)),
+        list(dict.fromkeys(asked_article.golds)),
     )

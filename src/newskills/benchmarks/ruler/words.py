@@ -51,14 +51,14 @@ _NOISE = "The hills are quiet. The river runs on. The road is long. Snow falls o
 
 def keys(random: Random, count: int) -> list[str]:
     """Different pairs of words, and with a third word where those do not suffice."""
-    found: dict[str, None] = {}
+    key_set: dict[str, None] = {}
     most = len(ADJECTIVES) * len(NOUNS) // 2
-    while len(found) < count:
+    while len(key_set) < count:
         parts = [random.choice(ADJECTIVES), random.choice(NOUNS)]
-        if len(found) >= most:
+        if len(key_set) >= most:
             parts.insert(0, random.choice(ADJECTIVES))
-        found["-".join(parts)] = None
-    return list(found)
+        key_set["-".join(parts)] = None
+    return list(key_set)
 
 
 def uuid(random: Random) -> str:

@@ -84,12 +84,12 @@ BENCHMARKS = (
 
 def score(members: Mapping[str, Mapping[str, Row]]) -> Row:
     """Means over the members that have a metric, each counted by its problems."""
-    found: dict[str, float] = {}
+    scores_by_name: dict[str, float] = {}
     for metric in ("success_rate", "wer", "bleu", "judge_score"):
         having = [modes for modes in members.values() if metric in modes["pass@1"]]
         if total := sum(map(entries, having)):
-            found[metric] = sum(entries(modes) * headline(modes, metric) for modes in having) / total
-    return found
+            scores_by_name[metric] = sum(entries(modes) * headline(modes, metric) for modes in having) / total
+    return scores_by_name
 
 
 GROUP = Group(

@@ -43,9 +43,9 @@ def row(part: str, raw: Row, index: int) -> Row | Drop:
     return {**made, **instruction(raw["task_identifier"], raw["kwargs"] or {})}
 
 
-def instruction(name: str, given: Mapping[str, Any]) -> Row:
+def instruction(name: str, arguments: Mapping[str, Any]) -> Row:
     """The instruction by its name in IFEval. Raises KeyError for one that is not known."""
-    return {"instruction_id_list": [_KINDS[name]], "kwargs": [dict(given)]}
+    return {"instruction_id_list": [_KINDS[name]], "kwargs": [dict(arguments)]}
 
 
 _KINDS = {

@@ -41,8 +41,8 @@ def with_all_keywords(raw: Iterable[Row]) -> Iterator[Row]:
 
 def earnings(mode: str, raw: Row, index: int) -> Row:
     local, everywhere = [str(word) for word in raw["keywords"]], raw["all_keywords"]
-    given = {"contextless": [], "local": local, "global": everywhere}[mode]
-    hint = f"These words may occur: {', '.join(given)}. " if given else ""
+    names_shown = {"contextless": [], "local": local, "global": everywhere}[mode]
+    hint = f"These words may occur: {', '.join(names_shown)}. " if names_shown else ""
     name = f"earnings22-{mode}-{index}"
     return {
         "id": name,

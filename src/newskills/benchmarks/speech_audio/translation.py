@@ -108,17 +108,17 @@ def covost2(task: str, raw: Row, index: int) -> Row | Drop:
 
 def score(members: Mapping[str, Mapping[str, Row]]) -> Row:
     """Each metric over the members that have it, counted by their problems; counts of errors are added up."""
-    found: dict[str, float] = {}
+    scores_by_name: dict[str, float] = {}
     for metric in ("wer", "wer_macro", "bleu", "comet"):
         having = [modes for modes in members.values() if metric in modes["pass@1"]]
         total = sum(map(entries, having))
         if total:
-            found[metric] = sum(entries(modes) * headline(modes, metric) for modes in having) / total
+            scores_by_name[metric] = sum(entries(modes) * headline(modes, metric) for modes in having) / total
     for metric in ("substitutions", "insertions", "deletions", "ref_words"):
         counts = [modes["pass@1"][metric] for modes in members.values() if metric in modes["pass@1"]]
         if counts:
-            found[metric] = float(sum(counts))
-    return found
+            scores_by_name[metric] = float(sum(counts))
+    return scores_by_name
 
 
 _CLIPS = (

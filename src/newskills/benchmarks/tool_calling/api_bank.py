@@ -22,16 +22,16 @@ _ROLES = {"User": "user", "AI": "assistant"}
 def join(rows: Iterable[Row]) -> Iterable[Row]:
     """Lines of dialogues → one row for each call in them, with the functions of its dialogue."""
     dialogues: dict[str, list[Row]] = {}
-    known: dict[str, list[set[str]]] = {}
+    required_by_function: dict[str, list[set[str]]] = {}
     for raw in rows:
         dialogues.setdefault(PurePosixPath(raw["_file"]).stem, []).append(raw)
         if raw["role"] == "API":
-            known.setdefault(raw["api_name"], []).append(set(raw["param_dict"]))
+            required_by_function.setdefault(raw["api_name"], []).append(set(raw["param_dict"]))
     for name, lines in dialogues.items():
         used = sorted({line["api_name"] for line in lines if line["role"] == "API"})
         for at, line in enumerate(lines):
             if line["role"] == "API":
-                functions = [_function(one, known[one]) for one in used]
+                functions = [_function(name, required_by_function[name]) for name in used]
                 yield {"dialogue": name, "turn": at, "lines": lines[: at + 1], "function": functions}
 
 
@@ -64,16 +64,16 @@ def _shown(line: Row, number: int) -> list[Row]:
     ]
 
 
-def _function(name: str, seen: list[set[str]]) -> Row:
+def _function(name: str, required_sets: list[set[str]]) -> Row:
     """What the calls of all dialogues tell of a function: its arguments, and which are always given."""
-    arguments = sorted(set().union(*seen))
+    arguments = sorted(set().union(*required_sets))
     return {
         "name": name,
         "description": f"{_WORD.sub(' ', name).capitalize()}.",
         "parameters": {
             "type": "dict",
             "properties": {argument: {"type": "string"} for argument in arguments},
-            "required": sorted(set.intersection(*seen)),
+            "required": sorted(set.intersection(*required_sets)),
         },
     }
 

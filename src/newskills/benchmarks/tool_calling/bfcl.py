@@ -132,8 +132,8 @@ def _join(rows: Iterable[Row]) -> Iterable[Row]:
     for raw in questions:
         answer = answers.get(raw["id"], {})
         gold: Row = {key: answer[key] for key in ("ground_truth", "num_hops") if key in answer}
-        found = [doc for name in raw.get("involved_classes", ()) for doc in docs[_DOCS[name]]] if docs else []
-        yield {**raw, **gold, **({"docs": found} if docs else {})}
+        documents = [doc for name in raw.get("involved_classes", ()) for doc in docs[_DOCS[name]]] if docs else []
+        yield {**raw, **gold, **({"docs": documents} if docs else {})}
 
 
 def row(category: str, raw: Row, index: int) -> Row:
@@ -146,7 +146,7 @@ def row(category: str, raw: Row, index: int) -> Row:
         "question": raw["question"],
         "messages": raw["question"][0],
         "function": functions,
-        "tools": [tool(one, language) for one in functions if one["name"] not in late],
+        "tools": [tool(function, language) for function in functions if function["name"] not in late],
         "check": _check(category),
         "language": language.lower(),
     }
@@ -155,7 +155,7 @@ def row(category: str, raw: Row, index: int) -> Row:
     if held_back:
         made["missed_function"] = raw["missed_function"]
         made["late_tools"] = {
-            turn: [tool(one, language) for one in functions if one["name"] in names]
+            turn: [tool(function, language) for function in functions if function["name"] in names]
             for turn, names in held_back.items()
         }
     return made | {key: raw[key] for key in ("initial_config", "involved_classes", "path") if key in raw}

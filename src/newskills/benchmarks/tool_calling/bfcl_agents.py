@@ -101,7 +101,7 @@ def _recalled(kind: str, raw: Row, index: int) -> Row:
         "id": raw["id"].replace("memory", f"memory_{kind}"),
         "question": raw["question"],
         "messages": [{"role": "system", "content": _RECALLED}, *raw["question"][0]],
-        "tools": [bfcl.tool(one) for one in functions],
+        "tools": [bfcl.tool(function) for function in functions],
         "check": "answer",
         "ground_truth": raw["ground_truth"],
         "memory": kind,

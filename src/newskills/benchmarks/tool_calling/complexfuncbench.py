@@ -16,7 +16,7 @@ _NAMES = {"number": "float", "object": "dict", "array": "any"}
 def row(raw: Row, index: int) -> Iterator[Row]:
     """One row for each step of the conversation at which functions are called, with all before it as it was."""
     messages: list[Row] = []
-    functions = [_function(one) for one in raw["functions"]]
+    functions = [_function(function) for function in raw["functions"]]
     for at, turn in enumerate(raw["conversations"]):
         calls = turn.get("function_call") if turn["role"] == "assistant" else None
         if calls:
@@ -25,7 +25,7 @@ def row(raw: Row, index: int) -> Iterator[Row]:
                 "question": raw["conversations"][0]["content"],
                 "messages": list(messages),
                 "function": functions,
-                "tools": [{"type": "function", "function": one} for one in raw["functions"]],
+                "tools": [{"type": "function", "function": function} for function in raw["functions"]],
                 "check": "calls",
                 "language": "python",
                 "ground_truth": [

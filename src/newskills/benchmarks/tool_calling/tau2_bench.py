@@ -24,10 +24,12 @@ def joined(raw: Iterable[Row]) -> Iterator[Row]:
 
 def _scenario(scenario: Row) -> str:
     """What the user knows, as text."""
-    told = scenario["instructions"]
-    if isinstance(told, dict):
-        told = "\n\n".join(f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in told.items() if text)
-    return f"Persona: {scenario['persona']}\n\n{told}" if scenario.get("persona") else str(told)
+    instructions = scenario["instructions"]
+    if isinstance(instructions, dict):
+        instructions = "\n\n".join(
+            f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in instructions.items() if text
+        )
+    return f"Persona: {scenario['persona']}\n\n{instructions}" if scenario.get("persona") else str(instructions)
 
 
 def _row(domain: str) -> Any:

@@ -24,12 +24,12 @@ _OPEN = Drop("open questions, which have no options")
 def listed(options: Any) -> list[str]:
     """Options that are a list, or a list written as a text. Raises ValueError."""
     try:
-        found = ast.literal_eval(options) if isinstance(options, str) else options
+        options_listed = ast.literal_eval(options) if isinstance(options, str) else options
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise ValueError(f"{options!r} is no list of options") from error
-    if not isinstance(found, Sequence) or isinstance(found, str):
+    if not isinstance(options_listed, Sequence) or isinstance(options_listed, str):
         raise ValueError(f"{options!r} is no list of options")
-    return [str(option) for option in found]
+    return [str(option) for option in options_listed]
 
 
 def mmmu_pro(raw: Row, index: int) -> Row:
@@ -98,8 +98,8 @@ def ai2d(raw: Row, index: int) -> Row:
 
 def read_text(raw: Row, index: int) -> Row:
     """OCRBench and DocVQA: several texts are right."""
-    given = raw["answers"] if "answers" in raw else raw["answer"]
-    first, *others = dict.fromkeys(map(str, [given] if isinstance(given, str) else given))
+    raw_answers = raw["answers"] if "answers" in raw else raw["answer"]
+    first, *others = dict.fromkeys(map(str, [raw_answers] if isinstance(raw_answers, str) else raw_answers))
     kind = raw["question_type"] if "question_type" in raw else (raw["question_types"] or ["other"])[0]
     return {
         "id": f"{raw['questionId']}" if "questionId" in raw else f"ocrbench-{index}",

@@ -42,8 +42,8 @@ def run(parsed: Parsed[Options]) -> int:
         raise ConfigError(f"{merged} exists already.", hint="Move it away first.")
     if options.dry_run:
         rows = count_chunks(merged, chunks, expected=options.expected)
-        found = {chunk: counted(count_lines(chunk), "row") for chunk in chunks}
-        steps: list[Step] = [("reads", chunk, f"{held}; then deletes it") for chunk, held in found.items()]
+        rows_by_chunk = {chunk: counted(count_lines(chunk), "row") for chunk in chunks}
+        steps: list[Step] = [("reads", chunk, f"{held}; then deletes it") for chunk, held in rows_by_chunk.items()]
         show_dry_run([*steps, ("writes", merged, counted(rows, "row")), ("writes", done_path(merged), "empty")])
         return 0
     rows = merge_chunks(merged, chunks, expected=options.expected)

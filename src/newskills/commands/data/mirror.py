@@ -17,7 +17,7 @@ from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.benchmarks.downloads.mirror_build import Mirrored, build_mirror, check_mirror
 from newskills.commands.command import Command
 from newskills.config.command_line import Parsed
-from newskills.pipelines.data.downloads import Bar, Downloads
+from newskills.pipelines.data.downloads import Bar, DownloadProgress
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.options import DryRun, doc
 
@@ -55,15 +55,17 @@ def _build(options: Options) -> int:
     folder = Path(place).expanduser()
     if names == [ALL]:
         names = [entry.name for entry in list_benchmarks()]
-    named = {one.name: one for name in names for one in expand(name, options.extra_benchmark_map)}
+    named = {
+        benchmark.name: benchmark for name in names for benchmark in expand(name, options.extra_benchmark_map)
+    }
     benchmarks = [benchmark for benchmark in named.values() if benchmark.sources]
     if options.dry_run:
         show_dry_run([("fetches", benchmark.name, benchmark.title) for benchmark in benchmarks])
         return 0
     progress = _Progress(len(benchmarks))
-    for one in named.values():
-        if not one.sources:
-            progress.line(f"note: {one.name} {_NOTHING[one.generate_rows is not None]}", sys.stderr)
+    for mirrored in named.values():
+        if not mirrored.sources:
+            progress.line(f"note: {mirrored.name} {_NOTHING[mirrored.generate_rows is not None]}", sys.stderr)
     fetch = FetchOptions(
         mirror=options.mirror or "",
         offline=options.offline,
@@ -80,7 +82,7 @@ def _build(options: Options) -> int:
 _NOTHING = {True: "is generated: it needs no mirror", False: "comes with its data: it needs no mirror"}
 
 
-class _Progress(Downloads):
+class _Progress(DownloadProgress):
     def report(self, benchmark: Benchmark, result: Mirrored | NewskillsError) -> None:
         self.finished()
         if isinstance(result, NewskillsError):
@@ -100,15 +102,15 @@ def _check(options: Options) -> int:
         raise ConfigError("Which folder?", hint="ns mirror check /data/mirror, or set NEWSKILLS_MIRROR.")
     folder = Path(place).expanduser()
     bar = Bar()
-    found = check_mirror(folder, progress=lambda path, done, total: bar.draw(done / total if total else 0.0, path))
-    for problem in found.problems:
+    check = check_mirror(folder, progress=lambda path, done, total: bar.draw(done / total if total else 0.0, path))
+    for problem in check.problems:
         bar.line(f"error: {problem}", sys.stderr)
-    if found.unlisted:
-        shown = ", ".join(found.unlisted[:3]) + (", …" if len(found.unlisted) > 3 else "")
-        bar.line(f"note: {len(found.unlisted)} files are not listed: {shown}", sys.stderr)
-    state = f"{len(found.problems)} are not as listed" if found.problems else "all are intact"
-    bar.line(f"{found.files} files, {found.size / 2**20:.1f} MB in {folder}: {state}")
-    return 1 if found.problems else 0
+    if check.unlisted:
+        shown = ", ".join(check.unlisted[:3]) + (", …" if len(check.unlisted) > 3 else "")
+        bar.line(f"note: {len(check.unlisted)} files are not listed: {shown}", sys.stderr)
+    state = f"{len(check.problems)} are not as listed" if check.problems else "all are intact"
+    bar.line(f"{check.files} files, {check.size / 2**20:.1f} MB in {folder}: {state}")
+    return 1 if check.problems else 0
 
 
 COMMAND = Command(

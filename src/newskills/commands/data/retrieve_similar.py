@@ -18,7 +18,7 @@ from newskills.config.command_line import Parsed
 from newskills.models.embeddings import Embedder
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.options import AtLeastOne, DryRun, doc
-from newskills.run.judging.similar import Index, SimilarMeanings, SimilarTexts, retrieve_similar
+from newskills.run.judging.similar import SimilarMeanings, SimilarTexts, TextIndex, retrieve_similar
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -52,15 +52,15 @@ def run(parsed: Parsed[Options]) -> int:
     return 0
 
 
-def _by_meaning(model: str, batch: int) -> Callable[[Iterable[str]], Index]:
+def _by_meaning(model: str, batch: int) -> Callable[[Iterable[str]], TextIndex]:
     """Raises ConfigError where the library is missing."""
     embed = partial(Embedder(model, option="--model"), batch=batch)
     return partial(SimilarMeanings, embed=embed)
 
 
-def _paths(given: list[str]) -> list[Path]:
+def _paths(texts: list[str]) -> list[Path]:
     """Raises DataError for a file that is not there."""
-    paths = [Path(name.strip()).expanduser() for text in given for name in text.split(",") if name.strip()]
+    paths = [Path(name.strip()).expanduser() for text in texts for name in text.split(",") if name.strip()]
     for path in paths:
         if not path.is_file():
             raise DataError(f"There is no file {path}.")

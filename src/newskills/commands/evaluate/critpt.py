@@ -18,7 +18,7 @@ from newskills.config.command_line import Parsed
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.options import DryRun, doc
-from newskills.run.harnesses.critpt import KEY_VARIABLE, SERVICE, Service, accuracy, batch, submit
+from newskills.run.harnesses.critpt import KEY_VARIABLE, SERVICE, CritPtService, accuracy, batch, submit
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -51,13 +51,13 @@ def run(parsed: Parsed[Options]) -> int:
         return 0
     if target.exists():
         raise ConfigError(f"{target} is there already; the service takes ten batches a day.", hint="Name another.")
-    service = Service(url=options.api_url, timeout=options.request_timeout)
+    service = CritPtService(url=options.api_url, timeout=options.request_timeout)
     answer = aio.run(lambda: submit(body, service, dict(os.environ)))
     write_json(target, answer)
-    found = accuracy(answer)
-    lost = f", {found.unscored} lost by the service" if found.unscored else ""
+    number = accuracy(answer)
+    lost = f", {number.unscored} lost by the service" if number.unscored else ""
     sys.stdout.write(
-        f"accuracy {found.value:.1f} % ({found.low:.1f} to {found.high:.1f}) of {found.n} problems{lost}\n"
+        f"accuracy {number.value:.1f} % ({number.low:.1f} to {number.high:.1f}) of {number.n} problems{lost}\n"
     )
     return 0
 

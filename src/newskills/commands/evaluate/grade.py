@@ -42,9 +42,9 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
-    given = {key: parse_value(str(text)) for key, text in parsed.overrides.items()}
-    config = {key: value for key, value in given.items() if not key.startswith(SANDBOX)}
-    elsewhere = {key.removeprefix(SANDBOX): value for key, value in given.items() if key not in config}
+    values = {key: parse_value(str(text)) for key, text in parsed.overrides.items()}
+    config = {key: value for key, value in values.items() if not key.startswith(SANDBOX)}
+    elsewhere = {key.removeprefix(SANDBOX): value for key, value in values.items() if key not in config}
     sandbox = read_config(SandboxConfig, elsewhere, "++sandbox")
     if options.dry_run:
         show_dry_run(_steps(options, config, elsewhere))

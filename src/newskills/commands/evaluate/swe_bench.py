@@ -98,12 +98,12 @@ def _run(options: Options, source: Path, target: Path) -> list[Path]:
 
 def _report(source: Path, target: Path, reports: list[Path]) -> int:
     ledger = Ledger()
-    found = read_reports(*reports)
-    known = list(with_reports(read_rows(source), found))
-    for record in known:
+    verdicts = read_reports(*reports)
+    rows = list(with_reports(read_rows(source), verdicts))
+    for record in rows:
         count(ledger, record["outcome"], record.get("outcome_cause"))
-    write_rows(target, known)
-    sys.stdout.write(f"{target}: {counted(len(known), 'row')}: {ledger_line(ledger)}\n")
+    write_rows(target, rows)
+    sys.stdout.write(f"{target}: {counted(len(rows), 'row')}: {ledger_line(ledger)}\n")
     return 0
 
 

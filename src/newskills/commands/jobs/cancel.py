@@ -33,14 +33,14 @@ def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
     if (entries := meant(options.name)) is not None:
         return cancel_jobs(entries, dry_run=options.dry_run)
-    asked = submitted(options.name)
-    jobs = [job for job in asked.states(options.job) if not job.ended]
+    chosen = submitted(options.name)
+    jobs = [job for job in chosen.states(options.job) if not job.ended]
     if options.dry_run:
         show_dry_run([("cancels", job.job.name, f"{job.job.handle} ({job.state})") for job in jobs])
         return 0
-    asked.executor.cancel([job.job.handle for job in jobs])
+    chosen.executor.cancel([job.job.handle for job in jobs])
     names = ", ".join(job.job.name for job in jobs) if len(jobs) <= SCREENFUL else f"{len(jobs):,} jobs"
-    sys.stdout.write(f"{asked.experiment.id}: {f'cancelled {names}' if jobs else 'nothing runs or waits'}\n")
+    sys.stdout.write(f"{chosen.experiment.id}: {f'cancelled {names}' if jobs else 'nothing runs or waits'}\n")
     return 0
 
 

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from newskills.base.terminal import printable
 from newskills.commands.command import Command
 from newskills.config.command_line import Parsed
-from newskills.launch.experiments import Records
+from newskills.launch.experiments import ExperimentRecords
 from newskills.pipelines.options import doc
 from newskills.pipelines.tables import print_table
 
@@ -24,10 +24,10 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
-    options, records = parsed.options, Records(os.environ)
-    found = records.latest() if options.name is None else iter(records.all_of(options.name))
+    options, records = parsed.options, ExperimentRecords(os.environ)
+    experiments = records.latest() if options.name is None else iter(records.all_of(options.name))
     rows = [("experiment", "cluster", "submitted (UTC)", "jobs", "commit", "folder")]
-    for experiment in itertools.islice(found, options.last):
+    for experiment in itertools.islice(experiments, options.last):
         rows.append(
             (
                 experiment.id,

@@ -41,7 +41,7 @@ def planned_command(name: str) -> Command[Any]:
 
     command = load(name)
     if DRY_RUN.lstrip("-") not in leaves(command.options):
-        able = [one for one in command_names() if "dry_run" in leaves(load(one).options)]
+        able = [name for name in command_names() if "dry_run" in leaves(load(name).options)]
         raise ConfigError(f"ns {name} submits nothing that could be planned; {', '.join(able)} do.")
     return command
 

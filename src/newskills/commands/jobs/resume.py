@@ -34,8 +34,13 @@ def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
     entries = invocation(options.id)
     if options.dry_run:
-        left = [one for one in look(entries, os.environ) if one.state != "success"]
-        show_dry_run([("submits", one.entry.job_id, f"{one.entry.task} ({one.state})") for one in left])
+        left = [invocation for invocation in look(entries, os.environ) if invocation.state != "success"]
+        show_dry_run(
+            [
+                ("submits", invocation.entry.job_id, f"{invocation.entry.task} ({invocation.state})")
+                for invocation in left
+            ]
+        )
         return 0
     if (code := launched(entries, "resume")) is not None:
         return code

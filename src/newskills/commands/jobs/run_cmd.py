@@ -23,12 +23,12 @@ class RunCommand(Command[RunCmdOptions], frozen=True, kw_only=True):
 
 def with_marker(argv: Sequence[str]) -> list[str]:
     """`argv` with `--` in front of the first word that is no option and no option's value."""
-    known = leaves(RunCmdOptions)
+    option_leaves = leaves(RunCmdOptions)
     at = 0
     while at < len(argv) and argv[at].startswith("-") and argv[at] != "--":
         name, equals, _ = argv[at].lstrip("-").replace("-", "_").partition("=")
         name = ALIASES.get(name, name)
-        leaf = known.get(name)
+        leaf = option_leaves.get(name)
         at += 1 if equals or leaf is None or leaf.is_bool else 2
     return [*argv[:at], "--", *argv[at:]] if at < len(argv) and argv[at] != "--" else list(argv)
 

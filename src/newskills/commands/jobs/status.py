@@ -14,7 +14,7 @@ from newskills.base.errors import NewskillsError
 from newskills.commands.command import Command
 from newskills.commands.shared.invocations import meant, show_status
 from newskills.config.command_line import Parsed
-from newskills.launch.experiments import Experiment, Records
+from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.pipelines.options import doc
 from newskills.pipelines.submission.submitted import ask_about, job_rows, screenful, submitted, summary
 from newskills.pipelines.tables import print_table
@@ -40,9 +40,9 @@ def run(parsed: Parsed[Options]) -> int:
     if options.name is not None and (entries := meant(options.name)) is not None:
         return show_status(entries, json=options.json)
     if options.name is not None:
-        asked = submitted(options.name)
-        jobs = asked.states(options.job)
-        sys.stdout.write(f"{_title(asked.experiment)}\n")
+        chosen = submitted(options.name)
+        jobs = chosen.states(options.job)
+        sys.stdout.write(f"{_title(chosen.experiment)}\n")
         shown = jobs if options.all else screenful(jobs)
         if len(shown) == len(jobs):
             print_table(job_rows(jobs))
@@ -56,7 +56,7 @@ def run(parsed: Parsed[Options]) -> int:
 
 def _overview(last: int) -> int:
     rows, code = [("experiment", "cluster", "submitted (UTC)", "jobs")], 0
-    for experiment in itertools.islice(Records(os.environ).latest(), last):
+    for experiment in itertools.islice(ExperimentRecords(os.environ).latest(), last):
         try:
             doing = summary(ask_about(experiment).states())
         except NewskillsError as error:

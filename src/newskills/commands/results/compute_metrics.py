@@ -94,9 +94,9 @@ def _check_name(name: str, folder: Path) -> None:
         metric_for(name)
     except UnknownNameError as error:
         if fold(name) not in map(fold, (folder.name, named_in(folder))):
-            known = [known for entry in entries() for known in (entry.name, *entry.aliases)]
+            names = [known_name for entry in entries() for known_name in (entry.name, *entry.aliases)]
             own = "For one of your own, choose the metric: --metric_type=math."
-            raise UnknownNameError(error.kind, name, known, hint=own) from error
+            raise UnknownNameError(error.kind, name, names, hint=own) from error
 
 
 def _steps(options: Options, files: list[Path], metric: str) -> Iterator[Step]:

@@ -71,7 +71,9 @@ def _exported(name: str, options: Options, dests: Sequence[str], changes: Mappin
     entries = invocation(name)
     settings = {dest: {**_kept(entries[0].config, dest), **changes.get(dest, {})} for dest in dests}
     if options.dry_run:
-        show_dry_run([("exports", one.job_id, f"{one.task} to {', '.join(dests)}") for one in entries])
+        show_dry_run(
+            [("exports", invocation.job_id, f"{invocation.task} to {', '.join(dests)}") for invocation in entries]
+        )
         return 0
     plan = ExportPlan(
         invocation=entries[0].invocation_id,
@@ -111,8 +113,8 @@ def _model(config: Row | None) -> str:
 
 def _kept(config: Row | None, dest: str) -> Row:
     """What the invocation's own configuration says of the destination."""
-    found = ((config or {}).get(EXPORT) or {}).get(dest)
-    return dict(found) if isinstance(found, dict) else {}
+    settings = ((config or {}).get(EXPORT) or {}).get(dest)
+    return dict(settings) if isinstance(settings, dict) else {}
 
 
 def _changes(parsed: Parsed[Options], dests: Sequence[str]) -> dict[str, Row]:

@@ -38,10 +38,10 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def run(parsed: Parsed[Options]) -> int:
-    from newskills.interop.importers import Source, read, renamed, write
+    from newskills.interop.importers import ImportSource, read, renamed, write
 
     options = parsed.options
-    imported = read(Source(path=Path(options.path), score=options.score or ""), options.format or "")
+    imported = read(ImportSource(path=Path(options.path), score=options.score or ""), options.format or "")
     if options.benchmark:
         imported = renamed(imported, options.benchmark)
     for item in imported:

@@ -22,7 +22,7 @@ from newskills.pipelines.options import doc
 from newskills.pipelines.tables import print_table
 
 if TYPE_CHECKING:
-    from newskills.interop.invocations import Entry
+    from newskills.interop.invocations import InvocationJob
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ def _overview(last: int) -> int:
     return 0
 
 
-def _config(entry: Entry) -> int:
+def _config(entry: InvocationJob) -> int:
     import yaml
 
     from newskills.interop.masking import masked
@@ -78,7 +78,7 @@ def _config(entry: Entry) -> int:
     return 0
 
 
-def _scores(entry: Entry) -> None:
+def _scores(entry: InvocationJob) -> None:
     """Of a task whose results lie on this machine."""
     from newskills.interop.export_results import flattened
     from newskills.interop.results_yml import task_results
@@ -95,7 +95,7 @@ def _scores(entry: Entry) -> None:
     print_table(rows)
 
 
-def _when(entry: Entry) -> str:
+def _when(entry: InvocationJob) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.timestamp))
 
 

@@ -85,12 +85,12 @@ def metric_for(name: str) -> tuple[str, dict[str, Any]]:
 
 def group_for(own: Sequence[str]) -> GroupFor:
     """Name → group; `own`: where some are defined. Raises ConfigError for what is no group."""
-    given = {}
+    groups = {}
     for place in own:
         if (group := get_group(place)) is None:
             raise ConfigError(f"--group: {place} is no group of benchmarks.")
-        given[group.name] = group
-    return lambda name: given.get(name) or get_group(name)
+        groups[group.name] = group
+    return lambda name: groups.get(name) or get_group(name)
 
 
 def run(parsed: Parsed[Options]) -> int:
@@ -152,12 +152,14 @@ def summarized(parsed: Parsed[Options]) -> Summary | None:
 
 def _read(folder: Path, how: SummaryOptions) -> Iterator[Step]:
     """Raises NewskillsError for what cannot be read."""
-    for found in wanted(folder, how):
+    for result in wanted(folder, how):
         name = (
-            choose_metric(found.benchmark, found.files, metric_for, how)[0] if found.files else "no output files"
+            choose_metric(result.benchmark, result.files, metric_for, how)[0]
+            if result.files
+            else "no output files"
         )
-        for file in found.files or (found.folder,):
-            yield "reads", file, f"{found.benchmark}: {name}"
+        for file in result.files or (result.folder,):
+            yield "reads", file, f"{result.benchmark}: {name}"
 
 
 def _steps(place: ResultsPlace, how: SummaryOptions) -> Iterator[Step]:

@@ -94,7 +94,7 @@ def summarized(parsed: Parsed[Options]) -> RobustnessSummary | None:
 
 
 def _require_trust(summary: RobustnessSummary, accept_lost: float) -> None:
-    withheld = [one.benchmark for one in summary.benchmarks if one.withheld]
+    withheld = [benchmark.benchmark for benchmark in summary.benchmarks if benchmark.withheld]
     if withheld:
         raise NewskillsError(
             f"{', '.join(withheld)}: with some prompt more than {accept_lost:g} % of the samples were lost to the "
@@ -104,9 +104,9 @@ def _require_trust(summary: RobustnessSummary, accept_lost: float) -> None:
 
 def _read(folder: Path) -> Iterator[Step]:
     for prompts in prompts_of(folder).values():
-        for prompt, found in prompts.items():
-            for file in found.files:
-                yield "reads", file, f"{found.benchmark}: {prompt}"
+        for prompt, result in prompts.items():
+            for file in result.files:
+                yield "reads", file, f"{result.benchmark}: {prompt}"
 
 
 def _steps(place: ResultsPlace, how: SummaryOptions) -> Iterator[Step]:

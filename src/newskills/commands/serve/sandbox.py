@@ -122,13 +122,13 @@ def result(parsed: Parsed[Options]) -> None:
 
 
 def _resolve(parsed: Parsed[Options]) -> Resolved[Keys]:
-    given: dict[str, Any] = {
+    options_given: dict[str, Any] = {
         f"sandbox.{key}": getattr(parsed.options, name) for name, key in KEYS.items() if name in parsed.given
     }
-    given["sandbox.limits.timeout"] = (
+    options_given["sandbox.limits.timeout"] = (
         parsed.options.max_timeout
     )  # of strangers' requests; a run's own may be longer
-    return resolve(Keys, [Layer("options", given), Layer("command line", parsed.overrides)])
+    return resolve(Keys, [Layer("options", options_given), Layer("command line", parsed.overrides)])
 
 
 def _checked(config: SandboxConfig) -> SandboxConfig:

@@ -61,13 +61,13 @@ def run(parsed: Parsed[Options]) -> int:
         return 0
     require_train("torch", "safetensors", "tokenizers", "numpy")
     from newskills.recipes.training import model_folder
-    from newskills.train.tinker.server.engine import Engine
-    from newskills.train.tinker.server.serving import Place, serve_until_stopped
+    from newskills.train.tinker.server.engine import ModelEngine
+    from newskills.train.tinker.server.serving import TinkerServerSettings, serve_until_stopped
 
     folders = [model_folder(model, root / "models" / Path(model).stem, say=_say).absolute() for _, model in names]
     models = {name or _client_name(folder): folder for (name, _), folder in zip(names, folders, strict=True)}
-    engine = Engine(dtype=options.dtype, threads=options.threads)
-    place = Place(host=options.host, port=options.port, root=root, token=token)
+    engine = ModelEngine(dtype=options.dtype, threads=options.threads)
+    place = TinkerServerSettings(host=options.host, port=options.port, root=root, token=token)
     for name in models:
         _say(f"model {name}")
     _say(_who(token))
@@ -78,10 +78,10 @@ def run(parsed: Parsed[Options]) -> int:
 def _names(options: Options) -> list[tuple[str | None, str]]:
     """(name, model) of each. Raises ConfigError where their numbers differ."""
     models = [part.strip() for part in options.model.split(",")]
-    given = options.model_name.split(",") if options.model_name else []
-    if given and len(given) != len(models):
-        raise ConfigError(f"--model has {len(models)} models, but --model_name {len(given)} names.")
-    names: list[str | None] = [name.strip() for name in given] or [None] * len(models)
+    model_names = options.model_name.split(",") if options.model_name else []
+    if model_names and len(model_names) != len(models):
+        raise ConfigError(f"--model has {len(models)} models, but --model_name {len(model_names)} names.")
+    names: list[str | None] = [name.strip() for name in model_names] or [None] * len(models)
     return list(zip(names, models, strict=True))
 
 

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 from newskills.base.errors import UnknownNameError
 from newskills.base.terminal import printable
-from newskills.launch.experiments import Experiment, Records
+from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.submission.following import stopped_by_ctrl_c
 from newskills.pipelines.submission.submitted import ask_about, exit_code
 from newskills.pipelines.tables import print_table
 
 if TYPE_CHECKING:
-    from newskills.interop.invocations import Entry
-    from newskills.interop.oversight import Looked
+    from newskills.interop.invocations import InvocationJob
+    from newskills.interop.oversight import JobStatus
 
 
-def meant(name: str) -> list[Entry] | None:
+def meant(name: str) -> list[InvocationJob] | None:
     """Jobs of the invocation (or the one job) that `name` means; None: it is an experiment, or nothing.
 
     Experiments come first: their names meant something before there were invocations. Raises ConfigError where several
@@ -32,7 +32,7 @@ def meant(name: str) -> list[Entry] | None:
     if not looks_like_id(name):
         return None
     try:
-        Records(os.environ).find(name)
+        ExperimentRecords(os.environ).find(name)
     except UnknownNameError:
         try:
             return Store(os.environ).find(name)
@@ -41,14 +41,14 @@ def meant(name: str) -> list[Entry] | None:
     return None
 
 
-def invocation(name: str) -> list[Entry]:
+def invocation(name: str) -> list[InvocationJob]:
     """The same for commands that know nothing else. Raises UnknownNameError, ConfigError."""
     from newskills.interop.invocations import Store
 
     return Store(os.environ).find(name)
 
 
-def launched(entries: Sequence[Entry], verb: str, *, here: bool = False) -> int | None:
+def launched(entries: Sequence[InvocationJob], verb: str, *, here: bool = False) -> int | None:
     """Has NeMo Evaluator's launcher do it for jobs that are its own, and returns its exit code; None: they are not.
 
     `here`: newskills can do it by itself for those of this machine. Raises ConfigError where it is not installed.
@@ -56,7 +56,7 @@ def launched(entries: Sequence[Entry], verb: str, *, here: bool = False) -> int 
     from newskills.interop.launcher import ask, find_launcher
     from newskills.interop.oversight import foreign
 
-    its = [one for one in entries if one.own is None and not (here and one.executor == "local")]
+    its = [entry for entry in entries if entry.own is None and not (here and entry.executor == "local")]
     if not its:
         return None
     if (program := find_launcher(os.environ)) is None:
@@ -64,7 +64,7 @@ def launched(entries: Sequence[Entry], verb: str, *, here: bool = False) -> int 
     return ask(program, [verb, its[0].invocation_id if len(entries) > 1 else its[0].job_id])
 
 
-def show_status(entries: Sequence[Entry], *, json: bool) -> int:
+def show_status(entries: Sequence[InvocationJob], *, json: bool) -> int:
     """Returns 0: a job that failed is no failure to ask."""
     if (code := launched(entries, "status", here=True)) is not None:
         return code
@@ -73,33 +73,37 @@ def show_status(entries: Sequence[Entry], *, json: bool) -> int:
 
     looked = look(entries, os.environ)
     if json:
-        sys.stdout.write(as_json([(one.entry, one.state) for one in looked]) + "\n")
+        sys.stdout.write(as_json([(invocation.entry, invocation.state) for invocation in looked]) + "\n")
     else:
         print_jobs(looked)
     return 0
 
 
-def print_jobs(looked: Sequence[Looked]) -> None:
+def print_jobs(looked: Sequence[JobStatus]) -> None:
     from newskills.interop.invocations import progress
 
     rows: list[tuple[str, ...]] = [("job", "task", "state", "exit", "replies", "folder")]
-    for one in looked:
-        done = progress(one.entry)
-        why = f": {printable(one.job.why)}" if one.job is not None and one.job.why and one.job.code else ""
+    for invocation in looked:
+        done = progress(invocation.entry)
+        why = (
+            f": {printable(invocation.job.why)}"
+            if invocation.job is not None and invocation.job.why and invocation.job.code
+            else ""
+        )
         rows.append(
             (
-                one.entry.job_id,
-                printable(one.entry.task),
-                one.state + why,
-                "" if one.code is None else str(one.code),
+                invocation.entry.job_id,
+                printable(invocation.entry.task),
+                invocation.state + why,
+                "" if invocation.code is None else str(invocation.code),
                 "" if done is None else str(done),
-                printable(str(one.entry.folder)),
+                printable(str(invocation.entry.folder)),
             )
         )
     print_table(rows)
 
 
-def show_logs(entries: Sequence[Entry], *, follow: bool) -> int:
+def show_logs(entries: Sequence[InvocationJob], *, follow: bool) -> int:
     """Of the tasks; with `follow` until they have ended, and with their exit code then."""
     from newskills.interop.oversight import experiment_of, log_lines
 
@@ -120,27 +124,34 @@ def show_logs(entries: Sequence[Entry], *, follow: bool) -> int:
     return 0
 
 
-def cancel_jobs(entries: Sequence[Entry], *, dry_run: bool) -> int:
+def cancel_jobs(entries: Sequence[InvocationJob], *, dry_run: bool) -> int:
     from newskills.interop.oversight import cancel, look
 
     if not dry_run and (code := launched(entries, "kill")) is not None:
         return code
     if dry_run:
-        going = [one for one in look(entries, os.environ) if one.state in ("pending", "running")]
-        show_dry_run([("cancels", one.entry.job_id, f"{one.entry.task} ({one.state})") for one in going])
+        going = [
+            invocation for invocation in look(entries, os.environ) if invocation.state in ("pending", "running")
+        ]
+        show_dry_run(
+            [
+                ("cancels", invocation.entry.job_id, f"{invocation.entry.task} ({invocation.state})")
+                for invocation in going
+            ]
+        )
         return 0
     names = ", ".join(entry.job_id for entry in cancel(entries, os.environ))
     sys.stdout.write(f"{entries[0].invocation_id}: {f'cancelled {names}' if names else 'nothing runs or waits'}\n")
     return 0
 
 
-def follow_foreign(entries: Sequence[Entry]) -> int:
+def follow_foreign(entries: Sequence[InvocationJob]) -> int:
     """Jobs of the launcher on this machine, until they have ended; they go on after Ctrl-C."""
     from newskills.interop.oversight import follow_launched
 
     looked = follow_launched(entries, lambda line: print(printable(line), flush=True))
     print_jobs(looked)
-    return next((one.code or 1 for one in looked if one.state != "success"), 0)
+    return next((invocation.code or 1 for invocation in looked if invocation.state != "success"), 0)
 
 
 def follow_jobs(experiment: Experiment, *, stop: bool = False) -> int:

@@ -32,10 +32,10 @@ from newskills.pipelines.options import (
 from newskills.recipes.leakage import question_of
 from newskills.recipes.reporting import reported
 from newskills.recipes.skill import RewardConfig, Skill
-from newskills.recipes.steps_shown import Watch, steps_shown
+from newskills.recipes.steps_shown import StepReporter, steps_shown
 from newskills.recipes.training import TooLong, context_of, fitting_problems, trained
-from newskills.run.rewarding.graders import Verdicts
-from newskills.run.rewarding.policy import Measuring, with_programs
+from newskills.run.rewarding.graders import BatchGrader
+from newskills.run.rewarding.policy import PolicyEvaluator, with_programs
 from newskills.run.rewarding.questions import asking_of
 from newskills.train.loops.evaluation import EvalSettings, HeldOut
 from newskills.train.loops.folder import TrainingFolder
@@ -135,11 +135,13 @@ def check_trainer(options: LocalOptions, keys: StepKeys) -> None:
 
 def config_of(kind: type[S], keys: StepKeys, steps: int) -> S:
     """The settings of a loop: the keys that it has, and so many steps."""
-    given = {name: value for name, value in msgspec.structs.asdict(keys).items() if name in kind.__struct_fields__}
-    return kind(**{**given, "steps": steps})
+    own_keys = {
+        name: value for name, value in msgspec.structs.asdict(keys).items() if name in kind.__struct_fields__
+    }
+    return kind(**{**own_keys, "steps": steps})
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class TrainingRun(Struct, frozen=True, kw_only=True):
     """title of the bar; `base` model folder; `settings` name the run; `held_out` problems to measure on."""
 
     title: str
@@ -149,7 +151,10 @@ class Run(Struct, frozen=True, kw_only=True):
 
 
 def learnt(
-    options: LocalOptions, keys: StepKeys, run: Run, learn: Callable[[Trainer, TrainingFolder, Hooks], bool]
+    options: LocalOptions,
+    keys: StepKeys,
+    run: TrainingRun,
+    learn: Callable[[Trainer, TrainingFolder, Hooks], bool],
 ) -> int:
     """Trains in the output folder, says where the model is or how to go on; the exit code.
 
@@ -171,7 +176,7 @@ def learnt(
     with (
         stop_on_signals(ASKED_TO_END) as ended,
         stop_on_signals((WARNED,)) as warned,
-        steps_shown(run.title) if first else nullcontext(Watch()) as watch,
+        steps_shown(run.title) if first else nullcontext(StepReporter()) as watch,
         reported(watch.told, out, tensorboard=tensorboard, tracking=tracking) as tell,
     ):
         hooks = Hooks(
@@ -180,12 +185,12 @@ def learnt(
             stop=lambda: ended() or warned() or bool(limit and limit()),
             held_out=run.held_out,
         )
-        whole = trained(trainer, folder, out / FINAL, lambda one: learn(one, folder, hooks))
+        whole = trained(trainer, folder, out / FINAL, lambda model: learn(model, folder, hooks))
         stopped = ended()
     at = folder.last.step if folder.last else 0
     if first:
-        said = f"{out / FINAL}" if whole else f"stopped after step {at}; the same command goes on from there"
-        sys.stdout.write(f"{said}\n")
+        report = f"{out / FINAL}" if whole else f"stopped after step {at}; the same command goes on from there"
+        sys.stdout.write(f"{report}\n")
         if whole and (judged := folder.verdict()):
             sys.stderr.write(f"{judged}\n")
     return STOPPED if stopped or not whole else 0
@@ -220,11 +225,11 @@ def held_out_of(options: LocalOptions, keys: StepKeys, base: Path) -> Iterator[H
     if not room:
         raise DataError(f"No problem of {benchmark.name} ({options.eval_split}) fits into the model's context.")
     with ExitStack() as stack:
-        verdicts = stack.enter_context(Verdicts(benchmark.grader, benchmark.grader_config))
+        verdicts = stack.enter_context(BatchGrader(benchmark.grader, benchmark.grader_config))
         scorer = skill.scorer(verdicts, RewardConfig())
         answers = None
         if settings.code_tags is not None:
-            measuring = Measuring(asking, skill.tokenizer, skill.tokenizer.decode, skill.stops)
+            measuring = PolicyEvaluator(asking, skill.tokenizer, skill.tokenizer.decode, skill.stops)
             answers = stack.enter_context(measuring).answers
         yield HeldOut(problems=room, scorer=scorer, settings=settings, answers=answers)
 

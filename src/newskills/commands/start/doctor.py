@@ -46,7 +46,7 @@ class Options(Struct, frozen=True, kw_only=True):
     config_dir: Annotated[str | None, doc("folder of cluster configs")] = None
 
 
-class Finding(Struct):
+class DoctorFinding(Struct):
     """One line of the page. `wrong` makes the exit code 1."""
 
     what: str
@@ -54,44 +54,46 @@ class Finding(Struct):
     text: str
 
 
-def examine(options: Options) -> list[Finding]:
-    found = [_python(), *_extras(), _gpu(), *_keys(), *_folders(), _mirror(), *_plugins()]
+def examine(options: Options) -> list[DoctorFinding]:
+    findings = [_python(), *_extras(), _gpu(), *_keys(), *_folders(), _mirror(), *_plugins()]
     if options.server_address:
-        found.append(_endpoint(options.server_address))
-    return [*found, *_cluster(options)]
+        findings.append(_endpoint(options.server_address))
+    return [*findings, *_cluster(options)]
 
 
-def _python() -> Finding:
+def _python() -> DoctorFinding:
     version = ".".join(map(str, sys.version_info[:3]))
-    return Finding("newskills", "ok", f"{__version__}, Python {version}, {os.cpu_count()} CPUs, {sys.prefix}")
+    return DoctorFinding(
+        "newskills", "ok", f"{__version__}, Python {version}, {os.cpu_count()} CPUs, {sys.prefix}"
+    )
 
 
-def _extras() -> list[Finding]:
+def _extras() -> list[DoctorFinding]:
     findings = []
     for extra, (module, use) in EXTRAS.items():
         if find_spec(module):
-            findings.append(Finding(f"extra {extra}", "ok", use))
+            findings.append(DoctorFinding(f"extra {extra}", "ok", use))
         else:
-            findings.append(Finding(f"extra {extra}", "note", f"{use}: pip install 'newskills[{extra}]'"))
+            findings.append(DoctorFinding(f"extra {extra}", "note", f"{use}: pip install 'newskills[{extra}]'"))
     return findings
 
 
-def _gpu() -> Finding:
+def _gpu() -> DoctorFinding:
     from newskills.models.serving.gpus import visible_gpus
 
     count = visible_gpus()
-    return Finding(
+    return DoctorFinding(
         "GPUs", "ok" if count else "note", f"{count} visible" if count else "none: models run on the CPU"
     )
 
 
-def _keys() -> list[Finding]:
+def _keys() -> list[DoctorFinding]:
     present = [name for name in KEYS if os.environ.get(name)]
     text = ", ".join(present) if present else f"none is set; only services need one ({KEYS[0]}, …)"
-    return [Finding("API keys", "ok" if present else "note", text)]
+    return [DoctorFinding("API keys", "ok" if present else "note", text)]
 
 
-def _folders() -> list[Finding]:
+def _folders() -> list[DoctorFinding]:
     from newskills.benchmarks.data import data_dir
     from newskills.models.serving.weights import cache_dir
 
@@ -104,48 +106,48 @@ def _folders() -> list[Finding]:
         writable = there.is_dir() and os.access(there, os.W_OK)
         state: State = "ok" if writable and free > 1 else "wrong"
         findings.append(
-            Finding(name, state, f"{folder} ({free:.1f} GiB free{'' if writable else ', not writable'})")
+            DoctorFinding(name, state, f"{folder} ({free:.1f} GiB free{'' if writable else ', not writable'})")
         )
     return findings
 
 
-def _mirror() -> Finding:
+def _mirror() -> DoctorFinding:
     mirror = os.environ.get("NEWSKILLS_MIRROR")
     if not mirror:
-        return Finding(
+        return DoctorFinding(
             "data mirror", "note", "none; data comes from the network (NEWSKILLS_MIRROR names a folder)"
         )
     if (Path(mirror) / "MANIFEST.json").is_file():
-        return Finding("data mirror", "ok", mirror)
-    return Finding("data mirror", "wrong", f"{mirror} has no MANIFEST.json")
+        return DoctorFinding("data mirror", "ok", mirror)
+    return DoctorFinding("data mirror", "wrong", f"{mirror} has no MANIFEST.json")
 
 
-def _plugins() -> list[Finding]:
+def _plugins() -> list[DoctorFinding]:
     from importlib.metadata import entry_points
 
     points = [f"{kind}: {p.name}" for kind in PLUGINS for p in entry_points(group=f"newskills.{kind}")]
-    return [Finding("plug-ins", "ok", ", ".join(points))] if points else []
+    return [DoctorFinding("plug-ins", "ok", ", ".join(points))] if points else []
 
 
-def _endpoint(address: str) -> Finding:
+def _endpoint(address: str) -> DoctorFinding:
     from newskills.models.probe import served_models
 
     try:
         models = served_models(address)
     except NewskillsError as error:
-        return Finding(address, "wrong", str(error))
-    return Finding(address, "ok", f"serves {', '.join(models) or 'no model'}")
+        return DoctorFinding(address, "wrong", str(error))
+    return DoctorFinding(address, "ok", f"serves {', '.join(models) or 'no model'}")
 
 
-def _cluster(options: Options) -> list[Finding]:
+def _cluster(options: Options) -> list[DoctorFinding]:
     """Which configs there are; for the one that was named, whether it keeps what it promises."""
     from newskills.launch.clusters.config import BUILT_IN, cluster_names, load_cluster
     from newskills.launch.clusters.variables import missing_variables
 
     names = [name for name in cluster_names(options.config_dir, os.environ) if name not in BUILT_IN]
     if options.cluster is None:
-        known = f"{', '.join(names)}; not looked at: ns doctor --cluster={names[0]}" if names else ""
-        return [Finding("clusters", "note", known or "no config found: ns setup writes one")]
+        known_clusters = f"{', '.join(names)}; not looked at: ns doctor --cluster={names[0]}" if names else ""
+        return [DoctorFinding("clusters", "note", known_clusters or "no config found: ns setup writes one")]
     try:
         cluster = load_cluster(options.cluster, options.config_dir, os.environ)
         missing = missing_variables(cluster, os.environ)
@@ -153,11 +155,11 @@ def _cluster(options: Options) -> list[Finding]:
 
         tried = try_cluster(cluster, os.environ)
     except NewskillsError as error:
-        return [Finding(f"cluster {options.cluster}", "wrong", str(error))]
-    found = [Finding(f"cluster {cluster.name}", "ok", f"executor {cluster.executor}")]
+        return [DoctorFinding(f"cluster {options.cluster}", "wrong", str(error))]
+    findings = [DoctorFinding(f"cluster {cluster.name}", "ok", f"executor {cluster.executor}")]
     if missing:
-        found.append(Finding("variables", "wrong", f"required and not set: {', '.join(missing)}"))
-    return [*found, *(Finding(one.what, one.state, one.text) for one in tried)]
+        findings.append(DoctorFinding("variables", "wrong", f"required and not set: {', '.join(missing)}"))
+    return [*findings, *(DoctorFinding(trial.what, trial.state, trial.text) for trial in tried)]
 
 
 def run(parsed: Parsed[Options]) -> int:

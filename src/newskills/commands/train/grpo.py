@@ -21,8 +21,8 @@ from newskills.commands.command import Command
 from newskills.commands.shared.training import (
     FINAL,
     LocalOptions,
-    Run,
     StepKeys,
+    TrainingRun,
     check_trainer,
     config_of,
     held_out_of,
@@ -42,7 +42,7 @@ from newskills.pipelines.pages import prompt_text
 from newskills.recipes.leakage import check_overlap, texts_of
 from newskills.recipes.skill import RewardConfig, Skill
 from newskills.recipes.training import fitting_problems, model_folder
-from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.graders import BatchGrader
 from newskills.run.rewarding.questions import asking_of
 from newskills.train.loops.evaluation import EvalSettings, HeldOut, kept_apart
 from newskills.train.loops.grpo import GrpoConfig
@@ -150,50 +150,50 @@ def run(parsed: Parsed[Options]) -> int:
     config = config_of(GrpoConfig, keys, steps)
     settings = {**identity(keys), "steps": steps, "data": str(data)}
     with (
-        Verdicts(benchmark.grader, benchmark.grader_config) as verdict,
+        BatchGrader(benchmark.grader, benchmark.grader_config) as verdict,
         held_out_of(options, keys, base) as other,
     ):
         problems = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
         scorer = skill.scorer(verdict, keys.reward)
-        held_out, asked = other, list[Problem]()
+        held_out, held_out_problems = other, list[Problem]()
         if options.eval_data is not None:
             rows = list(read_rows(Path(options.eval_data)))
-            asked = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
-            if not asked:
+            held_out_problems = fitting_problems([skill.problem(row) for row in rows], *room, say=print)
+            if not held_out_problems:
                 raise DataError(f"{options.eval_data} has no problem to measure on.")
         elif other is None:
-            problems, asked = kept_apart(problems, keys.held_out)
-        if asked:
+            problems, held_out_problems = kept_apart(problems, keys.held_out)
+        if held_out_problems:
             longest = max(keys.eval.max_tokens, keys.max_tokens)
             eval_settings = msgspec.structs.replace(keys.eval, max_tokens=longest)
-            held_out = HeldOut(problems=asked, scorer=scorer, settings=eval_settings)
+            held_out = HeldOut(problems=held_out_problems, scorer=scorer, settings=eval_settings)
         return learnt(
             options,
             keys,
-            Run(title="GRPO", base=base, settings=settings, held_out=held_out),
+            TrainingRun(title="GRPO", base=base, settings=settings, held_out=held_out),
             lambda trainer, folder, hooks: trainer.grpo(problems, config, folder, scorer, hooks),
         )
 
 
 def _held_out_questions(options: Options, benchmark: Benchmark) -> dict[str, list[str]]:
     """What --eval_data asks, and the split of the benchmark that is measured, where it is here."""
-    found = {}
+    questions = {}
     if options.eval_data is not None:
-        found[options.eval_data] = questions_in(Path(options.eval_data))
+        questions[options.eval_data] = questions_in(Path(options.eval_data))
     if options.benchmark is not None:
         try:
             own = load_rows(benchmark, benchmark.split, options.data_dir)
         except DataError:  # not prepared: nobody can have measured by it here
-            return found
-        found[f"{benchmark.name} ({benchmark.split})"] = questions_in(own)
-    return found
+            return questions
+        questions[f"{benchmark.name} ({benchmark.split})"] = questions_in(own)
+    return questions
 
 
 def _changes(keys: GrpoKeys) -> Layer:
     """What the user changes of the prompt; the rest is as in an evaluation of the benchmark."""
     names = ("prompt_config", "prompt_format", "system_message", "user_message", "examples_type")
-    given = {name: getattr(keys, name) for name in (*names, "chat_template_kwargs")}
-    return Layer("command line", {name: value for name, value in given.items() if value is not None})
+    options_set = {name: getattr(keys, name) for name in (*names, "chat_template_kwargs")}
+    return Layer("command line", {name: value for name, value in options_set.items() if value is not None})
 
 
 def _unmasked(rows: Iterable[Row], masked: str | None) -> list[Row]:
@@ -227,8 +227,8 @@ def _skill(options: Options, keys: GrpoKeys) -> tuple[Benchmark, Path]:
     if keys.eval_type is not None or keys.eval_config:
         kept = benchmark.grader_config if keys.eval_type is None else {}
         changed["grader_config"] = {**kept, **keys.eval_config}
-    given = {name: value for name, value in changed.items() if value is not None}
-    return msgspec.structs.replace(benchmark, **given), data
+    changes = {name: value for name, value in changed.items() if value is not None}
+    return msgspec.structs.replace(benchmark, **changes), data
 
 
 COMMAND = Command(

@@ -13,8 +13,8 @@ from newskills.commands.command import Command
 from newskills.commands.shared.training import (
     FINAL,
     LocalOptions,
-    Run,
     StepKeys,
+    TrainingRun,
     check_trainer,
     config_of,
     held_out_of,
@@ -83,7 +83,7 @@ def run(parsed: Parsed[Options]) -> int:
         return learnt(
             options,
             keys,
-            Run(title="SFT", base=base, settings=settings, held_out=held_out),
+            TrainingRun(title="SFT", base=base, settings=settings, held_out=held_out),
             lambda trainer, folder, hooks: trainer.sft(examples, config, folder, hooks),
         )
 

@@ -26,7 +26,7 @@ class Edits(Struct, frozen=True, kw_only=True):
         return self.errors / self.length if self.length else float(self.errors > 0)
 
 
-class Chunk(Struct, frozen=True):
+class AlignmentChunk(Struct, frozen=True):
     """A run of the alignment: `kind` (equal, substitute, insert, delete), right words and heard ones."""
 
     kind: str
@@ -34,11 +34,11 @@ class Chunk(Struct, frozen=True):
     heard: Sequence[str]
 
 
-def align(right: Sequence[str], heard: Sequence[str]) -> list[Chunk]:
+def align(right: Sequence[str], heard: Sequence[str]) -> list[AlignmentChunk]:
     """The cheapest alignment, in order."""
     if not right or not heard:
         kind = "insert" if heard else "delete"
-        return [Chunk(kind, right, heard)] if right or heard else []
+        return [AlignmentChunk(kind, right, heard)] if right or heard else []
     import jiwer
 
     same = jiwer.Compose([jiwer.ReduceToListOfListOfWords(word_delimiter="\n")])
@@ -46,7 +46,7 @@ def align(right: Sequence[str], heard: Sequence[str]) -> list[Chunk]:
         "\n".join(right), "\n".join(heard), reference_transform=same, hypothesis_transform=same
     )
     return [
-        Chunk(
+        AlignmentChunk(
             chunk.type,
             right[chunk.ref_start_idx : chunk.ref_end_idx],
             heard[chunk.hyp_start_idx : chunk.hyp_end_idx],
@@ -55,7 +55,7 @@ def align(right: Sequence[str], heard: Sequence[str]) -> list[Chunk]:
     ]
 
 
-def edits(chunks: Sequence[Chunk]) -> Edits:
+def edits(chunks: Sequence[AlignmentChunk]) -> Edits:
     """The counts of an alignment."""
     count = dict.fromkeys(("equal", "substitute", "insert", "delete"), 0)
     for chunk in chunks:
@@ -70,21 +70,21 @@ def edits(chunks: Sequence[Chunk]) -> Edits:
 
 def joined_compounds(right: Sequence[str], heard: Sequence[str]) -> list[str]:
     """`heard`, with words as `right` writes them where only the blanks between them differ."""
-    found: list[str] = []
-    differing: list[Chunk] = []
-    for chunk in [*align(right, heard), Chunk("equal", (), ())]:
+    joined: list[str] = []
+    differing: list[AlignmentChunk] = []
+    for chunk in [*align(right, heard), AlignmentChunk("equal", (), ())]:
         if chunk.kind != "equal":
             differing.append(chunk)
             continue
         ours = [word for part in differing for word in part.heard]
         theirs = [word for part in differing for word in part.right]
-        found += theirs if "".join(ours) == "".join(theirs) else ours
-        found += chunk.heard
+        joined += theirs if "".join(ours) == "".join(theirs) else ours
+        joined += chunk.heard
         differing = []
-    return found
+    return joined
 
 
-def mark_errors(chunks: Sequence[Chunk], is_mark: Callable[[str], bool]) -> tuple[int, int]:
+def mark_errors(chunks: Sequence[AlignmentChunk], is_mark: Callable[[str], bool]) -> tuple[int, int]:
     """(errors of punctuation marks, these and the right ones): punctuation error rate (arXiv:2310.02943)."""
     errors = right = 0
     for chunk in chunks:
@@ -99,7 +99,7 @@ def mark_errors(chunks: Sequence[Chunk], is_mark: Callable[[str], bool]) -> tupl
     return errors, errors + right
 
 
-def mark_hits(chunks: Sequence[Chunk], is_mark: Callable[[str], bool]) -> tuple[int, int]:
+def mark_hits(chunks: Sequence[AlignmentChunk], is_mark: Callable[[str], bool]) -> tuple[int, int]:
     """(twice the marks that stand where they should, all marks of both sides): their quotient is F1."""
     hits = sum(sum(map(is_mark, chunk.right)) for chunk in chunks if chunk.kind == "equal")
     marks = sum(sum(map(is_mark, [*chunk.right, *chunk.heard])) for chunk in chunks)

@@ -112,7 +112,7 @@ class AudioGrader:
         words = self._words(right, mode, record)
         if not words:
             return self._unscored("the right transcript has no words once it is normalised")
-        found = self._compared(words, heard, mode, record, counts)
+        errors = self._compared(words, heard, mode, record, counts)
         if marks:
             _with_marks(right, heard, counts)
         for field in self.config.reference_fields:
@@ -122,24 +122,24 @@ class AudioGrader:
             ours = self._heard(other, heard, mode, record)
             counts[f"wer_{field}"] = _ratio(edits(align(other, ours)))
         fields: Row = {
-            "wer": found.rate,
-            "substitutions": found.substitutions,
-            "insertions": found.insertions,
-            "deletions": found.deletions,
-            "ref_words": found.length,
+            "wer": errors.rate,
+            "substitutions": errors.substitutions,
+            "insertions": errors.insertions,
+            "deletions": errors.deletions,
+            "ref_words": errors.length,
             **{name: _quotient(pair) for name, pair in counts.items() if name != "wer"},
         }
-        return self._decided(record, heard, found.rate < _HALF, fields, counts, max(0.0, 1 - found.rate))
+        return self._decided(record, heard, errors.rate < _HALF, fields, counts, max(0.0, 1 - errors.rate))
 
     def _compared(self, words: list[str], heard: str, mode: texts.Mode, record: Row, counts: Counts) -> Edits:
         ours = self._heard(words, heard, mode, record)
-        found = edits(align(words, ours))
-        counts["wer"] = _ratio(found)
+        word_edits = edits(align(words, ours))
+        counts["wer"] = _ratio(word_edits)
         for name in ("substitutions", "insertions", "deletions"):
-            counts[name] = (getattr(found, name), 1)
-        counts["ref_words"] = (found.length, 1)
+            counts[name] = (getattr(word_edits, name), 1)
+        counts["ref_words"] = (word_edits.length, 1)
         counts["cer"] = _ratio(edits(align(list(" ".join(words)), list(" ".join(ours)))))
-        return found
+        return word_edits
 
     def _words(self, text: str, mode: texts.Mode, record: Row) -> list[str]:
         return texts.normalised(text, mode, _language(record)).split()
@@ -170,10 +170,10 @@ class AudioGrader:
         return self._decided(record, answer or "", bool(answer) and alike, {}, {}, float(alike))
 
     def _decided(self, record: Row, heard: str, correct: bool, fields: Row, counts: Counts, value: float) -> Score:
-        found = self._fields(heard, correct, fields, counts)
+        all_fields = self._fields(heard, correct, fields, counts)
         if not heard.strip():
-            return unanswered(self._stamp, record, found)
-        return decided(self._stamp, correct, found, "heard" if correct else "misheard", value)
+            return unanswered(self._stamp, record, all_fields)
+        return decided(self._stamp, correct, all_fields, "heard" if correct else "misheard", value)
 
     def _fields(self, heard: str, correct: bool | None, fields: Row, counts: Counts) -> Row:
         return {
@@ -204,8 +204,8 @@ def _is_mark(token: str) -> bool:
     return all(map(texts.is_punctuation, token))
 
 
-def _ratio(found: Edits) -> tuple[int, int]:
-    return found.errors, found.length
+def _ratio(word_edits: Edits) -> tuple[int, int]:
+    return word_edits.errors, word_edits.length
 
 
 def _quotient(pair: tuple[float, float]) -> float:
@@ -214,5 +214,5 @@ def _quotient(pair: tuple[float, float]) -> float:
 
 
 def _language(record: Row, key: str = "language") -> str:
-    given = record.get(key) or record.get("source_language") or "en"
-    return str(given).replace("_", "-").partition("-")[0].lower()
+    language = record.get(key) or record.get("source_language") or "en"
+    return str(language).replace("_", "-").partition("-")[0].lower()

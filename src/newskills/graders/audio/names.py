@@ -41,22 +41,22 @@ class _NamesGrader:
         def words(text: object) -> tuple[str, ...]:
             return tuple(texts.normalised(str(text), mode, language).split())
 
-        said, heard = words(right), words(visible(str(record.get("generation") or "")) or "")
-        if not said:
+        spoken_words, heard = words(right), words(visible(str(record.get("generation") or "")) or "")
+        if not spoken_words:
             return unscored(stamp, "the right transcript has no words once it is normalised", nothing)
-        found = edits(align(said, heard))
+        word_edits = edits(align(spoken_words, heard))
         wanted = [name for name in dict.fromkeys(map(words, names)) if name]
-        counts = {"wer": [found.errors, found.length], **self.counted(said, heard, wanted)}
+        counts = {"wer": [word_edits.errors, word_edits.length], **self.counted(spoken_words, heard, wanted)}
         rates = {name: counted / total for name, (counted, total) in counts.items() if total}
-        correct = found.rate < _HALF
+        correct = word_edits.rate < _HALF
         text = " ".join(heard)
         fields: Row = {"predicted_answer": text or None, "is_correct": correct, **rates, "audio_counts": counts}
         if not heard:
             return unanswered(stamp, record, fields)
-        return decided(stamp, correct, fields, f"wer {found.rate:.2f}", max(0.0, 1 - found.rate))
+        return decided(stamp, correct, fields, f"wer {word_edits.rate:.2f}", max(0.0, 1 - word_edits.rate))
 
     def counted(
-        self, said: Sequence[str], heard: Sequence[str], names: Sequence[tuple[str, ...]]
+        self, spoken_words: Sequence[str], heard: Sequence[str], names: Sequence[tuple[str, ...]]
     ) -> dict[str, list[int]]:
         """Measure → [counted, out of]."""
         raise NotImplementedError
@@ -73,19 +73,19 @@ class ContextASRGrader(_NamesGrader):
     names_key = "entity_list"
 
     def counted(
-        self, said: Sequence[str], heard: Sequence[str], names: Sequence[tuple[str, ...]]
+        self, spoken_words: Sequence[str], heard: Sequence[str], names: Sequence[tuple[str, ...]]
     ) -> dict[str, list[int]]:
-        inside = _covered(said, names)
+        inside = _covered(spoken_words, names)
         errors = total = at = 0
-        for chunk in align(said, heard):
+        for chunk in align(spoken_words, heard):
             touched = sum(inside[at : at + len(chunk.right)])
             total += touched
             if chunk.kind in ("substitute", "delete"):
                 errors += touched
-            elif chunk.kind == "insert" and 0 < at < len(said) and inside[at - 1] and inside[at]:
+            elif chunk.kind == "insert" and 0 < at < len(spoken_words) and inside[at - 1] and inside[at]:
                 errors += len(chunk.heard)
             at += len(chunk.right)
-        spoken, got = _occurrences(said, names), _occurrences(heard, names)
+        spoken, got = _occurrences(spoken_words, names), _occurrences(heard, names)
         return {
             "ne_wer": [errors, total],
             "ne_fnr": [(spoken - got).total(), spoken.total()],
@@ -102,9 +102,9 @@ class EarningsGrader(_NamesGrader):
     names_key = "keyword_list"
 
     def counted(
-        self, said: Sequence[str], heard: Sequence[str], names: Sequence[tuple[str, ...]]
+        self, spoken_words: Sequence[str], heard: Sequence[str], names: Sequence[tuple[str, ...]]
     ) -> dict[str, list[int]]:
-        spoken, got = _occurrences(said, names), _occurrences(heard, names)
+        spoken, got = _occurrences(spoken_words, names), _occurrences(heard, names)
         both = (spoken & got).total()
         return {
             "keyword_precision": [both, got.total()],
@@ -118,16 +118,16 @@ def _places(words: Sequence[str], names: Sequence[tuple[str, ...]]) -> list[tupl
     by_first: dict[str, list[tuple[str, ...]]] = {}
     for name in sorted(names, key=len, reverse=True):
         by_first.setdefault(name[0], []).append(name)
-    found, at = [], 0
+    positions, at = [], 0
     while at < len(words):
         here = next(
             (n for n in by_first.get(words[at], ()) if tuple(words[at : at + len(n)]) == n),
             None,
         )
         if here is not None:
-            found.append((at, here))
+            positions.append((at, here))
         at += len(here) if here is not None else 1
-    return found
+    return positions
 
 
 def _occurrences(words: Sequence[str], names: Sequence[tuple[str, ...]]) -> Counter[tuple[str, ...]]:

@@ -15,7 +15,7 @@ _GOOD = 3.0
 _GOOD_OVERALL = 4.0
 
 
-class RatingGrader:
+class AudioRatingGrader:
     """`judge_rating` (0–5) and `judge_correct` (from 3 on; or the verdict of a judge that says yes or no)."""
 
     name = "audio_rating"
@@ -24,9 +24,9 @@ class RatingGrader:
     def grade(self, record: Row) -> Score:
         text = str(record.get("judgement") or "")
         verdict = parse_judgement(text)
-        given = _RATING.findall(text)
-        points = float(given[-1]) if given else None if verdict is None else 5.0 * verdict
-        correct = verdict if points is None or not given else points >= _GOOD
+        ratings = _RATING.findall(text)
+        points = float(ratings[-1]) if ratings else None if verdict is None else 5.0 * verdict
+        correct = verdict if points is None or not ratings else points >= _GOOD
         return _score(self.name, {"judge_rating": points, "judge_correct": correct}, correct, points)
 
 
@@ -37,13 +37,13 @@ class CriteriaGrader:
     version = "1"
 
     def grade(self, record: Row) -> Score:
-        given = {
+        points_by_criterion = {
             name.lower(): float(points) for name, points in _CRITERION.findall(str(record.get("judgement") or ""))
         }
-        whole = all(name in given for name in CRITERIA)
-        overall = given["overall"] if whole else None
+        whole = all(name in points_by_criterion for name in CRITERIA)
+        overall = points_by_criterion["overall"] if whole else None
         correct = None if overall is None else overall >= _GOOD_OVERALL
-        fields: Row = {f"judge_{name}": given[name] if whole else None for name in CRITERIA}
+        fields: Row = {f"judge_{name}": points_by_criterion[name] if whole else None for name in CRITERIA}
         return _score(self.name, {**fields, "judge_correct": correct}, correct, overall)
 
 

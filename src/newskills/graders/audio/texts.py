@@ -61,12 +61,12 @@ def normalised(text: str, mode: Mode, language: str = "en") -> str:
         return _plain(text, language)
     english = _english(mode != "no_tn_itn")
     try:
-        found = english(text)
+        text_in_english = english(text)
     except (ValueError, OverflowError, AssertionError):
-        found = _english(False)(text)
+        text_in_english = _english(False)(text)
     if mode == "audiobench":
-        found = "".join(char if char.isalnum() or char in " '" else " " for char in found)
-    return " ".join(found.split())
+        text_in_english = "".join(char if char.isalnum() or char in " '" else " " for char in text_in_english)
+    return " ".join(text_in_english.split())
 
 
 def spoken(text: str, *, strip: bool) -> str:
@@ -96,15 +96,15 @@ def cased_words(text: str) -> list[str]:
 
 def words_and_marks(text: str) -> list[str]:
     """Words as written, and the marks before and after them as tokens of their own."""
-    found: list[str] = []
+    tokens: list[str] = []
     for word in text.split():
         start, end = 0, len(word)
         while start < end and is_punctuation(word[start]):
             start += 1
         while end > start and is_punctuation(word[end - 1]):
             end -= 1
-        found += [*word[:start], *([word[start:end]] if start < end else []), *word[end:]]
-    return found
+        tokens += [*word[:start], *([word[start:end]] if start < end else []), *word[end:]]
+    return tokens
 
 
 def _without_brackets(text: str) -> str:
@@ -145,10 +145,10 @@ def _english(numbers: bool) -> Callable[[str], str]:
         raise ConfigError(
             "Transcripts are compared with whisper-normalizer, which is not installed.", hint=_INSTALL
         ) from error
-    found = EnglishTextNormalizer()
+    normalizer = EnglishTextNormalizer()
     if not numbers:
-        found.standardize_numbers = str
-    made: Callable[[str], str] = found
+        normalizer.standardize_numbers = str
+    made: Callable[[str], str] = normalizer
     return made
 
 

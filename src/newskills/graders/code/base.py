@@ -12,11 +12,11 @@ from msgspec import Struct
 from newskills.base.errors import SandboxError
 from newskills.base.protocols import Kit, Sandbox
 from newskills.base.records import Cause, Row, Score
-from newskills.graders.code.extract import Extracted, extract_code
-from newskills.graders.code.programs import CHAINS, Ran
+from newskills.graders.code.extract import ExtractedCode, extract_code
+from newskills.graders.code.programs import CHAINS, ProgramResult
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class CodeFinding(Struct, frozen=True, kw_only=True):
     """`passed` None: not judged, for `cause`. `unread`: what should be code is no program at all."""
 
     passed: bool | None
@@ -26,8 +26,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     fields: Row = {}
 
 
-def unjudged(why: str, cause: Cause = "harness") -> Finding:
-    return Finding(passed=None, why=why, cause=cause)
+def unjudged(why: str, cause: Cause = "harness") -> CodeFinding:
+    return CodeFinding(passed=None, why=why, cause=cause)
 
 
 class CodeGrader(ABC):
@@ -40,10 +40,10 @@ class CodeGrader(ABC):
     def language(self, record: Row) -> str: ...
 
     @abstractmethod
-    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         """KeyError, TypeError, ValueError mean that the record holds no tests."""
 
-    def extract(self, record: Row) -> Extracted:
+    def extract(self, record: Row) -> ExtractedCode:
         return extract_marked(str(record.get("generation") or ""), self.language(record))
 
     def gold_head(self, record: Row) -> str:
@@ -55,8 +55,8 @@ class CodeGrader(ABC):
         solution = record.get("canonical_solution")
         return None if solution is None else f"```{self.language(record)}\n{self.gold_head(record)}{solution}\n```"
 
-    def is_answer(self, found: Extracted) -> bool:
-        return bool(found.code.strip())
+    def is_answer(self, extracted: ExtractedCode) -> bool:
+        return bool(extracted.code.strip())
 
     def verdict_fields(self, passed: bool | None) -> Row:
         return {}
@@ -64,29 +64,29 @@ class CodeGrader(ABC):
     async def grade(self, record: Row, kit: Kit) -> Score:
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run the code in.")
-        found = self.extract(record)
-        if not self.is_answer(found):
-            return self.no_answer(found, record)
-        if not found.code.isascii() and not _is_text(found.code):
-            return self._score("wrong", "", Finding(passed=False, why="half of a surrogate pair"), "model")
+        extracted = self.extract(record)
+        if not self.is_answer(extracted):
+            return self.no_answer(extracted, record)
+        if not extracted.code.isascii() and not _is_text(extracted.code):
+            return self._score("wrong", "", CodeFinding(passed=False, why="half of a surrogate pair"), "model")
         try:
-            finding = await self.judge(found.code, record, kit.sandbox)
+            finding = await self.judge(extracted.code, record, kit.sandbox)
         except (KeyError, TypeError, ValueError) as error:
             finding = unjudged(f"the record has no tests ({type(error).__name__}: {error})", "data")
         if finding.passed is None:
-            return self._score("unscored", found.code, finding, finding.cause)
-        if finding.unread and found.how == "whole":
-            return self.no_answer(Extracted(code="", how="no program"), record)
+            return self._score("unscored", extracted.code, finding, finding.cause)
+        if finding.unread and extracted.how == "whole":
+            return self.no_answer(ExtractedCode(code="", how="no program"), record)
         if finding.passed:
-            return self._score("correct", found.code, finding, None)
-        return self._score("wrong", found.code, finding, "model")
+            return self._score("correct", extracted.code, finding, None)
+        return self._score("wrong", extracted.code, finding, "model")
 
-    def no_answer(self, found: Extracted, record: Row) -> Score:
-        cut_short = found.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
-        nothing = Finding(passed=False, why=f"no code ({found.how})")
+    def no_answer(self, extracted: ExtractedCode, record: Row) -> Score:
+        cut_short = extracted.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
+        nothing = CodeFinding(passed=False, why=f"no code ({extracted.how})")
         return self._score("no_answer", "", nothing, "truncation" if cut_short else "model")
 
-    def _score(self, outcome: Any, code: str, finding: Finding, cause: Cause | None) -> Score:
+    def _score(self, outcome: Any, code: str, finding: CodeFinding, cause: Cause | None) -> Score:
         fields = {"completion": code, "is_correct": finding.passed, **self.verdict_fields(finding.passed)}
         return Score(
             outcome=outcome,
@@ -105,39 +105,39 @@ def _is_text(code: str) -> bool:
     return True
 
 
-def extract_marked(text: str, language: str) -> Extracted:
+def extract_marked(text: str, language: str) -> ExtractedCode:
     """`extract_code` with the first of the language's marks that there is a block of."""
     marks: Sequence[str] = CHAINS[language].marks if language in CHAINS else (language,)
-    found = [extract_code(text, mark) for mark in marks]
-    return next((each for each in found if each.how == "language"), found[0])
+    extractions = [extract_code(text, mark) for mark in marks]
+    return next((each for each in extractions if each.how == "language"), extractions[0])
 
 
-def not_built(ran: Ran, given: str = "") -> Finding | None:
+def not_built(ran: ProgramResult, program: str = "") -> CodeFinding | None:
     """What a job that did not come to run says. `given`: text of the benchmark's, whose own needs are not the
     answer's fault."""
     if ran.missing:
         return unjudged(f"'{ran.missing}' is not in the sandbox: install it where the sandbox runs")
     if ran.build is None:
         return None
-    said = f"{ran.build.out}\n{ran.build.err}"
-    if "Error occurred during initialization of VM" in said:
+    messages = f"{ran.build.out}\n{ran.build.err}"
+    if "Error occurred during initialization of VM" in messages:
         return unjudged("the Java machine cannot start in the sandbox: raise ++sandbox.limits.memory_mb")
-    for line in said.splitlines():
-        if lacking := _lacking(line, given):
+    for line in messages.splitlines():
+        if lacking := _lacking(line, program):
             return unjudged(f"the benchmark's own code needs '{lacking}', which is not in the sandbox")
-    first = next((line for line in said.splitlines() if "error" in line), str(ran.build))
-    return Finding(passed=False, why=f"not built: {first.strip()[:300]}", unread=True)
+    first = next((line for line in messages.splitlines() if "error" in line), str(ran.build))
+    return CodeFinding(passed=False, why=f"not built: {first.strip()[:300]}", unread=True)
 
 
 _ENDS = (": No such file or directory", " does not exist")
 _BEGINNINGS = ("fatal error: ", "error: package ")
 
 
-def _lacking(line: str, given: str) -> str:
+def _lacking(line: str, program: str) -> str:
     """The header or package that the line of a compiler misses, if `given` is what asks for it."""
     for begin, end in zip(_BEGINNINGS, _ENDS, strict=True):
-        _, told, rest = line.partition(begin)
+        _, opening, rest = line.partition(begin)
         name, ended, _ = rest.partition(end)
-        if told and ended and name and name in given:
+        if opening and ended and name and name in program:
             return name
     return ""

@@ -14,8 +14,8 @@ from msgspec import Meta, Struct
 from newskills.base.errors import DataError
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeGrader, Finding, not_built, unjudged
-from newskills.graders.code.programs import CHAINS, Job, Run, batches, run_job
+from newskills.graders.code.base import CodeFinding, CodeGrader, not_built, unjudged
+from newskills.graders.code.programs import CHAINS, ProgramRun, ProgramTask, batches, run_job
 from newskills.graders.code.stdio import same_text
 
 _MANAGER, _TESTLIB = "manager.", "testlib.h"
@@ -24,7 +24,7 @@ _CHECKER_FAILED = 3
 _CHECKER = ("g++", "-O2", "-std=c++17", "-w", "-o", "program", "checker.cpp")
 
 
-class Case(Struct, frozen=True, kw_only=True):
+class ContestCase(Struct, frozen=True, kw_only=True):
     """One test."""
 
     input: str
@@ -42,7 +42,7 @@ class Subtask(Struct, frozen=True, kw_only=True):
     time_limit     CPU seconds of one test
     """
 
-    tests: dict[str, Case] = {}
+    tests: dict[str, ContestCase] = {}
     test_names: list[str] = []
     score: float = 1.0
     grader_files: list[tuple[str, str]] = []
@@ -51,11 +51,11 @@ class Subtask(Struct, frozen=True, kw_only=True):
     time_limit: float = 0.0
 
 
-class Problem(Struct, frozen=True, kw_only=True):
+class ContestProblem(Struct, frozen=True, kw_only=True):
     """A problem in a file of its own, where subtasks share tests."""
 
     subtasks: dict[str, Subtask]
-    tests: dict[str, Case] = {}
+    tests: dict[str, ContestCase] = {}
 
     def whole(self) -> dict[str, Subtask]:
         """Each subtask with its tests. Raises KeyError for the name of a test that is not there."""
@@ -102,7 +102,7 @@ class ContestGrader(CodeGrader):
     def language(self, record: Row) -> str:
         return self.config.language
 
-    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         try:
             subtasks = read_tests(self.config.test_file, str(record["name"]))
         except DataError as error:
@@ -112,25 +112,31 @@ class ContestGrader(CodeGrader):
         ):
             return unjudged(f"the problem is a conversation with another program ({manager}), which is not run")
         results: Row = {}
-        known: dict[str, float] = {}
+        points_by_test: dict[str, float] = {}
         for name, subtask in subtasks.items():
-            found = await self._subtask(code, subtask, known if subtask.test_names else {}, sandbox)
-            if isinstance(found, Finding):
-                compiles = {"test_case_results": {}, "score": 0.0, "compiled": found.passed is None}
-                return found if found.passed is None else msgspec.structs.replace(found, fields=compiles)
-            worst = min(found.values())
-            outputs = [{"test_name": test, "score": points} for test, points in found.items()]
+            points_of_subtask = await self._subtask(
+                code, subtask, points_by_test if subtask.test_names else {}, sandbox
+            )
+            if isinstance(points_of_subtask, CodeFinding):
+                compiles = {"test_case_results": {}, "score": 0.0, "compiled": points_of_subtask.passed is None}
+                return (
+                    points_of_subtask
+                    if points_of_subtask.passed is None
+                    else msgspec.structs.replace(points_of_subtask, fields=compiles)
+                )
+            worst = min(points_of_subtask.values())
+            outputs = [{"test_name": test, "score": points} for test, points in points_of_subtask.items()]
             results[name] = {"score": subtask.score * worst, "outputs": outputs}
         total, most = (
             sum(each["score"] for each in results.values()),
             sum(each.score for each in subtasks.values()),
         )
         fields: Row = {"test_case_results": results, "score": total, "compiled": True}
-        return Finding(passed=total >= most, why=f"{total:g} of {most:g} points", fields=fields)
+        return CodeFinding(passed=total >= most, why=f"{total:g} of {most:g} points", fields=fields)
 
     async def _subtask(
         self, code: str, subtask: Subtask, points: dict[str, float], sandbox: Sandbox
-    ) -> dict[str, float] | Finding:
+    ) -> dict[str, float] | CodeFinding:
         """Test → points from 0 to 1; a finding where the answer cannot be built or judged. Tests that have `points`
         are not run again; others get them."""
         if not subtask.tests:
@@ -141,21 +147,21 @@ class ContestGrader(CodeGrader):
             if (finding := not_built(ran)) is not None:
                 return finding
             cases = [case for _, case in left[: len(part)]]
-            told = await judged(subtask, list(zip(ran.runs, cases, strict=False)), sandbox)
-            if isinstance(told, Finding):
-                return told
-            points |= dict(zip((test for test, _ in left), told, strict=False))
+            new_points = await judged(subtask, list(zip(ran.runs, cases, strict=False)), sandbox)
+            if isinstance(new_points, CodeFinding):
+                return new_points
+            points |= dict(zip((test for test, _ in left), new_points, strict=False))
             left = left[len(part) :]
         return {test: points.get(test, 0.0) for test in subtask.tests}
 
-    def _job(self, code: str, inputs: list[str], subtask: Subtask) -> Job:
+    def _job(self, code: str, inputs: list[str], subtask: Subtask) -> ProgramTask:
         chain = CHAINS[self.config.language]
         files = dict(subtask.grader_files)
         if any(path.startswith("/") or ".." in path.split("/") for path in files):
             raise ValueError("a grader file lies outside of its folder")
         further = [path for path in files if path.endswith((".cpp", ".cc"))]
         limit = subtask.time_limit * self.config.time_scale or self.config.timeout
-        return Job(
+        return ProgramTask(
             files={**files, chain.file: code},
             build=tuple((*step, *further) for step in chain.build),
             run=chain.run,
@@ -165,7 +171,9 @@ class ContestGrader(CodeGrader):
         )
 
 
-async def judged(subtask: Subtask, runs: Sequence[tuple[Run, Case]], sandbox: Sandbox) -> list[float] | Finding:
+async def judged(
+    subtask: Subtask, runs: Sequence[tuple[ProgramRun, ContestCase]], sandbox: Sandbox
+) -> list[float] | CodeFinding:
     """Points of each run, from 0 to 1; a finding where the checker itself fails. It is built once for all of them."""
     if not subtask.checker:
         return [float(run.well and same_text(run.out, case.output)) for run, case in runs]
@@ -179,24 +187,26 @@ async def judged(subtask: Subtask, runs: Sequence[tuple[Run, Case]], sandbox: Sa
         texts = {"input": case.input, "output": run.out, "answer": case.output}
         files |= {f"{name}-{number}.txt": text for name, text in texts.items()}
     inputs = [f"{number}\n" for number in ended]
-    check = Job(files=files, build=(_CHECKER,), run=("bash", "check.sh"), inputs=inputs, cpu=30.0, stop=False)
+    check = ProgramTask(
+        files=files, build=(_CHECKER,), run=("bash", "check.sh"), inputs=inputs, cpu=30.0, stop=False
+    )
     ran = await run_job(check, sandbox)
     if ran.missing or ran.build is not None:
         why = ran.missing or (ran.build and ran.build.err.strip().partition("\n")[0][:300])
         return unjudged(f"the checker cannot be built: {why}", "data")
     points = [0.0] * len(runs)
-    for number, told in zip(ended, ran.runs, strict=False):
-        if told.kind == "ended" and told.code == _CHECKER_FAILED and _TESTLIB in subtask.checker:
-            return unjudged(f"the checker failed: {told}", "data")
-        points[int(number)] = _told_points(told)
+    for number, checker_run in zip(ended, ran.runs, strict=False):
+        if checker_run.kind == "ended" and checker_run.code == _CHECKER_FAILED and _TESTLIB in subtask.checker:
+            return unjudged(f"the checker failed: {checker_run}", "data")
+        points[int(number)] = _told_points(checker_run)
     return points
 
 
-def _told_points(told: Run) -> float:
+def _told_points(check: ProgramRun) -> float:
     try:
-        return min(1.0, max(0.0, float(told.out.split()[0])))
+        return min(1.0, max(0.0, float(check.out.split()[0])))
     except (IndexError, ValueError):
-        return float(told.well)
+        return float(check.well)
 
 
 class IOIGrader(ContestGrader):
@@ -222,12 +232,12 @@ def read_tests(place: str, name: str) -> dict[str, Subtask]:
     path = Path(place)
     if path.is_dir():
         path /= f"{PurePath(name).name}.json"
-        problem: Problem = _read(path, _changed(path), Problem)
+        problem: ContestProblem = _read(path, _changed(path), ContestProblem)
         return problem.whole()
-    found: dict[str, dict[str, Subtask]] = _read(path, _changed(path), dict[str, dict[str, Subtask]])
-    if not found:
+    problems: dict[str, dict[str, Subtask]] = _read(path, _changed(path), dict[str, dict[str, Subtask]])
+    if not problems:
         raise DataError(f"{path} has no problems.")
-    return found[name]
+    return problems[name]
 
 
 def _changed(path: Path) -> int:

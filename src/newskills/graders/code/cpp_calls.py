@@ -37,16 +37,16 @@ def calling(code: str, starter: str, function: str) -> str:
 
     Raises ValueError where the head in `starter` has types that JSON has no values for: that is not the answer's doing.
     """
-    asked = _COMMENT.sub(" ", starter)
-    head = next((match for match in _HEAD.finditer(asked) if match[1] == function), None)
+    stub_source = _COMMENT.sub(" ", starter)
+    head = next((match for match in _HEAD.finditer(stub_source) if match[1] == function), None)
     if head is None:
         raise ValueError(f"the starter code has no head of {function}")
     parts = _parts(head[2]) if head[2].strip() else []
-    _check_types(asked[: head.start()].rpartition("public:")[2], parts)
+    _check_types(stub_source[: head.start()].rpartition("public:")[2], parts)
     names = ", ".join(f"v{number}" for number in range(len(parts)))
-    solution = "class Solution" in asked
+    solution = "class Solution" in stub_source
     call = f"ns_solution.{function}" if solution else f"::{function}"
-    stub = asked + "}" * (asked.count("{") - asked.count("}")) + ";"
+    stub = stub_source + "}" * (stub_source.count("{") - stub_source.count("}")) + ";"
     parameters = ", ".join(f"auto &{name}" for name in names.split(", ") if name)
     return "\n".join(
         (
@@ -77,14 +77,14 @@ def _check_types(result: str, parameters: list[str]) -> None:
 
 def _parts(parameters: str) -> list[str]:
     """Between commas that no angle brackets enclose."""
-    found, depth = [""], 0
+    pieces, depth = [""], 0
     for sign in parameters:
         depth += (sign == "<") - (sign == ">")
         if sign == "," and depth == 0:
-            found.append("")
+            pieces.append("")
         else:
-            found[-1] += sign
-    return found
+            pieces[-1] += sign
+    return pieces
 
 
 @cache

@@ -10,8 +10,8 @@ from msgspec import Meta, Struct
 from newskills.base.errors import SandboxError
 from newskills.base.protocols import Kit
 from newskills.base.records import Cause, Row, Score
-from newskills.graders.code.extract import Extracted, extract_code
-from newskills.graders.code.harness import Program, Suite, Time, Verdict, run_program
+from newskills.graders.code.extract import ExtractedCode, extract_code
+from newskills.graders.code.harness import Program, Suite, SuiteVerdict, Time, run_program
 
 PLUS = "is_correct-plus"
 _WALL = 6
@@ -55,29 +55,29 @@ class EvalPlusGrader:
     async def grade(self, record: Row, kit: Kit) -> Score:
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run the tests in.")
-        found = extract_code(str(record.get("generation") or ""))
-        if not found.code:
-            return self._no_answer(found, record)
+        extracted = extract_code(str(record.get("generation") or ""))
+        if not extracted.code:
+            return self._no_answer(extracted, record)
         try:
-            program = program_of(record, found.code)
+            program = program_of(record, extracted.code)
         except (KeyError, TypeError, ValueError) as error:
-            fields = self._fields(found.code, record, None)
+            fields = self._fields(extracted.code, record, None)
             why = f"the record has no tests ({type(error).__name__}: {error})"
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=why, cause="data")
         cpu = self.config.timeout * len(program.suites)
         verdicts = await run_program(program, Time(cpu=cpu, wall=_WALL * cpu), kit.sandbox)
-        return self._score(found, record, verdicts)
+        return self._score(extracted, record, verdicts)
 
-    def _score(self, found: Extracted, record: Row, verdicts: list[Verdict]) -> Score:
+    def _score(self, extracted: ExtractedCode, record: Row, verdicts: list[SuiteVerdict]) -> Score:
         decisive = next((verdict for verdict in verdicts if not verdict.passed), verdicts[0])
         if not decisive.judged:
             cause: Cause = "data" if decisive.kind == "data" else "grader"
-            fields = self._fields(found.code, record, None)
+            fields = self._fields(extracted.code, record, None)
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=str(decisive), cause=cause)
-        if found.how == "whole" and decisive.kind == "load" and decisive.text.startswith(_NO_PROGRAM):
-            return self._no_answer(Extracted(code="", how="no program"), record)
+        if extracted.how == "whole" and decisive.kind == "load" and decisive.text.startswith(_NO_PROGRAM):
+            return self._no_answer(ExtractedCode(code="", how="no program"), record)
         passed = [verdict.passed for verdict in verdicts]
-        fields = self._fields(found.code, record, passed[0])
+        fields = self._fields(extracted.code, record, passed[0])
         if PLUS in fields:
             fields[PLUS] = all(passed)
         return Score(
@@ -88,13 +88,13 @@ class EvalPlusGrader:
             cause=None if all(passed) else "model",
         )
 
-    def _no_answer(self, found: Extracted, record: Row) -> Score:
-        cut_short = found.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
+    def _no_answer(self, extracted: ExtractedCode, record: Row) -> Score:
+        cut_short = extracted.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
         return Score(
             outcome="no_answer",
             fields=self._fields("", record, False),
             grader=self._stamp,
-            why=f"no code ({found.how})",
+            why=f"no code ({extracted.how})",
             cause="truncation" if cut_short else "model",
         )
 

@@ -49,7 +49,7 @@ class Program(Struct, frozen=True, kw_only=True):
     prompt: str = ""
 
 
-class Verdict(Struct, frozen=True, kw_only=True):
+class SuiteVerdict(Struct, frozen=True, kw_only=True):
     """How one suite ended.
 
     kind   passed; assertion, exception, load, protocol, timeout, crashed, out_of_memory: the code failed;
@@ -79,7 +79,7 @@ class Time(Struct, frozen=True, kw_only=True):
     wall: float
 
 
-async def run_program(program: Program, time: Time, sandbox: Sandbox) -> list[Verdict]:
+async def run_program(program: Program, time: Time, sandbox: Sandbox) -> list[SuiteVerdict]:
     """One verdict per suite, in order. Raises SandboxError where the sandbox failed or the judge never began."""
     mark = secrets.token_hex(16)
     result = await sandbox.execute(
@@ -108,18 +108,18 @@ def _texts(*names: str) -> dict[str, str]:
     return {f"{_INSIDE}.{name}": files(_INSIDE).joinpath(f"{name}.py").read_text("utf-8") for name in names}
 
 
-def _verdicts(result: ExecutionResult, mark: str, suites: int) -> list[Verdict]:
-    told = [line.removeprefix(mark).strip() for line in result.stdout.splitlines() if line.startswith(mark)]
-    if not told:
+def _verdicts(result: ExecutionResult, mark: str, suites: int) -> list[SuiteVerdict]:
+    reports = [line.removeprefix(mark).strip() for line in result.stdout.splitlines() if line.startswith(mark)]
+    if not reports:
         last = (result.stderr or result.stdout).strip().splitlines()[-1:] or ["no output"]
         raise SandboxError(f"The sandbox did not begin to judge ({result.status}): {last[0][:200]}")
-    if len(told) > 1:
-        verdicts = msgspec.json.decode(told[1], type=list[Verdict])
+    if len(reports) > 1:
+        verdicts = msgspec.json.decode(reports[1], type=list[SuiteVerdict])
         return [_for_memory(verdict) if result.status == "out_of_memory" else verdict for verdict in verdicts]
     kind = result.status if result.status in ("timeout", "out_of_memory") else "crashed"
-    return [Verdict(kind=kind, text="the judge was ended" if kind == "crashed" else "")] * suites
+    return [SuiteVerdict(kind=kind, text="the judge was ended" if kind == "crashed" else "")] * suites
 
 
-def _for_memory(verdict: Verdict) -> Verdict:
+def _for_memory(verdict: SuiteVerdict) -> SuiteVerdict:
     """What the judge sees of a process that the kernel has ended for its memory is a signal only."""
     return msgspec.structs.replace(verdict, kind="out_of_memory") if verdict.kind == "crashed" else verdict

@@ -11,9 +11,9 @@ from msgspec import Meta, Struct
 
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeGrader, Finding, unjudged
-from newskills.graders.code.extract import Extracted, extract_code
-from newskills.graders.code.harness import Program, Suite, Time, Verdict, run_program
+from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged
+from newskills.graders.code.extract import ExtractedCode, extract_code
+from newskills.graders.code.harness import Program, Suite, SuiteVerdict, Time, run_program
 
 _WALL = 6
 _FENCE = "```"
@@ -46,31 +46,31 @@ class InfillingGrader(CodeGrader):
     def verdict_fields(self, passed: bool | None) -> Row:
         return {"passed": passed}
 
-    def extract(self, record: Row) -> Extracted:
+    def extract(self, record: Row) -> ExtractedCode:
         """As of other answers, but blanks belong to the piece, and a block of nothing else is an answer."""
         text = str(record.get("generation") or "")
         language = self.language(record)
-        found = extract_code(text, language)
+        extracted = extract_code(text, language)
         answer = text.rpartition("</think>")[2].replace("\r", "")
-        if found.how in ("thinking", "unclosed") or _FENCE not in answer:
-            return Extracted(code=answer if found.code else "", how=found.how)
-        return Extracted(code=_block(answer, language), how=found.how)
+        if extracted.how in ("thinking", "unclosed") or _FENCE not in answer:
+            return ExtractedCode(code=answer if extracted.code else "", how=extracted.how)
+        return ExtractedCode(code=_block(answer, language), how=extracted.how)
 
-    def is_answer(self, found: Extracted) -> bool:
-        return bool(found.code)
+    def is_answer(self, extracted: ExtractedCode) -> bool:
+        return bool(extracted.code)
 
-    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
-        first: Verdict | None = None
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
+        first: SuiteVerdict | None = None
         for piece in pieces(code, str(record["prefix"]), str(record["suffix"])):
             verdict = await self._try(piece, record, sandbox)
             if not verdict.judged:
                 return unjudged(str(verdict), "data" if verdict.kind == "data" else "grader")
             if verdict.passed:
-                return Finding(passed=True)
+                return CodeFinding(passed=True)
             first = first or verdict
-        return Finding(passed=False, why=str(first))
+        return CodeFinding(passed=False, why=str(first))
 
-    async def _try(self, piece: str, record: Row, sandbox: Sandbox) -> Verdict:
+    async def _try(self, piece: str, record: Row, sandbox: Sandbox) -> SuiteVerdict:
         entry = str(record["entry_point"])
         program = Program(
             answer=f"{record['prefix']}{piece}{record['suffix']}",
@@ -110,8 +110,8 @@ _WORD = re.compile(r"\w+")
 def _helpers(record: Row, entry: str) -> list[str]:
     """Given functions that the tests use beside the one that is asked for."""
     used = set(_WORD.findall(str(record["test"]))) - {entry, "check"}
-    given = _DEFINED.findall(f"{record['prefix']}{record['canonical_solution']}{record['suffix']}")
-    return [name for name in dict.fromkeys(given) if name in used]
+    defined = _DEFINED.findall(f"{record['prefix']}{record['canonical_solution']}{record['suffix']}")
+    return [name for name in dict.fromkeys(defined) if name in used]
 
 
 def _overlap(before: str, after: str) -> int:

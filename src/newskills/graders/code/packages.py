@@ -16,9 +16,9 @@ from msgspec import Meta
 
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import Finding, not_built, unjudged
-from newskills.graders.code.contest import Case, Subtask, judged
-from newskills.graders.code.programs import CHAINS, Job, batches, run_job
+from newskills.graders.code.base import CodeFinding, not_built, unjudged
+from newskills.graders.code.contest import ContestCase, Subtask, judged
+from newskills.graders.code.programs import CHAINS, ProgramTask, batches, run_job
 from newskills.graders.code.stdio import LiveCodeBenchConfig, LiveCodeBenchGrader
 
 _MOST = 1 << 30
@@ -48,13 +48,13 @@ class LiveCodeBenchProGrader(LiveCodeBenchGrader):
         super().__init__(config)
         self._testlib = config.testlib
 
-    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         place = Path(self.config.test_dir) / PurePath(str(record["id"])).name
         archive = place.with_name(f"{place.name}.zip")
-        found = next((each for each in (archive, place) if self.config.test_dir and each.exists()), None)
-        if record.get("tests") is not None or found is None:
+        test_package = next((each for each in (archive, place) if self.config.test_dir and each.exists()), None)
+        if record.get("tests") is not None or test_package is None:
             return await super().judge(code, record, sandbox)
-        problem = package(found)
+        problem = package(test_package)
         if isinstance(problem, str):
             return unjudged(problem, "data")
         return await self._tested(code, self._with_header(problem), sandbox)
@@ -75,11 +75,11 @@ class LiveCodeBenchProGrader(LiveCodeBenchGrader):
             tests=problem.tests, checker=problem.checker, grader_files=files, time_limit=problem.time_limit
         )
 
-    async def _tested(self, code: str, problem: Subtask, sandbox: Sandbox) -> Finding:
+    async def _tested(self, code: str, problem: Subtask, sandbox: Sandbox) -> CodeFinding:
         chain, left = CHAINS["cpp"], list(problem.tests.values())
         done, total = 0, len(left)
         for part in batches([case.input for case in left]):
-            job = Job(
+            job = ProgramTask(
                 files={chain.file: code},
                 build=chain.build,
                 run=chain.run,
@@ -89,15 +89,15 @@ class LiveCodeBenchProGrader(LiveCodeBenchGrader):
             ran = await run_job(job, sandbox)
             if (finding := not_built(ran)) is not None:
                 return finding
-            told = await judged(problem, list(zip(ran.runs, left[done:], strict=False)), sandbox)
-            if isinstance(told, Finding):
-                return told
-            for number, (points, run) in enumerate(zip(told, ran.runs, strict=True), done + 1):
+            new_points = await judged(problem, list(zip(ran.runs, left[done:], strict=False)), sandbox)
+            if isinstance(new_points, CodeFinding):
+                return new_points
+            for number, (points, run) in enumerate(zip(new_points, ran.runs, strict=True), done + 1):
                 if points < 1:
                     why = "another output" if run.well else str(run)
-                    return Finding(passed=False, why=f"test {number} of {total}: {why}")
+                    return CodeFinding(passed=False, why=f"test {number} of {total}: {why}")
             done += len(part)
-        return Finding(passed=True)
+        return CodeFinding(passed=True)
 
 
 def package(place: Path) -> Subtask | str:
@@ -118,7 +118,7 @@ def _package(place: Path, changed: int) -> Subtask | str:
         return f"the problem is {config['type']}: a conversation with another program, which is not run"
     checker = str(config.get("checker") or "chk.cc")
     tests = {
-        name: Case(input=_text(files[name]), output=_text(files[answer]))
+        name: ContestCase(input=_text(files[name]), output=_text(files[answer]))
         for name, answer in _pairs(files, config)
         if name in files
     }
@@ -156,9 +156,9 @@ def _pairs(files: Mapping[str, bytes], config: Mapping[str, Any]) -> list[tuple[
 
 def _seconds(config: Mapping[str, Any]) -> float:
     """The largest of the limits; 0 where there is none."""
-    told = [config.get("time"), *(part.get("time") for part in config.get("subtasks") or ())]
-    found = [_TIME.fullmatch(str(each).strip()) for each in told if each is not None]
-    return max((float(each[1]) / (1000 if each[2] == "ms" else 1) for each in found if each), default=0.0)
+    limits = [config.get("time"), *(part.get("time") for part in config.get("subtasks") or ())]
+    matches = [_TIME.fullmatch(str(each).strip()) for each in limits if each is not None]
+    return max((float(each[1]) / (1000 if each[2] == "ms" else 1) for each in matches if each), default=0.0)
 
 
 def _text(data: bytes) -> str:

@@ -10,12 +10,12 @@ from msgspec import Meta, Struct
 
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeGrader, Finding, not_built
-from newskills.graders.code.extract import Extracted
-from newskills.graders.code.programs import Run, batches, job, run_job
+from newskills.graders.code.base import CodeFinding, CodeGrader, not_built
+from newskills.graders.code.extract import ExtractedCode
+from newskills.graders.code.programs import ProgramRun, batches, job, run_job
 
 
-class Case(Struct, frozen=True):
+class PrintedCase(Struct, frozen=True):
     input: str
     output: str
 
@@ -52,15 +52,15 @@ class CodeExecGrader(CodeGrader):
     def language(self, record: Row) -> str:
         return "python" if self.config.language == "python3" else self.config.language
 
-    def extract(self, record: Row) -> Extracted:
-        given = record.get("code")
-        return Extracted(code=given, how="language") if isinstance(given, str) else super().extract(record)
+    def extract(self, record: Row) -> ExtractedCode:
+        code = record.get("code")
+        return ExtractedCode(code=code, how="language") if isinstance(code, str) else super().extract(record)
 
-    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
-        cases = msgspec.convert(record["test_cases"], list[Case])
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
+        cases = msgspec.convert(record["test_cases"], list[PrintedCase])
         if not cases:
             raise ValueError("at least one test case is expected")
-        runs: list[Run] = []
+        runs: list[ProgramRun] = []
         for part in batches([case.input for case in cases]):
             task = job(self.language(record), code, part, self.config.timeout)
             ran = await run_job(msgspec.structs.replace(task, stop=False), sandbox)
@@ -68,18 +68,18 @@ class CodeExecGrader(CodeGrader):
                 return finding
             runs += ran.runs
             if len(ran.runs) < len(part):
-                return Finding(passed=False, why=f"test {len(runs)} of {len(cases)}: {runs[-1]}")
+                return CodeFinding(passed=False, why=f"test {len(runs)} of {len(cases)}: {runs[-1]}")
         right = [run.out.strip() == case.output.strip() for run, case in zip(runs, cases, strict=True)]
-        told = {"code_execution": self._told(runs, right)}
+        fields = {"code_execution": self._told(runs, right)}
         first = next((number for number, passed in enumerate(right) if not passed), None)
         if first is None:
-            return Finding(passed=True, fields=told)
-        said = "another output" if runs[first].well else str(runs[first])
+            return CodeFinding(passed=True, fields=fields)
+        difference = "another output" if runs[first].well else str(runs[first])
         syntax = runs[first].err.rstrip().rpartition("\n")[2].startswith(("SyntaxError", "IndentationError"))
-        why = f"test {first + 1} of {len(cases)}: {said}"
-        return Finding(passed=False, why=why, unread=syntax, fields=told)
+        why = f"test {first + 1} of {len(cases)}: {difference}"
+        return CodeFinding(passed=False, why=why, unread=syntax, fields=fields)
 
-    def _told(self, runs: list[Run], right: list[bool]) -> dict[str, Any]:
+    def _told(self, runs: list[ProgramRun], right: list[bool]) -> dict[str, Any]:
         kept = self.config.max_output_characters
         return {
             "process_status": [_status(run) for run in runs],
@@ -90,5 +90,5 @@ class CodeExecGrader(CodeGrader):
         }
 
 
-def _status(run: Run) -> str:
+def _status(run: ProgramRun) -> str:
     return "completed" if run.well else "timeout" if run.kind == "timeout" else "error"

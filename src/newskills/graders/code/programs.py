@@ -26,7 +26,7 @@ WALL = 6
 """Seconds on the clock for each second of CPU: a busy machine must not fail a program."""
 
 
-class Chain(Struct, frozen=True, kw_only=True):
+class ToolChain(Struct, frozen=True, kw_only=True):
     """How a language is built and run. `file` holds the program; `build` steps run in its folder, then `run`."""
 
     file: str
@@ -44,39 +44,41 @@ _JVM = (
     "-XX:ReservedCodeCacheSize=48m",
     "-XX:-UsePerfData",
 )
-CHAINS: dict[str, Chain] = {
-    "python": Chain(file="program.py", run=(PYTHON, "-S", "-P", "program.py"), marks=("python",)),
-    "pypy3": Chain(file="program.py", run=("pypy3", "program.py"), marks=("python",)),
-    "cpp": Chain(
+CHAINS: dict[str, ToolChain] = {
+    "python": ToolChain(file="program.py", run=(PYTHON, "-S", "-P", "program.py"), marks=("python",)),
+    "pypy3": ToolChain(file="program.py", run=("pypy3", "program.py"), marks=("python",)),
+    "cpp": ToolChain(
         file="program.cpp",
         build=(("g++", "-O2", "-std=c++17", "-pipe", "-w", "-o", "program", "program.cpp"),),
         run=("./program",),
         marks=("cpp", "c++"),
     ),
-    "js": Chain(file="program.js", run=("node", "--stack-size=8000", "program.js"), marks=("javascript", "js")),
-    "java": Chain(
+    "js": ToolChain(
+        file="program.js", run=("node", "--stack-size=8000", "program.js"), marks=("javascript", "js")
+    ),
+    "java": ToolChain(
         file="Program.java",
         build=(("javac", *(f"-J{each}" for each in _JVM), "-nowarn", "-encoding", "UTF-8", "Program.java"),),
         run=("java", *_JVM, "-ea", "-cp", ".", "Program"),
         marks=("java",),
     ),
-    "rust": Chain(
+    "rust": ToolChain(
         file="program.rs",
         build=(("rustc", "--edition", "2021", "--test", "-o", "program", "program.rs"),),
         run=("./program",),
         marks=("rust", "rs"),
     ),
-    "go": Chain(
+    "go": ToolChain(
         file="program_test.go",
         build=(("go", "mod", "init", "program"),),
         run=("go", "test", "-timeout", "0", "."),
         marks=("go", "golang"),
     ),
-    "sh": Chain(file="program.sh", run=("bash", "program.sh"), marks=("bash", "sh", "shell")),
+    "sh": ToolChain(file="program.sh", run=("bash", "program.sh"), marks=("bash", "sh", "shell")),
 }
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class ProgramRun(Struct, frozen=True, kw_only=True):
     """One run. `kind`: ended, timeout, crashed (by a signal: `code` is negative), out_of_memory."""
 
     kind: str
@@ -99,16 +101,16 @@ class Run(Struct, frozen=True, kw_only=True):
         )
 
 
-class Ran(Struct, frozen=True, kw_only=True):
+class ProgramResult(Struct, frozen=True, kw_only=True):
     """`missing`: a program of the tool chain that the sandbox does not have; `build`: the step that failed; else the
     `runs`, fewer than inputs where one failed and the rest was not wanted."""
 
     missing: str = ""
-    build: Run | None = None
-    runs: list[Run] = []
+    build: ProgramRun | None = None
+    runs: list[ProgramRun] = []
 
 
-class Job(Struct, frozen=True, kw_only=True):
+class ProgramTask(Struct, frozen=True, kw_only=True):
     """A program and its inputs. `cpu`: seconds for each run; `stop`: leave the rest after a run that failed."""
 
     files: dict[str, str]
@@ -121,16 +123,16 @@ class Job(Struct, frozen=True, kw_only=True):
     stop: bool = True
 
 
-def job(language: str, program: str, inputs: list[str], cpu: float) -> Job:
+def job(language: str, program: str, inputs: list[str], cpu: float) -> ProgramTask:
     """A program in one file. Raises KeyError for a language that is not in `CHAINS`."""
     chain = CHAINS[language]
     build = chain.build
     if language == "cpp" and "<openssl/" in program:
         build = tuple((*step, "-lcrypto") for step in build)
-    return Job(files={chain.file: program}, build=build, run=chain.run, inputs=inputs, cpu=cpu)
+    return ProgramTask(files={chain.file: program}, build=build, run=chain.run, inputs=inputs, cpu=cpu)
 
 
-async def run_job(job: Job, sandbox: Sandbox) -> Ran:
+async def run_job(job: ProgramTask, sandbox: Sandbox) -> ProgramResult:
     """Raises SandboxError where the sandbox failed or nothing of the job began."""
     mark = secrets.token_hex(16)
     runs = len(job.inputs)
@@ -145,19 +147,19 @@ async def run_job(job: Job, sandbox: Sandbox) -> Ran:
             max_output_characters=_LONGEST,
         )
     )
-    told = [line[len(mark) :] for line in result.stdout.split("\n") if line.startswith(mark)]
-    if not told:
+    reports = [line[len(mark) :] for line in result.stdout.split("\n") if line.startswith(mark)]
+    if not reports:
         last = (result.stderr or result.stdout).strip().splitlines()[-1:] or ["no output"]
         raise SandboxError(f"The sandbox did not begin to run the program ({result.status}): {last[0][:200]}")
-    if len(told) > 1:
-        return _read(told[1], result.status)
+    if len(reports) > 1:
+        return _read(reports[1], result.status)
     kind = result.status if result.status in ("timeout", "out_of_memory") else "crashed"
-    return Ran(runs=[Run(kind=kind)])
+    return ProgramResult(runs=[ProgramRun(kind=kind)])
 
 
-def _read(told: str, status: str) -> Ran:
+def _read(report: str, status: str) -> ProgramResult:
     try:
-        ran = msgspec.json.decode(told, type=Ran)
+        ran = msgspec.json.decode(report, type=ProgramResult)
     except msgspec.DecodeError as error:
         raise SandboxError("The outputs of the program are too long to leave the sandbox.") from error
     if status != "out_of_memory":
@@ -170,16 +172,16 @@ def _read(told: str, status: str) -> Ran:
 
 def batches(inputs: list[str], output: int = OUTPUT) -> list[list[str]]:
     """Inputs for one call of the sandbox each, so that what they say can leave it at once."""
-    found: list[list[str]] = []
+    batch_list: list[list[str]] = []
     size = 0
     room = max(1, min(_BATCH_RUNS, _LONGEST // (2 * output)))
     for text in inputs:
-        if not found or len(found[-1]) >= room or size + len(text) > _BATCH_BYTES:
-            found.append([])
+        if not batch_list or len(batch_list[-1]) >= room or size + len(text) > _BATCH_BYTES:
+            batch_list.append([])
             size = 0
-        found[-1].append(text)
+        batch_list[-1].append(text)
         size += len(text)
-    return found
+    return batch_list
 
 
 @cache

@@ -11,8 +11,8 @@ from msgspec import Meta, Struct
 
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row, Score
-from newskills.graders.code.base import CodeGrader, Finding
-from newskills.graders.code.extract import Extracted
+from newskills.graders.code.base import CodeFinding, CodeGrader
+from newskills.graders.code.extract import ExtractedCode
 from newskills.graders.code.units import UnitTask, imported, run_unit
 
 TARGETS = "test_data.h5"
@@ -45,20 +45,20 @@ class SciCodeGrader(CodeGrader):
     def language(self, record: Row) -> str:
         return "python"
 
-    def extract(self, record: Row) -> Extracted:
+    def extract(self, record: Row) -> ExtractedCode:
         steps = record.get("steps")
         code = "\n\n".join(map(str, steps.values())) if isinstance(steps, dict) else ""
-        return Extracted(code=code, how="language" if code.strip() else "empty")
+        return ExtractedCode(code=code, how="language" if code.strip() else "empty")
 
-    def no_answer(self, found: Extracted, record: Row) -> Score:
-        score = super().no_answer(found, record)
+    def no_answer(self, extracted: ExtractedCode, record: Row) -> Score:
+        score = super().no_answer(extracted, record)
         numbers = [str(step["step_number"]) for step in record.get("sub_steps") or []]
         score.fields["eval_status"] = [
             {"step": number, "passed": False, "why": score.why} for number in numbers if number not in GIVEN
         ]
         return score
 
-    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         written: list[str] = [str(record["required_dependencies"])]
         status: list[Row] = []
         for step in record["sub_steps"]:
@@ -71,11 +71,11 @@ class SciCodeGrader(CodeGrader):
                 return finding
             status.append({"step": number, "passed": finding.passed, "why": finding.why})
         passed = sum(each["passed"] for each in status)
-        return Finding(
+        return CodeFinding(
             passed=passed == len(status), why=f"{passed} of {len(status)} steps", fields={"eval_status": status}
         )
 
-    async def _step(self, step: Row, code: str, dependencies: str, sandbox: Sandbox) -> Finding:
+    async def _step(self, step: Row, code: str, dependencies: str, sandbox: Sandbox) -> CodeFinding:
         cases = [str(case) for case in step["test_cases"]]
         target = f"process_hdf5_to_tuple({str(step['step_number'])!r}, {len(cases)})"
         tests = [f"target = _targets[{number}]\n{case}\n" for number, case in enumerate(cases)]

@@ -13,9 +13,9 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError, ExecutionRefusedError
 from newskills.base.protocols import Execution, Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeGrader, Finding, unjudged
-from newskills.graders.code.extract import Extracted, extract_code
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged
+from newskills.graders.code.extract import ExtractedCode, extract_code
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 
 _LONGEST = 10_000_000
 _LETTER = re.compile(r"[^\W\d_]")
@@ -80,34 +80,34 @@ class BirdGrader(CodeGrader):
     def verdict_fields(self, passed: bool | None) -> Row:
         return {"res": None if passed is None else int(passed)}
 
-    def extract(self, record: Row) -> Extracted:
+    def extract(self, record: Row) -> ExtractedCode:
         text = str(record.get("generation") or "")
         if self.config.answer_format == "CODEBLOCK":
-            found = extract_code(text, "sql")
-            return Extracted(code=_cleaned(found.code), how=found.how)
+            extracted = extract_code(text, "sql")
+            return ExtractedCode(code=_cleaned(extracted.code), how=extracted.how)
         text = text.rpartition("</think>")[2]
         if self.config.answer_format == "BOXED":
-            code = extract(text, Policy()).answer or ""
+            code = extract(text, ExtractionPolicy()).answer or ""
         else:
             code = next((match[1] or "" for match in reversed(list(self._pattern.finditer(text)))), "")
-        return Extracted(code=_cleaned(code), how="language" if code else "empty")
+        return ExtractedCode(code=_cleaned(code), how="language" if code else "empty")
 
-    def is_answer(self, found: Extracted) -> bool:
-        return _LETTER.search(found.code) is not None
+    def is_answer(self, extracted: ExtractedCode) -> bool:
+        return _LETTER.search(extracted.code) is not None
 
-    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         database = str(record.get("database") or "{0}/{0}.sqlite".format(record["db_id"]))
         gold = str(record["gt_sql"])
         wanted = await self._run(gold, database, sandbox)
         if wanted.rows is None:
             kind = "the reference query"
             return unjudged(f"{kind}: {wanted.why}", "sandbox" if wanted.refused else "data")
-        told = await self._run(code, database, sandbox)
-        if told.rows is None:
-            return Finding(passed=False, why=told.why, unread="syntax error" in told.why)
-        right = self._same(told.rows, wanted.rows, gold)
-        return Finding(
-            passed=right, why="" if right else f"{len(told.rows)} rows, not the {len(wanted.rows)} expected"
+        answer_rows = await self._run(code, database, sandbox)
+        if answer_rows.rows is None:
+            return CodeFinding(passed=False, why=answer_rows.why, unread="syntax error" in answer_rows.why)
+        right = self._same(answer_rows.rows, wanted.rows, gold)
+        return CodeFinding(
+            passed=right, why="" if right else f"{len(answer_rows.rows)} rows, not the {len(wanted.rows)} expected"
         )
 
     async def _run(self, query: str, database: str, sandbox: Sandbox) -> _Result:
@@ -126,17 +126,17 @@ class BirdGrader(CodeGrader):
         if result.status != "completed":
             last = result.stderr.strip().splitlines()[-1:] or [result.status]
             return _Result(why=last[0][:300] if result.status == "error" else result.status.replace("_", " "))
-        told = result.stdout.rstrip("\n").rpartition("\n")[2]
+        report = result.stdout.rstrip("\n").rpartition("\n")[2]
         try:
-            return _Result(rows=msgspec.json.decode(told, type=list[list[Any]]) if told else [])
+            return _Result(rows=msgspec.json.decode(report, type=list[list[Any]]) if report else [])
         except (msgspec.DecodeError, RecursionError):
             return _Result(why="more rows than can leave the sandbox")
 
-    def _same(self, told: list[list[Any]], wanted: list[list[Any]], gold: str) -> bool:
-        one, two = ([tuple(map(_value, row)) for row in rows] for rows in (told, wanted))
+    def _same(self, answer_rows: list[list[Any]], wanted: list[list[Any]], gold: str) -> bool:
+        left, right = ([tuple(map(_value, row)) for row in rows] for rows in (answer_rows, wanted))
         if self.config.comparison == "set":
-            return set(one) == set(two)
-        return one == two if _ORDERED.search(gold) else Counter(one) == Counter(two)
+            return set(left) == set(right)
+        return left == right if _ORDERED.search(gold) else Counter(left) == Counter(right)
 
 
 def _value(value: Any) -> Any:

@@ -18,10 +18,10 @@ from msgspec import Meta, Struct
 
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeGrader, Finding, not_built
+from newskills.graders.code.base import CodeFinding, CodeGrader, not_built
 from newskills.graders.code.cpp_calls import calling
 from newskills.graders.code.inside.driver import PYTHON
-from newskills.graders.code.programs import CHAINS, OUTPUT, Job, Run, batches, run_job
+from newskills.graders.code.programs import CHAINS, OUTPUT, ProgramRun, ProgramTask, batches, run_job
 
 _MODULES = (
     *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random", "statistics"),
@@ -93,7 +93,7 @@ class LiveCodeBenchGrader(CodeGrader):
     def verdict_fields(self, passed: bool | None) -> Row:
         return {"graded_list": [passed]}
 
-    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         tests = self._tests(record)
         if not tests.inputs or len(tests.inputs) != len(tests.outputs):
             raise ValueError("as many outputs as inputs are expected, and at least one")
@@ -105,11 +105,11 @@ class LiveCodeBenchGrader(CodeGrader):
             for number, run in enumerate(ran.runs, done):
                 if not run.well:
                     syntax = run.err.rstrip().rpartition("\n")[2].startswith(("SyntaxError", "IndentationError"))
-                    return Finding(passed=False, why=f"test {number + 1} of {total}: {run}", unread=syntax)
+                    return CodeFinding(passed=False, why=f"test {number + 1} of {total}: {run}", unread=syntax)
                 if not self._right(run, tests.outputs[number], tests):
-                    return Finding(passed=False, why=f"test {number + 1} of {total}: another output")
+                    return CodeFinding(passed=False, why=f"test {number + 1} of {total}: another output")
             done += len(part)
-        return Finding(passed=True)
+        return CodeFinding(passed=True)
 
     def _tests(self, record: Row) -> Cases:
         tests = record.get("tests")
@@ -125,13 +125,13 @@ class LiveCodeBenchGrader(CodeGrader):
         except OSError as error:
             raise ValueError(f"cannot read {path}: {error.strerror}") from error
 
-    def _job(self, code: str, inputs: Sequence[str], tests: Cases, record: Row) -> Job:
+    def _job(self, code: str, inputs: Sequence[str], tests: Cases, record: Row) -> ProgramTask:
         if self.config.language == "cpp":
             chain = CHAINS["cpp"]
             called = (
                 calling(code, str(record.get("starter_code") or ""), tests.function) if tests.function else code
             )
-            return Job(
+            return ProgramTask(
                 files={chain.file: called},
                 build=chain.build,
                 run=chain.run,
@@ -140,14 +140,14 @@ class LiveCodeBenchGrader(CodeGrader):
             )
         main = _CALL.format(load=_LOAD, name=tests.function) if tests.function else _LOAD
         pypy = self.config.interpreter == "pypy3"
-        return Job(
+        return ProgramTask(
             files={"program.py": HEADER + main, "answer.py": code},
             run=("pypy3", "program.py") if pypy else (PYTHON, "-S", "-P", "program.py"),
             inputs=list(inputs),
             cpu=self.config.timeout,
         )
 
-    def _right(self, run: Run, expected: str, tests: Cases) -> bool:
+    def _right(self, run: ProgramRun, expected: str, tests: Cases) -> bool:
         if len(run.out) > OUTPUT:
             return False
         if tests.function:
@@ -160,7 +160,7 @@ class LiveBenchCodingGrader(LiveCodeBenchGrader):
 
     name: ClassVar[str] = "livebench_coding"
 
-    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         begun = str(record.get("partial_solution") or "")
         finding = await super().judge(code, record, sandbox)
         if begun and finding.passed is False:
@@ -186,10 +186,10 @@ def unpacked(text: str) -> Cases:
     return msgspec.json.decode(data, type=Cases)
 
 
-def same_value(told: str, expected: str) -> bool:
+def same_value(output: str, expected: str) -> bool:
     """Whether both are JSON of equal values. `expected` may be a plain text, too."""
     try:
-        value: Any = msgspec.json.decode(told)
+        value: Any = msgspec.json.decode(output)
     except (msgspec.DecodeError, RecursionError):
         return False
     try:
@@ -199,34 +199,34 @@ def same_value(told: str, expected: str) -> bool:
     return bool(value == wanted)
 
 
-def same_text(told: str, expected: str, tolerance: float = 0.0) -> bool:
+def same_text(output: str, expected: str, tolerance: float = 0.0) -> bool:
     """Line by line without blanks around; in a line that differs, numbers may be written in another way."""
-    lines, wanted = ([line.strip() for line in text.strip().split("\n")] for text in (told, expected))
+    lines, wanted = ([line.strip() for line in text.strip().split("\n")] for text in (output, expected))
     return len(lines) == len(wanted) and all(
         line == want or _same_numbers(line.split(), want.split(), tolerance)
         for line, want in zip(lines, wanted, strict=True)
     )
 
 
-def _same_numbers(told: list[str], wanted: list[str], tolerance: float) -> bool:
-    return len(told) == len(wanted) and all(
-        one == two or _same_number(one, two, tolerance) for one, two in zip(told, wanted, strict=True)
+def _same_numbers(outputs: list[str], wanted: list[str], tolerance: float) -> bool:
+    return len(outputs) == len(wanted) and all(
+        left == right or _same_number(left, right, tolerance) for left, right in zip(outputs, wanted, strict=True)
     )
 
 
-def _same_number(told: str, wanted: str, tolerance: float) -> bool:
-    if max(len(told), len(wanted)) > 400:
+def _same_number(output: str, wanted: str, tolerance: float) -> bool:
+    if max(len(output), len(wanted)) > 400:
         return False
     try:
-        one, two = Decimal(told), Decimal(wanted)
+        left, right = Decimal(output), Decimal(wanted)
     except InvalidOperation:
         return False
-    if not (one.is_finite() and two.is_finite()):
+    if not (left.is_finite() and right.is_finite()):
         return False
-    if one == two:
+    if left == right:
         return True
     if not tolerance or "." not in wanted:
         return False
-    if max(one.adjusted(), two.adjusted()) > 300:
+    if max(left.adjusted(), right.adjusted()) > 300:
         return False
-    return abs(float(one) - float(two)) <= tolerance * max(1.0, abs(float(two)))
+    return abs(float(left) - float(right)) <= tolerance * max(1.0, abs(float(right)))

@@ -11,10 +11,10 @@ from msgspec import Meta, Struct
 
 from newskills.base.protocols import Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeGrader, Finding, not_built, unjudged
+from newskills.graders.code.base import CodeFinding, CodeGrader, not_built, unjudged
 from newskills.graders.code.evalplus import program_of
 from newskills.graders.code.harness import Time, run_program
-from newskills.graders.code.programs import CHAINS, Run, job, run_job
+from newskills.graders.code.programs import CHAINS, ProgramRun, job, run_job
 from newskills.graders.code.units import UnitTask, count_tests, imported, run_unit
 
 _WALL = 6
@@ -54,7 +54,7 @@ class CodeTestsGrader(CodeGrader):
     def gold_head(self, record: Row) -> str:
         return str(record.get("prompt", ""))
 
-    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         style = record.get("style", "function")
         if style == "program":
             return await self._program(code, record, sandbox)
@@ -64,7 +64,7 @@ class CodeTestsGrader(CodeGrader):
             decisive = next((verdict for verdict in verdicts if not verdict.passed), verdicts[0])
             if not decisive.judged:
                 return unjudged(str(decisive), "data" if decisive.kind == "data" else "grader")
-            return Finding(passed=decisive.passed, why=str(decisive), unread=decisive.kind == "load")
+            return CodeFinding(passed=decisive.passed, why=str(decisive), unread=decisive.kind == "load")
         tests = str(record["test"])
         before = str(record.get("test_setup_code") or "")
         needs = imported(before, tests, str(record.get("canonical_solution") or ""))
@@ -85,7 +85,7 @@ class CodeTestsGrader(CodeGrader):
             raise ValueError(f"unknown style {style!r}")
         return await run_unit(unit, self.config.timeout, sandbox)
 
-    async def _program(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+    async def _program(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         language = self.language(record)
         if language not in CHAINS:
             return unjudged(f"nothing is known of how to run {language}; known: {', '.join(sorted(CHAINS))}")
@@ -95,11 +95,11 @@ class CodeTestsGrader(CodeGrader):
             return finding
         run = ran.runs[0]
         if not run.well:
-            given = f"{record['prompt']}\n{record['test']}"
-            return _instrument(run, language, given) or Finding(passed=False, why=_why(run))
+            program = f"{record['prompt']}\n{record['test']}"
+            return _instrument(run, language, program) or CodeFinding(passed=False, why=_why(run))
         if language in _MARKED and mark not in run.out:
-            return Finding(passed=False, why="ended before its tests did")
-        return Finding(passed=True)
+            return CodeFinding(passed=False, why="ended before its tests did")
+        return CodeFinding(passed=True)
 
 
 _MARKED = frozenset({"cpp", "java", "js", "sh"})
@@ -108,19 +108,19 @@ _MARKED = frozenset({"cpp", "java", "js", "sh"})
 _MODULE = re.compile(r"Cannot find module '([^'\n]{1,100})'")
 
 
-def _why(run: Run) -> str:
+def _why(run: ProgramRun) -> str:
     """The line that tells the error, where there is one; a machine's last words are its version."""
-    told = [line.strip() for line in run.err.splitlines() if "rror" in line[:100]]
-    return f"exit code {run.code}: {told[0][:200]}" if told and run.kind == "ended" else str(run)
+    error_lines = [line.strip() for line in run.err.splitlines() if "rror" in line[:100]]
+    return f"exit code {run.code}: {error_lines[0][:200]}" if error_lines and run.kind == "ended" else str(run)
 
 
-def _instrument(run: Run, language: str, given: str) -> Finding | None:
-    said = run.err + run.out
-    if (module := _MODULE.search(said)) and module[1] in given:
+def _instrument(run: ProgramRun, language: str, program: str) -> CodeFinding | None:
+    messages = run.err + run.out
+    if (module := _MODULE.search(messages)) and module[1] in program:
         return unjudged(f"the benchmark's own code needs '{module[1]}', which is not in the sandbox")
-    if language == "java" and "Error occurred during initialization of VM" in said:
+    if language == "java" and "Error occurred during initialization of VM" in messages:
         return unjudged("the Java machine cannot start in the sandbox: raise ++sandbox.limits.memory_mb")
-    if language == "go" and ("cannot find module" in said or "no required module provides" in said):
+    if language == "go" and ("cannot find module" in messages or "no required module provides" in messages):
         return unjudged("the Go packages of the tests are not in the sandbox")
     return None
 

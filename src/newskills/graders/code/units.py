@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import SandboxError
 from newskills.base.protocols import Execution, Sandbox
 from newskills.base.records import Row
-from newskills.graders.code.base import CodeGrader, Finding, unjudged
+from newskills.graders.code.base import CodeFinding, CodeGrader, unjudged
 
 _WALL = 6
 
@@ -50,16 +50,16 @@ class _Verdict(Struct, frozen=True):
     ran: int
 
 
-async def run_unit(task: UnitTask, cpu: float, sandbox: Sandbox) -> Finding:
+async def run_unit(task: UnitTask, cpu: float, sandbox: Sandbox) -> CodeFinding:
     """Raises SandboxError where the sandbox failed or did not begin."""
     mark = secrets.token_hex(16)
-    told = {"mark": mark, "cpu": max(1, math.ceil(cpu)), **msgspec.to_builtins(task)}
+    task_with_mark = {"mark": mark, "cpu": max(1, math.ceil(cpu)), **msgspec.to_builtins(task)}
     result = await sandbox.execute(
         Execution(
             code=_source(),
             language="python",
             timeout=_WALL * cpu,
-            std_input=msgspec.json.encode(told).decode(),
+            std_input=msgspec.json.encode(task_with_mark).decode(),
             max_output_characters=10_000,
         )
     )
@@ -69,17 +69,17 @@ async def run_unit(task: UnitTask, cpu: float, sandbox: Sandbox) -> Finding:
         raise SandboxError(f"The sandbox did not begin to test ({result.status}): {last[0][:200]}")
     if len(lines) == 1:
         late = result.status == "timeout" or (result.exit_code in (-9, -24) and result.seconds > cpu / 2)
-        return Finding(passed=False, why="timeout" if late else f"ended before its tests ({result.status})")
+        return CodeFinding(passed=False, why="timeout" if late else f"ended before its tests ({result.status})")
     verdict = msgspec.json.decode(lines[1], type=_Verdict)
     if verdict.kind == "missing":
         return unjudged(f"not in the sandbox: {verdict.text}")
     if (absent := _ABSENT.search(verdict.text)) and absent[1] in task.needs:
         return unjudged(f"not in the sandbox, or not whole: {absent[1]}")
     if verdict.kind == "passed" and verdict.ran < task.at_least:
-        return Finding(passed=False, why=f"{verdict.ran} of {task.at_least} tests ran")
+        return CodeFinding(passed=False, why=f"{verdict.ran} of {task.at_least} tests ran")
     unread = verdict.kind == "load" and verdict.text.startswith(("SyntaxError", "IndentationError"))
     why = "passed" if verdict.kind == "passed" else f"{verdict.kind}: {verdict.text}"
-    return Finding(passed=verdict.kind == "passed", why=why, unread=unread)
+    return CodeFinding(passed=verdict.kind == "passed", why=why, unread=unread)
 
 
 @cache
@@ -108,7 +108,7 @@ def count_tests(tests: str) -> int:
 
 def imported(*texts: str) -> tuple[str, ...]:
     """Top-level modules that the benchmark's texts import and Python does not bring. Texts that do not parse, none."""
-    found: dict[str, None] = {}
+    modules: dict[str, None] = {}
     for text in texts:
         try:
             tree = _parsed(text)
@@ -116,10 +116,10 @@ def imported(*texts: str) -> tuple[str, ...]:
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
-                found |= dict.fromkeys(name.name.partition(".")[0] for name in node.names)
+                modules |= dict.fromkeys(name.name.partition(".")[0] for name in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found |= {node.module.partition(".")[0]: None}
-    return tuple(name for name in found if name not in sys.stdlib_module_names)
+                modules |= {node.module.partition(".")[0]: None}
+    return tuple(name for name in modules if name not in sys.stdlib_module_names)
 
 
 class BigCodeBenchConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -152,7 +152,7 @@ class BigCodeBenchGrader(CodeGrader):
     def verdict_fields(self, passed: bool | None) -> Row:
         return {} if passed is None else {"status": "pass" if passed else "fail"}
 
-    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> Finding:
+    async def judge(self, code: str, record: Row, sandbox: Sandbox) -> CodeFinding:
         head, tests = str(record.get("code_prompt") or ""), str(record["test"])
         solution = str(record.get("canonical_solution") or "")
         task = UnitTask(

@@ -67,8 +67,8 @@ class InstructionGrader:
     def _followed(self, text: str, names: list[str], kwargs: list[Row]) -> tuple[list[bool], list[bool]]:
         strict, loose = [], []
         variants: list[str] | None = None
-        for name, given in zip(names, kwargs, strict=True):
-            check, args = self.checks[name], _arguments(given)
+        for name, given_arguments in zip(names, kwargs, strict=True):
+            check, args = self.checks[name], _arguments(given_arguments)
             kept = check(text, args)
             strict.append(kept)
             if not kept:
@@ -126,11 +126,11 @@ def _answer(record: Row) -> tuple[str, bool]:
     return ("", True) if "<think>" in before or "<think>" in after else (text, False)
 
 
-def _arguments(given: Row) -> Row:
+def _arguments(given_arguments: Row) -> Row:
     """Without nulls, whole floats as integers."""
     return {
         name: int(value) if isinstance(value, float) and value.is_integer() else value
-        for name, value in given.items()
+        for name, value in given_arguments.items()
         if value is not None
     }
 
@@ -139,8 +139,8 @@ def _variants(text: str) -> list[str]:
     """The other forms of an answer that count loosely."""
     lines = text.split("\n")
     cut = ["\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1])]
-    found = [text.replace("*", ""), *cut, *(part.replace("*", "") for part in cut)]
-    return _different(text, (form for form in found if form.strip()))
+    forms = [text.replace("*", ""), *cut, *(part.replace("*", "") for part in cut)]
+    return _different(text, (form for form in forms if form.strip()))
 
 
 def _different(text: str, forms: Iterable[str]) -> list[str]:

@@ -201,8 +201,8 @@ def _multiple_choice(text: str, args: Row) -> bool:
 def _countries(text: str, args: Row) -> bool:
     lines = list(filter(None, (line.strip(BLANK_OR_MARK) for line in text.split("\n"))))
     begin = next((i for i, line in enumerate(lines) if "Zimbabwe" in line), len(lines))
-    found = [_ascii(line) for line in lines[begin:]]
-    return len(found) >= _COUNTRIES_AFTER_Z and found == sorted(found, reverse=True)
+    names = [_ascii(line) for line in lines[begin:]]
+    return len(names) >= _COUNTRIES_AFTER_Z and names == sorted(names, reverse=True)
 
 
 def _word_reverse(text: str, args: Row) -> bool:
@@ -216,8 +216,8 @@ def _character_reverse(text: str, args: Row) -> bool:
 
 
 def _sentence_alphabet(text: str, args: Row) -> bool:
-    found = [sentence.lstrip(PUNCTUATION + " \t\n\r\x0b\x0c")[:1].lower() for sentence in sentences(text)]
-    return "".join(found) == "abcdefghijklmnopqrstuvwxyz" and len(found) == 26
+    initials = [sentence.lstrip(PUNCTUATION + " \t\n\r\x0b\x0c")[:1].lower() for sentence in sentences(text)]
+    return "".join(initials) == "abcdefghijklmnopqrstuvwxyz" and len(initials) == 26
 
 
 def _capitals(text: str, args: Row) -> bool:
@@ -272,10 +272,10 @@ def _dates(text: str, args: Row) -> bool:
 
 
 def _in_napoleons_life(date: str) -> bool:
-    found = _DATE.match(date)
-    if not found:
+    match = _DATE.match(date)
+    if not match:
         return False
-    year, month, day = map(int, found.groups())
+    year, month, day = map(int, match.groups())
     longest = 29 if month == 2 else 30 if month in _THIRTY else 31
     return 1769 <= year <= 1821 and 1 <= month <= 12 and 1 <= day <= longest
 

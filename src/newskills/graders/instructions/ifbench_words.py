@@ -56,8 +56,8 @@ def _unique_words(text: str, args: Row) -> bool:
 
 def _stop_words(text: str, args: Row) -> bool:
     words = plain_words(text.lower())
-    found = sum(word in STOP_WORDS for word in words)
-    return bool(words) and 100 * found / len(words) <= args["percentage"]
+    count = sum(word in STOP_WORDS for word in words)
+    return bool(words) and 100 * count / len(words) <= args["percentage"]
 
 
 def _ends(text: str) -> Counter[str]:
@@ -76,8 +76,8 @@ def _balanced(text: str, args: Row) -> bool:
 
 def _conjunctions(text: str, args: Row) -> bool:
     """Forms count apart: `and` and `And` are two, as in the original."""
-    found = {word for word in text.split() if word.strip(BLANK_OR_MARK).lower() in _CONJUNCTIONS}
-    return bool(len(found) >= args["small_n"])
+    conjunctions = {word for word in text.split() if word.strip(BLANK_OR_MARK).lower() in _CONJUNCTIONS}
+    return bool(len(conjunctions) >= args["small_n"])
 
 
 def _people(text: str, args: Row) -> bool:
@@ -193,8 +193,8 @@ def _no_consecutive(text: str, args: Row) -> bool:
 
 
 def _keyword_position(text: str, args: Row) -> bool:
-    found, n, m = sentences(text), args["n"], args["m"]
-    words = _spoken(found[n - 1]) if 0 < n <= len(found) else []
+    all_sentences, n, m = sentences(text), args["n"], args["m"]
+    words = _spoken(all_sentences[n - 1]) if 0 < n <= len(all_sentences) else []
     return bool(0 < m <= len(words) and words[m - 1] == args["keyword"].strip())
 
 
@@ -224,14 +224,19 @@ def _increment(text: str, args: Row) -> bool:
 
 
 def _sentence_keyword(text: str, args: Row) -> bool:
-    found, n = sentences(text), args["N"]
-    return 0 < n <= len(found) and args["word"].lower() in found[n - 1].lower()
+    all_sentences, n = sentences(text), args["N"]
+    return 0 < n <= len(all_sentences) and args["word"].lower() in all_sentences[n - 1].lower()
 
 
 def _sentence_words(text: str, args: Row) -> bool:
-    found = sentences(text)
-    words = bare_words(" ".join(found))
-    return len(found) == 3 and len(set(map(len, found))) == 1 and bool(words) and len(words) == len(set(words))
+    all_sentences = sentences(text)
+    words = bare_words(" ".join(all_sentences))
+    return (
+        len(all_sentences) == 3
+        and len(set(map(len, all_sentences))) == 1
+        and bool(words)
+        and len(words) == len(set(words))
+    )
 
 
 CHECKS: Mapping[str, Check] = {

@@ -52,8 +52,8 @@ def _existence(text: str, args: Row) -> bool:
 
 
 def _frequency(text: str, args: Row) -> bool:
-    found = len(_anywhere(args["keyword"].strip()).findall(text))
-    return related(found, args["relation"], args["frequency"])
+    count = len(_anywhere(args["keyword"].strip()).findall(text))
+    return related(count, args["relation"], args["frequency"])
 
 
 def _forbidden(text: str, args: Row) -> bool:
@@ -98,8 +98,8 @@ def begins(text: str, args: Row, same: Callable[[str, str], bool]) -> bool:
     if not 1 <= nth <= count or not paragraphs[nth - 1]:
         return False
     word = paragraphs[nth - 1].split()[0].lstrip("'").lstrip('"').lower()
-    found = re.match(r"[^.,?!'\"]*", word)
-    return count == args["num_paragraphs"] and found is not None and same(found.group(), wanted)
+    match = re.match(r"[^.,?!'\"]*", word)
+    return count == args["num_paragraphs"] and match is not None and same(match.group(), wanted)
 
 
 def _placeholders(text: str, args: Row) -> bool:
@@ -159,8 +159,8 @@ def _title(text: str, args: Row) -> bool:
 
 def _two_responses(text: str, args: Row) -> bool:
     parts = [part.strip() for part in text.split("******")]
-    found = [part for part in parts if part]
-    return all(parts[1:-1]) and len(found) == 2 and found[0] != found[1]
+    responses = [part for part in parts if part]
+    return all(parts[1:-1]) and len(responses) == 2 and responses[0] != responses[1]
 
 
 def _repeat_prompt(text: str, args: Row) -> bool:

@@ -23,7 +23,7 @@ def _words(text: str, args: Row) -> bool:
 
 
 def _first_word(text: str, args: Row) -> bool:
-    return ifeval.begins(text, args, lambda found, wanted: found.startswith(wanted))
+    return ifeval.begins(text, args, lambda first, wanted: first.startswith(wanted))
 
 
 def _constrained(text: str, args: Row) -> bool:

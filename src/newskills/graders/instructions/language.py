@@ -60,8 +60,8 @@ def is_language(text: str, code: str) -> bool:
         latin = len(_LATIN.findall(text))
         if latin > 20 * (len(_BEYOND_LATIN.findall(text)) + 1):
             return False
-    found = detect_language(text)
-    return found is None or found == code or found.partition("-")[0] == code
+    detected = detect_language(text)
+    return detected is None or detected == code or detected.partition("-")[0] == code
 
 
 def detect_language(text: str) -> str | None:
@@ -106,10 +106,10 @@ def _classified(text: str) -> str | None:
     detector.seed = 0
     detector.append(text)
     try:
-        found: str = detector.detect()
+        detected: str = detector.detect()
     except failed:
         return None
-    return found
+    return detected
 
 
 @lru_cache(maxsize=1)

@@ -119,15 +119,15 @@ def punkt_sentences(text: str) -> list[str]:
 
     Of the marks between two blanks the last ends the sentence where any of them does.
     """
-    found, start = [], 0
+    pieces, start = [], 0
     for marks in _marks(text):
         if any(_breaks(text, mark) for mark in marks):
             closing = _CLOSING.match(text, marks[-1] + 1)
             end = closing.end() if closing else marks[-1] + 1
-            found.append(text[start:end].strip())
+            pieces.append(text[start:end].strip())
             start = end
-    found.append(text[start:].strip())
-    return [sentence for sentence in found if sentence]
+    pieces.append(text[start:].strip())
+    return [sentence for sentence in pieces if sentence]
 
 
 def _marks(text: str) -> Iterator[list[int]]:

@@ -35,13 +35,13 @@ class AnswerJudgementGrader:
         if expected is None:
             why = "the record has no expected_judgement with Yes or No"
             return unscored(stamp, why, {"predicted_judgement": None, "judgement_kind": None})
-        said = parse_judgement(visible(_text(record)))
-        if said is None:
+        judgement = parse_judgement(visible(_text(record)))
+        if judgement is None:
             fields: Row = {"predicted_judgement": None, "judgement_kind": "invalid"}
             return unanswered(stamp, {**record, "generation": _text(record)}, fields)
-        right = said == expected
-        kind = f"{'true' if right else 'false'}_{'positive' if said else 'negative'}"
-        return decided(stamp, right, {"predicted_judgement": said, "judgement_kind": kind}, kind)
+        right = judgement == expected
+        kind = f"{'true' if right else 'false'}_{'positive' if judgement else 'negative'}"
+        return decided(stamp, right, {"predicted_judgement": judgement, "judgement_kind": kind}, kind)
 
 
 class GradingGrader:

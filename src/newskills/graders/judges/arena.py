@@ -21,8 +21,8 @@ def arena_label(text: object) -> str | None:
     """The only verdict in the text, from A's side: A>>B, A>B, A=B, A<B, A<<B; None for none, or different ones."""
     if not isinstance(text, str):
         return None
-    found = {double or single for double, single in _LABEL.findall(text.rpartition("</think>")[2])}
-    labels = {_TURNED.get(label, label) for label in found}
+    label_set = {double or single for double, single in _LABEL.findall(text.rpartition("</think>")[2])}
+    labels = {_TURNED.get(label, label) for label in label_set}
     label = labels.pop() if len(labels) == 1 else None
     return label if label in _LABELS else None
 
@@ -51,9 +51,9 @@ class ArenaGrader:
 
 def mark(text: object) -> float | None:
     """The last `[[n]]` from 1 to 10."""
-    if not isinstance(text, str) or not (found := _MARK.findall(text.rpartition("</think>")[2])):
+    if not isinstance(text, str) or not (marks := _MARK.findall(text.rpartition("</think>")[2])):
         return None
-    value = float(found[-1])
+    value = float(marks[-1])
     return value if 1 <= value <= _HIGHEST else None
 
 
@@ -73,13 +73,13 @@ class RatingGrader:
             ratings = {name.removeprefix("judgement-"): mark(text) for name, text in sorted(turns.items())}
         else:
             ratings = {"all": mark(record.get("judgement"))}
-        known = [value for value in ratings.values() if value is not None]
+        present = [value for value in ratings.values() if value is not None]
         fields: Row = {"ratings": ratings}
-        if len(known) < len(ratings):
+        if len(present) < len(ratings):
             return Score(
                 outcome="unscored", fields=fields, grader=stamp, why="no mark from 1 to 10", cause="judge"
             )
-        mean = sum(known) / len(known)
+        mean = sum(present) / len(present)
         return decided(
             stamp, mean >= (1 + _HIGHEST) / 2, fields, f"{mean:g} of {_HIGHEST}", (mean - 1) / (_HIGHEST - 1)
         )

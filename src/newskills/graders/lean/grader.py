@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import SandboxError
 from newskills.base.protocols import Execution, ExecutionResult, Kit
 from newskills.base.records import Cause, Row, Score
-from newskills.graders.code.extract import Extracted, extract_code
+from newskills.graders.code.extract import ExtractedCode, extract_code
 from newskills.graders.lean.program import (
     Names,
     Proof,
@@ -79,9 +79,11 @@ class LeanProofGrader:
         except (KeyError, ValueError) as error:
             fields: Row = {"predicted_proof": None, "proof_status": "failed"}
             return unscored(self._stamp, f"the record has no statement to prove: {error}", fields)
-        found = self._code(str(record.get("generation") or ""))
+        extracted = self._code(str(record.get("generation") or ""))
         proof = (
-            read_proof(found.code, statement, restate=self.config.restate_formal_statement) if found.code else None
+            read_proof(extracted.code, statement, restate=self.config.restate_formal_statement)
+            if extracted.code
+            else None
         )
         if proof is None:
             return unanswered(self._stamp, record, {"predicted_proof": None, "proof_status": "no_proof"})
@@ -103,7 +105,7 @@ class LeanProofGrader:
         result = await kit.sandbox.execute(execution)
         return self._score(proof, *verdict(result, names))
 
-    def _code(self, generation: str) -> Extracted:
+    def _code(self, generation: str) -> ExtractedCode:
         text = (
             generation.rpartition(self.config.final_answer_key)[2] if self.config.final_answer_key else generation
         )
@@ -111,9 +113,11 @@ class LeanProofGrader:
             end = text.find("</think>")
             blocks = text[end + len("</think>") if end >= 0 else 0 :].split(_FENCE, 3)
             text = _FENCE.join(blocks[:3]) if len(blocks) > 2 else text
-        found = extract_code(text, "lean")
-        plain = found.how == "whole" and not any(token.text in (":=", "by") for token in tokens(found.code))
-        return Extracted(code="", how="empty") if plain else found
+        extracted = extract_code(text, "lean")
+        plain = extracted.how == "whole" and not any(
+            token.text in (":=", "by") for token in tokens(extracted.code)
+        )
+        return ExtractedCode(code="", how="empty") if plain else extracted
 
     def _score(self, proof: Proof, status: str, why: str) -> Score:
         fields: Row = {"predicted_proof": proof.text, "proof_status": status}
@@ -128,20 +132,20 @@ class LeanProofGrader:
 
 def verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
     """(`proof_status`, reason) by what Lean said. What stands before the mark is not the answer's doing."""
-    said = f"{result.stdout}\n{result.stderr}".replace("\r", "")
-    mark = re.search(axioms_of(names.mark), said)
-    before = _ERROR.search(said[: mark.start()] if mark else said)
+    output = f"{result.stdout}\n{result.stderr}".replace("\r", "")
+    mark = re.search(axioms_of(names.mark), output)
+    before = _ERROR.search(output[: mark.start()] if mark else output)
     ended = result.status if result.status not in ("completed", "failed") else ""
     if mark is None and ended:
         how = ended.replace("_", " ")
         return "failed", f"Lean did not come to the end of the statement itself ({how}, {result.seconds:.0f} s)"
     if before or mark is None:
-        return "failed", not_taken(before[1] if before else said.strip())
+        return "failed", not_taken(before[1] if before else output.strip())
     if ended == "timeout":
         return "timeout", f"Lean was not done with the answer after {result.seconds:.0f} s"
     if ended:
         return f"error: {ended}", f"Lean could not finish the answer ({ended.replace('_', ' ')})"
-    answer = said[mark.end() :]
+    answer = output[mark.end() :]
     error = _ERROR.search(answer)
     if error or result.status == "failed":
         message = _without(error[1] if error else "Lean gave no reason", names)
@@ -154,16 +158,16 @@ def axioms_of(name: str) -> str:
     return rf"'(?:[^'\n]{{0,200}}\.)?{name}' (?:does not depend on any axioms|depends on axioms: \[([^\]]*)\])"
 
 
-def first_error(said: str) -> str:
+def first_error(output: str) -> str:
     """Lean's first message about an error; empty where there is none."""
-    found = _ERROR.search(said)
-    return (found[1] or "no reason is given") if found else ""
+    match = _ERROR.search(output)
+    return (match[1] or "no reason is given") if match else ""
 
 
-def _by_axioms(found: list[str]) -> tuple[str, str]:
-    if len(found) != 1:
+def _by_axioms(axiom_lists: list[str]) -> tuple[str, str]:
+    if len(axiom_lists) != 1:
         return "error: no report", "Lean did not come to the report on the axioms"
-    used = {name.strip() for name in found[0].split(",") if name.strip()}
+    used = {name.strip() for name in axiom_lists[0].split(",") if name.strip()}
     if "sorryAx" in used:
         return "has_sorry", "the proof rests on `sorry`"
     if used - AXIOMS:

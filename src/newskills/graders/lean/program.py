@@ -15,7 +15,7 @@ from secrets import token_hex
 
 from msgspec import Struct
 
-from newskills.graders.lean.source import Token, find_run, outside_brackets, tokens, without_comments
+from newskills.graders.lean.source import LeanToken, find_run, outside_brackets, tokens, without_comments
 
 _DECLARES = ("theorem", "lemma", "def", "abbrev", "instance", "example")
 _PROVES = ("theorem", "lemma", "example")
@@ -70,13 +70,15 @@ def read_statement(header: str, formal: str) -> Statement:
     """Raises ValueError for a statement that is none of Lean 4's, or that is not whole."""
     text = without_comments(formal)
     tail = _TAIL.search(text)
-    found = tokens(text[: tail.start()]) if tail else []
-    at = next((at for at in reversed(range(len(found) - 1)) if found[at].text in _DECLARES[:3]), -1)
+    statement_tokens = tokens(text[: tail.start()]) if tail else []
+    at = next(
+        (at for at in reversed(range(len(statement_tokens) - 1)) if statement_tokens[at].text in _DECLARES[:3]), -1
+    )
     if tail is None or at < 0:
         raise ValueError("it is no theorem that ends with `:=`")
-    if any(token.text == "sorry" for token in found):
+    if any(token.text == "sorry" for token in statement_tokens):
         raise ValueError("it holds `sorry` before its end")
-    keyword, name = found[at : at + 2]
+    keyword, name = statement_tokens[at : at + 2]
     end = _name_end(text, name.start)
     return Statement(
         header=header,
@@ -97,12 +99,12 @@ def read_proof(code: str, statement: Statement, *, restate: bool) -> Proof | Non
     """The answer's proof; None where it has none. `restate`: under the record's statement, whatever the answer
     says is proved."""
     text = _own(_IMPORT.sub("", without_comments(code)), statement)
-    found = tokens(text)
-    at = _declaration(found, statement)
+    proof_tokens = tokens(text)
+    at = _declaration(proof_tokens, statement)
     if at < 0:
         return _bare(text, statement)
-    start = _with_modifiers(found, at)
-    body = _body(text, found[at:], statement)
+    start = _with_modifiers(proof_tokens, at)
+    body = _body(text, proof_tokens[at:], statement)
     if body is None:
         return None
     before = text[:start].strip()
@@ -113,36 +115,36 @@ def read_proof(code: str, statement: Statement, *, restate: bool) -> Proof | Non
 
 def _own(text: str, statement: Statement) -> str:
     """Without the header and the preamble, which come from the record."""
-    for known in (_IMPORT.sub("", without_comments(statement.header)), statement.preamble):
-        found, wanted = tokens(text), tokens(known)
-        at = find_run(found, wanted)
+    for preamble in (_IMPORT.sub("", without_comments(statement.header)), statement.preamble):
+        proof_tokens, wanted = tokens(text), tokens(preamble)
+        at = find_run(proof_tokens, wanted)
         if at >= 0:
-            text = text[: found[at].start] + text[found[at + len(wanted) - 1].end :]
+            text = text[: proof_tokens[at].start] + text[proof_tokens[at + len(wanted) - 1].end :]
     return text
 
 
-def _declaration(found: Sequence[Token], statement: Statement) -> int:
+def _declaration(proof_tokens: Sequence[LeanToken], statement: Statement) -> int:
     """Index of the keyword that declares what is to be proved; else of the last proof; -1 where there is none."""
     names = {statement.name, statement.name.rpartition(".")[2]}
-    for at in reversed(range(len(found) - 1)):
-        if found[at].text in _DECLARES and found[at + 1].text in names:
+    for at in reversed(range(len(proof_tokens) - 1)):
+        if proof_tokens[at].text in _DECLARES and proof_tokens[at + 1].text in names:
             return at
-    return next((at for at in reversed(range(len(found))) if found[at].text in _PROVES), -1)
+    return next((at for at in reversed(range(len(proof_tokens))) if proof_tokens[at].text in _PROVES), -1)
 
 
-def _with_modifiers(found: Sequence[Token], at: int) -> int:
-    while at and found[at - 1].text in _MODIFIERS:
+def _with_modifiers(proof_tokens: Sequence[LeanToken], at: int) -> int:
+    while at and proof_tokens[at - 1].text in _MODIFIERS:
         at -= 1
-    return found[at].start
+    return proof_tokens[at].start
 
 
-def _body(text: str, found: Sequence[Token], statement: Statement) -> int | None:
+def _body(text: str, proof_tokens: Sequence[LeanToken], statement: Statement) -> int | None:
     """Where the proof begins, with its `:=`: behind the statement, where the answer repeats it word for word."""
     wanted = tokens(statement.text)
-    if [token.text for token in found[: len(wanted)]] == [token.text for token in wanted]:
-        return found[len(wanted) - 1].end if len(found) > len(wanted) else None
-    at = outside_brackets(found, ":=")
-    return found[at].start if at >= 0 else None
+    if [token.text for token in proof_tokens[: len(wanted)]] == [token.text for token in wanted]:
+        return proof_tokens[len(wanted) - 1].end if len(proof_tokens) > len(wanted) else None
+    at = outside_brackets(proof_tokens, ":=")
+    return proof_tokens[at].start if at >= 0 else None
 
 
 def _bare(text: str, statement: Statement) -> Proof | None:
@@ -181,6 +183,10 @@ def program(statement: Statement, proof: Proof, names: Names) -> str:
 
 
 def _declared(text: str, statement: Statement) -> str:
-    found = tokens(text)
-    at = next((at for at, token in enumerate(found[:-1]) if token.text in _DECLARES), -1)
-    return text[found[at + 1].start : _name_end(text, found[at + 1].start)] if at >= 0 else statement.name
+    proof_tokens = tokens(text)
+    at = next((at for at, token in enumerate(proof_tokens[:-1]) if token.text in _DECLARES), -1)
+    return (
+        text[proof_tokens[at + 1].start : _name_end(text, proof_tokens[at + 1].start)]
+        if at >= 0
+        else statement.name
+    )

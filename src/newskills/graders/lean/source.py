@@ -128,7 +128,7 @@ _ATTRIBUTES = frozenset(
 _BRACKETS = {"(": 1, "[": 1, "{": 1, "⟨": 1, "⦃": 1, ")": -1, "]": -1, "}": -1, "⟩": -1, "⦄": -1}
 
 
-class Token(Struct, frozen=True):
+class LeanToken(Struct, frozen=True):
     text: str
     start: int
     end: int
@@ -162,24 +162,24 @@ def _comment_end(text: str, at: int) -> int | None:
     return None
 
 
-def tokens(text: str) -> list[Token]:
+def tokens(text: str) -> list[LeanToken]:
     """Words with their dots, numbers, `:=`, `#word`, and single signs of a text without comments."""
-    return [Token(match[0], match.start(), match.end()) for match in _TOKEN.finditer(text)]
+    return [LeanToken(match[0], match.start(), match.end()) for match in _TOKEN.finditer(text)]
 
 
-def find_run(found: Sequence[Token], wanted: Sequence[Token]) -> int:
+def find_run(source_tokens: Sequence[LeanToken], wanted: Sequence[LeanToken]) -> int:
     """Index at which the texts of `wanted` stand in a row in `found`; -1 where they do not, or are none."""
-    texts, run = [token.text for token in found], [token.text for token in wanted]
+    texts, run = [token.text for token in source_tokens], [token.text for token in wanted]
     if not run:
         return -1
     starts = (at for at, text in enumerate(texts) if text == run[0])
     return next((at for at in starts if texts[at : at + len(run)] == run), -1)
 
 
-def outside_brackets(found: Sequence[Token], wanted: str) -> int:
+def outside_brackets(source_tokens: Sequence[LeanToken], wanted: str) -> int:
     """Index of the first token `wanted` that no bracket encloses; -1 where there is none."""
     depth = 0
-    for at, token in enumerate(found):
+    for at, token in enumerate(source_tokens):
         if depth == 0 and token.text == wanted:
             return at
         depth = max(0, depth + _BRACKETS.get(token.text, 0))
@@ -188,21 +188,21 @@ def outside_brackets(found: Sequence[Token], wanted: str) -> int:
 
 def forbidden(text: str) -> str:
     """Why an answer without comments is not run: what it holds that could sidestep the check; empty = nothing."""
-    found = tokens(text)
-    whys = (_why_not(found, at) for at in range(len(found)))
+    source_tokens = tokens(text)
+    whys = (_why_not(source_tokens, at) for at in range(len(source_tokens)))
     first = next(filter(None, whys), "")
-    return first or next((f"the attribute {name} may not be given" for name in _attributes(found)), "")
+    return first or next((f"the attribute {name} may not be given" for name in _attributes(source_tokens)), "")
 
 
-def _why_not(found: Sequence[Token], at: int) -> str:
-    word = found[at].text.rstrip("'!?")
-    after = found[at + 1].text if at + 1 < len(found) else ""
+def _why_not(source_tokens: Sequence[LeanToken], at: int) -> str:
+    word = source_tokens[at].text.rstrip("'!?")
+    after = source_tokens[at + 1].text if at + 1 < len(source_tokens) else ""
     if word in UNPROVED:
         return f"`{word}` leaves the proof open"
     if word.startswith(_COMMANDS):
         return f"`{word}` runs code or hides messages"
     if word in _RUNS_CODE and not (
-        word == "unsafe" and [each.text for each in found[at - 2 : at]] == ["(", "add"]
+        word == "unsafe" and [each.text for each in source_tokens[at - 2 : at]] == ["(", "add"]
     ):
         return f"`{word}` can run code or change what text means"
     if not _MACHINERY.isdisjoint(word.split(".")):
@@ -216,16 +216,16 @@ def _why_not(found: Sequence[Token], at: int) -> str:
     return ""
 
 
-def _attributes(found: Sequence[Token]) -> Iterator[str]:
+def _attributes(source_tokens: Sequence[LeanToken]) -> Iterator[str]:
     """Attributes of `@[…]` and `attribute […]` that are none of the harmless ones."""
-    for at, token in enumerate(found[1:], 1):
-        if token.text == "[" and found[at - 1].text in ("@", "attribute"):
-            yield from _entries(found[at + 1 :])
+    for at, token in enumerate(source_tokens[1:], 1):
+        if token.text == "[" and source_tokens[at - 1].text in ("@", "attribute"):
+            yield from _entries(source_tokens[at + 1 :])
 
 
-def _entries(found: Sequence[Token]) -> Iterator[str]:
+def _entries(source_tokens: Sequence[LeanToken]) -> Iterator[str]:
     depth, first = 0, True
-    for token in found:
+    for token in source_tokens:
         if token.text == "]" and depth == 0:
             return
         depth += _BRACKETS.get(token.text, 0)

@@ -45,7 +45,7 @@ class LeanStatementConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = 10
 
 
-class Checked(Struct, frozen=True, kw_only=True):
+class StatementCheck(Struct, frozen=True, kw_only=True):
     """What became of a statement. `status`: completed; no_statement (it cannot be read); forbidden; timeout;
     error (`why`: what Lean says); failed: Lean did not take the header, which is not the answer's doing."""
 
@@ -71,35 +71,35 @@ class LeanStatementGrader:
         self._stamp = f"{self.name}@{self.version}"
 
     async def grade(self, record: Row, kit: Kit) -> Score:
-        found = await self.check(str(record.get("generation") or ""), record, kit)
-        if not found.text:
-            return unanswered(self._stamp, record, {"predicted_proof": None, "proof_status": found.status})
-        status = f"error: {found.why}" if found.status == "error" else found.status
-        fields: Row = {"predicted_proof": found.text, "proof_status": status}
-        if found.status == "failed":
-            return Score(outcome="unscored", fields=fields, grader=self._stamp, why=found.why, cause="grader")
-        return decided(self._stamp, found.holds, fields, found.why)
+        checked = await self.check(str(record.get("generation") or ""), record, kit)
+        if not checked.text:
+            return unanswered(self._stamp, record, {"predicted_proof": None, "proof_status": checked.status})
+        status = f"error: {checked.why}" if checked.status == "error" else checked.status
+        fields: Row = {"predicted_proof": checked.text, "proof_status": status}
+        if checked.status == "failed":
+            return Score(outcome="unscored", fields=fields, grader=self._stamp, why=checked.why, cause="grader")
+        return decided(self._stamp, checked.holds, fields, checked.why)
 
     def header(self, record: Row) -> str:
         return self.config.header or str(record.get("header") or "") or HEADER
 
-    async def check(self, generation: str, record: Row, kit: Kit) -> Checked:
+    async def check(self, generation: str, record: Row, kit: Kit) -> StatementCheck:
         """Raises SandboxError."""
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run Lean in.")
         key = self.config.final_answer_key
-        found = extract_code(generation.rpartition(key)[2] if key else generation, "lean")
-        prose = found.how == "whole" and ":=" not in found.code
-        text = "" if prose else _IMPORT.sub("", without_comments(found.code)).strip()
+        extracted = extract_code(generation.rpartition(key)[2] if key else generation, "lean")
+        prose = extracted.how == "whole" and ":=" not in extracted.code
+        text = "" if prose else _IMPORT.sub("", without_comments(extracted.code)).strip()
         if not text:
-            return Checked(status="no_statement", why="there is no Lean code in the answer")
+            return StatementCheck(status="no_statement", why="there is no Lean code in the answer")
         try:
             statement = read_statement(self.header(record), text)
         except ValueError as error:
-            return Checked(status="no_statement", why=f"it is no statement: {error}", text=text)
-        said = f"{statement.preamble}\n{statement.text}"
-        if why := forbidden(said):
-            return Checked(status="forbidden", why=why, text=said)
+            return StatementCheck(status="no_statement", why=f"it is no statement: {error}", text=text)
+        source = f"{statement.preamble}\n{statement.text}"
+        if why := forbidden(source):
+            return StatementCheck(status="forbidden", why=why, text=source)
         names = new_names()
         execution = Execution(
             code=_program(statement, names),
@@ -109,7 +109,7 @@ class LeanStatementGrader:
         )
         status, why = _verdict(await kit.sandbox.execute(execution), names)
         end = " := by" if statement.tactics else " :="
-        return Checked(status=status, why=why, text=f"{said.strip()}{end}\n")
+        return StatementCheck(status=status, why=why, text=f"{source.strip()}{end}\n")
 
 
 def _program(statement: Statement, names: Names) -> str:
@@ -120,18 +120,18 @@ def _program(statement: Statement, names: Names) -> str:
 
 
 def _verdict(result: ExecutionResult, names: Names) -> tuple[str, str]:
-    said = f"{result.stdout}\n{result.stderr}".replace("\r", "")
-    mark = re.search(axioms_of(names.mark), said)
-    before = first_error(said[: mark.start()] if mark else said)
+    output = f"{result.stdout}\n{result.stderr}".replace("\r", "")
+    mark = re.search(axioms_of(names.mark), output)
+    before = first_error(output[: mark.start()] if mark else output)
     ended = result.status if result.status not in ("completed", "failed") else ""
     if before or mark is None:
-        return "failed", not_taken(before or ended.replace("_", " ") or said.strip())
+        return "failed", not_taken(before or ended.replace("_", " ") or output.strip())
     if ended == "timeout":
         return "timeout", f"Lean was not done with the statement after {result.seconds:.0f} s"
     if ended:
         return "error", f"Lean could not finish the statement ({ended.replace('_', ' ')})"
-    if error := first_error(said[mark.end() :]):
+    if error := first_error(output[mark.end() :]):
         return "error", error
-    if re.search(axioms_of(names.final), said) is None:
+    if re.search(axioms_of(names.final), output) is None:
         return "error", "Lean did not come to the end of the statement"
     return "completed", "Lean takes the statement"

@@ -66,14 +66,16 @@ class Values:
         self.definitions.append(f"abbrev {name} : {kind} := {written(kind, value)}")
         return name
 
-    def inputs(self, given: Row) -> str:
-        return " ".join(self.one(each.param_type, given[each.param_name]) for each in self.signature.parameters)
+    def inputs(self, arguments: Row) -> str:
+        return " ".join(
+            self.one(each.param_type, arguments[each.param_name]) for each in self.signature.parameters
+        )
 
     def result(self, value: Any) -> str:
         return self.one(self.signature.return_type, value)
 
 
-class Verdicts(Struct):
+class LeanVerdicts(Struct):
     """What Lean says of each test, in order: True, False, or None where it was not decided."""
 
     found: list[bool | None]
@@ -105,14 +107,16 @@ class _TestedGrader:
         header = self.config.header or str(record["header"])
         return Statement(header, str(record["given"]), keyword, name, head, tactics=False)
 
-    async def _run(self, record: Row, values: Values, answer: str, checks: Sequence[str], kit: Kit) -> Verdicts:
+    async def _run(
+        self, record: Row, values: Values, answer: str, checks: Sequence[str], kit: Kit
+    ) -> LeanVerdicts:
         """`checks`: one command of Lean each."""
         if kit.sandbox is None:
             raise SandboxError("There is no sandbox to run Lean in.")
         mark = f"_ns_{token_hex(12)}"
         header = self.config.header or str(record["header"])
-        given = [header, str(record["given"]), *values.definitions]
-        text = [*given, f'#print "{mark}:given"', answer, f'#print "{mark}:answer"']
+        definitions = [header, str(record["given"]), *values.definitions]
+        text = [*definitions, f'#print "{mark}:given"', answer, f'#print "{mark}:answer"']
         for number, check in enumerate(checks):
             text += [f'#print "{mark}:{number}"', check]
         text.append(f'#print "{mark}:end"')
@@ -124,14 +128,14 @@ class _TestedGrader:
         )
         return _verdicts(await kit.sandbox.execute(execution), mark, len(checks))
 
-    def _undone(self, record: Row, told: Verdicts, text: str) -> Score | None:
+    def _undone(self, record: Row, verdicts: LeanVerdicts, text: str) -> Score | None:
         """The score where the tests were not all run."""
-        fields: Row = {"predicted_proof": text, "proof_status": told.status}
-        if told.status == "failed":
-            return Score(outcome="unscored", fields=fields, grader=self._stamp, why=told.why, cause="grader")
-        if told.status != "completed":
-            fields["proof_status"] = f"error: {told.why}" if told.status == "error" else told.status
-            return decided(self._stamp, False, fields, told.why)
+        fields: Row = {"predicted_proof": text, "proof_status": verdicts.status}
+        if verdicts.status == "failed":
+            return Score(outcome="unscored", fields=fields, grader=self._stamp, why=verdicts.why, cause="grader")
+        if verdicts.status != "completed":
+            fields["proof_status"] = f"error: {verdicts.why}" if verdicts.status == "error" else verdicts.status
+            return decided(self._stamp, False, fields, verdicts.why)
         return None
 
     def _not_read(self, record: Row) -> Score:
@@ -151,18 +155,19 @@ class VerinaCodeGrader(_TestedGrader):
         return f"```lean4\n{record['code']}\n```" if record.get("code") else None
 
     async def grade(self, record: Row, kit: Kit) -> Score:
-        told = msgspec.convert(record["signature"], Signature)
-        head = f" {told.binders} {told.assumed} : {told.return_type}"
-        statement = self._statement(record, "def", told.name, head)
-        found = extract_code(str(record.get("generation") or ""), "lean").code
-        answer = read_proof(found, statement, restate=True) if f"def {told.name}" in found else None
+        signature = msgspec.convert(record["signature"], Signature)
+        head = f" {signature.binders} {signature.assumed} : {signature.return_type}"
+        statement = self._statement(record, "def", signature.name, head)
+        code = extract_code(str(record.get("generation") or ""), "lean").code
+        answer = read_proof(code, statement, restate=True) if f"def {signature.name}" in code else None
         if answer is None:
             return self._not_read(record)
         if why := forbidden(answer.text):
             return _refused(self._stamp, answer, why)
-        values = Values(f"_ns_{token_hex(6)}", told)
+        values = Values(f"_ns_{token_hex(6)}", signature)
         checks = [
-            f"#guard decide ({told.name} {values.inputs(test['input'])} (by sorry) = {values.result(test['expected'])})"
+            f"#guard decide ({signature.name} {values.inputs(test['input'])} (by sorry)"
+            f" = {values.result(test['expected'])})"
             for test in record["tests"]
         ]
         verdicts = await self._run(record, values, answer.text, checks, kit)
@@ -187,14 +192,14 @@ class VerinaSpecGrader(_TestedGrader):
         return f"```lean4\n{record['specification']}\n```" if record.get("specification") else None
 
     async def grade(self, record: Row, kit: Kit) -> Score:
-        told = msgspec.convert(record["signature"], Signature)
-        found = extract_code(str(record.get("generation") or ""), "lean").code
-        conditions = self._conditions(record, told, found)
+        signature = msgspec.convert(record["signature"], Signature)
+        code = extract_code(str(record.get("generation") or ""), "lean").code
+        conditions = self._conditions(record, signature, code)
         if conditions is None:
             return self._not_read(record)
         if why := forbidden(conditions.text):
             return _refused(self._stamp, conditions, why)
-        values = Values(f"_ns_{token_hex(6)}", told)
+        values = Values(f"_ns_{token_hex(6)}", signature)
         claims = _claims(record, values)
         checks = [f"#guard decide ({claim})" for claim in claims]
         verdicts = await self._run(record, values, conditions.text, checks, kit)
@@ -202,7 +207,7 @@ class VerinaSpecGrader(_TestedGrader):
             return score
         left = [at for at, verdict in enumerate(verdicts.found) if verdict is None]
         if left and False not in verdicts.found:
-            proofs = [line for at in left for line in _both(told, claims[at])]
+            proofs = [line for at in left for line in _both(signature, claims[at])]
             again = await self._run(record, values, conditions.text, proofs, kit)
             for at, holds, fails in zip(left, again.found[::2], again.found[1::2], strict=False):
                 verdicts.found[at] = True if holds else False if fails else None
@@ -218,27 +223,29 @@ class VerinaSpecGrader(_TestedGrader):
             return Score(outcome="unscored", fields=fields, grader=self._stamp, why=why, cause="grader")
         return decided(self._stamp, True, fields, f"all {len(claims)} tests")
 
-    def _conditions(self, record: Row, told: Signature, found: str) -> Proof | None:
+    def _conditions(self, record: Row, signature: Signature, code: str) -> Proof | None:
         """Both definitions, under the heads that the task says."""
-        pre, post = f"{told.name}_precond", f"{told.name}_postcond"
-        if f"def {pre}" not in found or f"def {post}" not in found:
+        pre, post = f"{signature.name}_precond", f"{signature.name}_postcond"
+        if f"def {pre}" not in code or f"def {post}" not in code:
             return None
-        first, _, second = found.partition(f"def {post}")
+        first, _, second = code.partition(f"def {post}")
         opening = first.rstrip().rfind("@[")
         if opening > first.rfind(f"def {pre}") and "]" in first[opening:]:
             first = first[:opening]
-        one = read_proof(first, self._statement(record, "def", pre, f" {told.binders} : Prop"), restate=True)
-        head = f" {told.binders} (result : {told.return_type}) {told.assumed} : Prop"
-        two = read_proof(f"def {post}{second}", self._statement(record, "def", post, head), restate=True)
-        if one is None or two is None:
+        precondition = read_proof(
+            first, self._statement(record, "def", pre, f" {signature.binders} : Prop"), restate=True
+        )
+        head = f" {signature.binders} (result : {signature.return_type}) {signature.assumed} : Prop"
+        postcondition = read_proof(f"def {post}{second}", self._statement(record, "def", post, head), restate=True)
+        if precondition is None or postcondition is None:
             return None
-        text = f"{_reducible(one)}\n\n{_reducible(two)}"
+        text = f"{_reducible(precondition)}\n\n{_reducible(postcondition)}"
         return Proof("", "", text)
 
 
-def _both(told: Signature, claim: str) -> list[str]:
+def _both(signature: Signature, claim: str) -> list[str]:
     """What cannot be decided, to be proved, and to be disproved."""
-    unfold = f"try simp only [{told.name}_precond, {told.name}_postcond]"
+    unfold = f"try simp only [{signature.name}_precond, {signature.name}_postcond]"
     return [f"example : {sign}({claim}) := by\n  {unfold}\n  {_PROOFS}" for sign in ("", "¬")]
 
 
@@ -247,38 +254,38 @@ def _reducible(proof: Proof) -> str:
 
 
 def _claims(record: Row, values: Values) -> list[str]:
-    name, found = values.signature.name, []
+    name, claims = values.signature.name, []
     for test in record["tests"]:
         inputs = values.inputs(test["input"])
-        found.append(f"{name}_precond {inputs}")
-        found.append(f"{name}_postcond {inputs} {values.result(test['expected'])} (by sorry)")
+        claims.append(f"{name}_precond {inputs}")
+        claims.append(f"{name}_postcond {inputs} {values.result(test['expected'])} (by sorry)")
         unexpected = test.get("unexpected", ())
-        found += [f"¬ {name}_postcond {inputs} {values.result(other)} (by sorry)" for other in unexpected]
-    return found + [f"¬ {name}_precond {values.inputs(each['input'])}" for each in record["reject_inputs"]]
+        claims += [f"¬ {name}_postcond {inputs} {values.result(other)} (by sorry)" for other in unexpected]
+    return claims + [f"¬ {name}_precond {values.inputs(each['input'])}" for each in record["reject_inputs"]]
 
 
 def _refused(stamp: str, proof: Proof, why: str) -> Score:
     return decided(stamp, False, {"predicted_proof": proof.text, "proof_status": "forbidden"}, why)
 
 
-def _verdicts(result: ExecutionResult, mark: str, count: int) -> Verdicts:
+def _verdicts(result: ExecutionResult, mark: str, count: int) -> LeanVerdicts:
     """By what stands between the marks; errors before the answer are not its doing."""
-    said = f"{result.stdout}\n{result.stderr}".replace("\r", "")
-    before, given, rest = said.partition(f"{mark}:given")
+    output = f"{result.stdout}\n{result.stderr}".replace("\r", "")
+    before, given_mark, rest = output.partition(f"{mark}:given")
     ended = result.status if result.status not in ("completed", "failed") else ""
-    if not given or first_error(before):
+    if not given_mark or first_error(before):
         why = first_error(before) or (f"Lean ended: {ended}" if ended else before.strip())
-        return Verdicts([], "failed", not_taken(why))
+        return LeanVerdicts([], "failed", not_taken(why))
     answer, built, tests = rest.partition(f"{mark}:answer")
     if ended and f"{mark}:end" not in tests:
         status = "timeout" if ended == "timeout" else "error"
-        return Verdicts([], status, f"Lean could not finish the answer ({ended.replace('_', ' ')})")
+        return LeanVerdicts([], status, f"Lean could not finish the answer ({ended.replace('_', ' ')})")
     if error := first_error(answer):
-        return Verdicts([], "error", error)
+        return LeanVerdicts([], "error", error)
     if not built or f"{mark}:end" not in tests:
-        return Verdicts([], "error", "Lean did not come to the end of the tests")
+        return LeanVerdicts([], "error", "Lean did not come to the end of the tests")
     pieces = re.split(rf"{mark}:(?:\d+|end)", tests)[1 : count + 1]
-    return Verdicts([_decided(piece) for piece in pieces])
+    return LeanVerdicts([_decided(piece) for piece in pieces])
 
 
 def _decided(piece: str) -> bool | None:

@@ -33,9 +33,9 @@ def same_time(pred: str, gold: str) -> bool | None:
         return None
     if a.half and b.half:
         return a.minutes == b.minutes
-    said, bare = (a, b) if a.half else (b, a)
-    return bare.minutes == said.minutes or (
-        60 <= bare.minutes < 13 * 60 and (bare.minutes - said.minutes) % 720 == 0
+    with_half, bare = (a, b) if a.half else (b, a)
+    return bare.minutes == with_half.minutes or (
+        60 <= bare.minutes < 13 * 60 and (bare.minutes - with_half.minutes) % 720 == 0
     )
 
 

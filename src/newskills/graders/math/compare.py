@@ -181,10 +181,10 @@ def _same_as_identity(gold: Node, pred: Node, options: Options) -> bool | None:
 def _any_pair(pairs: Sequence[tuple[Node, Node]], options: Options) -> bool | None:
     verdict: bool | None = False
     for gold, pred in pairs:
-        one = same(gold, pred, options)
-        if one:
+        is_same = same(gold, pred, options)
+        if is_same:
             return True
-        if one is None:
+        if is_same is None:
             verdict = None
     return verdict
 
@@ -310,8 +310,8 @@ def _all_named(labels: Sequence[str]) -> bool:
 
 
 def _values(node: Node) -> list[Node]:
-    found = [labelled(a) for a in node.args]
-    return [label.value if label is not None else arg for label, arg in zip(found, node.args, strict=True)]
+    labels = [labelled(a) for a in node.args]
+    return [label.value if label is not None else arg for label, arg in zip(labels, node.args, strict=True)]
 
 
 def _in_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) -> bool | None:
@@ -321,10 +321,10 @@ def _in_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) -> b
         return None
     verdict: bool | None = True
     for g, p in zip(gold, pred, strict=True):
-        one = same(g, p, options)
-        if one is False:
+        is_same = same(g, p, options)
+        if is_same is False:
             return False
-        if one is None:
+        if is_same is None:
             verdict = None
     return verdict
 
@@ -345,11 +345,11 @@ def _in_any_order(gold: Sequence[Node], pred: Sequence[Node], options: Options) 
     unsure = False
     for g in open_gold:
         for i, p in enumerate(open_pred):
-            one = _same_member(g, p, options)
-            if one:
+            verdict = _same_member(g, p, options)
+            if verdict:
                 del open_pred[i]
                 break
-            unsure = unsure or one is None
+            unsure = unsure or verdict is None
         else:
             return None if unsure else False
     return True
@@ -400,12 +400,12 @@ def same_expression(gold: Node, pred: Node, options: Options) -> bool | None:
         return False
     verdict: bool | None = False
     for a, b in quantities.readings(g, p):
-        one = same_value(a, b, options)
-        if one is False and symbols(a) != symbols(b):
-            one = same_value(a, _constants_alike(a, b), options)
-        if one:
+        is_same = same_value(a, b, options)
+        if is_same is False and symbols(a) != symbols(b):
+            is_same = same_value(a, _constants_alike(a, b), options)
+        if is_same:
             return True
-        if one is None:
+        if is_same is None:
             verdict = None
     return verdict
 

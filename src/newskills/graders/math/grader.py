@@ -7,7 +7,7 @@ from typing import Any
 
 from newskills.base.records import Cause, Row, Score
 from newskills.graders.math.config import MathConfig
-from newskills.graders.math.extraction.extract import Extracted, Policy, extract
+from newskills.graders.math.extraction.extract import ExtractedAnswer, ExtractionPolicy, extract
 from newskills.graders.math.normalise import tidy
 from newskills.graders.math.spellings import spellings
 from newskills.graders.math.values import symbolic
@@ -32,7 +32,7 @@ class MathGrader:
 
     def __init__(self, config: MathConfig = MathConfig()) -> None:  # noqa: B008 - frozen
         self.config = config
-        self._policy = Policy(config.extract_from_boxed, config.extract_regex, config.relaxed_extraction)
+        self._policy = ExtractionPolicy(config.extract_from_boxed, config.extract_regex, config.relaxed_extraction)
         self._options = Options(config.numeric_precision)
         self._stamp = f"{self.name}@{self.version}"
 
@@ -46,8 +46,8 @@ class MathGrader:
     def same_replies(self, record: Row) -> list[str]:
         """The gold answer spelt otherwise."""
         gold = as_text(record.get("expected_answer"))
-        said = [self._said(spelling) for spelling in spellings(gold)] if gold else []
-        return [text for text in said if text]
+        replies = [self._said(spelling) for spelling in spellings(gold)] if gold else []
+        return [text for text in replies if text]
 
     def _said(self, answer: str | None) -> str | None:
         """None where a pattern of the user's own says what an answer looks like."""
@@ -56,22 +56,24 @@ class MathGrader:
         return f"The final answer is {answer}" if self.config.extract_regex == MathConfig().extract_regex else None
 
     def grade(self, record: Row) -> Score:
-        found = self._answer(record)
+        extracted = self._answer(record)
         gold = as_text(record.get("expected_answer"))
         if gold is None or not gold.strip():
-            return self._score("unscored", found, None, "the record has no expected_answer", "data")
-        if found.answer is None or not found.answer.strip():
-            return self._no_answer(found, record)
-        correct, step = self._compared(found.answer, gold)
+            return self._score("unscored", extracted, None, "the record has no expected_answer", "data")
+        if extracted.answer is None or not extracted.answer.strip():
+            return self._no_answer(extracted, record)
+        correct, step = self._compared(extracted.answer, gold)
         for other in [] if correct else record.get("accepted_answers") or ():
-            also, how = self._compared(found.answer, str(other))
+            also, how = self._compared(extracted.answer, str(other))
             if also or (also is None and correct is not None):
                 correct, step = also, how
             if also:
                 break
         if correct is None:
-            return self._score("unscored", found, None, step, "grader")
-        return self._score("correct" if correct else "wrong", found, correct, step, None if correct else "model")
+            return self._score("unscored", extracted, None, step, "grader")
+        return self._score(
+            "correct" if correct else "wrong", extracted, correct, step, None if correct else "model"
+        )
 
     def _compared(self, answer: str, gold: str) -> tuple[bool | None, str]:
         if self.config.take_modulo is not None:
@@ -81,23 +83,29 @@ class MathGrader:
             return True, "within the tolerance"
         return correct, step
 
-    def _answer(self, record: Row) -> Extracted:
+    def _answer(self, record: Row) -> ExtractedAnswer:
         if self.config.use_predicted_answer_key or "generation" not in record:
-            return Extracted(as_text(record.get("predicted_answer")), "field")
+            return ExtractedAnswer(as_text(record.get("predicted_answer")), "field")
         return extract(as_text(record["generation"]) or "", self._policy)
 
-    def _no_answer(self, found: Extracted, record: Row) -> Score:
-        cut_short = found.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
+    def _no_answer(self, extracted: ExtractedAnswer, record: Row) -> Score:
+        cut_short = extracted.how in ("thinking", "unclosed") or record.get("finish_reason") == "length"
         return self._score(
-            "no_answer", Extracted(None, found.how), False, "no answer", "truncation" if cut_short else "model"
+            "no_answer",
+            ExtractedAnswer(None, extracted.how),
+            False,
+            "no answer",
+            "truncation" if cut_short else "model",
         )
 
-    def _score(self, outcome: Any, found: Extracted, correct: bool | None, why: str, cause: Cause | None) -> Score:
+    def _score(
+        self, outcome: Any, extracted: ExtractedAnswer, correct: bool | None, why: str, cause: Cause | None
+    ) -> Score:
         return Score(
             outcome=outcome,
-            fields={"predicted_answer": found.answer, "symbolic_correct": correct},
+            fields={"predicted_answer": extracted.answer, "symbolic_correct": correct},
             grader=self._stamp,
-            why=f"{why} ({found.how})",
+            why=f"{why} ({extracted.how})",
             cause=cause,
         )
 

@@ -66,10 +66,10 @@ def measure(text: str) -> Measure | None:
     value, rest = match.group().strip(), text[match.end() :]
     if value.endswith("/"):
         return None
-    found = _units(rest.strip())
-    if found is None:
+    product = _units(rest.strip())
+    if product is None:
         return None
-    factor, base, spellings = found
+    factor, base, spellings = product
     wrapped = _WRAPPED.search(rest) is not None or not rest.isascii() or "\\" in rest
     spaced = match.group()[-1:].isspace()
     longer = len(spellings) > 1 or len(spellings[0]) > 1
@@ -103,11 +103,11 @@ def _units(text: str) -> tuple[Fraction, tuple[tuple[str, int], ...], tuple[str,
             inside, sign, at = False, 1, at + 1
             continue
         match = _UNIT.match(text, at)
-        if match is None or (known := _known(match["name"])) is None:
+        if match is None or (unit := _known(match["name"])) is None:
             return None
         exponent = sign * _exponent(match)
-        factor *= known[0] ** exponent
-        for name, power in known[1]:
+        factor *= unit[0] ** exponent
+        for name, power in unit[1]:
             powers[name] += power * exponent
         spellings.append(match["name"])
         at = match.end()

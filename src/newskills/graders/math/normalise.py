@@ -140,8 +140,8 @@ def _undecorated(text: str) -> str:
     if "color" in text:
         text = _COLOR.sub("", text)
     text = _TEXT_CURRENCY.sub(r"\1 ", text)
-    text = text[found.end() :] if (found := _LEADING.match(text)) is not None else text
-    text = text[found.end() :] if (found := _RESULT.match(text)) is not None else text
+    text = text[leading.end() :] if (leading := _LEADING.match(text)) is not None else text
+    text = text[leading.end() :] if (leading := _RESULT.match(text)) is not None else text
     if (
         text.endswith((" ", ".", "d", "e", "k", "x"))
         and (end := _TRAILING.search(text, max(len(text) - 80, 0))) is not None

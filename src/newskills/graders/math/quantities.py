@@ -40,8 +40,8 @@ def quantity(node: Node) -> Quantity:
             return Quantity(node.args[0], mark=node.kind)
         case "add":
             parts = [quantity(a) for a in node.args]
-            known = {p.dimension for p in parts}
-            if len(known) == 1 and known & {d for d, _ in UNITS.values()}:
+            dimensions = {p.dimension for p in parts}
+            if len(dimensions) == 1 and dimensions & {d for d, _ in UNITS.values()}:
                 scaled = [Node("mul", (number(p.factor), p.value)) for p in parts]
                 return Quantity(Node("add", tuple(scaled)), parts[0].dimension)
     return Quantity(node)
@@ -86,12 +86,14 @@ def unit(text: str) -> tuple[str, Fraction]:
     """(dimension, factor to its base) of a unit's name; for any other words they themselves behind a `?`."""
     name = text.lower().strip(" .").replace(" per ", "/")
     for candidate in (name.replace(" ", ""), name):
-        if (found := _lookup(candidate)) is not None:
-            return found[0], Fraction(found[1])
-    if (match := _POWER.fullmatch(name)) is not None and (found := _lookup(match[2])) is not None:
+        if (unit_and_factor := _lookup(candidate)) is not None:
+            return unit_and_factor[0], Fraction(unit_and_factor[1])
+    if (match := _POWER.fullmatch(name)) is not None and (unit_and_factor := _lookup(match[2])) is not None:
         exponent = int(match[3] or _EXPONENT_WORDS.get(match[1] or "", 1))
-        if found[0] == "length" or exponent == 1:
-            return f"{found[0]}^{exponent}" if exponent > 1 else found[0], Fraction(found[1]) ** exponent
+        if unit_and_factor[0] == "length" or exponent == 1:
+            return f"{unit_and_factor[0]}^{exponent}" if exponent > 1 else unit_and_factor[0], Fraction(
+                unit_and_factor[1]
+            ) ** exponent
     return "?" + name, Fraction(1)
 
 
@@ -118,8 +120,12 @@ def comparable(gold: Quantity, pred: Quantity) -> bool:
 def _content(words: str) -> frozenset[str]:
     """The words that say something, in the singular; where a noun follows, `even` and its like do not."""
     plain = _LEFT_OVER.sub("", words.lstrip("?")).replace("/", " ").replace(".", "")
-    found = [w.strip("(),:;") for w in plain.split()]
-    kept = [w for i, w in enumerate(found) if w not in FILLERS and not (w in LAST_WORDS and i + 1 < len(found))]
+    words_of_text = [w.strip("(),:;") for w in plain.split()]
+    kept = [
+        w
+        for i, w in enumerate(words_of_text)
+        if w not in FILLERS and not (w in LAST_WORDS and i + 1 < len(words_of_text))
+    ]
     return frozenset(w.removesuffix("s") if len(w) > 3 else w for w in kept if w)
 
 

@@ -15,7 +15,7 @@ Same = Callable[[Node, Node], bool | None]
 _ORDER = frozenset("<>≤≥")
 
 
-class Labelled(NamedTuple):
+class LabelledValue(NamedTuple):
     """`label = value`, with further values of a chain (`x = 1/2 = 0.5`).
 
     `placed` is the value with the arguments of a named function renamed by place, so that `f(t)=2t` is `f(x)=2x`.
@@ -27,7 +27,7 @@ class Labelled(NamedTuple):
     placed: Node | None = None
 
 
-def labelled(node: Node) -> Labelled | None:
+def labelled(node: Node) -> LabelledValue | None:
     """The value that an equation only gives a name to, else None.
 
     A chain of constants (`3+4 = 7`) has its last side as value, an approximation (`a ≈ b`) its first. A chain that
@@ -37,7 +37,7 @@ def labelled(node: Node) -> Labelled | None:
         return None
     first, rest = node.args[0], node.args[1:]
     if node.name == "∈":
-        return Labelled(_label(first), rest[0]) if first.kind in ("sym", "tuple") and _label(first) else None
+        return LabelledValue(_label(first), rest[0]) if first.kind in ("sym", "tuple") and _label(first) else None
     if "∈" in node.name:
         return None
     if not any(symbols(a) for a in node.args) and not has(first, "app"):
@@ -49,16 +49,16 @@ def labelled(node: Node) -> Labelled | None:
         return None
     if first.kind == "app":
         places = ",".join(str(a.value) if a.kind == "num" else "" for a in first.args)
-        return Labelled(f"{label}({places})", rest[0], rest[1:], _by_place(rest[0], first.args))
-    return Labelled(label, rest[0], rest[1:], rest[0])
+        return LabelledValue(f"{label}({places})", rest[0], rest[1:], _by_place(rest[0], first.args))
+    return LabelledValue(label, rest[0], rest[1:], rest[0])
 
 
-def _constant_chain(node: Node) -> Labelled | None:
+def _constant_chain(node: Node) -> LabelledValue | None:
     if not _consistent(node.args):
-        return Labelled("", node.args[0]) if node.name == "≈" and _rounded(*node.args) else None
+        return LabelledValue("", node.args[0]) if node.name == "≈" and _rounded(*node.args) else None
     if "≈" in node.name:
-        return Labelled("", node.args[0], node.args[1:])
-    return Labelled("", node.args[-1], node.args[:-1])
+        return LabelledValue("", node.args[0], node.args[1:])
+    return LabelledValue("", node.args[-1], node.args[:-1])
 
 
 def _consistent(sides: tuple[Node, ...]) -> bool:

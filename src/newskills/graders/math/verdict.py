@@ -82,10 +82,10 @@ def _measured(p: str, g: str, options: Options) -> Verdict | None:
         p = p[said_p.end() :]
     gold, pred = measure(g), measure(p)
     if gold is None or pred is None:
-        one = gold or pred
-        if one is None or not one.certain or not is_value(p if gold is not None else g):
+        interval = gold or pred
+        if interval is None or not interval.certain or not is_value(p if gold is not None else g):
             return None
-        return equal(p, one.value, options) if gold is not None else equal(one.value, g, options)
+        return equal(p, interval.value, options) if gold is not None else equal(interval.value, g, options)
     if not (gold.certain or pred.certain):
         return None
     if frozenset([gold.base, pred.base]) in SAME_NAME:

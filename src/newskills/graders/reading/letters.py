@@ -103,15 +103,15 @@ def labels(text: str) -> list[int]:
     lower = text.lower()
     if len(lower) != len(text):
         lower = text
-    found: set[int] = set()
+    indices: set[int] = set()
     for label in _LATIN if text.isascii() else (*_LATIN, *_OTHERS):
         at = lower.find(label)
         while at >= 0:
             end = at + len(label)
             if not label.isascii() or not (lower[at - 1 : at].isalpha() or lower[end : end + 1].isalpha()):
-                found.add(end)
+                indices.add(end)
             at = lower.find(label, end)
-    return sorted(found, reverse=True)
+    return sorted(indices, reverse=True)
 
 
 def letter_after(text: str, at: int, count: int) -> str | None:
@@ -158,8 +158,8 @@ def letter_in(candidate: str, count: int) -> str | None:
 
 def letter_stated(text: str, count: int) -> str | None:
     """The last "option B is correct"."""
-    found = [match[1].upper() for match in _AFFIRMED.finditer(text[-_TAIL:])]
-    return found[-1] if found and found[-1] in ascii_uppercase[:count] else None
+    matches = [match[1].upper() for match in _AFFIRMED.finditer(text[-_TAIL:])]
+    return matches[-1] if matches and matches[-1] in ascii_uppercase[:count] else None
 
 
 def letter_of_a_line(text: str, count: int, meant: Mapping[str, str]) -> str | None:

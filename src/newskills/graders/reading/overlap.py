@@ -143,11 +143,11 @@ def best_pairing(worth: Sequence[Sequence[float]]) -> float:
     taken = [0] * (columns + 1)
     for row in range(1, rows + 1):
         taken[0], at = row, 0
-        least, came, seen = [math.inf] * (columns + 1), [0] * (columns + 1), [False] * (columns + 1)
+        least, came, visited = [math.inf] * (columns + 1), [0] * (columns + 1), [False] * (columns + 1)
         while taken[at]:
-            seen[at], step, nearest = True, math.inf, 0
+            visited[at], step, nearest = True, math.inf, 0
             for column in range(1, columns + 1):
-                if seen[column]:
+                if visited[column]:
                     continue
                 cost = -worth[taken[at] - 1][column - 1] - by_row[taken[at]] - by_column[column]
                 if cost < least[column]:
@@ -155,7 +155,7 @@ def best_pairing(worth: Sequence[Sequence[float]]) -> float:
                 if least[column] < step:
                     step, nearest = least[column], column
             for column in range(columns + 1):
-                if seen[column]:
+                if visited[column]:
                     by_row[taken[column]] += step
                     by_column[column] -= step
                 else:

@@ -16,9 +16,9 @@ from newskills.base.records import Row, Score
 from newskills.graders.reading.replies import unscored
 from newskills.graders.tau2.mock import TaskList
 from newskills.graders.tau2.retail import Shop
-from newskills.graders.tau2.service import Service
+from newskills.graders.tau2.service import ToolService
 
-SERVICES: dict[str, type[Service]] = {"mock": TaskList, "retail": Shop}
+SERVICES: dict[str, type[ToolService]] = {"mock": TaskList, "retail": Shop}
 ENDED = "user_stop"
 """How a conversation ends that counts: the simulated user says so."""
 _USUAL_BASIS = ("DB", "COMMUNICATE")
@@ -101,10 +101,10 @@ class Tau2Grader:
 
     def _assertions(self, record: Row, criteria: Row, talk: Sequence[Row]) -> bool:
         service = self._after(record, talk)
-        told = [_holds(service, assertion) for assertion in criteria.get("env_assertions") or ()]
-        return all(told)
+        holds = [_holds(service, assertion) for assertion in criteria.get("env_assertions") or ()]
+        return all(holds)
 
-    def _after(self, record: Row, talk: Sequence[Row]) -> Service:
+    def _after(self, record: Row, talk: Sequence[Row]) -> ToolService:
         service = start(record, self.config.data)
         for caller, name, arguments in calls(talk):
             service.call(caller, name, arguments)
@@ -120,7 +120,7 @@ class Tau2Grader:
         )
 
 
-def start(record: Row, folder: str) -> Service:
+def start(record: Row, folder: str) -> ToolService:
     """The service as the task finds it. Raises DataError, UnknownNameError, OSError."""
     domain = str(record["domain"])
     if domain not in SERVICES:
@@ -156,10 +156,10 @@ def _called(action: Row, talk: Sequence[Row]) -> bool:
     names = list(wanted) if counting is None else counting
     return any(
         (who, name) == (caller, action["name"])
-        and isinstance(given, dict)
-        and all(given.get(key) == wanted.get(key) for key in names)
-        and (counting is not None or set(given) <= set(wanted))
-        for who, name, given in calls(talk)
+        and isinstance(arguments, dict)
+        and all(arguments.get(key) == wanted.get(key) for key in names)
+        and (counting is not None or set(arguments) <= set(wanted))
+        for who, name, arguments in calls(talk)
     )
 
 
@@ -179,7 +179,7 @@ def _in_words(assertions: Sequence[str], judged: object) -> bool | None:
     return all(judged)
 
 
-def _holds(service: Service, assertion: Row) -> bool:
+def _holds(service: ToolService, assertion: Row) -> bool:
     """An assertion about something that is not there does not hold."""
     try:
         return bool(service.act(assertion) == assertion.get("assert_value", True))

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from newskills.base.records import Row
-from newskills.graders.tau2.service import Refused, Service
+from newskills.graders.tau2.service import RefusedCall, ToolService
 
 _STATUSES = ("pending", "completed")
 
 
-class TaskList(Service):
+class TaskList(ToolService):
     agent_tools = ("create_task", "get_users", "update_task_status", "transfer_to_human_agents")
     user_tools = ("check_notifications", "dismiss_notification")
 
@@ -44,7 +44,7 @@ class TaskList(Service):
         """
         task = self._task(task_id)
         if status not in _STATUSES:
-            raise Refused(f"there is no status {status}")
+            raise RefusedCall(f"there is no status {status}")
         task["status"] = status
         return task
 
@@ -90,18 +90,18 @@ class TaskList(Service):
 
     def _user(self, user_id: str) -> Row:
         if user_id not in self.data["users"]:
-            raise Refused(f"there is no user {user_id}")
+            raise RefusedCall(f"there is no user {user_id}")
         user: Row = self.data["users"][user_id]
         return user
 
     def _task(self, task_id: str) -> Row:
         if task_id not in self.data["tasks"]:
-            raise Refused(f"there is no task {task_id}")
+            raise RefusedCall(f"there is no task {task_id}")
         task: Row = self.data["tasks"][task_id]
         return task
 
     def _notification(self, notification_id: str) -> Row:
         if notification_id not in self.user_data.get("notifications", {}):
-            raise Refused(f"there is no notification {notification_id}")
+            raise RefusedCall(f"there is no notification {notification_id}")
         notification: Row = self.user_data["notifications"][notification_id]
         return notification

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from newskills.base.records import Row
-from newskills.graders.tau2.service import Refused, Service
+from newskills.graders.tau2.service import RefusedCall, ToolService
 
 _REASONS = ("no longer needed", "ordered by mistake")
 _OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
@@ -28,7 +28,7 @@ _OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
 _LONGEST = 500
 
 
-class Shop(Service):
+class Shop(ToolService):
     agent_tools = (
         *("calculate", "cancel_pending_order", "exchange_delivered_order_items", "find_user_id_by_email"),
         *("find_user_id_by_name_zip", "get_item_details", "get_order_details", "get_product_details"),
@@ -101,7 +101,7 @@ class Shop(Service):
             if item_id in product["variants"]:
                 variant: Row = product["variants"][item_id]
                 return variant
-        raise Refused("there is no such item")
+        raise RefusedCall("there is no such item")
 
     def list_all_product_types(self) -> Row:
         """Lists the names of all products with their ids."""
@@ -117,9 +117,9 @@ class Shop(Service):
         """
         order = self._known("orders", order_id)
         if order["status"] != "pending":
-            raise Refused("the order is not pending: it cannot be cancelled")
+            raise RefusedCall("the order is not pending: it cannot be cancelled")
         if reason not in _REASONS:
-            raise Refused(f"the reason is none of {' and '.join(_REASONS)}")
+            raise RefusedCall(f"the reason is none of {' and '.join(_REASONS)}")
         paid = list(order["payment_history"])
         for payment in paid:
             self._pay(order, payment["payment_method_id"], -payment["amount"])
@@ -165,7 +165,7 @@ class Shop(Service):
             method["source"] != "gift_card"
             and payment_method_id != order["payment_history"][0]["payment_method_id"]
         ):
-            raise Refused("the refund goes to the payment method of the order, or to a gift card")
+            raise RefusedCall("the refund goes to the payment method of the order, or to a gift card")
         order |= {
             "status": "return requested",
             "return_items": sorted(item_ids),
@@ -203,10 +203,10 @@ class Shop(Service):
         """
         order = self._known("orders", order_id)
         if order["status"] != "pending":
-            raise Refused("the order is not pending: it cannot be changed")
+            raise RefusedCall("the order is not pending: it cannot be changed")
         _check_items(order, item_ids)
         if any(old == new for old, new in zip(item_ids, new_item_ids, strict=False)):
-            raise Refused("a new item is the same as the old one")
+            raise RefusedCall("a new item is the same as the old one")
         pairs = list(self._variants(order, item_ids, new_item_ids))
         difference = round(sum(new["price"] - old["price"] for old, new in pairs), 2)
         self._check_funds(order, payment_method_id, difference)
@@ -228,12 +228,12 @@ class Shop(Service):
         method = self._method(order, payment_method_id)
         history = order["payment_history"]
         if len(history) != 1 or history[0]["transaction_type"] != "payment":
-            raise Refused("the order has not exactly one payment")
+            raise RefusedCall("the order has not exactly one payment")
         before, amount = history[0]["payment_method_id"], history[0]["amount"]
         if before == payment_method_id:
-            raise Refused("it is paid with this method already")
+            raise RefusedCall("it is paid with this method already")
         if method["source"] == "gift_card" and method["balance"] < amount:
-            raise Refused("the gift card does not cover the order")
+            raise RefusedCall("the gift card does not cover the order")
         history += [_payment("payment", amount, payment_method_id), _payment("refund", amount, before)]
         self._pay(order, payment_method_id, amount)
         self._pay(order, before, -amount)
@@ -265,53 +265,53 @@ class Shop(Service):
 
     def _known(self, table: str, key: str) -> Row:
         if key not in self.data[table]:
-            raise Refused(f"{table.removesuffix('s')} not found")
-        found: Row = self.data[table][key]
-        return found
+            raise RefusedCall(f"{table.removesuffix('s')} not found")
+        row: Row = self.data[table][key]
+        return row
 
     def _find(self, fits: Callable[[Row], bool]) -> str:
-        found = next((user_id for user_id, user in self.data["users"].items() if fits(user)), None)
-        if found is None:
-            raise Refused("user not found")
-        return str(found)
+        matching_id = next((user_id for user_id, user in self.data["users"].items() if fits(user)), None)
+        if matching_id is None:
+            raise RefusedCall("user not found")
+        return str(matching_id)
 
     def _pending(self, order_id: str) -> Row:
         order = self._known("orders", order_id)
         if "pending" not in order["status"]:
-            raise Refused("the order is not pending: it cannot be changed")
+            raise RefusedCall("the order is not pending: it cannot be changed")
         return order
 
     def _delivered(self, order_id: str, item_ids: list[str]) -> Row:
         order = self._known("orders", order_id)
         if order["status"] != "delivered":
-            raise Refused("the order is not delivered")
+            raise RefusedCall("the order is not delivered")
         _check_items(order, item_ids)
         return order
 
     def _method(self, order: Row, payment_method_id: str) -> Row:
         methods = self._known("users", order["user_id"])["payment_methods"]
         if payment_method_id not in methods:
-            raise Refused("payment method not found")
+            raise RefusedCall("payment method not found")
         method: Row = methods[payment_method_id]
         return method
 
     def _variants(self, order: Row, item_ids: list[str], new_item_ids: list[str]) -> Iterator[tuple[Row, Row]]:
         """(item of the order, its new variant); an item that was bought twice is taken twice."""
         if len(item_ids) != len(new_item_ids):
-            raise Refused("there are not as many new items as old ones")
+            raise RefusedCall("there are not as many new items as old ones")
         left = list(order["items"])
         for item_id, new_item_id in zip(item_ids, new_item_ids, strict=True):
             item = next(item for item in left if item["item_id"] == item_id)
             left.remove(item)
             variants = self._known("products", item["product_id"])["variants"]
             if new_item_id not in variants or not variants[new_item_id]["available"]:
-                raise Refused(f"the new item {new_item_id} is none of this product, or not to be had")
+                raise RefusedCall(f"the new item {new_item_id} is none of this product, or not to be had")
             yield item, variants[new_item_id]
 
     def _check_funds(self, order: Row, payment_method_id: str, amount: float) -> None:
         method = self._method(order, payment_method_id)
         if method["source"] == "gift_card" and method["balance"] < amount:
-            raise Refused("the gift card does not cover the difference in price")
+            raise RefusedCall("the gift card does not cover the difference in price")
 
     def _pay(self, order: Row, payment_method_id: str, amount: float) -> None:
         """Of a gift card, at once; `amount` below 0 is a refund."""
@@ -324,7 +324,7 @@ def _check_items(order: Row, item_ids: list[str]) -> None:
     bought = [item["item_id"] for item in order["items"]]
     for item_id in item_ids:
         if item_ids.count(item_id) > bought.count(item_id):
-            raise Refused(f"the order has not so many of the item {item_id}")
+            raise RefusedCall(f"the order has not so many of the item {item_id}")
 
 
 def _payment(kind: str, amount: float, payment_method_id: str) -> Row:
@@ -344,11 +344,11 @@ def _folded(text: str) -> str:
 def _value(expression: str) -> float:
     """Arithmetic of numbers only; the text is a model's."""
     if len(expression) > _LONGEST or not set(expression) <= set("0123456789+-*/(). "):
-        raise Refused("the expression has other signs than numbers, + - * / and round brackets")
+        raise RefusedCall("the expression has other signs than numbers, + - * / and round brackets")
     try:
         return _worked_out(ast.parse(expression.strip(), mode="eval").body)
     except (SyntaxError, ArithmeticError, KeyError, RecursionError, MemoryError, ValueError) as error:
-        raise Refused("the expression cannot be worked out") from error
+        raise RefusedCall("the expression cannot be worked out") from error
 
 
 def _worked_out(node: Any) -> float:
@@ -358,4 +358,4 @@ def _worked_out(node: Any) -> float:
         return _OPERATORS[type(node.op)](_worked_out(node.left), _worked_out(node.right))
     if isinstance(node, ast.UnaryOp):
         return _OPERATORS[type(node.op)](_worked_out(node.operand))
-    raise Refused("the expression cannot be worked out")
+    raise RefusedCall("the expression cannot be worked out")

@@ -15,11 +15,11 @@ from newskills.base.records import Row
 _TYPES = {"str": "string", "float": "number", "int": "integer", "bool": "boolean"}
 
 
-class Refused(ValueError):
+class RefusedCall(ValueError):
     """A call that makes no sense in the state of the service; its text is for the caller."""
 
 
-class Service:
+class ToolService:
     """`agent_tools` and `user_tools` name methods; their docstrings are what callers are told.
 
     A docstring's first paragraph describes the function, each further line `name: …` an argument. Methods raise
@@ -46,10 +46,10 @@ class Service:
         if problem := _misfit(function, arguments):
             return f"Error: {problem}"
         try:
-            told = function(**arguments)
-        except Refused as refusal:
+            result = function(**arguments)
+        except RefusedCall as refusal:
             return f"Error: {refusal}"
-        return told if isinstance(told, str) else msgspec.json.encode(told).decode()
+        return result if isinstance(result, str) else msgspec.json.encode(result).decode()
 
     def act(self, action: Row) -> Any:
         """An action of a task, with `name` or `func_name`. Raises DataError for one that is not there or is refused."""
@@ -59,7 +59,7 @@ class Service:
             raise DataError(f"the service has no function {name}")
         try:
             return function(**action.get("arguments", {}))
-        except (Refused, TypeError) as error:
+        except (RefusedCall, TypeError) as error:
             raise DataError(f"{name}: {error}") from error
 
     def merge(self, changes: Row) -> None:
@@ -90,21 +90,21 @@ def _merge(data: Row, changes: Mapping[str, Any]) -> None:
 def _misfit(function: Callable[..., Any], arguments: Row) -> str:
     """The argument of another type than the function's."""
     for name, parameter in inspect.signature(function).parameters.items():
-        wanted, given = str(parameter.annotation), arguments.get(name)
+        wanted, value = str(parameter.annotation), arguments.get(name)
         if name not in arguments:
             continue
         if wanted == "list[str]" and not (
-            isinstance(given, list) and all(isinstance(item, str) for item in given)
+            isinstance(value, list) and all(isinstance(item, str) for item in value)
         ):
             return f"{name} is no list of texts"
-        if wanted == "str" and not isinstance(given, str):
+        if wanted == "str" and not isinstance(value, str):
             return f"{name} is no text"
     return ""
 
 
 def _described(function: Callable[..., Any]) -> Row:
     first, _, rest = (inspect.getdoc(function) or "").partition("\n\n")
-    told = dict(line.split(": ", 1) for line in rest.splitlines() if ": " in line)
+    descriptions = dict(line.split(": ", 1) for line in rest.splitlines() if ": " in line)
     properties: Row = {}
     required = []
     for name, parameter in inspect.signature(function).parameters.items():
@@ -114,8 +114,8 @@ def _described(function: Callable[..., Any]) -> Row:
             if kind == "list[str]"
             else {"type": _TYPES.get(kind, "string")}
         )
-        if name in told:
-            properties[name]["description"] = told[name]
+        if name in descriptions:
+            properties[name]["description"] = descriptions[name]
         if parameter.default is inspect.Parameter.empty:
             required.append(name)
     schema = {"type": "object", "properties": properties, "required": required}

@@ -21,7 +21,7 @@ _FENCE = re.compile(r"^```\w*\n|\n?```$")
 _UNSAFE = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-class Called(Struct, frozen=True):
+class ParsedCall(Struct, frozen=True):
     """One call; `positional` only where it was written as source text."""
 
     name: str
@@ -34,7 +34,7 @@ def api_name(name: str) -> str:
     return _UNSAFE.sub("_", name)[:64]
 
 
-def answered_calls(record: Row) -> tuple[list[Called], bool]:
+def answered_calls(record: Row) -> tuple[list[ParsedCall], bool]:
     """The calls of a record, and whether all could be read.
 
     `tool_calls` holds them as `{"name", "arguments"}`; where it is missing or empty, the text may be a list of calls
@@ -50,21 +50,21 @@ def answered_calls(record: Row) -> tuple[list[Called], bool]:
     return written or [], True
 
 
-def read_calls(items: list[Any]) -> tuple[list[Called], bool]:
+def read_calls(items: list[Any]) -> tuple[list[ParsedCall], bool]:
     """`{"name", "arguments"}` → calls, and whether all could be read; arguments may be JSON text."""
-    found: list[Called] = []
+    calls: list[ParsedCall] = []
     for item in items:
         name = item.get("name") if isinstance(item, dict) else None
         arguments = item.get("arguments", {}) if isinstance(item, dict) else None
         if isinstance(arguments, str):
             arguments = _json(arguments) if arguments.strip() else {}
         if not isinstance(name, str) or not isinstance(arguments, dict):
-            return found, False
-        found.append(Called(name, arguments))
-    return found, True
+            return calls, False
+        calls.append(ParsedCall(name, arguments))
+    return calls, True
 
 
-def written_calls(text: str) -> list[Called] | None:
+def written_calls(text: str) -> list[ParsedCall] | None:
     """`[f(a=1), g(b="x")]` → calls; None for a text that is not made of calls with literal arguments."""
     text = _FENCE.sub("", text.strip()).strip().strip("`")
     if not text or len(text) > LONGEST or "(" not in text:
@@ -76,13 +76,13 @@ def written_calls(text: str) -> list[Called] | None:
         return None
 
 
-def _calls(tree: ast.List) -> Iterator[Called]:
+def _calls(tree: ast.List) -> Iterator[ParsedCall]:
     """Raises ValueError for what is no call with literal arguments."""
     for node in tree.elts:
         if not isinstance(node, ast.Call) or any(keyword.arg is None for keyword in node.keywords):
             raise ValueError("no call")
         arguments = {str(keyword.arg): _literal(keyword.value) for keyword in node.keywords}
-        yield Called(ast.unparse(node.func), arguments, tuple(map(_literal, node.args)))
+        yield ParsedCall(ast.unparse(node.func), arguments, tuple(map(_literal, node.args)))
 
 
 def _literal(node: ast.expr) -> Any:

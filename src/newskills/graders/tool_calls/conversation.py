@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from newskills.base.records import Row
-from newskills.graders.tool_calls.calls import Called, read_calls, written_calls
+from newskills.graders.tool_calls.calls import ParsedCall, read_calls, written_calls
 from newskills.graders.tool_calls.simulated import Services
 
 
@@ -42,8 +42,8 @@ def conversation_problem(turns: Sequence[Sequence[Any]], record: Row) -> str:
     return ""
 
 
-def _gold(text: str) -> Called:
-    found = written_calls(text)
-    if found is None or len(found) != 1:
+def _gold(text: str) -> ParsedCall:
+    calls = written_calls(text)
+    if calls is None or len(calls) != 1:
         raise ValueError(f"'{text}' is no call")
-    return found[0]
+    return calls[0]

@@ -108,16 +108,16 @@ def _cut(record: Row) -> bool:
 
 def _missing_answer(record: Row) -> str:
     text = _plain(visible(_last_message(record)) or "")
-    found = any(re.search(rf"\b{re.escape(_plain(answer))}\b", text) for answer in record["ground_truth"])
-    return "" if found else "none of the answers stands in the text"
+    stands = any(re.search(rf"\b{re.escape(_plain(answer))}\b", text) for answer in record["ground_truth"])
+    return "" if stands else "none of the answers stands in the text"
 
 
 def _last_message(record: Row) -> str:
     """Of the `conversation`, where there is one; the `generation` may hold what was said between searches, too."""
-    said = [turn for turn in record.get("conversation") or () if turn.get("role") == "assistant"]
-    if not said:
+    turns = [turn for turn in record.get("conversation") or () if turn.get("role") == "assistant"]
+    if not turns:
         return str(record.get("generation") or "")
-    return "" if said[-1].get("tool_calls") else str(said[-1].get("content") or "")
+    return "" if turns[-1].get("tool_calls") else str(turns[-1].get("content") or "")
 
 
 def _plain(text: str) -> str:

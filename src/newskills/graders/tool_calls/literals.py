@@ -72,8 +72,8 @@ def value_of(text: str, kind: str, item: str | None, language: str) -> Any:
 
 def _number(text: str, kind: str, language: str) -> Any:
     pattern, make = _NUMBERS[language][kind]
-    found = pattern.fullmatch(text) if len(text) <= _DIGITS else None
-    return make(found[found.lastindex or 0]) if found else text
+    match = pattern.fullmatch(text) if len(text) <= _DIGITS else None
+    return make(match[match.lastindex or 0]) if match else text
 
 
 def _general(text: str, language: str) -> Any:
@@ -82,8 +82,8 @@ def _general(text: str, language: str) -> Any:
         return text == "true"
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
         return text[1:-1]
-    if len(text) <= _DIGITS and (found := _ANY_NUMBER.fullmatch(text)):
-        return float(found[1]) if found[2] in ("f", "F") or not re.fullmatch(_WHOLE, found[1]) else int(found[1])
+    if len(text) <= _DIGITS and (match := _ANY_NUMBER.fullmatch(text)):
+        return float(match[1]) if match[2] in ("f", "F") or not re.fullmatch(_WHOLE, match[1]) else int(match[1])
     if language == "javascript" and text[:1] in ("[", "{"):
         return _list(text, None, language) if text[0] == "[" else _map(text, language)
     return text
@@ -130,15 +130,15 @@ def _inside(text: str, at: int) -> str | None:
 
 
 def _arguments(text: str, call: re.Pattern[str]) -> list[str]:
-    found: list[str] = []
+    arguments: list[str] = []
     at = 0
     while match := call.search(text, at):
         inner = _inside(text, match.end() - 1)
         if inner is None:
             break
-        found.append(inner.strip())
+        arguments.append(inner.strip())
         at = match.end() + len(inner)
-    return found
+    return arguments
 
 
 def _split(text: str, separator: str = ",") -> list[str]:

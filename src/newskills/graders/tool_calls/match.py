@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from newskills.base.records import Row
-from newskills.graders.tool_calls.calls import Called, api_name
+from newskills.graders.tool_calls.calls import ParsedCall, api_name
 from newskills.graders.tool_calls.literals import JAVA_TYPES, JAVASCRIPT_TYPES, value_of
 
 PYTHON_TYPES: Mapping[str, type] = {
@@ -37,7 +37,7 @@ _NESTED = ("array", "tuple", "Array", "ArrayList")
 _LOOSE = re.compile(r"[ ,./\-_*^]")
 
 
-def difference(calls: Sequence[Called], wanted: Sequence[Row], functions: Sequence[Row], language: str) -> str:
+def difference(calls: Sequence[ParsedCall], wanted: Sequence[Row], functions: Sequence[Row], language: str) -> str:
     """Why the calls are not those wanted, in any order; empty if they are.
 
     `wanted`: `{name: {argument: accepted values}}`. Raises KeyError, ValueError for data that does not fit.
@@ -64,9 +64,9 @@ def _assign(goal: int, problems: list[list[str]], partners: dict[int, int], seen
     return False
 
 
-def _call_problem(call: Called, goal: Row, functions: Sequence[Row], language: str) -> str:
+def _call_problem(call: ParsedCall, goal: Row, functions: Sequence[Row], language: str) -> str:
     name, accepted = next(iter(goal.items()))
-    function = next(one for one in functions if one["name"] == name)
+    function = next(candidate for candidate in functions if candidate["name"] == name)
     if call.name != name and call.name != api_name(name):
         return f"{call.name} is called in place of {name}"
     if call.positional:
@@ -96,12 +96,12 @@ def _accepts(value: Any, accepted: Sequence[Any], spec: Row, language: str) -> b
         value = value_of(value, kind, item, language)
     elif wanted is float and type(value) is int:
         value = _float(value)
-    known = next((type(one) for one in accepted if one != ""), None)
+    type_of_first = next((type(value_accepted) for value_accepted in accepted if value_accepted != ""), None)
     if type(value) is wanted:
-        variable = known is not None and known is not wanted
+        variable = type_of_first is not None and type_of_first is not wanted
         if item not in (None, "any") and not _items_fit(value, accepted, types[str(item)]):
             return False
-    elif known is not None and type(value) is known:
+    elif type_of_first is not None and type(value) is type_of_first:
         variable = True
     else:
         return False
@@ -111,7 +111,9 @@ def _accepts(value: Any, accepted: Sequence[Any], spec: Row, language: str) -> b
         if wanted is list:
             return _any_list(value, accepted, maps=item is not None and types[item] is dict)
         if wanted is str:
-            return _loose(value) in [_loose(one) for one in accepted if isinstance(one, str)]
+            return _loose(value) in [
+                _loose(value_accepted) for value_accepted in accepted if isinstance(value_accepted, str)
+            ]
     return value in accepted
 
 
@@ -123,11 +125,11 @@ def _float(value: int) -> float | int:
 
 
 def _items_fit(value: Any, accepted: Sequence[Any], wanted: type) -> bool:
-    for one in accepted:
-        if not isinstance(one, list):
+    for list_accepted in accepted:
+        if not isinstance(list_accepted, list):
             return True
-        known = next((type(item) for item in one if item != ""), None)
-        if all(type(item) is wanted or type(item) is known for item in value):
+        type_of_first = next((type(item) for item in list_accepted if item != ""), None)
+        if all(type(item) is wanted or type(item) is type_of_first for item in value):
             return True
     return False
 
@@ -135,21 +137,27 @@ def _items_fit(value: Any, accepted: Sequence[Any], wanted: type) -> bool:
 def _any_list(value: list[Any], accepted: Sequence[Any], *, maps: bool) -> bool:
     if maps and all(isinstance(item, dict) for item in value):
         return any(
-            len(value) == len(one) and all(_any_map(item, [goal]) for item, goal in zip(value, one, strict=True))
-            for one in accepted
+            len(value) == len(list_accepted)
+            and all(_any_map(item, [goal]) for item, goal in zip(value, list_accepted, strict=True))
+            for list_accepted in accepted
         )
-    return [_loose(item) for item in value] in [[_loose(item) for item in one] for one in accepted]
+    return [_loose(item) for item in value] in [
+        [_loose(item) for item in list_accepted] for list_accepted in accepted
+    ]
 
 
 def _any_map(value: Mapping[str, Any], accepted: Sequence[Any]) -> bool:
-    return any(_same_map(value, one) for one in accepted if isinstance(one, dict))
+    return any(_same_map(value, map_accepted) for map_accepted in accepted if isinstance(map_accepted, dict))
 
 
 def _same_map(value: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    goal = {key: one if isinstance(one, list) else [one] for key, one in wanted.items()}
-    if any(key not in goal or _loose(one) not in [_loose(g) for g in goal[key]] for key, one in value.items()):
+    goal = {
+        key: value_wanted if isinstance(value_wanted, list) else [value_wanted]
+        for key, value_wanted in wanted.items()
+    }
+    if any(key not in goal or _loose(item) not in [_loose(g) for g in goal[key]] for key, item in value.items()):
         return False
-    return all(key in value or "" in one for key, one in goal.items())
+    return all(key in value or "" in values_accepted for key, values_accepted in goal.items())
 
 
 def _loose(value: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
-from newskills.graders.tool_calls.calls import Called
+from newskills.graders.tool_calls.calls import ParsedCall
 
 _MODULES = {
     "GorillaFileSystem": "gorilla_file_system",
@@ -52,7 +52,7 @@ class Services:
                 if not method.startswith("_"):
                     self._methods[method] = bound
 
-    def call(self, called: Called) -> str:
+    def call(self, called: ParsedCall) -> str:
         """What the service answers, or its refusal, as text. Whatever the arguments are, nothing is raised."""
         method = self._methods.get(called.name)
         if method is None:

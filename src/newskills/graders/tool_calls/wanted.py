@@ -17,14 +17,14 @@ def wanted_calls(row: Row) -> list[Row]:
 
 def _wanted(goal: Row, row: Row) -> Row:
     name, accepted = next(iter(goal.items()))
-    parameters = next(one for one in row["function"] if one["name"] == name)["parameters"]
+    parameters = next(function for function in row["function"] if function["name"] == name)["parameters"]
     arguments = {}
     for argument, values in accepted.items():
         if "" in values and argument not in parameters.get("required", ()):
             continue
         spec = parameters["properties"].get(argument, {"type": "any"})
         empty: Any = [] if spec["type"] == "array" else ""
-        value = _plain(next((one for one in values if one != ""), empty))
+        value = _plain(next((value_accepted for value_accepted in values if value_accepted != ""), empty))
         if row["language"] != "python":
             value = _source(value, spec, row["language"])
         arguments[argument] = value
@@ -33,12 +33,20 @@ def _wanted(goal: Row, row: Row) -> Row:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(_first(one)) for key, one in value.items() if not _optional(one)}
-    return [_plain(one) for one in value] if isinstance(value, list) else value
+        return {
+            key: _plain(_first(values_accepted))
+            for key, values_accepted in value.items()
+            if not _optional(values_accepted)
+        }
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 def _first(accepted: Any) -> Any:
-    return next((one for one in accepted if one != ""), "") if isinstance(accepted, list) else accepted
+    return (
+        next((value_accepted for value_accepted in accepted if value_accepted != ""), "")
+        if isinstance(accepted, list)
+        else accepted
+    )
 
 
 def _optional(accepted: Any) -> bool:
@@ -55,17 +63,19 @@ def _source(value: Any, spec: Row, language: str) -> str:
         return str(value).lower() + suffix.get(kind, "")
     if isinstance(value, list):
         item = {"type": spec.get("items", {}).get("type", "any")}
-        inner = ", ".join(f'"{one}"' if isinstance(one, str) else _source(one, item, language) for one in value)
+        inner = ", ".join(
+            f'"{part}"' if isinstance(part, str) else _source(part, item, language) for part in value
+        )
         if language == "javascript":
             return f"[{inner}]"
         return f"new X[]{{{inner}}}" if kind == "Array" else f"new ArrayList<>(Arrays.asList({inner}))"
     pairs = [
-        (key, f'"{one}"' if isinstance(one, str) else _source(one, {"type": "any"}, language))
-        for key, one in value.items()
+        (key, f'"{item}"' if isinstance(item, str) else _source(item, {"type": "any"}, language))
+        for key, item in value.items()
     ]
     if language == "javascript":
-        return "{" + ", ".join(f'"{key}": {one}' for key, one in pairs) + "}"
-    return "new HashMap<>() {{ " + " ".join(f'put("{key}", {one});' for key, one in pairs) + " }}"
+        return "{" + ", ".join(f'"{key}": {item}' for key, item in pairs) + "}"
+    return "new HashMap<>() {{ " + " ".join(f'put("{key}", {item});' for key, item in pairs) + " }}"
 
 
 def wanted_turns(row: Row) -> list[list[list[Row]]]:
@@ -75,8 +85,8 @@ def wanted_turns(row: Row) -> list[list[list[Row]]]:
 
 
 def _named(goal: str, services: Services) -> Row:
-    found = written_calls(goal)
-    if not found:
+    calls = written_calls(goal)
+    if not calls:
         raise ValueError(f"'{goal}' is no call")
-    positional = dict(zip(services.parameters(found[0].name), found[0].positional, strict=False))
-    return {"name": found[0].name, "arguments": {**positional, **found[0].arguments}}
+    positional = dict(zip(services.parameters(calls[0].name), calls[0].positional, strict=False))
+    return {"name": calls[0].name, "arguments": {**positional, **calls[0].arguments}}

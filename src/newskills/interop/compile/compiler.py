@@ -18,9 +18,9 @@ from newskills.interop.compile.defaults import compose
 from newskills.interop.compile.files import BUILT_IN, EXAMPLE, File, find_config, read_config
 from newskills.interop.compile.interpolate import MISSING, Resolver
 from newskills.interop.compile.manifests import Manifests
-from newskills.interop.compile.problems import Problem, refuse
+from newskills.interop.compile.problems import ConfigProblem, refuse
 from newskills.interop.compile.tree import merge, shown_path, walk
-from newskills.interop.compile.typed import SECTIONS, Reader, Sections
+from newskills.interop.compile.typed import SECTIONS, ConfigReader, Sections
 from newskills.interop.config import CompiledConfig, EnvMap, EnvValue, Mode, Profile
 from newskills.interop.masking import masked_word
 from newskills.interop.profiles import (
@@ -41,7 +41,7 @@ FILE_WINS = ("container_image", "nodes", "gpus_per_node", "ntasks_per_node", "np
 WANDB_KEYS = ("WANDB_API_KEY", "WANDB_PROJECT", "WANDB_ENTITY")
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class CompileRequest(Struct, frozen=True, kw_only=True):
     """What the command line says. `overrides`: key → text, in their order."""
 
     mode: Mode = "local"
@@ -69,34 +69,34 @@ class Compiled(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def compile_config(asked: Asked, environ: Mapping[str, str], cwd: Path) -> Compiled:
+def compile_config(request: CompileRequest, environ: Mapping[str, str], cwd: Path) -> Compiled:
     """Raises UserError: for the profile and for names of tasks at once, for all else with everything that is wrong."""
     try:
-        file, env_file = named_file(asked, environ, cwd)
-        return compile_file(asked, file, environ, env_file)
+        file, env_file = named_file(request, environ, cwd)
+        return compile_file(request, file, environ, env_file)
     except RecursionError as error:
-        raise too_deep(asked) from error
+        raise too_deep(request) from error
 
 
-def compile_file(asked: Asked, file: File, environ: Mapping[str, str], env_file: EnvFile) -> Compiled:
+def compile_file(request: CompileRequest, file: File, environ: Mapping[str, str], env_file: EnvFile) -> Compiled:
     """The same for the file that `asked` names, once it is read. Raises UserError, RecursionError."""
-    _check_named(asked, file.path)
-    tree, plain = _composed(file, asked)
-    return finish(asked, file.path, tree, environ, env_file, overriding=plain)
+    _check_named(request, file.path)
+    tree, plain = _composed(file, request)
+    return finish(request, file.path, tree, environ, env_file, overriding=plain)
 
 
-def too_deep(asked: Asked) -> ConfigError:
-    return ConfigError(f"{asked.config or DEFAULT}: the configuration is nested too deeply.")
+def too_deep(request: CompileRequest) -> ConfigError:
+    return ConfigError(f"{request.config or DEFAULT}: the configuration is nested too deeply.")
 
 
-def named_file(asked: Asked, environ: Mapping[str, str], cwd: Path) -> tuple[File, EnvFile]:
+def named_file(request: CompileRequest, environ: Mapping[str, str], cwd: Path) -> tuple[File, EnvFile]:
     """The file that `-c` names, as it stands, and env.toml. Raises UserError."""
     env_file = read_env_file(find_env_file(cwd, environ))
-    return read_config(find_config(asked.config or DEFAULT, _folders(env_file, cwd))), env_file
+    return read_config(find_config(request.config or DEFAULT, _folders(env_file, cwd))), env_file
 
 
 def finish(
-    asked: Asked,
+    request: CompileRequest,
     path: Path,
     tree: Row,
     environ: Mapping[str, str],
@@ -108,32 +108,32 @@ def finish(
 
     `overriding`: those of the overrides that win over the profile, too.
     """
-    settings = merged_profile(env_file, asked.profile) if asked.profile else {}
-    _add_run(tree, asked, settings, env_file)
+    settings = merged_profile(env_file, request.profile) if request.profile else {}
+    _add_run(tree, request, settings, env_file)
     overrides.apply(tree, overriding)
     dialects.protect(tree, environ)
-    _choose_tasks(tree, asked.tasks or _filters(tree), environ)
+    _choose_tasks(tree, request.tasks or _filters(tree), environ)
     _forget_target(tree, environ)
     resolver = Resolver(tree, environ, Manifests(env_file.manifests))
     resolved = resolver.tree()
-    resolved["run"] |= _provenance(asked)
+    resolved["run"] |= _provenance(request)
     problems = resolver.problems
     problems += _misspelt(settings, tree)
     _check_sections(resolved, str(path))
-    dry_run = (resolved.pop("dry_run", False) is True) or asked.dry_run
+    dry_run = (resolved.pop("dry_run", False) is True) or request.dry_run
     _place_output(resolved)
-    compiled = _typed(asked, str(path), resolved, env_file, resolver)
+    compiled = _typed(request, str(path), resolved, env_file, resolver)
     refuse([problem for problem in problems if not (dry_run and problem.open)], str(path))
     left = tuple(f"{shown_path(problem.path)}: {problem.what}" for problem in problems)
     return Compiled(compiled, frozenset(resolver.secrets), dry_run, left)
 
 
-def _check_named(asked: Asked, path: Path) -> None:
+def _check_named(request: CompileRequest, path: Path) -> None:
     """Raises ConfigError where neither a configuration nor a server to evaluate with newskills' own one is named."""
     if (
-        asked.config is None
+        request.config is None
         and path.parent == BUILT_IN
-        and not any(key.startswith("target") for key in asked.overrides)
+        and not any(key.startswith("target") for key in request.overrides)
     ):
         raise ConfigError(
             "A configuration is missing: name one with -c.",
@@ -147,8 +147,8 @@ def _check_sections(resolved: Row, source: str) -> None:
     if any(name in resolved for name in SECTIONS if name != "run"):
         return
     foreign = [name for name in resolved if name not in ("run", *STEP_KEYS)]
-    known = {name: close for name in foreign if "did you mean" in (close := suggest(name, SECTIONS))}
-    if foreign and not known:
+    near_names = {name: close for name in foreign if "did you mean" in (close := suggest(name, SECTIONS))}
+    if foreign and not near_names:
         raise ConfigError(
             f"{source} is made for another program: its keys ({', '.join(foreign[:6])}"
             f"{', …' if len(foreign) > 6 else ''}) are that program's, and none of execution, deployment, target and "
@@ -160,7 +160,7 @@ def _check_sections(resolved: Row, source: str) -> None:
 def _filters(tree: Row) -> tuple[str, ...]:
     """`task_filters`: what `-t` says, in the file. Raises ConfigError."""
     listed = tree.pop("task_filters", None) or []
-    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+    if not isinstance(listed, list) or not all(isinstance(item, str) for item in listed):
         raise ConfigError("task_filters is a list of names of tasks.")
     return tuple(listed)
 
@@ -186,20 +186,20 @@ def _folders(env_file: EnvFile, cwd: Path) -> list[Path]:
     )
 
 
-def _composed(file: File, asked: Asked) -> tuple[Row, dict[str, str]]:
+def _composed(file: File, request: CompileRequest) -> tuple[Row, dict[str, str]]:
     """The file with its defaults and the overrides, and which overrides these are.
 
     Those that name a group of its defaults choose another option instead.
     """
     _, groups = compose(file, {})
-    choices = overrides.choices(asked.overrides, groups)
+    choices = overrides.choices(request.overrides, groups)
     tree, _ = compose(file, choices)
-    plain = {key: text for key, text in asked.overrides.items() if key not in choices}
+    plain = {key: text for key, text in request.overrides.items() if key not in choices}
     overrides.apply(tree, plain)
     return tree, plain
 
 
-def _add_run(tree: Row, asked: Asked, settings: Row, env_file: EnvFile) -> None:
+def _add_run(tree: Row, request: CompileRequest, settings: Row, env_file: EnvFile) -> None:
     """`run.env` is the file's with the profile over it; `run.wandb` that of env.toml."""
     run = tree.get("run") if isinstance(tree.get("run"), dict) else {}
     assert isinstance(run, dict)
@@ -207,7 +207,7 @@ def _add_run(tree: Row, asked: Asked, settings: Row, env_file: EnvFile) -> None:
     wandb = {key: value for key, value in msgspec.structs.asdict(env_file.wandb).items() if value is not None}
     env = _with_aliases(_merged_env(own or {}, settings))
     env.setdefault("executor", "local")
-    if partition := env.get(f"{asked.mode}_partition"):
+    if partition := env.get(f"{request.mode}_partition"):
         env["partition"] = partition
     tree["run"] = {
         **run,
@@ -216,10 +216,14 @@ def _add_run(tree: Row, asked: Asked, settings: Row, env_file: EnvFile) -> None:
     }
 
 
-def _provenance(asked: Asked) -> Row:
+def _provenance(request: CompileRequest) -> Row:
     """Where all comes from; words of the command line are kept as they were typed, without secrets."""
-    words = [masked_word(key, text, overrides.value_of(text)) for key, text in asked.overrides.items()]
-    return {"mode": asked.mode, "profile": asked.profile, "cli": {"argv": list(asked.argv), "overrides": words}}
+    words = [masked_word(key, text, overrides.value_of(text)) for key, text in request.overrides.items()]
+    return {
+        "mode": request.mode,
+        "profile": request.profile,
+        "cli": {"argv": list(request.argv), "overrides": words},
+    }
 
 
 def _merged_env(own: Row, settings: Row) -> Row:
@@ -241,7 +245,7 @@ def _with_aliases(env: Row) -> Row:
 
 
 def _listed(value: Any) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else [str(value)] if value else []
+    return [str(item) for item in value] if isinstance(value, list) else [str(value)] if value else []
 
 
 def _choose_tasks(tree: Row, wanted: Sequence[str], environ: Mapping[str, str]) -> None:
@@ -259,12 +263,12 @@ def _choose_tasks(tree: Row, wanted: Sequence[str], environ: Mapping[str, str]) 
         bare = task.get("name") if isinstance(task, dict) else None
         names.append(str(resolver.value(("evaluation", "tasks", str(at), "name")) if bare else ""))
     places = [f"{name}.{at}" for at, name in enumerate(names)]
-    for one in wanted:
-        if one not in names and one not in places:
+    for wanted_task in wanted:
+        if wanted_task not in names and wanted_task not in places:
             several = [place for place in places if names.count(place.rpartition(".")[0]) > 1]
             raise UnknownNameError(
                 "task",
-                one,
+                wanted_task,
                 [*names, *several],
                 hint=f"The config has: {', '.join([*dict.fromkeys(names), *several])}.",
             )
@@ -285,10 +289,12 @@ def _forget_target(tree: Row, environ: Mapping[str, str]) -> None:
         tree["target"]["api_endpoint"] = {key: value for key, value in endpoint.items() if value != MISSING}
 
 
-def _typed(asked: Asked, source: str, resolved: Row, env_file: EnvFile, resolver: Resolver) -> CompiledConfig:
+def _typed(
+    request: CompileRequest, source: str, resolved: Row, env_file: EnvFile, resolver: Resolver
+) -> CompiledConfig:
     problems = resolver.problems
     variables = dialects.read(resolved, problems)
-    sections = Reader(resolved, problems, resolver.unset).sections(variables)
+    sections = ConfigReader(resolved, problems, resolver.unset).sections(variables)
     run = resolved["run"]
     listed = resolved.get("export")
     export = (
@@ -304,11 +310,11 @@ def _typed(asked: Asked, source: str, resolved: Row, env_file: EnvFile, resolver
         sections = msgspec.structs.replace(sections, tasks=tasks)
     rest = {key: copy.deepcopy(value) for key, value in resolved.items() if key != "run"}
     env = {key: value for key, value in run["env"].items() if value is not None}
-    profile = profile_of(asked.profile, env) if asked.profile else None
+    profile = profile_of(request.profile, env) if request.profile else None
     if profile is not None:
         problems += _misplaced(profile, sections)
     return CompiledConfig(
-        mode=asked.mode,
+        mode=request.mode,
         source=source,
         config=dialects.write(rest, variables, "0.2") if not problems else rest,
         run=run,
@@ -320,37 +326,37 @@ def _typed(asked: Asked, source: str, resolved: Row, env_file: EnvFile, resolver
         wandb=env_file.wandb,
         export=export,
         export_env=variables.export,
-        force_squash=asked.force_squash,
+        force_squash=request.force_squash,
     )
 
 
-def _misplaced(profile: Profile, sections: Sections) -> list[Problem]:
+def _misplaced(profile: Profile, sections: Sections) -> list[ConfigProblem]:
     """Where profile and config speak of different places."""
-    found = []
+    problem_list = []
     if profile.executor == "slurm" and sections.execution.type == "local":
         what = f"profile [{profile.name}] is a Slurm cluster, and the config wants to run here; "
         what += "write ${run.env.executor}"
-        found.append(Problem(("execution", "type"), what, "slurm"))
+        problem_list.append(ConfigProblem(("execution", "type"), what, "slurm"))
     images = [profile.container_image, sections.deployment.image, *(task.container for task in sections.tasks)]
     own = all(task.benchmark for task in sections.tasks)
     if profile.executor == "docker" and own and not any(images):
         what = f"profile [{profile.name}] has executor docker, and no container_image is named"
-        found.append(Problem(("run", "env", "container_image"), what, "IMAGE"))
-    return found
+        problem_list.append(ConfigProblem(("run", "env", "container_image"), what, "IMAGE"))
+    return problem_list
 
 
-def _misspelt(settings: Row, tree: Row) -> list[Problem]:
+def _misspelt(settings: Row, tree: Row) -> list[ConfigProblem]:
     """Keys of the profile that nothing in the config refers to, and that look like other ones."""
     texts = [value for _, value in walk({**tree, "run": {}}) if isinstance(value, str)]
-    found = misspelt(settings, lambda key: any(f"run.env.{key}" in text for text in texts))
-    return [Problem(("run", "env", key), what) for key, what in found.items()]
+    suggestions = misspelt(settings, lambda key: any(f"run.env.{key}" in text for text in texts))
+    return [ConfigProblem(("run", "env", key), what) for key, what in suggestions.items()]
 
 
 def _wandb_env() -> EnvMap:
     return {name: EnvValue("host", name) for name in WANDB_KEYS}
 
 
-def _with_wandb(variables: dialects.Variables) -> dialects.Variables:
+def _with_wandb(variables: dialects.DialectVariables) -> dialects.DialectVariables:
     """Names, never values: what is not set when the jobs are submitted is left out then."""
     return msgspec.structs.replace(
         variables,

@@ -28,7 +28,7 @@ SELF = "_self_"
 _ITEM = re.compile(r"(?:(?P<word>override|optional)\s+)?(?P<group>/?[\w./-]*)(?:@(?P<package>[\w.]*))?\Z")
 
 
-class Choice(Struct, frozen=True, kw_only=True):
+class DefaultsItem(Struct, frozen=True, kw_only=True):
     """One item of a defaults list: `option` of `group`; `option` None: nothing is taken."""
 
     group: str
@@ -57,17 +57,17 @@ class _Composer:
             put(own, package.split("."), content)
         items = _items(file)
         for item in items:
-            if isinstance(item, Choice) and item.override:
+            if isinstance(item, DefaultsItem) and item.override:
                 self.choices.setdefault(item.group, item.option)
         result: Row = {}
         for item in items:
             if item == SELF:
                 result = merge(result, own)
-            elif isinstance(item, Choice) and not item.override:
+            elif isinstance(item, DefaultsItem) and not item.override:
                 result = merge(result, self.chosen(item, file, group, package, chain))
         return result
 
-    def chosen(self, item: Choice, file: File, group: str, package: str, chain: tuple[Path, ...]) -> Row:
+    def chosen(self, item: DefaultsItem, file: File, group: str, package: str, chain: tuple[Path, ...]) -> Row:
         """What the item brings, at its place in the tree."""
         where = _joined(group, item.group)
         option = item.option
@@ -77,12 +77,12 @@ class _Composer:
         self.groups.add(where)
         if option is None:
             return {}
-        found = self.find(where, option)
-        if found is None:
+        file_path = self.find(where, option)
+        if file_path is None:
             if item.optional:
                 return {}
             raise _elsewhere(where, option, file) or self.missing(where, option, file)
-        read = read_config(found)
+        read = read_config(file_path)
         place = read.package if item.package is None else item.package
         return self.compose(
             read, where, _place(place, where, package, own_group=not item.group), (*chain, file.path)
@@ -98,14 +98,16 @@ class _Composer:
 
     def missing(self, group: str, option: str, file: File) -> ConfigError:
         roots = [folder / group for folder in (*self.folders, BUILT_IN)]
-        known = {
+        sections = {
             str(path.relative_to(root).with_suffix(""))
             for root in roots
             for s in SUFFIXES
             for path in root.rglob(f"*{s}")
         }
         what = f"{group}: {option}" if group else option
-        return ConfigError(f"{file.path}: the defaults name '{what}', which no folder has{suggest(option, known)}")
+        return ConfigError(
+            f"{file.path}: the defaults name '{what}', which no folder has{suggest(option, sections)}"
+        )
 
 
 def _elsewhere(group: str, option: str, file: File) -> ConfigError | None:
@@ -130,20 +132,20 @@ def compose(file: File, choices: Mapping[str, str | None]) -> tuple[Row, set[str
     return tree, composer.groups
 
 
-def _items(file: File) -> list[Choice | str]:
+def _items(file: File) -> list[DefaultsItem | str]:
     listed = file.content.get("defaults", [])
     if not isinstance(listed, list):
         raise ConfigError(f"{file.path}: defaults is a list, of lines such as '- deployment: vllm'.")
-    items: list[Choice | str] = []
+    items: list[DefaultsItem | str] = []
     for item in listed:
         items += [SELF] if item == SELF else _choices(item, file)
     return items if SELF in items else [*items, SELF]
 
 
-def _choices(item: Any, file: File) -> list[Choice]:
+def _choices(item: Any, file: File) -> list[DefaultsItem]:
     if isinstance(item, str):
         path, _, package = item.partition("@")
-        return [Choice(group="", option=path, package=package or None)]
+        return [DefaultsItem(group="", option=path, package=package or None)]
     if not isinstance(item, dict) or len(item) != 1:
         raise ConfigError(f"{file.path}: cannot read the item {item!r} of defaults; write '- group: option'.")
     key, value = next(iter(item.items()))
@@ -158,7 +160,7 @@ def _choices(item: Any, file: File) -> list[Choice]:
             f"{file.path}: an item of defaults is decided before any ${{…}} is: name one option of '{key}'."
         )
     return [
-        Choice(
+        DefaultsItem(
             group=matched["group"],
             option=option,
             package=matched["package"],

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from newskills.base.records import Row
-from newskills.interop.compile.problems import Problem
+from newskills.interop.compile.problems import ConfigProblem
 from newskills.interop.compile.tree import Path
 from newskills.interop.config import Dialect, EnvMap, EnvValue
 from newskills.launch.clusters.names import is_variable
@@ -30,7 +30,7 @@ _UPPER = re.compile(r"[A-Z_][A-Z0-9_]*\Z", re.ASCII)
 Kind = Literal["host", "lit", "runtime"]
 
 
-class Variables(Struct, frozen=True, kw_only=True):
+class DialectVariables(Struct, frozen=True, kw_only=True):
     """All variables of a configuration, by who gets them; those of tasks by the task's place in the list."""
 
     deployment: EnvMap = {}
@@ -44,14 +44,14 @@ def protect(tree: Row, environ: Mapping[str, str]) -> None:
     """Writes `host:NAME` in place of `${oc.env:NAME}` wherever variables are given, so that no value is written."""
     for _, section in _maps(tree, ()):
         for name, value in section.items():
-            found = _ENV.match(value.strip()) if isinstance(value, str) else None
-            if found and (found[2] is None or found[1] in environ):
-                section[name] = f"host:{found[1]}"
-            elif found:
-                section[name] = f"lit:{found[2].strip().strip(chr(34) + chr(39))}"
+            match = _ENV.match(value.strip()) if isinstance(value, str) else None
+            if match and (match[2] is None or match[1] in environ):
+                section[name] = f"host:{match[1]}"
+            elif match:
+                section[name] = f"lit:{match[2].strip().strip(chr(34) + chr(39))}"
 
 
-def read(config: Row, problems: list[Problem]) -> Variables:
+def read(config: Row, problems: list[ConfigProblem]) -> DialectVariables:
     """Takes them from resolved sections."""
     reader = _Reader(problems)
     old = _section(_section(config, "execution"), KEY)
@@ -66,14 +66,14 @@ def read(config: Row, problems: list[Problem]) -> Variables:
         reader.read(_section(task, KEY), ("evaluation", "tasks", str(at), KEY), host=True)
         for at, task in enumerate(tasks if isinstance(tasks, list) else [])
     )
-    return Variables(
+    return DialectVariables(
         **{name: {**common, **older[name], **own[name]} for name in SECTIONS},
         tasks=single,
         dialect="0.1" if any(older.values()) or reader.bare else "0.2",
     )
 
 
-def write(config: Row, variables: Variables, dialect: Dialect) -> Row:
+def write(config: Row, variables: DialectVariables, dialect: Dialect) -> Row:
     """`config` with its variables in `dialect`: a copy, as far as it differs."""
     done: Row = {key: dict(value) if isinstance(value, dict) else value for key, value in config.items()}
     done.pop(KEY, None)
@@ -89,14 +89,14 @@ def write(config: Row, variables: Variables, dialect: Dialect) -> Row:
     return done
 
 
-def _write_new(config: Row, variables: Variables) -> None:
+def _write_new(config: Row, variables: DialectVariables) -> None:
     for name in SECTIONS:
         values: EnvMap = getattr(variables, name)
         if values:
             config.setdefault(name, {})[KEY] = {key: _prefixed(value) for key, value in values.items()}
 
 
-def _write_old(config: Row, variables: Variables) -> None:
+def _write_old(config: Row, variables: DialectVariables) -> None:
     place: Row = {}
     for name in SECTIONS:
         values: EnvMap = getattr(variables, name)
@@ -128,21 +128,23 @@ def _prefixed(value: EnvValue) -> str:
 class _Reader:
     """`bare`: some value had no prefix where the newer dialect wants one."""
 
-    def __init__(self, problems: list[Problem]) -> None:
+    def __init__(self, problems: list[ConfigProblem]) -> None:
         self.problems = problems
         self.bare = False
 
     def read(self, section: Row, path: Path, *, host: bool) -> EnvMap:
         """`host`: a bare word names a variable of the submitting machine; else only one in capitals does."""
-        found: EnvMap = {}
+        variables: EnvMap = {}
         for name, value in section.items():
             if not is_variable(name):
-                self.problems.append(Problem((*path, name), "this is no name of an environment variable"))
+                self.problems.append(ConfigProblem((*path, name), "this is no name of an environment variable"))
             elif isinstance(value, dict | list):
-                self.problems.append(Problem((*path, name), "one text is expected, as host:NAME or lit:TEXT"))
+                self.problems.append(
+                    ConfigProblem((*path, name), "one text is expected, as host:NAME or lit:TEXT")
+                )
             elif value is not None:
-                found[name] = self.value(value, host)
-        return found
+                variables[name] = self.value(value, host)
+        return variables
 
     def value(self, value: Any, host: bool) -> EnvValue:
         text = ("true" if value else "false") if isinstance(value, bool) else str(value)
@@ -158,18 +160,18 @@ class _Reader:
 
 
 def _section(tree: Any, key: str) -> Row:
-    found = tree.get(key) if isinstance(tree, dict) else None
-    return found if isinstance(found, dict) else {}
+    section = tree.get(key) if isinstance(tree, dict) else None
+    return section if isinstance(section, dict) else {}
 
 
 def _maps(node: Any, path: Path) -> list[tuple[Path, Row]]:
     """Every dictionary that holds variables."""
-    found: list[tuple[Path, Row]] = []
+    maps: list[tuple[Path, Row]] = []
     children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     for key, value in children:
         if key == KEY and isinstance(value, dict):
-            nested = [one for one in value.values() if isinstance(one, dict)]
-            found += [((*path, KEY), one) for one in (nested or [value])]
+            nested = [item for item in value.values() if isinstance(item, dict)]
+            maps += [((*path, KEY), item) for item in (nested or [value])]
         else:
-            found += _maps(value, (*path, str(key)))
-    return found
+            maps += _maps(value, (*path, str(key)))
+    return maps

@@ -42,10 +42,12 @@ def find_config(name: str, folders: Sequence[Path]) -> Path:
         for suffix in SUFFIXES:
             if (path := folder / f"{name}{suffix}").is_file():
                 return path
-    known = {path.stem for folder in (*folders, BUILT_IN) for s in SUFFIXES for path in folder.glob(f"*{s}")}
+    config_names = {
+        path.stem for folder in (*folders, BUILT_IN) for s in SUFFIXES for path in folder.glob(f"*{s}")
+    }
     looked = ", ".join(str(folder) for folder in folders) or "no folder of the project"
     raise DataError(
-        f"There is no config '{name}' in {looked} or among those of newskills{suggest(name, known)}",
+        f"There is no config '{name}' in {looked} or among those of newskills{suggest(name, config_names)}",
         hint=f"A file of your own goes by its path, as: {EXAMPLE}",
     )
 
@@ -54,8 +56,8 @@ def read_config(path: Path) -> File:
     """Raises DataError (unreadable), ConfigError (no YAML, or no dictionary)."""
     content = read(path, "a config", "deployment: …", Numbers)
     text = path.read_text(encoding="utf-8")
-    found = _PACKAGE.search(text.partition("\n\n")[0])
-    return File(path=path, content=_texts(content, path), package=found.group(1) if found else None)
+    match = _PACKAGE.search(text.partition("\n\n")[0])
+    return File(path=path, content=_texts(content, path), package=match.group(1) if match else None)
 
 
 def _texts(content: Mapping[Any, object], path: Path) -> Row:

@@ -20,7 +20,7 @@ from typing import Any
 from newskills.base.errors import ConfigError, suggest
 from newskills.base.records import Row
 from newskills.interop.compile.manifests import Manifests
-from newskills.interop.compile.problems import Problem
+from newskills.interop.compile.problems import ConfigProblem
 from newskills.interop.compile.tree import Path, lookup, shown_path, split_path
 from newskills.launch.clusters.names import looks_secret
 
@@ -43,7 +43,7 @@ class Resolver:
 
     def __init__(self, root: Row, environ: Mapping[str, str], manifests: Manifests | None = None) -> None:
         self.root, self.environ, self.manifests = root, environ, manifests or Manifests()
-        self.problems: list[Problem] = []
+        self.problems: list[ConfigProblem] = []
         self.secrets: set[str] = set()
         self.unset: dict[Path, str] = {}
         self._open: list[Path] = []
@@ -75,7 +75,7 @@ class Resolver:
         if "${" not in node:
             return node
         if path in self._open or len(self._open) > DEEPEST:
-            circle = " → ".join(shown_path(one) for one in [*self._open[-3:], path])
+            circle = " → ".join(shown_path(item) for item in [*self._open[-3:], path])
             self.fault(path, f"the references go in a circle: {circle}")
             return None
         if path not in self._known:
@@ -85,7 +85,7 @@ class Resolver:
         return self._known[path]
 
     def fault(self, path: Path, what: str, example: object = None) -> object:
-        self.problems.append(Problem(path, what, example))
+        self.problems.append(ConfigProblem(path, what, example))
         return _FAILED
 
     def _text(self, text: str, path: Path) -> Any:
@@ -121,8 +121,8 @@ class Resolver:
             return self._select(name, arguments)
         if name == "art" and 1 <= len(arguments) <= 2:
             return self._artifact(arguments, path)
-        known = suggest(name, RESOLVERS)
-        return self.fault(path, f"there is no resolver '{name}' with {len(arguments)} arguments{known}")
+        suggestion = suggest(name, RESOLVERS)
+        return self.fault(path, f"there is no resolver '{name}' with {len(arguments)} arguments{suggestion}")
 
     def _variable(self, arguments: Sequence[str], path: Path) -> Any:
         name = arguments[0]
@@ -146,7 +146,7 @@ class Resolver:
         try:
             return self.manifests.field(key, named, field)
         except ConfigError as error:
-            self.problems.append(Problem(path, str(error), open=True))
+            self.problems.append(ConfigProblem(path, str(error), open=True))
             return f"${{art:{','.join(arguments)}}}"
 
     def _select(self, name: str, arguments: Sequence[str]) -> Any:
@@ -155,12 +155,12 @@ class Resolver:
         except ConfigError:
             path = ("",)
         try:
-            found = self.value(path)
+            selected = self.value(path)
         except KeyError:
-            found = None
-        if found is None and len(arguments) == 2:
+            selected = None
+        if selected is None and len(arguments) == 2:
             return None if arguments[1].lower() in ("null", "none") else arguments[1]
-        return found
+        return selected
 
     def _node(self, key: str, path: Path) -> Any:
         """`a.b`, or relative with leading dots: one is the section that the value stands in."""
@@ -173,13 +173,13 @@ class Resolver:
         if dots > len(path):
             return self.fault(path, f"${{{key}}} leads out of the configuration")
         try:
-            found = lookup(self.root, target)
+            target_node = lookup(self.root, target)
         except KeyError:
             return self._dangling(target, path)
-        if found == MISSING:
+        if target_node == MISSING:
             self.fault(target, "it has no value yet (???)", example="VALUE")
             return _FAILED
-        return copy.deepcopy(self._resolved(found, target))
+        return copy.deepcopy(self._resolved(target_node, target))
 
     def _dangling(self, target: Path, path: Path) -> object:
         shown = shown_path(target)
@@ -236,7 +236,7 @@ def _closing(text: str, at: int) -> int:
 
 def _arguments(text: str) -> list[str]:
     """`X, "a, b"` → `X`, `a, b`."""
-    found: list[str] = []
+    argument_list: list[str] = []
     quote, current = "", ""
     for character in text:
         if quote:
@@ -244,11 +244,11 @@ def _arguments(text: str) -> list[str]:
         elif character in "'\"" and not current.strip():
             quote, current = character, ""
         elif character == ",":
-            found.append(current.strip())
+            argument_list.append(current.strip())
             current = ""
         else:
             current += character
-    return [*found, current.strip()]
+    return [*argument_list, current.strip()]
 
 
 def _unfailed(value: Any) -> Any:

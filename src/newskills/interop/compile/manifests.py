@@ -68,10 +68,12 @@ def _manifest(root: Path, named: str, key: str) -> Row:
 def _newest(folder: Path, version: str) -> str:
     """Name of the version's folder; of the newest one where none, or `latest`, is asked for."""
     if version and version != "latest":
-        number = _VERSION.match(version)
+        number = _VERSION.version(version)
         return f"v{number[1]}" if number else Path(version).name
     latest = folder / "latest"
     if latest.is_file():
         return Path(latest.read_text(encoding="utf-8", errors="replace").strip()).name
-    numbers = [int(found[1]) for one in folder.iterdir() if (found := _VERSION.match(one.name)) and one.is_dir()]
+    numbers = [
+        int(match[1]) for child in folder.iterdir() if (match := _VERSION.match(child.name)) and child.is_dir()
+    ]
     return f"v{max(numbers, default=0)}"

@@ -12,7 +12,7 @@ from newskills.base.records import Row
 from newskills.interop.compile.tree import put, shown_path
 
 
-class Problem(Struct, frozen=True):
+class ConfigProblem(Struct, frozen=True):
     """`example`: a value that may be written at `path`, where something is missing; None: that is not the trouble.
 
     open  a run needs it, and a dry run does without
@@ -24,7 +24,7 @@ class Problem(Struct, frozen=True):
     open: bool = False
 
 
-def refuse(problems: Sequence[Problem], source: str) -> None:
+def refuse(problems: Sequence[ConfigProblem], source: str) -> None:
     """Raises ConfigError naming all of `problems`, with the sections to add, if there are any."""
     if not problems:
         return

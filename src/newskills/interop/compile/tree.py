@@ -80,13 +80,13 @@ def _put_by_name(tasks: list[Any], path: Sequence[str], value: Any) -> None:
     """Names may hold dots: the longest that some task has is meant."""
     for cut in range(len(path) - 1, 0, -1):
         name = ".".join(path[:cut])
-        found = [task for task in tasks if isinstance(task, dict) and task.get("name") == name]
-        for task in found:
+        same_name = [task for task in tasks if isinstance(task, dict) and task.get("name") == name]
+        for task in same_name:
             put(task, path[cut:], copy.deepcopy(value))
-        if found:
+        if same_name:
             return
-    known = ", ".join(str(task.get("name")) for task in tasks if isinstance(task, dict))
-    raise ConfigError(f"evaluation.tasks has no '{path[0]}'; its tasks: {known}.")
+    task_names = ", ".join(str(task.get("name")) for task in tasks if isinstance(task, dict))
+    raise ConfigError(f"evaluation.tasks has no '{path[0]}'; its tasks: {task_names}.")
 
 
 def _why(here: Any, part: str, path: Sequence[str]) -> str:
@@ -98,9 +98,9 @@ def _why(here: Any, part: str, path: Sequence[str]) -> str:
 def walk(tree: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Every value that is no dictionary or list, and every empty one, with its path."""
     children = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
-    found = False
+    has_match = False
     for key, value in children:
-        found = True
+        has_match = True
         yield from walk(value, (*path, str(key)))
-    if not found and path:
+    if not has_match and path:
         yield path, tree

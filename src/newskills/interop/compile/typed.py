@@ -12,10 +12,18 @@ from msgspec import Struct
 
 from newskills.base.errors import suggest
 from newskills.base.records import Row
-from newskills.interop.compile.dialects import KEY, Variables
-from newskills.interop.compile.problems import Problem
+from newskills.interop.compile.dialects import KEY, DialectVariables
+from newskills.interop.compile.problems import ConfigProblem
 from newskills.interop.compile.tree import Path, merge, shown_path
-from newskills.interop.config import Deployment, DeploymentType, EnvValue, Execution, Params, Target, Task
+from newskills.interop.config import (
+    Deployment,
+    DeploymentType,
+    EnvValue,
+    EvaluationTask,
+    ExecutionSection,
+    Params,
+    Target,
+)
 from newskills.interop.tasks import map_task
 
 S = TypeVar("S", bound=Struct)
@@ -54,23 +62,23 @@ DEPLOYED: dict[str, dict[str, object]] = {
 
 
 class Sections(Struct, frozen=True, kw_only=True):
-    execution: Execution
+    execution: ExecutionSection
     deployment: Deployment
     target: Target
-    tasks: tuple[Task, ...]
+    tasks: tuple[EvaluationTask, ...]
 
 
-class Reader:
+class ConfigReader:
     """Reads one resolved configuration; `problems` grows. `unset`: variables whose defaults stand at a path."""
 
-    def __init__(self, config: Row, problems: list[Problem], unset: Mapping[Path, str]) -> None:
+    def __init__(self, config: Row, problems: list[ConfigProblem], unset: Mapping[Path, str]) -> None:
         self.config, self.problems, self.unset = config, problems, unset
 
-    def sections(self, variables: Variables) -> Sections:
+    def sections(self, variables: DialectVariables) -> Sections:
         for name in self.config:
             close = suggest(name, SECTIONS)
             if name not in SECTIONS and "did you mean" in close:
-                self.problems.append(Problem((name,), f"there is no such section{close}"))
+                self.problems.append(ConfigProblem((name,), f"there is no such section{close}"))
         deployment = self.deployment(variables)
         return Sections(
             execution=self.execution(),
@@ -79,7 +87,7 @@ class Reader:
             tasks=self.tasks(variables),
         )
 
-    def execution(self) -> Execution:
+    def execution(self) -> ExecutionSection:
         path = ("execution",)
         section = self.section(self.config, path)
         kind = section.get("type")
@@ -104,9 +112,9 @@ class Reader:
             "proxy_image": proxy.get("image"),
             "auto_export": [auto] if isinstance(auto, str) else auto,
         }
-        return self.struct(Execution, values, path, Execution(type="", output_dir=""))
+        return self.struct(ExecutionSection, values, path, ExecutionSection(type="", output_dir=""))
 
-    def deployment(self, variables: Variables) -> Deployment:
+    def deployment(self, variables: DialectVariables) -> Deployment:
         path = ("deployment",)
         section = self.section(self.config, path)
         kind = section.get("type")
@@ -114,7 +122,7 @@ class Reader:
             self.missing((*path, "type"), "none")
         elif kind not in TYPES:
             self.problems.append(
-                Problem((*path, "type"), f"'{kind}' is no kind of deployment{suggest(str(kind), TYPES)}")
+                ConfigProblem((*path, "type"), f"'{kind}' is no kind of deployment{suggest(str(kind), TYPES)}")
             )
         for key, example in DEPLOYED.get(str(kind), {}).items():
             if section.get(key) is None:
@@ -142,14 +150,14 @@ class Reader:
                 if section.get(key) == "":
                     name = self.unset.get((*path, key))
                     what = f"it is empty: the variable {name} is not set" if name else "it is empty"
-                    self.problems.append(Problem((*path, key), what, example, open=True))
+                    self.problems.append(ConfigProblem((*path, key), what, example, open=True))
                 elif not section.get(key):
                     self.missing((*path, key), example)
         return self.struct(
             Target, {key: value for key, value in section.items() if value is not None}, path, Target()
         )
 
-    def tasks(self, variables: Variables) -> tuple[Task, ...]:
+    def tasks(self, variables: DialectVariables) -> tuple[EvaluationTask, ...]:
         path = ("evaluation",)
         section = self.section(self.config, path)
         self.unknown(section, EVALUATION_KEYS, path)
@@ -158,25 +166,27 @@ class Reader:
             self.missing((*path, "tasks"), [{"name": "gsm8k"}])
             return ()
         if not isinstance(listed, list):
-            self.problems.append(Problem((*path, "tasks"), "a list is expected, of lines such as '- name: gsm8k'"))
+            self.problems.append(
+                ConfigProblem((*path, "tasks"), "a list is expected, of lines such as '- name: gsm8k'")
+            )
             return ()
         return tuple(self.task(section, task, at, variables) for at, task in enumerate(listed))
 
-    def task(self, common: Row, task: Any, at: int, variables: Variables) -> Task:
+    def task(self, common: Row, task: Any, at: int, variables: DialectVariables) -> EvaluationTask:
         path = ("evaluation", "tasks", str(at))
         if not isinstance(task, dict) or not isinstance(task.get("name"), str) or not task["name"]:
-            self.problems.append(Problem(path, "a task has a name: write '- name: gsm8k'"))
-            return Task(index=at, name="", folder="")
+            self.problems.append(ConfigProblem(path, "a task has a name: write '- name: gsm8k'"))
+            return EvaluationTask(index=at, name="", folder="")
         unread = tuple(key for key in UNREAD_TASK_KEYS if key in task)
         self.unknown({key: value for key, value in task.items() if key not in unread}, TASK_KEYS, path)
         settings = merge(common.get("nemo_evaluator_config") or {}, task.get("nemo_evaluator_config") or {})
         mapped = map_task(task["name"])
-        given = (*path, "nemo_evaluator_config", "config", "params")
-        params = self.section(self.section(settings, given[:-1]), given)
+        params_path = (*path, "nemo_evaluator_config", "config", "params")
+        params = self.section(self.section(settings, params_path[:-1]), params_path)
         if mapped is not None:
             params = merge(mapped.params, params)
         unused = set(params) - set(Params.__struct_fields__)
-        self.unknown(dict.fromkeys(unused), Params.__struct_fields__, given)
+        self.unknown(dict.fromkeys(unused), Params.__struct_fields__, params_path)
         values: Row = {
             **{
                 key: value
@@ -192,20 +202,22 @@ class Reader:
             "settings": settings,
             "unread": unread,
         }
-        done = self.struct(Task, values, path, Task(index=at, name=task["name"], folder=values["folder"]))
+        done = self.struct(
+            EvaluationTask, values, path, EvaluationTask(index=at, name=task["name"], folder=values["folder"])
+        )
         env: dict[str, EnvValue] = {**variables.evaluation, **variables.tasks[at]}
         kept = {key: value for key, value in params.items() if value is not None and key not in unused}
-        return msgspec.structs.replace(done, params=self.struct(Params, kept, given, Params()), env=env)
+        return msgspec.structs.replace(done, params=self.struct(Params, kept, params_path, Params()), env=env)
 
     def section(self, tree: Row, path: Path) -> Row:
         """What stands below the last part of `path`; empty where nothing does."""
-        found = tree.get(path[-1])
-        if found is None:
+        section_value = tree.get(path[-1])
+        if section_value is None:
             return {}
-        if not isinstance(found, dict):
-            self.problems.append(Problem(path, "a section of keys is expected, not a value"))
+        if not isinstance(section_value, dict):
+            self.problems.append(ConfigProblem(path, "a section of keys is expected, not a value"))
             return {}
-        return found
+        return section_value
 
     def struct(self, cls: type[S], values: Row, path: Path, fallback: S) -> S:
         """Each key on its own, so that every fault is found; other keys are the launcher's."""
@@ -217,18 +229,18 @@ class Reader:
                 done[field.name] = _converted(values[field.name], field.type)
             except msgspec.ValidationError as error:
                 what = str(error).partition(" - at ")[0].replace("`", "'")
-                self.problems.append(Problem((*path, field.name), f"{what[:1].lower()}{what[1:]}"))
+                self.problems.append(ConfigProblem((*path, field.name), f"{what[:1].lower()}{what[1:]}"))
         return msgspec.structs.replace(fallback, **done)
 
     def missing(self, path: Path, example: object) -> None:
         if not any(problem.path == path for problem in self.problems):
-            self.problems.append(Problem(path, f"the key '{path[-1]}' is missing", example))
+            self.problems.append(ConfigProblem(path, f"the key '{path[-1]}' is missing", example))
 
-    def unknown(self, section: Row, known: Sequence[str], path: Path) -> None:
+    def unknown(self, section: Row, known_keys: Sequence[str], path: Path) -> None:
         for key in section:
-            if key not in known:
-                what = f"{shown_path(path)} has no such key{suggest(str(key), known)}"
-                self.problems.append(Problem((*path, str(key)), what))
+            if key not in known_keys:
+                what = f"{shown_path(path)} has no such key{suggest(str(key), known_keys)}"
+                self.problems.append(ConfigProblem((*path, str(key)), what))
 
 
 def _converted(value: Any, kind: Any) -> Any:

@@ -33,7 +33,7 @@ exec haproxy -f "$config"
 def proxy_script(name: str, instances: Sequence[str], health: str, *, python: str, image: str | None) -> Script:
     """The command `name` in front of the servers `instances`."""
     own: Word = Ref(name, "port")
-    targets: list[Word] = [Ref(one, "address") for one in instances]
+    targets: list[Word] = [Ref(instance, "address") for instance in instances]
     ready = Ready(path=health, patience=300.0)
     if image:
         return Script(argv=("bash", "-c", HAPROXY, "bash", own, health, *targets), port=0, ready=ready)
@@ -46,7 +46,7 @@ async def balance(port: int, instances: Sequence[tuple[str, int]]) -> None:
     used: Counter[tuple[str, int]] = Counter(dict.fromkeys(instances, 0))
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        for target in sorted(instances, key=lambda one: used[one]):
+        for target in sorted(instances, key=lambda instance: used[instance]):
             try:
                 there, back = await asyncio.open_connection(*target)
             except OSError:

@@ -14,8 +14,8 @@ import msgspec
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, Ref, Script, Word
 from newskills.interop.artifacts import FACTS, Facts
-from newskills.interop.config import CompiledConfig, Task
-from newskills.interop.deployments.environment import Environment
+from newskills.interop.config import CompiledConfig, EvaluationTask
+from newskills.interop.deployments.environment import CommandEnvironment
 from newskills.interop.deployments.place import client_image, mounts_of
 from newskills.interop.deployments.servers import PROXY, SERVER
 from newskills.interop.tasks import eval_call
@@ -67,12 +67,12 @@ exit "$code"
 
 def client_command(
     compiled: CompiledConfig,
-    task: Task,
+    task: EvaluationTask,
     cluster: ClusterConfig,
     folder: str,
     *,
     server: str | None,
-    env: Environment,
+    env: CommandEnvironment,
 ) -> Command:
     """`server`: the command whose address it asks; None: `target.api_endpoint`. Raises ConfigError."""
     image = client_image(compiled, task)
@@ -111,7 +111,7 @@ def _begin(logs: str, job: str, server: str) -> str:
     return text
 
 
-def facts_of(compiled: CompiledConfig, task: Task) -> str:
+def facts_of(compiled: CompiledConfig, task: EvaluationTask) -> str:
     """The file `FACTS` in the job's folder."""
     served = compiled.deployment.type != "none"
     endpoint = {
@@ -125,7 +125,7 @@ def facts_of(compiled: CompiledConfig, task: Task) -> str:
     return msgspec.json.format(msgspec.json.encode(facts), indent=2).decode() + "\n"
 
 
-def _text(compiled: CompiledConfig, task: Task, env: Environment) -> str:
+def _text(compiled: CompiledConfig, task: EvaluationTask, env: CommandEnvironment) -> str:
     startup = compiled.profile.startup_commands if compiled.profile else ()
     before = "\n".join(text for text in (*startup, env.exports(), task.pre_cmd) if text.strip())
     return _WORK.replace("    @BEFORE@\n", f"{before or ':'}\n").replace("@AFTER@", task.post_cmd or ":")
@@ -141,7 +141,7 @@ def _model(compiled: CompiledConfig, server: str | None) -> str:
     return name
 
 
-def _address(compiled: CompiledConfig, task: Task, server: str | None) -> Word:
+def _address(compiled: CompiledConfig, task: EvaluationTask, server: str | None) -> Word:
     """What clients append `/chat/completions` to: the launcher's configurations name the whole route."""
     if server is None:
         return f"--server_address={base_of(compiled.target.url)}"
@@ -155,14 +155,14 @@ def base_of(url: str) -> str:
     return next((url.removesuffix(route) for route in ROUTES if url.endswith(route)), url)
 
 
-def _dataset(task: Task, *, contained: bool) -> dict[str, Word]:
+def _dataset(task: EvaluationTask, *, contained: bool) -> dict[str, Word]:
     if not task.dataset_dir:
         return {}
     place = (task.dataset_mount_path or DATASETS) if contained else task.dataset_dir
     return {"NEMO_EVALUATOR_DATASET_DIR": place}
 
 
-def _mounts(compiled: CompiledConfig, task: Task) -> list[str]:
+def _mounts(compiled: CompiledConfig, task: EvaluationTask) -> list[str]:
     mounts = mounts_of(compiled.execution.evaluation_mounts, compiled)
     if task.dataset_dir:
         mounts.append(f"{task.dataset_dir}:{task.dataset_mount_path or DATASETS}:ro")

@@ -15,7 +15,7 @@ OPTIONAL = ("WANDB_API_KEY", "WANDB_PROJECT", "WANDB_ENTITY")
 """Variables of the host without which jobs run just as well."""
 
 
-class Environment(Struct, frozen=True, repr_omit_defaults=True):
+class CommandEnvironment(Struct, frozen=True, repr_omit_defaults=True):
     """Of one command. plain: name → text. secrets: names. runtime: name → variable of the node that it is set from."""
 
     plain: dict[str, str] = {}
@@ -27,7 +27,7 @@ class Environment(Struct, frozen=True, repr_omit_defaults=True):
         return "".join(f'export {name}="${{{other}-}}"\n' for name, other in self.runtime.items() if name != other)
 
 
-class Variables:
+class DeploymentVariables:
     """What all commands of an invocation get; `environ` is that of the submitting process, with their secrets."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
@@ -35,7 +35,7 @@ class Variables:
         self._host = environ
         self._origin: dict[str, str] = {}
 
-    def of(self, env: EnvMap, where: str) -> Environment:
+    def of(self, env: EnvMap, where: str) -> CommandEnvironment:
         """Raises ConfigError for a variable that is not set here, or that two commands want from different places."""
         plain: dict[str, str] = {}
         secrets: list[str] = []
@@ -52,7 +52,7 @@ class Variables:
                     continue
                 self._add(name, value.value, literal=value.kind == "lit", where=where)
                 secrets.append(name)
-        return Environment(plain, tuple(secrets), runtime)
+        return CommandEnvironment(plain, tuple(secrets), runtime)
 
     def _add(self, name: str, source: str, *, literal: bool, where: str) -> None:
         if not literal and source not in self._host:

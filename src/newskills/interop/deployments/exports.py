@@ -12,9 +12,9 @@ from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Ref, Script
 from newskills.base.records import Row
 from newskills.interop.config import CompiledConfig
-from newskills.interop.deployments.environment import Variables
+from newskills.interop.deployments.environment import DeploymentVariables
 from newskills.interop.deployments.place import client_image
-from newskills.interop.export_results import DESTINATIONS, ExportPlan, Finished
+from newskills.interop.export_results import DESTINATIONS, ExportPlan, FinishedJob
 from newskills.launch.clusters.config import ClusterConfig, image_of, python_of
 from newskills.launch.clusters.names import looks_secret
 
@@ -33,10 +33,10 @@ def export_plan(compiled: CompiledConfig, invocation: str, folder: str) -> Expor
     settings = {name: dict(section) for name, section in compiled.export.items()}
     _check_secrets(settings)
     if "wandb" in settings or "wandb" in compiled.execution.auto_export:
-        known = settings.setdefault("wandb", {})
+        wandb_settings = settings.setdefault("wandb", {})
         for key, value in (("project", compiled.wandb.project), ("entity", compiled.wandb.entity)):
-            if value and not known.get(key):
-                known[key] = value
+            if value and not wandb_settings.get(key):
+                wandb_settings[key] = value
     model = compiled.target.model_id or compiled.deployment.served_model_name or ""
     return ExportPlan(
         invocation=invocation,
@@ -44,7 +44,7 @@ def export_plan(compiled: CompiledConfig, invocation: str, folder: str) -> Expor
         destinations=tuple(compiled.execution.auto_export),
         settings=settings,
         jobs=tuple(
-            Finished(
+            FinishedJob(
                 id=f"{invocation}.{task.index}",
                 task=task.name,
                 benchmark=(task.benchmark or task.name).partition(":")[0],
@@ -63,7 +63,7 @@ def export_job(
     cluster: ClusterConfig,
     folder: str,
     jobs: Sequence[Job],
-    variables: Variables,
+    variables: DeploymentVariables,
 ) -> Job:
     """After all tasks, however they ended. Raises ConfigError."""
     plan = export_plan(compiled, invocation, folder)

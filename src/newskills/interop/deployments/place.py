@@ -10,7 +10,7 @@ from typing import Any
 
 from newskills.base.errors import ConfigError
 from newskills.base.plan import HardwareConfig
-from newskills.interop.config import CompiledConfig, Execution, Task
+from newskills.interop.config import CompiledConfig, EvaluationTask, ExecutionSection
 from newskills.launch.clusters.config import ClusterConfig, SshTunnel
 from newskills.launch.clusters.times import seconds_of
 
@@ -50,7 +50,7 @@ def cluster_of(compiled: CompiledConfig) -> ClusterConfig:
     )
 
 
-def client_image(compiled: CompiledConfig, task: Task | None = None) -> str | None:
+def client_image(compiled: CompiledConfig, task: EvaluationTask | None = None) -> str | None:
     """The image in which `task`, or the export of results, runs; it must have newskills. None: no container."""
     profile = compiled.profile
     own = profile.container_image if profile and profile.executor != "local" else None
@@ -86,7 +86,7 @@ def hardware_of(compiled: CompiledConfig) -> HardwareConfig:
     )
 
 
-def copies_of(execution: Execution) -> int:
+def copies_of(execution: ExecutionSection) -> int:
     """Further jobs in the chain of a task, for what `max_walltime` allows beyond `walltime`. Raises ConfigError."""
     if execution.type != "slurm" or not execution.walltime or not execution.max_walltime:
         return 0
@@ -123,7 +123,7 @@ def _tunnel(compiled: CompiledConfig) -> SshTunnel | None:
     return SshTunnel(host=host, user=user or None, identity=identity, pre_command=before)
 
 
-def _nodes(execution: Execution) -> int:
+def _nodes(execution: ExecutionSection) -> int:
     """Of one instance. Raises ConfigError."""
     if execution.num_instances < 1 or execution.num_nodes % execution.num_instances:
         raise ConfigError(
@@ -134,5 +134,5 @@ def _nodes(execution: Execution) -> int:
 
 
 def _gpus(gres: str) -> int:
-    found = _GRES.match(gres)
-    return int(found[1]) if found else 0
+    match = _GRES.match(gres)
+    return int(match[1]) if match else 0

@@ -11,10 +11,10 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, CommandGroup, HardwareConfig, Job, Pipeline
 from newskills.interop.artifacts import FACTS
-from newskills.interop.config import CompiledConfig, EnvMap, EnvValue, Task
+from newskills.interop.config import CompiledConfig, EnvMap, EnvValue, EvaluationTask
 from newskills.interop.deployments.balancer import proxy_script
 from newskills.interop.deployments.clients import client_command, facts_of
-from newskills.interop.deployments.environment import Variables
+from newskills.interop.deployments.environment import DeploymentVariables
 from newskills.interop.deployments.exports import export_job
 from newskills.interop.deployments.place import cluster_of, copies_of, hardware_of, output_dir
 from newskills.interop.deployments.servers import PROXY, SERVER, server_command
@@ -24,7 +24,7 @@ TRUST = "NEMO_EVALUATOR_TRUST_PRE_CMD"
 """Set to 1 by who has read the shell commands that tasks of a configuration bring along."""
 
 
-class Planned(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+class DeploymentPlan(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """What to submit. environ: of the submitting process, with the values of all secrets; it is never written down.
 
     folder  `<output_dir>/<time>-<invocation>`; the run directory of a task is `<folder>/<job's name>`
@@ -42,7 +42,7 @@ class Planned(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 
 def plan_invocation(
     compiled: CompiledConfig, invocation: str, environ: Mapping[str, str], when: datetime.datetime | None = None
-) -> Planned:
+) -> DeploymentPlan:
     """Raises ConfigError. `when`: the local time that the folder's name says; None: now."""
     foreign = [task.name for task in compiled.tasks if task.benchmark is None]
     if foreign:
@@ -52,7 +52,7 @@ def plan_invocation(
         )
     when = when or datetime.datetime.now()
     folder = f"{output_dir(compiled)}/{when:%Y%m%d_%H%M%S}-{invocation}"
-    variables = Variables(environ)
+    variables = DeploymentVariables(environ)
     if compiled.profile:
         variables.environ.update(compiled.profile.env_vars)
     cluster = cluster_of(compiled)
@@ -76,7 +76,7 @@ def plan_invocation(
         jobs.append(_job(compiled, task, cluster, f"{folder}/{task.folder}", variables, after))
     if compiled.execution.auto_export:
         jobs.append(export_job(compiled, invocation, cluster, folder, jobs, variables))
-    return Planned(
+    return DeploymentPlan(
         invocation=invocation,
         pipeline=Pipeline(name=f"evaluate-{invocation}", jobs=tuple(jobs)),
         cluster=cluster,
@@ -91,21 +91,21 @@ def _one_by_one(compiled: CompiledConfig) -> bool:
 
 def _job(
     compiled: CompiledConfig,
-    task: Task,
+    task: EvaluationTask,
     cluster: ClusterConfig,
     folder: str,
-    variables: Variables,
+    variables: DeploymentVariables,
     after: tuple[str, ...],
 ) -> Job:
     hardware = hardware_of(compiled)
     groups = _servers(compiled, cluster, hardware, variables)
     names = [command.name for commands in groups for command in commands]
     env = variables.of({**_judge_key(task, variables), **task.env}, f"Task {task.name}")
-    asked = names[0] if names else None
+    server_name = names[0] if names else None
     if len(names) > 1:
         groups[0].append(_proxy(compiled, cluster, names))
-        asked = PROXY
-    client = client_command(compiled, task, cluster, folder, server=asked, env=env)
+        server_name = PROXY
+    client = client_command(compiled, task, cluster, folder, server=server_name, env=env)
     groups = groups or [[]]
     groups[0].append(client)
     return Job(
@@ -120,7 +120,7 @@ def _job(
     )
 
 
-def _judge_key(task: Task, variables: Variables) -> EnvMap:
+def _judge_key(task: EvaluationTask, variables: DeploymentVariables) -> EnvMap:
     """The variable that `params.extra.judge` names, as if it stood in the task's env_vars, too."""
     judge = task.params.extra.get("judge")
     name = judge.get("api_key") if isinstance(judge, dict) else None
@@ -128,7 +128,7 @@ def _judge_key(task: Task, variables: Variables) -> EnvMap:
 
 
 def _servers(
-    compiled: CompiledConfig, cluster: ClusterConfig, hardware: HardwareConfig, variables: Variables
+    compiled: CompiledConfig, cluster: ClusterConfig, hardware: HardwareConfig, variables: DeploymentVariables
 ) -> list[list[Command]]:
     """Commands of each group of nodes: one instance in each."""
     if compiled.deployment.type == "none":

@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError
 from newskills.base.plan import Command, Ready, Ref, Script, Word
 from newskills.base.registry import Registry
 from newskills.interop.config import CompiledConfig, Deployment
-from newskills.interop.deployments.environment import Environment
+from newskills.interop.deployments.environment import CommandEnvironment
 from newskills.interop.deployments.place import mounts_of
 from newskills.launch.clusters.config import ClusterConfig, image_of
 from newskills.launch.scripts.script import Context, ServerScript, ray_words
@@ -46,7 +46,7 @@ Maker = Callable[[CompiledConfig, ClusterConfig, str, int], Script]
 
 
 def server_command(
-    compiled: CompiledConfig, cluster: ClusterConfig, name: str, *, nodes: int, env: Environment
+    compiled: CompiledConfig, cluster: ClusterConfig, name: str, *, nodes: int, env: CommandEnvironment
 ) -> Command:
     """The server called `name` on `nodes` nodes of its own. Raises ConfigError."""
     deployment = compiled.deployment

@@ -33,26 +33,26 @@ def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str]
     if kind not in (None, *FORMATS):
         raise ConfigError(f"export.local.format is {' or '.join(FORMATS)}, not '{kind}'.")
     folder = Path(str(settings.get("output_dir") or FOLDER)).expanduser()
-    for one in results:
-        _copy(one, folder / one.invocation / one.job.id, logs=bool(settings.get("copy_logs")))
+    for result in results:
+        _copy(result, folder / result.invocation / result.job.id, logs=bool(settings.get("copy_logs")))
     if kind:
         place = (
             folder / results[0].invocation / str(settings.get("output_filename") or f"processed_results.{kind}")
         )
-        scores = {one.job.id: chosen(one.scores, settings.get("log_metrics") or ()) for one in results}
+        scores = {result.job.id: chosen(result.scores, settings.get("log_metrics") or ()) for result in results}
         (_to_json if kind == "json" else _to_csv)(place, results, scores)
         say(f"scores of {len(results)} tasks: {place.absolute()}")
     say(f"artifacts of {len(results)} tasks: {(folder / results[0].invocation).absolute()}")
 
 
-def _copy(one: Results, folder: Path, *, logs: bool) -> None:
+def _copy(result: Results, folder: Path, *, logs: bool) -> None:
     try:
         (folder / "artifacts").mkdir(parents=True, exist_ok=True)
         for name in UPLOADED:
-            if (source := one.artifacts / name).is_file():
+            if (source := result.artifacts / name).is_file():
                 shutil.copy2(source, folder / "artifacts" / name)
-        if logs and Path(one.job.folder, "logs").is_dir():
-            shutil.copytree(Path(one.job.folder, "logs"), folder / "logs", dirs_exist_ok=True)
+        if logs and Path(result.job.folder, "logs").is_dir():
+            shutil.copytree(Path(result.job.folder, "logs"), folder / "logs", dirs_exist_ok=True)
     except OSError as error:
         raise storage_error(error, folder) from error
 
@@ -60,20 +60,20 @@ def _copy(one: Results, folder: Path, *, logs: bool) -> None:
 def _to_json(place: Path, results: Sequence[Results], scores: Mapping[str, Row]) -> None:
     whole = _read_json(place)
     benchmarks = whole.setdefault("benchmarks", {})
-    for one in results:
-        models = benchmarks.setdefault(one.job.benchmark, {}).setdefault("models", {})
-        entries = models.setdefault(one.job.model or "unknown", [])
-        kept = [entry for entry in entries if entry.get("job_id") != one.job.id]
+    for result in results:
+        models = benchmarks.setdefault(result.job.benchmark, {}).setdefault("models", {})
+        entries = models.setdefault(result.job.model or "unknown", [])
+        kept = [entry for entry in entries if entry.get("job_id") != result.job.id]
         entry = {
-            "invocation_id": one.invocation,
-            "job_id": one.job.id,
-            "harness": one.harness,
-            "container": one.job.container,
-            "scores": scores[one.job.id],
+            "invocation_id": result.invocation,
+            "job_id": result.job.id,
+            "harness": result.harness,
+            "container": result.job.container,
+            "scores": scores[result.job.id],
             "timestamp": _now(),
-            "executor": one.executor,
+            "executor": result.executor,
         }
-        models[one.job.model or "unknown"] = [*kept, entry]
+        models[result.job.model or "unknown"] = [*kept, entry]
     whole["export_timestamp"] = _now()
     place.parent.mkdir(parents=True, exist_ok=True)
     write_json(place, whole)
@@ -90,19 +90,19 @@ def _read_json(place: Path) -> dict[str, Any]:
 
 def _to_csv(place: Path, results: Sequence[Results], scores: Mapping[str, Row]) -> None:
     """One row for each task; a column for each score that any of them has."""
-    ids = {one.job.id for one in results}
+    ids = {result.job.id for result in results}
     rows = [row for row in _read_csv(place) if row.get("Job ID") not in ids]
-    for one in results:
+    for result in results:
         values = (
-            one.job.model,
-            one.harness,
-            one.job.benchmark,
-            one.executor,
-            one.job.container,
-            one.invocation,
-            one.job.id,
+            result.job.model,
+            result.harness,
+            result.job.benchmark,
+            result.executor,
+            result.job.container,
+            result.invocation,
+            result.job.id,
         )
-        own = {name: str(value) for name, value in scores[one.job.id].items()}
+        own = {name: str(value) for name, value in scores[result.job.id].items()}
         rows.append({**dict(zip(HEAD, values, strict=True)), **own})
     columns = list(dict.fromkeys([*HEAD, *sorted({name for row in rows for name in row if name not in HEAD})]))
     text = io.StringIO()

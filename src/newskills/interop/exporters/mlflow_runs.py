@@ -37,8 +37,8 @@ def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str]
     client = MlflowClient(tracking_uri=uri.rstrip("/"))
     try:
         experiment = _experiment(client, str(settings.get("experiment_name") or EXPERIMENT))
-        for one in results:
-            say(_run(client, experiment, one, settings))
+        for result in results:
+            say(_run(client, experiment, result, settings))
     except (MlflowException, OSError) as error:
         raise NewskillsError(f"MLflow at {uri}: {error}") from error
 
@@ -49,35 +49,35 @@ def metric_name(score: str) -> str:
 
 
 def _experiment(client: Any, name: str) -> str:
-    found = client.get_experiment_by_name(name)
-    return str(found.experiment_id if found else client.create_experiment(name))
+    existing = client.get_experiment_by_name(name)
+    return str(existing.experiment_id if existing else client.create_experiment(name))
 
 
-def _run(client: Any, experiment: str, one: Results, settings: Row) -> str:
-    label = settings.get("run_name") or f"eval-{one.invocation}-{one.job.task}"
-    known = client.search_runs([experiment], f"tags.job_id = '{one.job.id}'", max_results=1)
-    if known and settings.get("skip_existing"):
+def _run(client: Any, experiment: str, result: Results, settings: Row) -> str:
+    label = settings.get("run_name") or f"eval-{result.invocation}-{result.job.task}"
+    earlier_runs = client.search_runs([experiment], f"tags.job_id = '{result.job.id}'", max_results=1)
+    if earlier_runs and settings.get("skip_existing"):
         return f"MLflow run {label} is there already"
     tags = {
-        "invocation_id": one.invocation,
-        "job_id": one.job.id,
-        "task_name": one.job.task,
-        "benchmark": one.job.benchmark,
-        "harness": one.harness,
-        "executor": one.executor,
+        "invocation_id": result.invocation,
+        "job_id": result.job.id,
+        "task_name": result.job.task,
+        "benchmark": result.job.benchmark,
+        "harness": result.harness,
+        "executor": result.executor,
         **{str(key): str(value) for key, value in (settings.get("tags") or {}).items()},
         **({"mlflow.note.content": str(settings["description"])} if settings.get("description") else {}),
     }
-    run = known[0] if known else client.create_run(experiment, tags=tags, run_name=str(label))
+    run = earlier_runs[0] if earlier_runs else client.create_run(experiment, tags=tags, run_name=str(label))
     identity = run.info.run_id
-    if not known:
-        facts = {"invocation_id": one.invocation, "executor": one.executor, "model": one.job.model}
+    if not earlier_runs:
+        facts = {"invocation_id": result.invocation, "executor": result.executor, "model": result.job.model}
         for key, value in {**facts, **(settings.get("extra_metadata") or {})}.items():
             client.log_param(identity, str(key), str(value)[:500])
-    for name, value in chosen(one.scores, settings.get("log_metrics") or ()).items():
+    for name, value in chosen(result.scores, settings.get("log_metrics") or ()).items():
         client.log_metric(identity, metric_name(name), value)
     for name in UPLOADED if settings.get("log_artifacts", True) else ():
-        if (file := one.artifacts / name).is_file():
-            client.log_artifact(identity, str(file), f"{one.harness}.{one.job.benchmark}/artifacts")
+        if (file := result.artifacts / name).is_file():
+            client.log_artifact(identity, str(file), f"{result.harness}.{result.job.benchmark}/artifacts")
     client.set_terminated(identity)
     return f"MLflow run {label}: {identity}"

@@ -30,30 +30,37 @@ def export(results: Sequence[Results], settings: Row, environ: Mapping[str, str]
         raise ConfigError(f"export.wandb.log_mode is {' or '.join(MODES)}, not '{mode}'.")
     if environ.get("WANDB_MODE") not in ("offline", "disabled") and not found_login(environ):
         raise AuthError("There is no key for Weights & Biases.", hint="Run wandb login, or set WANDB_API_KEY.")
-    given = {key: settings.get(key) or environ.get(f"WANDB_{key.upper()}") for key in ("project", "entity")}
-    if not given["project"]:
+    run_settings = {key: settings.get(key) or environ.get(f"WANDB_{key.upper()}") for key in ("project", "entity")}
+    if not run_settings["project"]:
         raise ConfigError(
             "Which W&B project? There is no export.wandb.project.",
             hint='Add [wandb] project = "NAME" to env.toml, or export: {wandb: {project: NAME}}.',
         )
-    groups = [results] if mode == "multi_task" else [[one] for one in results]
+    groups = [results] if mode == "multi_task" else [[result] for result in results]
     for group in groups:
-        say(_run(group, settings, {key: value for key, value in given.items() if value}, several=mode == MODES[1]))
+        say(
+            _run(
+                group,
+                settings,
+                {key: value for key, value in run_settings.items() if value},
+                several=mode == MODES[1],
+            )
+        )
 
 
-def _run(results: Sequence[Results], settings: Row, given: Row, *, several: bool) -> str:
+def _run(results: Sequence[Results], settings: Row, run_settings: Row, *, several: bool) -> str:
     import wandb
 
     first = results[0]
     name = f"eval-{first.invocation}" + ("" if several else f"-{first.job.task}")
     config: Row = {"invocation_id": first.invocation, "executor": first.executor}
     if several:
-        config |= {"benchmarks": [one.job.benchmark for one in results]}
-        config |= {"harnesses": sorted({one.harness for one in results})}
+        config |= {"benchmarks": [result.job.benchmark for result in results]}
+        config |= {"harnesses": sorted({result.harness for result in results})}
     else:
         config |= {"job_id": first.job.id, "harness": first.harness, "benchmark": first.job.benchmark}
     options = {
-        **given,
+        **run_settings,
         "name": settings.get("name") or name,
         "group": settings.get("group") or first.invocation,
         "job_type": settings.get("job_type") or "evaluation",
@@ -65,9 +72,9 @@ def _run(results: Sequence[Results], settings: Row, given: Row, *, several: bool
     }
     try:
         run = wandb.init(**{key: value for key, value in options.items() if value is not None})
-        for one in results:
-            scores = chosen(one.scores, settings.get("log_metrics") or ())
-            run.summary.update({f"{_prefix(one, results)}{key}": value for key, value in scores.items()})
+        for result in results:
+            scores = chosen(result.scores, settings.get("log_metrics") or ())
+            run.summary.update({f"{_prefix(result, results)}{key}": value for key, value in scores.items()})
         if settings.get("log_artifacts", True):
             _upload(run, results, several=several)
         run.finish()
@@ -76,10 +83,10 @@ def _run(results: Sequence[Results], settings: Row, given: Row, *, several: bool
     return f"W&B run {name}: {getattr(run, 'url', None) or 'offline, in ' + str(run.dir)}"
 
 
-def _prefix(one: Results, results: Sequence[Results]) -> str:
+def _prefix(result: Results, results: Sequence[Results]) -> str:
     """Tells scores of tasks apart that have one benchmark."""
-    same = [other for other in results if other.job.benchmark == one.job.benchmark]
-    return f"{Path(one.job.folder).name}/" if len(same) > 1 else ""
+    same = [other for other in results if other.job.benchmark == result.job.benchmark]
+    return f"{Path(result.job.folder).name}/" if len(same) > 1 else ""
 
 
 def _upload(run: Any, results: Sequence[Results], *, several: bool) -> None:
@@ -90,8 +97,8 @@ def _upload(run: Any, results: Sequence[Results], *, several: bool) -> None:
     label = "".join(ch if ch.isalnum() or ch in "._-" else "_" for ch in label)
     facts = {"invocation_id": first.invocation, **({} if several else {"task": first.job.task})}
     artifact = wandb.Artifact(label, type="evaluation_result", description="Evaluation results", metadata=facts)
-    for one in results:
+    for result in results:
         for name in UPLOADED:
-            if (file := one.artifacts / name).is_file():
-                artifact.add_file(str(file), name=f"{Path(one.job.folder).name}/artifacts/{name}")
+            if (file := result.artifacts / name).is_file():
+                artifact.add_file(str(file), name=f"{Path(result.job.folder).name}/artifacts/{name}")
     run.log_artifact(artifact)

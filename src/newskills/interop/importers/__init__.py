@@ -38,14 +38,14 @@ GENERIC = "generic"
 _UNSAFE = re.compile(r"[^\w.\-@+=]+", re.ASCII)
 
 
-class Source(Struct, frozen=True, kw_only=True):
+class ImportSource(Struct, frozen=True, kw_only=True):
     """What to read. score: name of the verdict to take; empty = the first one."""
 
     path: Path
     score: str = ""
 
 
-class Imported(Struct, kw_only=True):
+class ImportedBenchmark(Struct, kw_only=True):
     """The records of one benchmark.
 
     seeds    seed (None: the only run) → records
@@ -60,7 +60,7 @@ class Imported(Struct, kw_only=True):
     notes: list[str] = []
 
 
-def read(source: Source, format: str = "") -> list[Imported]:
+def read(source: ImportSource, format: str = "") -> list[ImportedBenchmark]:
     """Everything at `source`. Raises DataError (not there, broken, of no known form), UnknownNameError (format)."""
     if not source.path.exists():
         raise DataError(f"There is no {source.path}.")
@@ -69,8 +69,8 @@ def read(source: Source, format: str = "") -> list[Imported]:
     for name in [format] if format else FORMATS:
         module = import_module(FORMATS[name])
         if format or module.fits(source.path):
-            found: list[Imported] = module.read(source)
-            return found
+            imported: list[ImportedBenchmark] = module.read(source)
+            return imported
     raise DataError(
         f"{source.path} is of no known form: neither *.eval logs, nor samples_*.jsonl, reviews/, eval-*.json or "
         "output*.jsonl.",
@@ -78,7 +78,7 @@ def read(source: Source, format: str = "") -> list[Imported]:
     )
 
 
-def write(imported: Imported, output_dir: Path) -> Path:
+def write(imported: ImportedBenchmark, output_dir: Path) -> Path:
     """Writes the records below `output_dir/eval-results`; returns the folder of the benchmark.
 
     Members of a group lie in its folder, as in our own results; names of others have no dots.
@@ -103,7 +103,7 @@ def write(imported: Imported, output_dir: Path) -> Path:
     return folder
 
 
-def renamed(imported: list[Imported], name: str) -> list[Imported]:
+def renamed(imported: list[ImportedBenchmark], name: str) -> list[ImportedBenchmark]:
     """The only benchmark under another name. Raises DataError where there are several."""
     if len(imported) != 1:
         names = ", ".join(item.benchmark for item in imported)
@@ -118,21 +118,23 @@ def by_seed(
 
     `expected`: ids of samples that should be there. Raises DataError where two records of one sample and seed differ.
     """
-    found: dict[int | None, dict[str, Row]] = {}
+    rows_by_seed: dict[int | None, dict[str, Row]] = {}
     doubled = 0
     for seed, row in records:
-        rows = found.setdefault(seed, {})
+        rows = rows_by_seed.setdefault(seed, {})
         doubled += _place(benchmark, rows, row)
-    identities = dict.fromkeys([*expected, *(identity for rows in found.values() for identity in rows)])
-    missing = sum(len(identities) - len(rows) for rows in found.values())
+    identities = dict.fromkeys([*expected, *(identity for rows in rows_by_seed.values() for identity in rows)])
+    missing = sum(len(identities) - len(rows) for rows in rows_by_seed.values())
     if doubled:
         notes.append(f"{benchmark}: {doubled} records are there twice; each counts once.")
     if missing:
-        notes.append(f"{benchmark}: {missing} of {len(identities) * len(found)} samples are missing: unscored.")
-    some = {identity: row for rows in found.values() for identity, row in rows.items()}
+        notes.append(
+            f"{benchmark}: {missing} of {len(identities) * len(rows_by_seed)} samples are missing: unscored."
+        )
+    some = {identity: row for rows in rows_by_seed.values() for identity, row in rows.items()}
     return {
         seed: [rows.get(identity) or _absent(some.get(identity, {"id": identity})) for identity in identities]
-        for seed, rows in sorted(found.items(), key=lambda pair: -1 if pair[0] is None else pair[0])
+        for seed, rows in sorted(rows_by_seed.items(), key=lambda pair: -1 if pair[0] is None else pair[0])
     }
 
 
@@ -151,8 +153,8 @@ def _place(benchmark: str, rows: dict[str, Row], row: Row) -> bool:
 
 
 def _absent(other: Row) -> Row:
-    known: Row = {name: other[name] for name in ("id", "problem", "expected_answer") if name in other}
-    return {**known, "generation": "", **unscored("harness", "not in the imported results")}
+    common_fields: Row = {name: other[name] for name in ("id", "problem", "expected_answer") if name in other}
+    return {**common_fields, "generation": "", **unscored("harness", "not in the imported results")}
 
 
 def unscored(cause: str, why: str) -> Row:

@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import Imported, Source, by_seed, origin_of, read_lines, scored, unscored
+from newskills.interop.importers import (
+    ImportedBenchmark,
+    ImportSource,
+    by_seed,
+    origin_of,
+    read_lines,
+    scored,
+    unscored,
+)
 from newskills.interop.json_of_others import finite, loads
 
 FORMAT = "evalscope"
@@ -39,7 +47,7 @@ def fits(path: Path) -> bool:
     return path.is_dir() and bool(_folders(path))
 
 
-def read(source: Source) -> list[Imported]:
+def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Raises DataError: broken or foreign rows, several runs or models, no such score."""
     run = _run(source.path)
     return [_data_set(run, name, files, source.score) for name, files in run.reviews.items()]
@@ -76,14 +84,14 @@ def _run(path: Path) -> _Run:
     return _Run(folder.name, folder, by_set, reports)
 
 
-def _named(stem: str, known: Iterable[str]) -> tuple[str, str]:
+def _named(stem: str, names: Iterable[str]) -> tuple[str, str]:
     """(data set, subset) of `<dataset>_<subset>`, both of which may hold underscores."""
-    fitting = [name for name in known if stem.startswith(f"{name}_")]
+    fitting = [name for name in names if stem.startswith(f"{name}_")]
     name = max(fitting, key=len) if fitting else stem
     return name, stem[len(name) + 1 :]
 
 
-def _data_set(run: _Run, name: str, files: Mapping[str, Path], score: str) -> Imported:
+def _data_set(run: _Run, name: str, files: Mapping[str, Path], score: str) -> ImportedBenchmark:
     notes: list[str] = []
     reviews = {subset: list(read_lines(file, loads, notes)) for subset, file in files.items()}
     every = [row for rows in reviews.values() for row in rows]
@@ -96,18 +104,18 @@ def _data_set(run: _Run, name: str, files: Mapping[str, Path], score: str) -> Im
     records: list[tuple[int | None, Row]] = []
     expected: list[str] = []
     for subset, rows in reviews.items():
-        said = _predictions(run, files[subset].name, notes)
+        predictions = _predictions(run, files[subset].name, notes)
         several = _repeats(rows)
         at = f"{subset}-" if subset else ""
         for row in rows:
             group, seed = _place(row, several)
-            record = _record(row, said.get(row["index"], {}), taken)
+            record = _record(row, predictions.get(row["index"], {}), taken)
             more: Row = {"subset_for_metrics": subset} if len(reviews) > 1 else {}
             records.append((seed, {"id": f"{at}{group}", **record, **more}))
         expected += [f"{at}{group}" for group in range(_requested(run, name, subset) // several)]
     report = run.reports.get(name, {})
     facts = {"model": run.model, "score": taken or None, "report": report.get("schema_version")}
-    return Imported(
+    return ImportedBenchmark(
         benchmark=name,
         seeds=by_seed(name, records, notes, expected),
         origin=origin_of(FORMAT, run.folder, facts),
@@ -157,10 +165,10 @@ def _place(row: Row, repeats: int) -> tuple[int | str, int | None]:
 
 def _requested(run: _Run, name: str, subset: str) -> int:
     """Samples that were asked for, answered or not, by the report; 0: it does not tell."""
-    found: Any = run.reports.get(name, {})
+    num_requested: Any = run.reports.get(name, {})
     for key in ("execution_summary", "subsets", subset, "requested"):
-        found = found.get(key) if isinstance(found, dict) else None
-    return found if isinstance(found, int) else 0
+        num_requested = num_requested.get(key) if isinstance(num_requested, dict) else None
+    return num_requested if isinstance(num_requested, int) else 0
 
 
 def _predictions(run: _Run, name: str, notes: list[str]) -> Mapping[int, Row]:
@@ -173,15 +181,15 @@ def _predictions(run: _Run, name: str, notes: list[str]) -> Mapping[int, Row]:
 def _record(row: Row, prediction: Row, taken: str) -> Row:
     score = _score(row)
     messages = row.get("messages")
-    said = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+    turns = [item for item in messages if isinstance(item, dict)] if isinstance(messages, list) else []
     output = _or_empty(prediction.get("model_output"))
     choices = output.get("choices")
     first = _or_empty(choices[0]) if isinstance(choices, list) and choices else {}
     usage = _or_empty(output.get("usage"))
-    reply = _last(said, "assistant")
+    reply = _last(turns, "assistant")
     stop = first.get("stop_reason")
     made: Row = {
-        "problem": _text(_last(said, "user")) or row.get("input"),
+        "problem": _text(_last(turns, "user")) or row.get("input"),
         "expected_answer": _target(row.get("target")),
         "generation": score["prediction"] if isinstance(score.get("prediction"), str) else _text(reply),
         "predicted_answer": score.get("extracted_prediction"),
@@ -211,7 +219,7 @@ def _verdict(score: Row, taken: str) -> Row:
 
 
 def _last(messages: Sequence[Row], role: str) -> Row:
-    return next((one for one in reversed(messages) if one.get("role") == role), {})
+    return next((turn for turn in reversed(messages) if turn.get("role") == role), {})
 
 
 def _text(message: Row, kind: str = "text") -> str:

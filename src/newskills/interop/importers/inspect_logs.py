@@ -15,7 +15,7 @@ from typing import Any
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import Imported, Source, by_seed, origin_of, scored, unscored
+from newskills.interop.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, scored, unscored
 from newskills.interop.inspect_files import read_log
 from newskills.interop.json_of_others import finite
 
@@ -38,24 +38,24 @@ def fits(path: Path) -> bool:
         return b'"eval"' in file.read(_BEGINNING)
 
 
-def read(source: Source) -> list[Imported]:
+def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Raises DataError: broken archives, foreign JSON, several logs of one task, no such scorer."""
     files = [source.path] if source.path.is_file() else sorted(source.path.rglob("*.eval"))
     if not files:
         raise DataError(f"{source.path} has no .eval logs.")
-    imported: dict[str, Imported] = {}
+    imported: dict[str, ImportedBenchmark] = {}
     for file in files:
-        one = _log(file, source.score)
-        if one.benchmark in imported:
+        log = _log(file, source.score)
+        if log.benchmark in imported:
             raise DataError(
-                f"{source.path} has two logs of {one.benchmark}: {imported[one.benchmark].origin['path']} and {file}.",
+                f"{source.path} has two logs of {log.benchmark}: {imported[log.benchmark].origin['path']} and {file}.",
                 hint="Import one of them, each into an --output_dir of its own.",
             )
-        imported[one.benchmark] = one
+        imported[log.benchmark] = log
     return list(imported.values())
 
 
-def _log(file: Path, score: str) -> Imported:
+def _log(file: Path, score: str) -> ImportedBenchmark:
     header, samples = read_log(file)
     spec = _object(header.get("eval"), f"{file}: eval")
     notes: list[str] = []
@@ -79,7 +79,7 @@ def _log(file: Path, score: str) -> Imported:
         "created": spec.get("created"),
         "packages": spec.get("packages") or None,
     }
-    return Imported(
+    return ImportedBenchmark(
         benchmark=benchmark,
         seeds=by_seed(
             benchmark, ((epoch - 1 if several else None, row) for epoch, row in rows), notes, _expected(spec)
@@ -100,8 +100,12 @@ def _first_scorer(spec: Row, samples: list[Row]) -> str:
 
 def _expected(spec: Row) -> list[str]:
     """Ids of all samples of the run, whether or not it came to them."""
-    known = _or_empty(spec.get("dataset")).get("sample_ids")
-    return [str(one) for one in known if isinstance(one, str | int)] if isinstance(known, list) else []
+    sample_ids = _or_empty(spec.get("dataset")).get("sample_ids")
+    return (
+        [str(sample_id) for sample_id in sample_ids if isinstance(sample_id, str | int)]
+        if isinstance(sample_ids, list)
+        else []
+    )
 
 
 def _record(sample: Row, scorer: str, file: Path) -> tuple[int, Row]:
@@ -171,11 +175,13 @@ def _scores(sample: Row) -> Row:
     return _or_empty(sample.get("scores"))
 
 
-def _problem(given: object) -> str:
+def _problem(content: object) -> str:
     """The text of the input; of messages that of the last one by the user."""
-    if isinstance(given, str):
-        return given
-    messages = [message for message in given or [] if isinstance(message, dict)] if isinstance(given, list) else []
+    if isinstance(content, str):
+        return content
+    messages = (
+        [message for message in content or [] if isinstance(message, dict)] if isinstance(content, list) else []
+    )
     users = [message for message in messages if message.get("role") == "user"] or messages
     return _text(users[-1].get("content")) if users else ""
 
@@ -194,8 +200,10 @@ def _text(content: object) -> str:
 
 
 def _reasoning(content: object) -> str | None:
-    found = [str(part.get("reasoning", "")) for part in _parts(content) if part.get("type") == "reasoning"]
-    return "\n".join(found) if found else None
+    reasoning_texts = [
+        str(part.get("reasoning", "")) for part in _parts(content) if part.get("type") == "reasoning"
+    ]
+    return "\n".join(reasoning_texts) if reasoning_texts else None
 
 
 def _parts(content: object) -> Iterator[Row]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import Imported, Source, by_seed, origin_of, read_lines, scored
+from newskills.interop.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, read_lines, scored
 from newskills.interop.json_of_others import finite, loads
 
 FORMAT = "lm-eval"
@@ -46,7 +46,7 @@ def fits(path: Path) -> bool:
     return next(path.rglob("samples_*.jsonl"), None) is not None
 
 
-def read(source: Source) -> list[Imported]:
+def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Raises DataError: broken or foreign rows, several models, no metric of a sample."""
     files, notes = _files(source.path)
     imported = [item for task, file in files.items() for item in _task(task, file, source.score)]
@@ -56,8 +56,8 @@ def read(source: Source) -> list[Imported]:
 
 def _files(path: Path) -> tuple[dict[str, Path], list[str]]:
     """task → its latest file. Raises DataError."""
-    found = [path] if path.is_file() else sorted(path.rglob("samples_*.jsonl"))
-    named = [(match["task"], match["time"], file) for file in found if (match := _FILE.fullmatch(file.name))]
+    files = [path] if path.is_file() else sorted(path.rglob("samples_*.jsonl"))
+    named = [(match["task"], match["time"], file) for file in files if (match := _FILE.fullmatch(file.name))]
     if path.is_file() and not named:
         named = [(path.stem.removeprefix("samples_"), "", path)]
     if not named:
@@ -78,7 +78,7 @@ def _files(path: Path) -> tuple[dict[str, Path], list[str]]:
     return {task: file for task, (_, file) in latest.items()}, notes
 
 
-def _task(task: str, file: Path, score: str) -> list[Imported]:
+def _task(task: str, file: Path, score: str) -> list[ImportedBenchmark]:
     notes: list[str] = []
     rows = list(read_lines(file, loads, notes))
     if not rows:
@@ -95,7 +95,7 @@ def _task(task: str, file: Path, score: str) -> list[Imported]:
         benchmark = task if len(filters) == 1 else f"{task}-{name}"
         records = [(None, _record(row, metric)) for row in own]
         imported.append(
-            Imported(
+            ImportedBenchmark(
                 benchmark=benchmark,
                 seeds=by_seed(benchmark, records, notes),
                 origin={**origin, "filter": name, "score": metric},
@@ -137,13 +137,13 @@ def _share(value: object) -> float | None:
 def _record(row: Row, metric: str) -> Row:
     share = _share(row[metric])
     assert share is not None, "the metric was chosen so that all rows have it"
-    said, answer = _said(row)
+    generation, answer = _said(row)
     rest = {name: row[name] for name in (*_metrics(row), "doc_hash", "prompt_hash") if name in row}
     made: Row = {
         "id": str(row["doc_id"]),
         "problem": _problem(row),
         "expected_answer": row["target"] if isinstance(row["target"], str) else str(row["target"]),
-        "generation": said,
+        "generation": generation,
         "predicted_answer": answer,
         **scored(share, f"{FORMAT}/{metric}"),
         "lm_eval": {"doc": row["doc"], **rest},
@@ -168,10 +168,12 @@ def _likelihoods(filtered: Any) -> list[float] | None:
     if not isinstance(filtered, list) or not filtered:
         return None
     try:
-        pairs = [(float(one), str(other)) for one, other in filtered]
+        pairs = [(float(likelihood), str(other)) for likelihood, other in filtered]
     except (TypeError, ValueError):
         return None
-    return [one for one, _ in pairs] if all(other in ("True", "False") for _, other in pairs) else None
+    return (
+        [likelihood for likelihood, _ in pairs] if all(other in ("True", "False") for _, other in pairs) else None
+    )
 
 
 def _first(value: Any) -> Any:

@@ -14,7 +14,15 @@ from typing import Any
 
 from newskills.base.errors import DataError, suggest
 from newskills.base.records import Row
-from newskills.interop.importers import Imported, Source, by_seed, origin_of, read_lines, scored, unscored
+from newskills.interop.importers import (
+    ImportedBenchmark,
+    ImportSource,
+    by_seed,
+    origin_of,
+    read_lines,
+    scored,
+    unscored,
+)
 from newskills.interop.json_of_others import finite, loads
 
 FORMAT = "nemo-evaluator"
@@ -30,10 +38,10 @@ _OWN = ("turn_budget_exhausted",)
 def fits(path: Path) -> bool:
     if path.is_file():
         return path.name.startswith("eval-") and path.suffix == ".json" and (path.parent / RESULTS).is_file()
-    return any((found.parent / RESULTS).is_file() for found in path.rglob("eval-*.json"))
+    return any((bundle.parent / RESULTS).is_file() for bundle in path.rglob("eval-*.json"))
 
 
-def read(source: Source) -> list[Imported]:
+def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Raises DataError: no bundle, broken or foreign rows, several runs of one benchmark, no such scorer."""
     bundles = _bundles(source.path)
     return [_benchmark(path, content, source.score) for path, content in bundles.values()]
@@ -41,23 +49,23 @@ def read(source: Source) -> list[Imported]:
 
 def _bundles(path: Path) -> dict[str, tuple[Path, Row]]:
     """Benchmark → its newest bundle in a folder. Raises DataError."""
-    found: dict[str, tuple[Path, Row]] = {}
+    bundles: dict[str, tuple[Path, Row]] = {}
     for file in [path] if path.is_file() else sorted(path.rglob("eval-*.json")):
         content = _bundle(file)
         benchmark = content.get("benchmark")
         if not isinstance(benchmark, dict) or not isinstance(benchmark.get("name"), str):
             continue
-        other = found.get(benchmark["name"])
+        other = bundles.get(benchmark["name"])
         if other is not None and other[0].parent != file.parent:
             raise DataError(
                 f"{path} has several runs of '{benchmark['name']}': {other[0].parent} and {file.parent}.",
                 hint="Import one of these folders.",
             )
         if other is None or str(content.get("timestamp")) >= str(other[1].get("timestamp")):
-            found[benchmark["name"]] = (file, content)
-    if not found:
+            bundles[benchmark["name"]] = (file, content)
+    if not bundles:
         raise DataError(f"{path} has no eval-*.json of nemo-evaluator with the name of a benchmark.")
-    return found
+    return bundles
 
 
 def _bundle(file: Path) -> Row:
@@ -70,7 +78,7 @@ def _bundle(file: Path) -> Row:
     return content if isinstance(content, dict) else {}
 
 
-def _benchmark(file: Path, bundle: Row, score: str) -> Imported:
+def _benchmark(file: Path, bundle: Row, score: str) -> ImportedBenchmark:
     name, notes = bundle["benchmark"]["name"], list[str]()
     results = file.parent / RESULTS
     rows = list(read_lines(results, loads, notes)) if results.is_file() else []
@@ -96,7 +104,7 @@ def _benchmark(file: Path, bundle: Row, score: str) -> Imported:
         "config_hash": bundle.get("config_hash"),
         "score": score or "reward",
     }
-    return Imported(
+    return ImportedBenchmark(
         benchmark=name.replace(":", "-").replace("/", "-"),
         seeds=by_seed(name, records, notes),
         origin=origin_of(FORMAT, file, facts),
@@ -106,9 +114,9 @@ def _benchmark(file: Path, bundle: Row, score: str) -> Imported:
 
 def _check_scorer(rows: list[Row], score: str, results: Path) -> None:
     """Raises DataError where no sample has it."""
-    known = {key.removeprefix("scorer:") for row in rows for key in (row.get("scorer_rewards") or {})}
-    if score not in known:
-        raise DataError(f"{results}: no scorer '{score}'{suggest(score, known)}")
+    scorers = {key.removeprefix("scorer:") for row in rows for key in (row.get("scorer_rewards") or {})}
+    if score not in scorers:
+        raise DataError(f"{results}: no scorer '{score}'{suggest(score, scorers)}")
 
 
 def _seed(row: Row, several: bool) -> int | None:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.interop.importers import Imported, Source, by_seed, origin_of, read_lines, unscored
+from newskills.interop.importers import ImportedBenchmark, ImportSource, by_seed, origin_of, read_lines, unscored
 from newskills.interop.json_of_others import finite, loads
-from newskills.run.reporting.results import SEEDED, Found, discover, parts
+from newskills.run.reporting.results import SEEDED, BenchmarkResults, discover, parts
 
 _PROBLEM = ("problem", "question", "prompt", "messages", "turns", "index")
 _ID = ("id", "task_id", "problem_id", "uid")
@@ -25,32 +25,32 @@ _TIMEOUT = re.compile(r"time(d)?[ -]?out", re.IGNORECASE)
 
 def fits(path: Path) -> bool:
     try:
-        return path.is_dir() and any(found.files for found in discover(path))
+        return path.is_dir() and any(results.files for results in discover(path))
     except DataError:
         return False
 
 
-def read(source: Source) -> list[Imported]:
+def read(source: ImportSource) -> list[ImportedBenchmark]:
     """Raises DataError: no output files, broken records, seeded and seedless ones together."""
-    imported = [_benchmark(found) for found in discover(source.path) if found.files]
+    imported = [_benchmark(results) for results in discover(source.path) if results.files]
     if not imported:
         raise DataError(f"{source.path} has no output*.jsonl.")
     return imported
 
 
-def _benchmark(found: Found) -> Imported:
+def _benchmark(results: BenchmarkResults) -> ImportedBenchmark:
     notes: list[str] = []
-    rows = [pair for file in found.files for pair in _records(file, notes)]
+    rows = [pair for file in results.files for pair in _records(file, notes)]
     if not rows:
-        raise DataError(f"{found.folder} has no records.")
+        raise DataError(f"{results.folder} has no records.")
     soft = sum(row.get("outcome") == "unscored" for _, row in rows)
     if soft:
-        notes.append(f"{found.benchmark}: {soft} generations failed; they are unscored, not wrong.")
-    return Imported(
-        benchmark=found.benchmark,
-        seeds=by_seed(found.benchmark, rows, notes),
+        notes.append(f"{results.benchmark}: {soft} generations failed; they are unscored, not wrong.")
+    return ImportedBenchmark(
+        benchmark=results.benchmark,
+        seeds=by_seed(results.benchmark, rows, notes),
         metric=None,
-        origin=origin_of("nemo-skills", found.folder, {}),
+        origin=origin_of("nemo-skills", results.folder, {}),
         notes=notes,
     )
 
@@ -58,16 +58,16 @@ def _benchmark(found: Found) -> Imported:
 def _records(file: Path, notes: list[str]) -> Iterator[tuple[int | None, Row]]:
     seeded = SEEDED.fullmatch(file.name)
     seed = int(seeded[1]) if seeded else None
-    seen: dict[str, int] = {}
+    times_seen: dict[str, int] = {}
     rows = chain.from_iterable(read_lines(part, loads, notes) for part in parts(file))
     for number, row in enumerate(rows):
         row = finite(row)
         identity = _identity(row, number)
-        seen[identity] = seen.get(identity, 0) + 1
+        times_seen[identity] = times_seen.get(identity, 0) + 1
         if (
-            seen[identity] > 1
+            times_seen[identity] > 1
         ):  # several problems with one text: told apart by their order, which is that of all files
-            identity = f"{identity}-{seen[identity]}"
+            identity = f"{identity}-{times_seen[identity]}"
         yield seed, {**row, "id": identity, **_failure(row)}
 
 

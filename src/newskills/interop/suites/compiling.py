@@ -10,36 +10,36 @@ from msgspec import structs
 
 from newskills.base.errors import ConfigError
 from newskills.interop.compile import overrides
-from newskills.interop.compile.compiler import Asked, Compiled, compile_file, finish, named_file, too_deep
+from newskills.interop.compile.compiler import Compiled, CompileRequest, compile_file, finish, named_file, too_deep
 from newskills.interop.compile.defaults import compose
 from newskills.interop.compile.files import File
-from newskills.interop.compile.problems import Problem, refuse
+from newskills.interop.compile.problems import ConfigProblem, refuse
 from newskills.interop.profiles import EnvFile
 from newskills.interop.suites.composing import compose_suite, expanded, is_suite
 from newskills.interop.suites.translate import NEWER, parts_of
 
 
-def compile_all(asked: Asked, environ: Mapping[str, str], cwd: Path) -> list[Compiled]:
+def compile_all(request: CompileRequest, environ: Mapping[str, str], cwd: Path) -> list[Compiled]:
     """In the order of the file. Raises UserError, for a suite with all that newskills has nothing for."""
     try:
-        file, env_file = named_file(asked, environ, cwd)
+        file, env_file = named_file(request, environ, cwd)
         if not is_suite(file):
-            return [compile_file(asked, file, environ, env_file)]
-        return _suite(asked, file, environ, env_file)
+            return [compile_file(request, file, environ, env_file)]
+        return _suite(request, file, environ, env_file)
     except RecursionError as error:
-        raise too_deep(asked) from error
+        raise too_deep(request) from error
 
 
-def _suite(asked: Asked, file: File, environ: Mapping[str, str], env_file: EnvFile) -> list[Compiled]:
-    problems: list[Problem] = []
+def _suite(request: CompileRequest, file: File, environ: Mapping[str, str], env_file: EnvFile) -> list[Compiled]:
+    problems: list[ConfigProblem] = []
     tree = compose_suite(file)
-    overrides.apply(tree, asked.overrides)
-    parts = parts_of(expanded(tree, environ, problems), asked.tasks, problems)
+    overrides.apply(tree, request.overrides)
+    parts = parts_of(expanded(tree, environ, problems), request.tasks, problems)
     try:
         refuse(problems, f"{file.path} ({NEWER})")
     except ConfigError as error:
         raise ConfigError(f"{error}\nWhat is left out here, nel runs itself: nel eval run {file.path}") from error
-    plain = structs.replace(asked, overrides={}, tasks=())
+    plain = structs.replace(request, overrides={}, tasks=())
     done = []
     for part in parts:
         made, _ = compose(File(path=file.path, content=part.config), {})

@@ -19,7 +19,7 @@ from typing import Any
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.interop.compile.files import SUFFIXES, File, read_config
-from newskills.interop.compile.problems import Problem
+from newskills.interop.compile.problems import ConfigProblem
 from newskills.interop.compile.tree import Path as Keys
 from newskills.interop.compile.tree import lookup, merge
 
@@ -37,7 +37,7 @@ _VARIABLE = re.compile(r"(\$?)\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}", re.ASCII)
 def is_suite(file: File) -> bool:
     """Whether it is of the newer format."""
     listed = file.content.get("defaults")
-    based = isinstance(listed, list) and any(isinstance(one, dict) and BASE in one for one in listed)
+    based = isinstance(listed, list) and any(isinstance(item, dict) and BASE in item for item in listed)
     return based or any(isinstance(file.content.get(name), dict | list) for name in MARKS)
 
 
@@ -48,7 +48,7 @@ def compose_suite(file: File) -> Row:
     return {key: value for key, value in resolved.items() if not key.startswith("_")}
 
 
-def expanded(node: Any, environ: Mapping[str, str], problems: list[Problem], path: Keys = ()) -> Any:
+def expanded(node: Any, environ: Mapping[str, str], problems: list[ConfigProblem], path: Keys = ()) -> Any:
     """`node` with variables in place, in which a further `${` is escaped; `api_key` of services stays as it is."""
     if isinstance(node, dict):
         return {key: expanded(value, environ, problems, (*path, key)) for key, value in node.items()}
@@ -57,15 +57,15 @@ def expanded(node: Any, environ: Mapping[str, str], problems: list[Problem], pat
     if not isinstance(node, str) or (path[:1] == ("services",) and path[-1] == "api_key"):
         return node
 
-    def replaced(found: re.Match[str]) -> str:
-        escaped, name, default = found.groups()
+    def replaced(match: re.Match[str]) -> str:
+        escaped, name, default = match.groups()
         if escaped:
-            return found[0][1:]
+            return match[0][1:]
         if name in environ:
             return environ[name]
         if default is None:
             problems.append(
-                Problem(path, f"the variable {name} is not set; export it, or write ${{{name}:-VALUE}}")
+                ConfigProblem(path, f"the variable {name} is not set; export it, or write ${{{name}:-VALUE}}")
             )
         return default or ""
 
@@ -130,11 +130,11 @@ def _referred(node: Any, root: Row, depth: int) -> Any:
     if not isinstance(node, str) or "${." not in node:
         return node
 
-    def replaced(found: re.Match[str]) -> str:
+    def replaced(match: re.Match[str]) -> str:
         try:
-            value = lookup(root, tuple(found[1].split(".")))
+            value = lookup(root, tuple(match[1].split(".")))
         except KeyError:
-            return found[0]
+            return match[0]
         return str(value)
 
     text = _OWN.sub(replaced, node)

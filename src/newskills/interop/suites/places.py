@@ -23,11 +23,11 @@ def row(value: Any) -> Row:
 def execution_of(tree: Row, service: Row, fault: Fault) -> tuple[Row, list[str]]:
     """The section `execution`, with its option under `group`; and notes."""
     cluster, output = row(tree.get("cluster")), row(tree.get("output"))
-    listed = [str(one) for one in output.get("export") or []]
+    listed = [str(destination) for destination in output.get("export") or []]
     notes = [f"output.export {name}: run ns export afterwards" for name in listed if name not in EXPORTERS]
     common: Row = {
         "output_dir": output.get("dir", FOLDER),
-        "auto_export": {"destinations": [one for one in listed if one in EXPORTERS]},
+        "auto_export": {"destinations": [destination for destination in listed if destination in EXPORTERS]},
     }
     kind = cluster.get("type", "local")
     if kind in ("local", "docker"):
@@ -50,8 +50,8 @@ def _slurm(cluster: Row, service: Row, fault: Fault) -> Row:
         )
     pool = row(pools.get(chosen))
     gpus = pool.get("gpus_per_node")
-    mounts = dict(str(one).split(":", 1) for one in cluster.get("container_mounts") or [] if ":" in str(one))
-    found = {
+    mounts = dict(str(mount).split(":", 1) for mount in cluster.get("container_mounts") or [] if ":" in str(mount))
+    slurm_settings = {
         "hostname": cluster.get("hostname") or "localhost",
         "username": cluster.get("username"),
         "account": cluster.get("account"),
@@ -65,8 +65,8 @@ def _slurm(cluster: Row, service: Row, fault: Fault) -> Row:
         "env_vars": {"evaluation": _texts(cluster.get("container_env"))},
     }
     if cluster.get("max_walltime"):
-        found["max_walltime"] = cluster["max_walltime"]
-    return found
+        slurm_settings["max_walltime"] = cluster["max_walltime"]
+    return slurm_settings
 
 
 def deployment_of(name: str, service: Row, key: str | None, fault: Fault) -> tuple[Row, Row]:
@@ -86,7 +86,7 @@ def deployment_of(name: str, service: Row, key: str | None, fault: Fault) -> tup
         return {"group": "none"}, {}
     if not model:
         fault(("services", name, "model"), "a service has a model")
-    given = {
+    settings = {
         "image": service.get("image"),
         "port": service.get("port"),
         "tensor_parallel_size": service.get("tensor_parallel_size") or 1,
@@ -96,11 +96,11 @@ def deployment_of(name: str, service: Row, key: str | None, fault: Fault) -> tup
     path = str(model).startswith(("/", "."))
     deployment: Row = {
         "group": kind,
-        **{key: value for key, value in given.items() if value is not None},
+        **{key: value for key, value in settings.items() if value is not None},
         "served_model_name": service.get("served_model_name") or name,
         "checkpoint_path": model if path else None,
         "hf_model_handle": None if path else model,
-        "extra_args": shlex.join(str(one) for one in service.get("extra_args") or []),
+        "extra_args": shlex.join(str(argument) for argument in service.get("extra_args") or []),
         "env_vars": _texts(service.get("extra_env")),
     }
     commands = [*(service.get("setup_commands") or []), *([service["pre_cmd"]] if service.get("pre_cmd") else [])]

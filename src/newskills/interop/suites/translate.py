@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from newskills.base.errors import suggest
 from newskills.base.records import Row
-from newskills.interop.compile.problems import Problem
+from newskills.interop.compile.problems import ConfigProblem
 from newskills.interop.deployments.clients import base_of
 from newskills.interop.nel_environments import PREFIX
 from newskills.interop.suites.places import deployment_of, execution_of, row
@@ -49,7 +49,7 @@ _ELSEWHERE = {
 }
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class ServiceConfig(Struct, frozen=True, kw_only=True):
     """All benchmarks of one service, as a configuration of the launcher. `notes`: what is done otherwise."""
 
     service: str
@@ -58,23 +58,23 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 class _Suite:
-    def __init__(self, tree: Row, problems: list[Problem]) -> None:
+    def __init__(self, tree: Row, problems: list[ConfigProblem]) -> None:
         self.tree, self.problems = tree, problems
         self.services = row(tree.get("services"))
         self.tasks: dict[str, list[Row]] = {}
         self.notes: dict[str, list[str]] = {}
 
     def fault(self, path: Sequence[str | int], what: str) -> None:
-        self.problems.append(Problem(tuple(map(str, path)), what))
+        self.problems.append(ConfigProblem(tuple(map(str, path)), what))
 
-    def benchmark(self, at: int, given: Any) -> None:
+    def benchmark(self, at: int, benchmark_config: Any) -> None:
         path = ("benchmarks", at)
-        if not isinstance(given, dict) or not isinstance(given.get("name"), str):
-            playbook = isinstance(given, dict) and "playbook" in given
+        if not isinstance(benchmark_config, dict) or not isinstance(benchmark_config.get("name"), str):
+            playbook = isinstance(benchmark_config, dict) and "playbook" in benchmark_config
             what = "playbooks are for agents, run by nel itself" if playbook else "a benchmark has a name"
             self.fault((*path, "playbook") if playbook else path, what)
             return
-        solver = row(given.get("solver"))
+        solver = row(benchmark_config.get("solver"))
         kind, service = str(solver.get("type", "")), str(solver.get("service", ""))
         if kind not in SOLVERS:
             self.fault((*path, "solver", "type"), f"newskills has no solver '{kind}': {', '.join(SOLVERS)}")
@@ -84,34 +84,36 @@ class _Suite:
                 (*path, "solver", "service"), f"there is no service '{service}'{suggest(service, self.services)}"
             )
             return
-        name = self.name(given["name"], path)
+        name = self.name(benchmark_config["name"], path)
         if name:
-            self.tasks.setdefault(service, []).append(self.task(name, given, solver, service, path))
+            self.tasks.setdefault(service, []).append(self.task(name, benchmark_config, solver, service, path))
 
-    def name(self, given: str, path: tuple[str | int, ...]) -> str:
+    def name(self, name: str, path: tuple[str | int, ...]) -> str:
         """newskills' name of the benchmark; empty where it has none."""
-        scheme, colons, rest = given.partition("://")
+        scheme, colons, rest = name.partition("://")
         if not colons:
-            scheme, rest = "", given
+            scheme, rest = "", name
         bare = rest.rsplit("#", 1)[-1] if scheme == "container" else rest
         if f".py:{PREFIX}" in bare:
             bare = bare.rpartition(".py:")[2]
-        if scheme in ("", "skills", "container") and not bare.endswith(".py") and (found := map_task(bare)):
-            return found.benchmark
+        if scheme in ("", "skills", "container") and not bare.endswith(".py") and (mapped_task := map_task(bare)):
+            return mapped_task.benchmark
         close = suggest(bare, own_names())
         what = _ELSEWHERE.get(scheme, "newskills has no benchmark of this name")
         if scheme in _ELSEWHERE:
             close = f"; newskills' own is '{own.benchmark}'" if (own := map_task(bare)) else ""
-        self.fault((*path, "name"), f"'{given}': {what}{close}")
+        self.fault((*path, "name"), f"'{name}': {what}{close}")
         return ""
 
-    def task(self, name: str, given: Row, solver: Row, service: str, path: tuple[str | int, ...]) -> Row:
+    def task(
+        self, name: str, benchmark_config: Row, solver: Row, service: str, path: tuple[str | int, ...]
+    ) -> Row:
         model = row(self.services[service])
         proxy = row(model.get("proxy"))
         values = {**row(model.get("generation")), **row(solver.get("generation"))}
-        own = row(given.get("params"))
+        own = row(benchmark_config.get("params"))
         extra: Row = {
-            "num_repeats": given.get("repeats"),
+            "num_repeats": benchmark_config.get("repeats"),
             "system_prompt": solver.get("system_prompt"),
             **row(own.get("extra")),
         }
@@ -125,12 +127,12 @@ class _Suite:
         self.interceptors(proxy, extra, service)
         if words:
             extra["args"] = shlex.join(words)
-        if judge := self.judge(given, path):
+        if judge := self.judge(benchmark_config, path):
             extra["judge"] = judge
-        self.differences(given, service, path)
+        self.differences(benchmark_config, service, path)
         params = {
-            "limit_samples": given.get("max_problems"),
-            "parallelism": given.get("max_concurrent", 32),
+            "limit_samples": benchmark_config.get("max_problems"),
+            "parallelism": benchmark_config.get("max_concurrent", 32),
             "temperature": values.get("temperature"),
             "top_p": values.get("top_p"),
             "max_new_tokens": values.get("max_tokens"),
@@ -147,23 +149,23 @@ class _Suite:
 
     def interceptors(self, proxy: Row, extra: Row, service: str) -> None:
         """`system_message` becomes the system prompt; what would change requests otherwise is a fault."""
-        for at, one in enumerate(proxy.get("interceptors") or []):
-            name = str(row(one).get("name"))
-            text = row(row(one).get("config")).get("system_message")
+        for at, interceptor in enumerate(proxy.get("interceptors") or []):
+            name = str(row(interceptor).get("name"))
+            text = row(row(interceptor).get("config")).get("system_message")
             if name == "system_message" and isinstance(text, str):
                 extra["system_prompt"] = text
             elif name not in HARMLESS:
                 where = ("services", service, "proxy", "interceptors", at)
                 self.fault(where, f"newskills has no interceptor '{name}', which changes requests or answers")
 
-    def judge(self, given: Row, path: tuple[str | int, ...]) -> Row | None:
-        found = None
-        for at, one in enumerate(row(given.get("scoring")).get("metrics") or []):
-            metric, place = row(one), (*path, "scoring", "metrics", at)
+    def judge(self, benchmark_config: Row, path: tuple[str | int, ...]) -> Row | None:
+        judge_metric = None
+        for at, metric_config in enumerate(row(benchmark_config.get("scoring")).get("metrics") or []):
+            metric, place = row(metric_config), (*path, "scoring", "metrics", at)
             kind = metric.get("type", "scorer")
             judge = row(self.services.get(str(metric.get("service"))))
             if kind == "judge" and judge.get("type") == "api":
-                found = {
+                judge_metric = {
                     "url": base_of(str(judge.get("url"))),
                     "model_id": judge.get("model"),
                     "api_key": self.key(judge, ("services", metric["service"])),
@@ -175,59 +177,62 @@ class _Suite:
                     (*place, "type"),
                     f"newskills has no metric '{kind}' for a model behind '{metric.get('service')}'",
                 )
-        return _given(found) if found else None
+        return _given(judge_metric) if judge_metric else None
 
     def key(self, service: Row, path: tuple[str | int, ...]) -> str | None:
         """The variable that holds the key: its value is never written."""
-        given = service.get("api_key")
-        named = _KEY.match(str(given)) if given else None
-        if given and named is None:
+        api_key = service.get("api_key")
+        named = _KEY.match(str(api_key)) if api_key else None
+        if api_key and named is None:
             self.fault((*path, "api_key"), "a key is not written into a file: write ${VARIABLE}, and export that")
         return named[1] if named else None
 
-    def differences(self, given: Row, service: str, path: tuple[str | int, ...]) -> None:
+    def differences(self, benchmark_config: Row, service: str, path: tuple[str | int, ...]) -> None:
         for key in ("instruction_template", "verifier"):
-            if given.get(key):
+            if benchmark_config.get(key):
                 self.fault((*path, key), "newskills' benchmarks have prompts and graders of their own")
         notes = self.notes.setdefault(service, [])
         if scorers := [
             m.get("name")
-            for m in map(row, row(given.get("scoring")).get("metrics") or [])
+            for m in map(row, row(benchmark_config.get("scoring")).get("metrics") or [])
             if m.get("type") != "judge"
         ]:
             notes.append(
-                f"{given['name']}: graded by newskills' own grader, not by {', '.join(map(str, scorers))}"
+                f"{benchmark_config['name']}: graded by newskills' own grader, not by {', '.join(map(str, scorers))}"
             )
-        if row(given.get("sandbox")).get("type", "none") != "none":
-            notes.append(f"{given['name']}: code runs in newskills' sandbox, not in the one of the config")
-        if given.get("fewshot") is not None:
+        if row(benchmark_config.get("sandbox")).get("type", "none") != "none":
             notes.append(
-                f"{given['name']}: asked without the {given['fewshot']} examples; do not compare the two numbers"
+                f"{benchmark_config['name']}: code runs in newskills' sandbox, not in the one of the config"
             )
-        if unused := [key for key in UNUSED if key in given]:
-            notes.append(f"{given['name']}: {', '.join(unused)} mean nothing to newskills")
+        if benchmark_config.get("fewshot") is not None:
+            notes.append(
+                f"{benchmark_config['name']}: asked without the {benchmark_config['fewshot']} examples;"
+                " do not compare the two numbers"
+            )
+        if unused := [key for key in UNUSED if key in benchmark_config]:
+            notes.append(f"{benchmark_config['name']}: {', '.join(unused)} mean nothing to newskills")
 
 
-def parts_of(tree: Row, wanted: Sequence[str], problems: list[Problem]) -> list[Part]:
+def parts_of(tree: Row, wanted: Sequence[str], problems: list[ConfigProblem]) -> list[ServiceConfig]:
     """A configuration for each model with benchmarks; `problems` grows. `wanted`: names of benchmarks, empty: all."""
     suite = _Suite(tree, problems)
     for name in tree:
         if name not in TOP:
             suite.fault((name,), f"the format has no such section{suggest(name, TOP)}")
     listed = tree.get("benchmarks")
-    named = [str(row(one).get("name")) for one in listed] if isinstance(listed, list) else []
+    named = [str(row(item).get("name")) for item in listed] if isinstance(listed, list) else []
     for name in wanted:
         if name not in named:
             suite.fault(("benchmarks",), f"there is no '{name}'{suggest(name, named)}")
     if not named:
         suite.fault(("benchmarks",), "a list is expected, of items with name and solver")
-    for at, one in enumerate(listed if isinstance(listed, list) else []):
+    for at, item in enumerate(listed if isinstance(listed, list) else []):
         if not wanted or named[at] in wanted:
-            suite.benchmark(at, one)
+            suite.benchmark(at, item)
     return [_part(suite, name, tasks) for name, tasks in suite.tasks.items()]
 
 
-def _part(suite: _Suite, name: str, tasks: list[Row]) -> Part:
+def _part(suite: _Suite, name: str, tasks: list[Row]) -> ServiceConfig:
     service = row(suite.services[name])
     key = suite.key(service, ("services", name))
     execution, notes = execution_of(suite.tree, service, suite.fault)
@@ -239,7 +244,9 @@ def _part(suite: _Suite, name: str, tasks: list[Row]) -> Part:
         "evaluation": {"tasks": tasks},
         **({"target": target} if target else {}),
     }
-    return Part(service=name, config=config, notes=tuple(dict.fromkeys([*suite.notes.get(name, []), *notes])))
+    return ServiceConfig(
+        service=name, config=config, notes=tuple(dict.fromkeys([*suite.notes.get(name, []), *notes]))
+    )
 
 
 def _given(values: Mapping[str, Any]) -> Row:

@@ -156,18 +156,18 @@ def load_cluster(
         return BUILT_IN[cluster]
     looked = ", ".join(str(folder) for folder in folders)
     names = cluster_names(config_dir, environ)
-    found = ", ".join(name for name in names if name not in BUILT_IN) or "none"
+    own_clusters = ", ".join(name for name in names if name not in BUILT_IN) or "none"
     example = next((file for folder in folders if (file := folder / EXAMPLES / f"{cluster}.yaml").is_file()), None)
     write = "ns setup writes one" + (f"; {example} is an example to copy." if example else ".")
     raise UnknownNameError(
-        "cluster", cluster, names, hint=f"Looked in {looked}; clusters found there: {found}. {write}"
+        "cluster", cluster, names, hint=f"Looked in {looked}; clusters found there: {own_clusters}. {write}"
     )
 
 
 def config_folders(config_dir: str | None, environ: Mapping[str, str]) -> list[Path]:
     """Where cluster configs are looked for, first to last."""
-    given = [config_dir, twin("CONFIG_DIR", environ)]
-    return [*(Path(folder).expanduser() for folder in given if folder), Path(FOLDER)]
+    own_folders = [config_dir, twin("CONFIG_DIR", environ)]
+    return [*(Path(folder).expanduser() for folder in own_folders if folder), Path(FOLDER)]
 
 
 def cluster_names(config_dir: str | None, environ: Mapping[str, str]) -> list[str]:
@@ -197,9 +197,9 @@ def from_keys(
         checked(tunnel, SshTunnel, where, "ssh_tunnel.")
     if not keys.get("executor"):
         raise ConfigError(f"{where}: 'executor' is missing; it is none, local or slurm.")
-    given = {key: value for key, value in keys.items() if value is not None}
+    keys_set = {key: value for key, value in keys.items() if value is not None}
     try:
-        config = msgspec.convert({"name": name, **given}, ClusterConfig)
+        config = msgspec.convert({"name": name, **keys_set}, ClusterConfig)
     except msgspec.ValidationError as error:
         raise ConfigError(sentence(error, where)) from error
     _check_values(config, where)
@@ -229,11 +229,11 @@ def _check_usual(cluster: ClusterConfig, container: str) -> None:
         return
     from newskills.models.serving import SERVERS
 
-    if container not in (known := (*USUAL_CONTAINERS, *SERVERS.names())):
+    if container not in (containers := (*USUAL_CONTAINERS, *SERVERS.names())):
         raise UnknownNameError(
             "container",
             container,
-            known,
+            containers,
             hint=f"Cluster '{cluster.name}' names no containers; its config can: containers: {{{container}: IMAGE}}.",
         )
 
@@ -261,10 +261,10 @@ def _check_values(config: ClusterConfig, where: str) -> None:
     from newskills.launch.clusters.times import seconds_of
 
     for entry in (*config.env_vars, *config.required_env_vars):
-        variable, given, text = entry.partition("=")
+        variable, equals, text = entry.partition("=")
         if not is_variable(variable):
             raise ConfigError(f"{where}: '{variable}' is no name of a variable; write NAME or NAME=value.")
-        if given and text and looks_secret(variable) and not references(text):
+        if equals and text and looks_secret(variable) and not references(text):
             raise ConfigError(
                 f"{where}: the value of {variable} stands in the file, and it looks like a secret.",
                 hint=f"Set {variable} in your shell, and leave only the name there.",

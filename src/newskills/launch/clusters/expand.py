@@ -25,13 +25,13 @@ def expand(text: str, environ: Mapping[str, str], where: str) -> str:
     """
 
     def value(match: re.Match[str]) -> str:
-        found = environ.get(match[1]) or _account(match[1])
-        if found is None and match[1] not in environ:
+        value = environ.get(match[1]) or _account(match[1])
+        if value is None and match[1] not in environ:
             raise ConfigError(
                 f"{where}: {match[0]} is used, but the variable {match[1]} is not set.",
                 hint=f"export {match[1]}=…, or write the value there.",
             )
-        return found or ""
+        return value or ""
 
     return _REFERENCE.sub(value, text)
 

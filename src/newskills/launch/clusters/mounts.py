@@ -85,9 +85,9 @@ def to_container(path: str, mounts: Sequence[Mount]) -> str | None:
     """Where a container sees the host's `path`; None: nowhere (also where another mount hides it)."""
     over = [mount for mount in mounts if inside(path, mount.src)]
     for mount in sorted(over, key=lambda mount: -len(mount.src)):
-        seen = _moved(path, mount.src, mount.dst)
-        if to_host(seen, mounts) == clean(path):
-            return seen
+        moved = _moved(path, mount.src, mount.dst)
+        if to_host(moved, mounts) == clean(path):
+            return moved
     return None
 
 

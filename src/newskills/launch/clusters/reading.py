@@ -89,10 +89,10 @@ def read(
 
 def checked(values: Mapping[str, Any], kind: type[msgspec.Struct], where: str, inside: str = "") -> None:
     """Raises ConfigError for keys that `kind` does not have; `inside` is the key that holds `values`."""
-    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    field_names = [field.encode_name for field in msgspec.structs.fields(kind)]
     for key in values:
-        if key not in known:
-            raise ConfigError(f"{where}: there is no key '{inside}{key}'{suggest(str(key), known)}")
+        if key not in field_names:
+            raise ConfigError(f"{where}: there is no key '{inside}{key}'{suggest(str(key), field_names)}")
 
 
 def sentence(error: msgspec.ValidationError, where: str) -> str:
@@ -101,10 +101,10 @@ def sentence(error: msgspec.ValidationError, where: str) -> str:
     place = _PLACE.search(text)
     path = re.sub(r"\[\.\.\.\]", ".…", place["path"]) if place else ""
     text = _PLACE.sub("", text)
-    if found := _TYPE_ERROR.search(text):
-        wanted = " or ".join(_WORDS.get(kind, kind) for kind in found["wanted"].split(" | ") if kind != "null")
-        got = _WORDS.get(found["got"], found["got"])
-        quote = "; put it in quotes" if "text" in wanted and found["got"] in ("int", "float", "bool") else ""
+    if match := _TYPE_ERROR.search(text):
+        wanted = " or ".join(_WORDS.get(kind, kind) for kind in match["wanted"].split(" | ") if kind != "null")
+        got = _WORDS.get(match["got"], match["got"])
+        quote = "; put it in quotes" if "text" in wanted and match["got"] in ("int", "float", "bool") else ""
         text = f"must be {wanted}, not {got}{quote}"
     return f"{where}: {path or 'the config'} {text[:1].lower()}{text[1:].replace('`', chr(39))}."
 

@@ -14,8 +14,8 @@ from msgspec import Struct
 from newskills.base.errors import RemoteError
 from newskills.launch.clusters.config import ClusterConfig, python_of
 from newskills.launch.clusters.mounts import parse_mounts
-from newskills.launch.machines.shell import Call, Ran, Shell
-from newskills.launch.machines.ssh import Remote, shell_of
+from newskills.launch.machines.shell import CommandResult, Shell, ShellCall
+from newskills.launch.machines.ssh import RemoteMachine, shell_of
 from newskills.launch.machines.ssh_errors import QUIET
 
 ENGINES = ("podman", "docker")
@@ -33,7 +33,7 @@ for name in sys.argv[1:]:
 """
 
 
-class Trial(Struct, frozen=True):
+class ClusterTrial(Struct, frozen=True):
     """One thing that was looked at, and what came of it. note: nothing is wrong, and a person should know it."""
 
     what: str
@@ -48,149 +48,162 @@ class Trial(Struct, frozen=True):
         return "note" if self.note else "ok"
 
 
-def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[Trial]:
+def try_cluster(cluster: ClusterConfig, environ: Mapping[str, str]) -> list[ClusterTrial]:
     """Looks only: nothing is made or written, there or here."""
     shell = shell_of(cluster, environ)
-    found: list[Trial] = []
+    trials: list[ClusterTrial] = []
     try:
         if cluster.ssh_tunnel is not None:
             shell.run(["true"])
-            found.append(Trial("ssh", True, f"{shell.name} answers"))
-            found += _copying(shell)
-        found.append(_bash(shell))
+            trials.append(ClusterTrial("ssh", True, f"{shell.name} answers"))
+            trials += _copying(shell)
+        trials.append(_bash(shell))
         if cluster.ssh_tunnel is not None and not cluster.containers:
-            found.append(_python(shell, python_of(cluster, None)))
-        found += {"slurm": _slurm, "local": _engine}.get(cluster.executor, _nothing)(shell, cluster)
-        found += _folders(shell, cluster)
+            trials.append(_python(shell, python_of(cluster, None)))
+        trials += {"slurm": _slurm, "local": _engine}.get(cluster.executor, _nothing)(shell, cluster)
+        trials += _folders(shell, cluster)
     except RemoteError as error:
-        found.append(Trial("ssh", False, str(error)))
-    return found
+        trials.append(ClusterTrial("ssh", False, str(error)))
+    return trials
 
 
 def engine_of(shell: Shell, cluster: ClusterConfig) -> str | None:
     """The container engine that answers: the one that the config names, or the first that is there."""
     engines = [cluster.engine] if cluster.engine else list(ENGINES)
-    ran = shell.run_all([Call(argv=(engine, "info")) for engine in engines])
+    ran = shell.run_all([ShellCall(argv=(engine, "info")) for engine in engines])
     return next((engine for engine, done in zip(engines, ran, strict=True) if done.code == 0), None)
 
 
-def _nothing(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
+def _nothing(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
     return []
 
 
-def _bash(shell: Shell) -> Trial:
+def _bash(shell: Shell) -> ClusterTrial:
     done = shell.run(["bash", "-c", "echo ${BASH_VERSINFO[0]} ${BASH_VERSINFO[1]}"])
     numbers = tuple(int(part) for part in done.out.split() if part.isdigit())
     least = ".".join(map(str, BASH))
     if numbers >= BASH:
-        return Trial("bash", True, ".".join(map(str, numbers)))
-    return Trial(
+        return ClusterTrial("bash", True, ".".join(map(str, numbers)))
+    return ClusterTrial(
         "bash", False, f"version {least} or later is needed; found {'.'.join(map(str, numbers)) or 'none'}"
     )
 
 
-def _python(shell: Shell, python: str) -> Trial:
+def _python(shell: Shell, python: str) -> ClusterTrial:
     """The interpreter of jobs without containers: it needs the packages that newskills needs, not newskills."""
     done = shell.run([python, "-c", LOOK_FOR, *_needs()])
     if done.code != 0:
-        return Trial("python", False, f"there is no {python} on {shell.name}: {_first_line(done)}")
+        return ClusterTrial("python", False, f"there is no {python} on {shell.name}: {_first_line(done)}")
     version, *missing = done.out.splitlines()
     numbers, where = version.split(), f"{python} on {shell.name}, {version.replace(' ', '.')}"
     remedy = "a virtual environment there, which ssh_tunnel's pre_command activates"
     if tuple(map(int, numbers)) < PYTHON:
-        return Trial("python", False, f"{where}: jobs need {'.'.join(map(str, PYTHON))} or later; make {remedy}")
+        return ClusterTrial(
+            "python", False, f"{where}: jobs need {'.'.join(map(str, PYTHON))} or later; make {remedy}"
+        )
     if missing:
         lacks = f"{where}, lacks {', '.join(missing)}"
-        return Trial("python", False, f"{lacks}: pip install newskills there, or into {remedy}")
-    return Trial("python", True, where)
+        return ClusterTrial("python", False, f"{lacks}: pip install newskills there, or into {remedy}")
+    return ClusterTrial("python", True, where)
 
 
 def _needs() -> list[str]:
     """Distributions that every installation of newskills has."""
-    found = (re.match(r"[\w.-]+", need) for need in metadata.requires("newskills") or () if "extra ==" not in need)
-    return [match[0] for match in found if match]
+    names = (re.match(r"[\w.-]+", need) for need in metadata.requires("newskills") or () if "extra ==" not in need)
+    return [match[0] for match in names if match]
 
 
-def _slurm(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
+def _slurm(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
     version, partitions = shell.run_all(
-        [Call(argv=("sbatch", "--version")), Call(argv=("sinfo", "--noheader", "--format=%R"))]
+        [ShellCall(argv=("sbatch", "--version")), ShellCall(argv=("sinfo", "--noheader", "--format=%R"))]
     )
     if version.code != 0:
-        return [Trial("sbatch", False, f"not there on {shell.name}: {_first_line(version)}")]
-    found = [Trial("sbatch", True, version.out.strip())]
+        return [ClusterTrial("sbatch", False, f"not there on {shell.name}: {_first_line(version)}")]
+    trials = [ClusterTrial("sbatch", True, version.out.strip())]
     if partitions.code != 0:
-        return [*found, Trial("partitions", False, f"sinfo failed: {_first_line(partitions)}")]
-    known = sorted(set(partitions.out.split()))
+        return [*trials, ClusterTrial("partitions", False, f"sinfo failed: {_first_line(partitions)}")]
+    partition_names = sorted(set(partitions.out.split()))
     wanted = [name for name in (cluster.partition, cluster.cpu_partition) if name]
-    unknown = [part for name in wanted for part in name.split(",") if part not in known]
+    unknown = [part for name in wanted for part in name.split(",") if part not in partition_names]
     if unknown:
-        return [*found, Trial("partitions", False, f"{', '.join(unknown)} unknown; there are {', '.join(known)}")]
-    return [*found, Trial("partitions", True, ", ".join(known))]
+        return [
+            *trials,
+            ClusterTrial(
+                "partitions", False, f"{', '.join(unknown)} unknown; there are {', '.join(partition_names)}"
+            ),
+        ]
+    return [*trials, ClusterTrial("partitions", True, ", ".join(partition_names))]
 
 
-def _engine(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
+def _engine(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
     engine = engine_of(shell, cluster)
     if engine is None:
         names = cluster.engine or " or ".join(ENGINES)
         return [
-            Trial(
+            ClusterTrial(
                 "containers",
                 False,
                 f"{names} does not answer on {shell.name}; try: {cluster.engine or 'podman'} info",
             )
         ]
-    return [Trial("containers", True, f"{engine} answers")]
+    return [ClusterTrial("containers", True, f"{engine} answers")]
 
 
-def _copying(shell: Shell) -> list[Trial]:
+def _copying(shell: Shell) -> list[ClusterTrial]:
     """Whether rsync can work: it is on both sides, and the login shell there says nothing of its own."""
-    found = []
-    if isinstance(shell, Remote) and (said := shell.greeting()):
-        found.append(Trial("login shell", False, f"prints '{_printable(said)}' on {shell.name}. {QUIET}"))
+    trials = []
+    if isinstance(shell, RemoteMachine) and (greeting := shell.greeting()):
+        trials.append(
+            ClusterTrial("login shell", False, f"prints '{_printable(greeting)}' on {shell.name}. {QUIET}")
+        )
     here = shutil.which("rsync") is not None
     there = shell.run(["bash", "-c", "command -v rsync"]).code == 0
     if not here or not there:
         where = " and ".join([*([] if here else ["this machine"]), *([] if there else [shell.name])])
-        found.append(Trial("rsync", False, f"not there on {where}; code and data are copied with it"))
-    return found
+        trials.append(ClusterTrial("rsync", False, f"not there on {where}; code and data are copied with it"))
+    return trials
 
 
-def _folders(shell: Shell, cluster: ClusterConfig) -> list[Trial]:
-    found: list[Trial] = []
+def _folders(shell: Shell, cluster: ClusterConfig) -> list[ClusterTrial]:
+    trials: list[ClusterTrial] = []
     if cluster.job_dir:
-        found.append(_job_dir(shell, cluster.job_dir))
+        trials.append(_job_dir(shell, cluster.job_dir))
     mounts = parse_mounts(cluster.mounts)
     missing = _missing([mount.src for mount in mounts], shell)
     if missing:
-        found.append(Trial("mounts", False, f"{', '.join(missing)} not there on {shell.name}"))
+        trials.append(ClusterTrial("mounts", False, f"{', '.join(missing)} not there on {shell.name}"))
     elif mounts:
-        found.append(Trial("mounts", True, f"{len(mounts)} sources are there"))
-    return found
+        trials.append(ClusterTrial("mounts", True, f"{len(mounts)} sources are there"))
+    return trials
 
 
-def _job_dir(shell: Shell, folder: str) -> Trial:
+def _job_dir(shell: Shell, folder: str) -> ClusterTrial:
     """Whether jobs can be written there, or the folder can be made; it is left to the first submission to make it."""
     done = shell.run(["bash", "-c", _LOOK, "bash", folder])
     kind, may, there = (*done.out.rstrip("\n").split(" ", 2), "", "")[:3]
     if done.code != 0 or kind not in ("folder", "file"):
-        return Trial("job_dir", False, f"cannot look at {folder}: {_first_line(done)}")
+        return ClusterTrial("job_dir", False, f"cannot look at {folder}: {_first_line(done)}")
     if kind == "file":
-        return Trial("job_dir", False, f"{folder}: {there} is no folder")
+        return ClusterTrial("job_dir", False, f"{folder}: {there} is no folder")
     if there == folder:
-        return Trial("job_dir", may == "yes", folder if may == "yes" else f"cannot write {folder}")
+        return ClusterTrial("job_dir", may == "yes", folder if may == "yes" else f"cannot write {folder}")
     if there == "/":
         top = "/".join(folder.split("/")[:2])
-        return Trial("job_dir", False, f"{folder}: there is no {top} on {shell.name}; is its file system mounted?")
+        return ClusterTrial(
+            "job_dir", False, f"{folder}: there is no {top} on {shell.name}; is its file system mounted?"
+        )
     if may != "yes":
-        return Trial("job_dir", False, f"{folder} is not there, and cannot be made: {there} is not writable")
-    return Trial("job_dir", True, f"{folder} is not there yet; the first submission makes it", note=True)
+        return ClusterTrial(
+            "job_dir", False, f"{folder} is not there, and cannot be made: {there} is not writable"
+        )
+    return ClusterTrial("job_dir", True, f"{folder} is not there yet; the first submission makes it", note=True)
 
 
 def _missing(paths: Sequence[str], shell: Shell) -> list[str]:
     return [path for path, there in zip(paths, shell.exists(paths), strict=True) if not there]
 
 
-def _first_line(done: Ran) -> str:
+def _first_line(done: CommandResult) -> str:
     lines = [line for line in (done.err or done.out).splitlines() if line.strip()]
     return _printable(lines[0]) if lines else f"exit code {done.code}"
 

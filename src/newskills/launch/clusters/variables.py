@@ -13,7 +13,7 @@ from newskills.launch.clusters.expand import expand, references
 from newskills.launch.clusters.names import looks_secret
 
 
-class Variables(Struct, frozen=True, repr_omit_defaults=True):
+class JobVariables(Struct, frozen=True, repr_omit_defaults=True):
     """plain: name → value, readable in scripts. secrets: name → value, only ever put into an environment."""
 
     plain: dict[str, str] = {}
@@ -30,7 +30,7 @@ def missing_variables(cluster: ClusterConfig, environ: Mapping[str, str]) -> lis
 
 def job_variables(
     cluster: ClusterConfig, environ: Mapping[str, str], *, say: Callable[[str], None] = lambda text: None
-) -> Variables:
+) -> JobVariables:
     """What every job of `cluster` gets. `say` hears of names in `env_vars` that are not set here.
 
     Raises ConfigError that lists all required variables which are missing.
@@ -40,16 +40,16 @@ def job_variables(
     secrets = {name: environ[name] for name in ALWAYS_PASSED if environ.get(name)}
     plain: dict[str, str] = {}
     for entry in (*cluster.env_vars, *cluster.required_env_vars):
-        name, given, text = entry.partition("=")
-        if not given and name not in environ:
+        name, equals, text = entry.partition("=")
+        if not equals and name not in environ:
             say(f"{name} stands in env_vars of cluster '{cluster.name}' and is not set here: jobs go without it")
             continue
         plain.pop(name, None)
         secrets.pop(name, None)
-        value = expand(text, environ, f"env_vars of cluster '{cluster.name}', {name}") if given else environ[name]
-        hidden = not given or looks_secret(name) or any(looks_secret(other) for other in references(text))
+        value = expand(text, environ, f"env_vars of cluster '{cluster.name}', {name}") if equals else environ[name]
+        hidden = not equals or looks_secret(name) or any(looks_secret(other) for other in references(text))
         (secrets if hidden else plain)[name] = value
-    return Variables(plain, secrets)
+    return JobVariables(plain, secrets)
 
 
 def missing_sentence(cluster: ClusterConfig, missing: list[str]) -> str:

@@ -44,8 +44,8 @@ def digest_of(reference: Reference, *, patience: float = PATIENCE) -> str:
         headers = _asked(url, "", patience)
     except (OSError, HTTPException, ValueError):
         return ""
-    found = headers.get("Docker-Content-Digest", "")
-    return found if _DIGEST.match(found) else ""
+    digest = headers.get("Docker-Content-Digest", "")
+    return digest if _DIGEST.match(digest) else ""
 
 
 def _asked(url: str, token: str, patience: float) -> HTTPMessage:
@@ -54,8 +54,8 @@ def _asked(url: str, token: str, patience: float) -> HTTPMessage:
     request = urllib.request.Request(url, method="HEAD", headers=headers)  # noqa: S310 - http only on loopback
     try:
         with urllib.request.urlopen(request, timeout=patience) as reply:  # noqa: S310
-            told: HTTPMessage = reply.headers
-            return told
+            reply_headers: HTTPMessage = reply.headers
+            return reply_headers
     except urllib.error.HTTPError as error:
         error.close()
         challenge = error.headers.get("WWW-Authenticate", "")
@@ -69,10 +69,10 @@ def _token(fields: dict[str, str], url: str, patience: float) -> str:
     realm = fields.pop("realm", "")
     if not realm.startswith("https://") and not (realm.startswith("http://") and url.startswith("http://")):
         raise ValueError(f"a registry names '{realm}' as the place of its tokens")
-    asked = f"{realm}?{urllib.parse.urlencode(fields)}"
-    with urllib.request.urlopen(asked, timeout=patience) as reply:  # noqa: S310
-        told = json.loads(reply.read(_MOST))
-    token = told.get("token") or told.get("access_token") if isinstance(told, dict) else None
+    address = f"{realm}?{urllib.parse.urlencode(fields)}"
+    with urllib.request.urlopen(address, timeout=patience) as reply:  # noqa: S310
+        answer = json.loads(reply.read(_MOST))
+    token = answer.get("token") or answer.get("access_token") if isinstance(answer, dict) else None
     if not isinstance(token, str) or not token.isprintable():
         raise ValueError("a registry gave no token")
     return token

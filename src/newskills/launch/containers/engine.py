@@ -40,7 +40,7 @@ PROBE = 'echo "bash ${BASH_VERSINFO[0]:-0} ${BASH_VERSINFO[1]:-0}"'
 BASH = (4, 3)
 
 
-class Engine:
+class ContainerEngine:
     """`name` is the program; `environ` that of the submitting process, which may say where the engine is."""
 
     def __init__(self, name: str, environ: Mapping[str, str]) -> None:
@@ -149,23 +149,23 @@ class Engine:
             return
         if image.endswith(".sqsh"):
             raise ConfigError(f"{self.name} cannot run {image}: squashfs images are for Slurm with Pyxis.")
-        found = self._built(image) if image.startswith(DOCKERFILE) else self._id(image) or self._pulled(image)
-        words = (*COMMON, *self.user, *self.privileged(), *self.gpus(gpus), found, "bash", "-c", PROBE)
+        image_id = self._built(image) if image.startswith(DOCKERFILE) else self._id(image) or self._pulled(image)
+        words = (*COMMON, *self.user, *self.privileged(), *self.gpus(gpus), image_id, "bash", "-c", PROBE)
         done = self.run("run", "--rm", *words)
         if done.returncode == 127 or (done.returncode == 0 and _version(done.stdout) < BASH):
             raise ConfigError(f"Image '{image}' has no bash {'.'.join(map(str, BASH))} or later, which jobs need.")
         if done.returncode != 0:
             mend = "Install the package catatonit." if "container-init" in done.stderr else ""
             raise ConfigError(f"{self.name} cannot run image '{image}': {_last(done.stderr)}", hint=mend)
-        self._ids[image] = found
+        self._ids[image] = image_id
 
     def labelled(self, label: str, value: str) -> dict[str, str]:
         """Id → what the label `value` says, of containers that have `label`."""
-        found = self.run("ps", "--all", "--quiet", f"--filter=label={label}").stdout.split()
-        if not found:
+        containers = self.run("ps", "--all", "--quiet", f"--filter=label={label}").stdout.split()
+        if not containers:
             return {}
         form = f'{{{{.Id}}}} {{{{json (index .Config.Labels "{value}")}}}}'
-        lines = self.run("inspect", f"--format={form}", *found).stdout.splitlines()
+        lines = self.run("inspect", f"--format={form}", *containers).stdout.splitlines()
         pairs = (line.partition(" ") for line in lines)
         return {container: json.loads(text) for container, _, text in pairs}
 
@@ -217,10 +217,10 @@ class Engine:
         return process.returncode, last
 
 
-def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> Engine | None:
+def find_engine(cluster: ClusterConfig, environ: Mapping[str, str]) -> ContainerEngine | None:
     """The engine that the config names, or the first one that is here and answers; None: there is none."""
     names = [cluster.engine] if cluster.engine else list(ENGINES)
-    here = [Engine(name, environ) for name in names if shutil.which(name, path=environ.get("PATH"))]
+    here = [ContainerEngine(name, environ) for name in names if shutil.which(name, path=environ.get("PATH"))]
     if len(here) < 2:
         return here[0] if here else None
     return next((engine for engine in here if engine.run("version").returncode == 0), here[0])

@@ -67,7 +67,7 @@ class Squash(Struct, frozen=True, kw_only=True):
     digest: str = ""
 
 
-class _Found(Struct, frozen=True):
+class _SquashFile(Struct, frozen=True):
     whole: bool
     path: str
     side: Mapping[str, object]
@@ -83,9 +83,9 @@ def plan_squash(
     wanted = list(dict.fromkeys(images))
     references = {image: parse_image(image) for image in wanted if not is_file(image)}
     digests = {image: digest_of(reference) if ask else reference.digest for image, reference in references.items()}
-    found = _looked(place, shell, sorted({reference.stem for reference in references.values()}))
+    squash_files = _looked(place, shell, sorted({reference.stem for reference in references.values()}))
     return [
-        _planned(references[image], digests[image], found, place, force=force)
+        _planned(references[image], digests[image], squash_files, place, force=force)
         if image in references
         else Squash(image=image, action="as-is", path=image, why="it is a file already")
         for image in wanted
@@ -104,12 +104,12 @@ def squash(
 
     Raises RemoteError with command and output of an import that failed.
     """
-    for one in plans:
-        say(f"{one.image}: {one.why}" + (f": {one.path}" if one.action == "reuse" else ""))
-    work = [one for one in plans if one.action == "import"]
+    for plan in plans:
+        say(f"{plan.image}: {plan.why}" + (f": {plan.path}" if plan.action == "reuse" else ""))
+    work = [plan for plan in plans if plan.action == "import"]
     for start in range(0, len(work), AT_ONCE):
         _imported(work[start : start + AT_ONCE], place, shell, force=force, say=say)
-    return {one.image: one.path for one in plans}
+    return {plan.image: plan.path for plan in plans}
 
 
 def srun_words(place: SquashPlace) -> list[str]:
@@ -128,56 +128,58 @@ def srun_words(place: SquashPlace) -> list[str]:
 
 
 def _planned(
-    reference: Reference, digest: str, found: Sequence[_Found], place: SquashPlace, *, force: bool
+    reference: Reference, digest: str, squash_files: Sequence[_SquashFile], place: SquashPlace, *, force: bool
 ) -> Squash:
     path = f"{place.folder}/{CONTAINERS}/{reference.file_name(digest)}"
-    taken = _taken(reference, digest, found, path)
+    taken = _taken(reference, digest, squash_files, path)
     if taken and not force:
         return Squash(image=reference.text, action="reuse", path=taken[0], why=taken[1], digest=digest)
-    broken = any(one.path == path and not one.whole for one in found)
+    broken = any(file.path == path and not file.whole for file in squash_files)
     why = "is imported on a compute node, as --force-squash says" if force else "is imported on a compute node"
     if broken:
         why += "; what lies at its place is no whole image"
     return Squash(image=reference.text, action="import", path=path, why=why, digest=digest)
 
 
-def _taken(reference: Reference, digest: str, found: Sequence[_Found], path: str) -> tuple[str, str] | None:
+def _taken(
+    reference: Reference, digest: str, squash_files: Sequence[_SquashFile], path: str
+) -> tuple[str, str] | None:
     """(path, why) of the file to take, the surest first."""
-    whole = [one for one in found if one.whole]
+    whole = [file for file in squash_files if file.whole]
     names = {reference.file_name(digest)}
-    for one in whole:
-        if one.path == path or os.path.basename(one.path) in names:
-            known = (
-                "" if digest else f"; its tag could not be looked up{_when(one)}, --force-squash imports it anew"
+    for file in whole:
+        if file.path == path or os.path.basename(file.path) in names:
+            remark = (
+                "" if digest else f"; its tag could not be looked up{_when(file)}, --force-squash imports it anew"
             )
-            return one.path, f"is there{known}"
+            return file.path, f"is there{remark}"
     if not digest:
-        own = [one for one in whole if one.side.get("image") == reference.text]
+        own = [file for file in whole if file.side.get("image") == reference.text]
         if own:
-            last = max(own, key=lambda one: str(one.side.get("imported", "")))
+            last = max(own, key=lambda file: str(file.side.get("imported", "")))
             return (
                 last.path,
                 f"is there; its tag could not be looked up{_when(last)}, --force-squash imports it anew",
             )
-    foreign = [one for one in whole if os.path.basename(one.path) == f"{reference.stem}.sqsh" and not one.side]
+    foreign = [file for file in whole if os.path.basename(file.path) == f"{reference.stem}.sqsh" and not file.side]
     if foreign:
         return foreign[0].path, "is there, imported by another program; --force-squash imports it anew"
     return None
 
 
-def _when(one: _Found) -> str:
-    return f" (imported {one.side['imported']})" if one.side.get("imported") else ""
+def _when(file: _SquashFile) -> str:
+    return f" (imported {file.side['imported']})" if file.side.get("imported") else ""
 
 
-def _looked(place: SquashPlace, shell: Shell, stems: Sequence[str]) -> list[_Found]:
+def _looked(place: SquashPlace, shell: Shell, stems: Sequence[str]) -> list[_SquashFile]:
     """Files that may be of these images, those in `containers/` first."""
     if not stems:
         return []
     script = f'{_bash("whole")}\n{_bash("look")}\nsquash_look "$@"'
     ran = shell.run(["bash", "-c", script, "bash", place.folder, *stems])
     rows = [line.split("\t") for line in ran.out.splitlines() if line.count("\t") == 2]
-    found = [_Found(state == "whole", path, _side(text)) for state, path, text in rows]
-    return sorted(found, key=lambda one: f"/{CONTAINERS}/" not in one.path)
+    squash_files = [_SquashFile(state == "whole", path, _side(text)) for state, path, text in rows]
+    return sorted(squash_files, key=lambda file: f"/{CONTAINERS}/" not in file.path)
 
 
 def _side(text: str) -> Mapping[str, object]:
@@ -187,13 +189,13 @@ def _side(text: str) -> Mapping[str, object]:
         return {}
 
 
-def _script(one: Squash, place: SquashPlace, *, force: bool) -> str:
+def _script(plan: Squash, place: SquashPlace, *, force: bool) -> str:
     """bash/squash.sh with its variables; everything that a user wrote is quoted."""
-    reference = parse_image(one.image)
-    side = msgspec.json.encode({"image": one.image, "uri": reference.uri, "digest": one.digest}).decode()
+    reference = parse_image(plan.image)
+    side = msgspec.json.encode({"image": plan.image, "uri": reference.uri, "digest": plan.digest}).decode()
     variables = {
-        "folder": os.path.dirname(one.path),
-        "name": os.path.basename(one.path),
+        "folder": os.path.dirname(plan.path),
+        "name": os.path.basename(plan.path),
         "uri": reference.uri,
         "side": side.removesuffix("}"),
         "cache": f"{place.folder}/.enroot",
@@ -211,15 +213,15 @@ def _script(one: Squash, place: SquashPlace, *, force: bool) -> str:
 class _Import:
     """One import that runs, and a thread that reads what it says."""
 
-    def __init__(self, one: Squash, process: subprocess.Popen[bytes], say: Say) -> None:
-        self.one, self.process, self._say = one, process, say
+    def __init__(self, plan: Squash, process: subprocess.Popen[bytes], say: Say) -> None:
+        self.plan, self.process, self._say = plan, process, say
         self.lines: list[str] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        name = os.path.basename(self.one.path).removesuffix(".sqsh")
+        name = os.path.basename(self.plan.path).removesuffix(".sqsh")
         for raw in self.process.stdout:
             line = re.sub(r"[^\x20-\x7e]+", " ", raw.decode(errors="replace").rpartition("\r")[2]).strip()
             if line:
@@ -242,26 +244,26 @@ def _imported(work: Sequence[Squash], place: SquashPlace, shell: Shell, *, force
     running: list[_Import] = []
     codes: dict[str, int] = {}
     try:
-        for one in work:
-            running.append(_Import(one, shell.converse(_script(one, place, force=force)), say))
+        for plan in work:
+            running.append(_Import(plan, shell.converse(_script(plan, place, force=force)), say))
         for each in running:
-            codes[each.one.image] = each.ended()
+            codes[each.plan.image] = each.ended()
     finally:
         for each in running:
             each.leave()
         for each in running:
             each.ended()
     for each in running:
-        if code := codes[each.one.image]:
+        if code := codes[each.plan.image]:
             raise _failure(each, code, place, shell)
 
 
 def _failure(failed: _Import, code: int, place: SquashPlace, shell: Shell) -> RemoteError:
-    reference = parse_image(failed.one.image)
+    reference = parse_image(failed.plan.image)
     command = shlex.join(["srun", *srun_words(place), "enroot", "import", reference.uri])
-    said = "\n".join(f"    | {line}" for line in failed.lines[-LAST_LINES:])
+    tail = "\n".join(f"    | {line}" for line in failed.lines[-LAST_LINES:])
     return RemoteError(
-        f"Image {failed.one.image} could not be imported on {shell.name} (exit code {code}).\n  {command}\n{said}",
+        f"Image {failed.plan.image} could not be imported on {shell.name} (exit code {code}).\n  {command}\n{tail}",
         hint="\nNothing of it is left there; the same command tries again. An image that needs a login: "
         "https://github.com/NVIDIA/enroot/blob/master/doc/cmd/import.md tells where enroot looks for it.",
     )

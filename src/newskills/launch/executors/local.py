@@ -25,7 +25,7 @@ from newskills.launch.containers.engine import (
     FOLDER,
     IMAGE,
     JOB,
-    Engine,
+    ContainerEngine,
     find_engine,
     no_engine,
     volume,
@@ -51,9 +51,9 @@ class Containers(Processes):
         self._works = False
 
     @cached_property
-    def engine(self) -> Engine:
+    def engine(self) -> ContainerEngine:
         """Where none is installed, what scripts would say."""
-        return find_engine(self.cluster, self._site.environ) or Engine(
+        return find_engine(self.cluster, self._site.environ) or ContainerEngine(
             self.cluster.engine or ENGINES[0], self._site.environ
         )
 
@@ -168,8 +168,8 @@ class Containers(Processes):
 
     def _containers(self, job: Job) -> dict[str, str]:
         """Command → image, of those that run in a container."""
-        found = {command.name: image_of(self.cluster, command.container) for command in job.commands()}
-        return {name: image for name, image in found.items() if image is not None}
+        images = {command.name: image_of(self.cluster, command.container) for command in job.commands()}
+        return {name: image for name, image in images.items() if image is not None}
 
     def _check_engine(self) -> None:
         """Once is enough for all jobs of a pipeline."""
@@ -190,15 +190,15 @@ class Containers(Processes):
 
     def _volumes(self, command: Command, folder: JobFolder) -> list[str]:
         mounts = self._mounts(command, {command.name: ""})
-        found = [volume(mount.src, mount.dst, read_only=mount.mode == "ro") for mount in mounts]
-        found.append(volume(folder.path, folder.path))
+        volumes = [volume(mount.src, mount.dst, read_only=mount.mode == "ro") for mount in mounts]
+        volumes.append(volume(folder.path, folder.path))
         if not inside(folder.logs, folder.path):
-            found.append(volume(folder.logs, folder.logs))
+            volumes.append(volume(folder.logs, folder.logs))
         if folder.code:
             # Other jobs run the same package.
-            found.append(volume(folder.code, CODE, read_only=True))
+            volumes.append(volume(folder.code, CODE, read_only=True))
         locks = f"{PORT_LOCKS}{os.getuid()}", f"{PORT_LOCKS}{self.engine.uid}"
-        return [*found, volume(*locks)]
+        return [*volumes, volume(*locks)]
 
     def _clean_up(self, folder: JobFolder) -> str:
         engine = self.engine

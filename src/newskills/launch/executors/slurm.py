@@ -23,8 +23,8 @@ from newskills.launch.executors.slurm_status import (
     slurm_ids,
 )
 from newskills.launch.executors.slurm_submission import (
-    Batch,
-    Submission,
+    ArrayBatch,
+    SlurmSubmission,
     alike,
     array_size,
     array_text,
@@ -32,9 +32,9 @@ from newskills.launch.executors.slurm_submission import (
 )
 from newskills.launch.executors.slurm_trial import Partition, asked, misfit, partitions
 from newskills.launch.job_script import render, resource
-from newskills.launch.machines.shell import Call
+from newskills.launch.machines.shell import ShellCall
 from newskills.launch.machines.ssh import shell_of
-from newskills.launch.place import JobFolder, Obstacle, Site, Waiting
+from newskills.launch.place import JobFolder, Obstacle, PendingJob, Site
 
 LAST_LINES = 2000
 """Of each log that `logs` yields."""
@@ -63,9 +63,9 @@ class Slurm(SlurmPlace):
 
     def submit(self, job: Job, *, after: Sequence[str] = ()) -> str:
         """Returns when Slurm has accepted the job. Raises ConfigError, RemoteError, StorageError."""
-        return self.submit_all([Waiting(job, tuple(after))])[job.name]
+        return self.submit_all([PendingJob(job, tuple(after))])[job.name]
 
-    def submit_all(self, jobs: Sequence[Waiting]) -> dict[str, str]:
+    def submit_all(self, jobs: Sequence[PendingJob]) -> dict[str, str]:
         """Job name → handle. All scripts go over in one copy, all jobs in one trip; all are accepted or none.
 
         Raises ConfigError for a handle that Slurm does not know (it would start such jobs at once), RemoteError,
@@ -73,22 +73,22 @@ class Slurm(SlurmPlace):
         """
         if not jobs:
             return {}
-        active = self._active(list(dict.fromkeys(handle for one in jobs for handle in one.after)))
+        active = self._active(list(dict.fromkeys(handle for job in jobs for handle in job.after)))
         self._ask_limits()
-        folders = [self._site.job_folder(one.job) for one in jobs]
+        folders = [self._site.job_folder(job.job) for job in jobs]
         packed = self._packed(jobs, folders)
-        files = {f"{one.job.name}/{name}": text for one in jobs for name, text in self._texts(one.job)}
+        files = {f"{job.job.name}/{name}": text for job in jobs for name, text in self._texts(job.job)}
         for batch in (batch for batch in packed if batch.array >= 0):
             some, first = [jobs[number] for number in batch.jobs], batch.jobs[0]
             (options,) = self.requests(jobs[first].job, folders[first])
             files[f".arrays/{batch.array}/array.sh"] = array_text(options, some, self._site.folder, batch.array)
         self._shell.write(files, self._site.folder)
         secrets = dict(self.variables.secrets)
-        for one in jobs:
-            for name in (name for command in one.job.commands() for name in command.script.secrets):
+        for job in jobs:
+            for name in (name for command in job.job.commands() for name in command.script.secrets):
                 if name in self._site.environ:
                     secrets.setdefault(name, self._site.environ[name])
-        submission = Submission(
+        submission = SlurmSubmission(
             jobs,
             packed,
             folders,
@@ -102,9 +102,9 @@ class Slurm(SlurmPlace):
             if ran.code != 0:
                 raise slurm_error("sbatch", ran, self._shell)
             handles = dict(line.split(" ", 1) for line in ran.out.splitlines() if line.startswith("="))
-            return {one.job.name: handles[f"={number}"] for number, one in enumerate(jobs)}
+            return {job.job.name: handles[f"={number}"] for number, job in enumerate(jobs)}
         except BaseException as error:
-            if not self._withdraw([one.job.name for one in jobs]) and isinstance(error, RemoteError):
+            if not self._withdraw([job.job.name for job in jobs]) and isinstance(error, RemoteError):
                 hint = f"Jobs may have been accepted before that; squeue --me on {self._shell.name} lists them."
                 raise RemoteError(str(error), hint=hint) from error
             raise
@@ -123,16 +123,19 @@ class Slurm(SlurmPlace):
 
         One trip for what the controller knows and the jobs' own marks, another for what it has forgotten.
         """
-        wanted = list(dict.fromkeys(one for handle in handles for one in slurm_ids(handle)))
-        found, (seen,) = records(self._shell, wanted, more=[self._look()])
-        marks = _marks(seen.out)
-        missing = [one for one in wanted if one not in found]
+        wanted = list(dict.fromkeys(slurm_id for handle in handles for slurm_id in slurm_ids(handle)))
+        records_by_id, (look,) = records(self._shell, wanted, more=[self._look()])
+        marks = _marks(look.out)
+        missing = [slurm_id for slurm_id in wanted if slurm_id not in records_by_id]
         if missing:
-            found |= accounted(self._shell, missing)
+            records_by_id |= accounted(self._shell, missing)
         states = {}
         for handle in handles:
             mark = marks.get(handle, "")
-            words = [found[one].word(mark) if one in found else "unknown" for one in slurm_ids(handle)]
+            words = [
+                records_by_id[slurm_id].word(mark) if slurm_id in records_by_id else "unknown"
+                for slurm_id in slurm_ids(handle)
+            ]
             state = chain_state(words)
             states[handle] = (marked(mark) or state) if state == "unknown" else state
         return states
@@ -142,16 +145,16 @@ class Slurm(SlurmPlace):
 
         Two trips; jobs that ask for the same are asked about once. Raises ConfigError, RemoteError.
         """
-        known = partitions(self._shell)
-        self._keep_limits(known)
+        cluster_partitions = partitions(self._shell)
+        self._keep_limits(cluster_partitions)
         wrong: dict[tuple[str, bool], list[str]] = {}
         texts: dict[str, list[str]] = {}
         for job in jobs:
             groups = self.requests(job, self._site.job_folder(job))
-            if why := next(filter(None, (misfit(options, known) for options in groups)), ""):
+            if why := next(filter(None, (misfit(options, cluster_partitions) for options in groups)), ""):
                 wrong.setdefault((why, True), []).append(job.name)
                 continue
-            same = [{name: value for name, value in one.items() if name not in _OWN} for one in groups]
+            same = [{name: value for name, value in options.items() if name not in _OWN} for options in groups]
             texts.setdefault("\n".join(["#!/bin/bash", *sbatch_lines(same), "true\n"]), []).append(job.name)
         keep = f"{resource('slurm_keep')}keep_only {' '.join(KEPT)}"
         for names, (why, final) in zip(texts.values(), asked(self._shell, list(texts), keep), strict=True):
@@ -172,18 +175,18 @@ class Slurm(SlurmPlace):
 
         Asking twice makes `ns` give up requests in flight. Jobs that have ended are no error. Raises ConfigError.
         """
-        ids = [one for handle in handles for one in slurm_ids(handle)]
+        ids = [slurm_id for handle in handles for slurm_id in slurm_ids(handle)]
         if not ids:
             return
-        tasks = [one for one in ids if "_" in one]
+        tasks = [slurm_id for slurm_id in ids if "_" in slurm_id]
         # Of an array with no task of its own record, `--state=PENDING` removes all tasks whichever is named; what is
         # held has one.
-        hold = "".join(f"hold {one}\n" for one in tasks)
+        hold = "".join(f"hold {slurm_id}\n" for slurm_id in tasks)
         *_, waiting, running = self._shell.run_all(
             [
-                *([Call(argv=("scontrol",), stdin=hold)] if tasks else []),
-                Call(argv=("scancel", "--quiet", "--state=PENDING", *ids)),
-                Call(argv=("scancel", "--quiet", "--batch", "--signal=TERM", *ids)),
+                *([ShellCall(argv=("scontrol",), stdin=hold)] if tasks else []),
+                ShellCall(argv=("scancel", "--quiet", "--state=PENDING", *ids)),
+                ShellCall(argv=("scancel", "--quiet", "--batch", "--signal=TERM", *ids)),
             ]
         )
         for ran in (waiting, running):
@@ -207,13 +210,19 @@ class Slurm(SlurmPlace):
         if not self.limits:
             self._keep_limits(partitions(self._shell))
 
-    def _keep_limits(self, known: Mapping[str, Partition]) -> None:
+    def _keep_limits(self, cluster_partitions: Mapping[str, Partition]) -> None:
         # not infinite, nor n/a
-        self.limits.update({name: one.limit for name, one in known.items() if one.limit[:1].isdigit()})
+        self.limits.update(
+            {
+                name: partition.limit
+                for name, partition in cluster_partitions.items()
+                if partition.limit[:1].isdigit()
+            }
+        )
 
-    def _packed(self, jobs: Sequence[Waiting], folders: Sequence[JobFolder]) -> list[Batch]:
+    def _packed(self, jobs: Sequence[PendingJob], folders: Sequence[JobFolder]) -> list[ArrayBatch]:
         """Arrays of jobs that are alike, as large as the cluster takes them. Raises ConfigError, RemoteError."""
-        requests = [self.requests(one.job, folder) for one, folder in zip(jobs, folders, strict=True)]
+        requests = [self.requests(job.job, folder) for job, folder in zip(jobs, folders, strict=True)]
         groups = alike(jobs, requests, any_end=self.cluster.dependency_type == "afterany")
         several = any(len(group) > 1 for group in groups) and self.cluster.dependency_type != "aftercorr"
         return batches(groups, array_size(self._shell) if several else 1)
@@ -228,8 +237,8 @@ class Slurm(SlurmPlace):
         except NewskillsError:
             return False
 
-    def _look(self) -> Call:
-        return Call(argv=("bash", "-c", _LOOK, "bash", self._site.folder))
+    def _look(self) -> ShellCall:
+        return ShellCall(argv=("bash", "-c", _LOOK, "bash", self._site.folder))
 
 
 def _ended(state: str) -> bool:

@@ -143,7 +143,7 @@ class SlurmPlace:
             exclusive = not hardware.num_gpus and partition is not None and partition == cluster.cpu_partition
         tasks = max([hardware.num_tasks, *(command.script.tasks_per_node for command in group.commands)])
         gpus = hardware.num_gpus if not cluster.disable_gpus_per_node else 0
-        given = {
+        fields = {
             "job-name": f"{cluster.job_name_prefix}{self._experiment}-{job.name}"[:LONGEST],
             "partition": partition,
             "account": hardware.account or cluster.account,
@@ -161,7 +161,7 @@ class SlurmPlace:
             "requeue": "",
             "signal": f"B:USR1@{min(WARNING, max(1, seconds_of(limit) // 5))}",
         }
-        options = {name: value for name, value in given.items() if value is not None}
+        options = {name: value for name, value in fields.items() if value is not None}
         return _overridden(options, hardware.sbatch_kwargs, f"Group '{group.name}' of job '{job.name}'")
 
     def _partition(self, group: CommandGroup) -> str | None:
@@ -175,8 +175,8 @@ class SlurmPlace:
         A job that asks for more than its partition allows would wait for ever.
         """
         partition = self._partition(group) or ""
-        if given := group.hardware.time_limit or self.cluster.timeouts.get(partition):
-            return given
+        if limit := group.hardware.time_limit or self.cluster.timeouts.get(partition):
+            return limit
         wanted, longest = self.cluster.default_timeout, self.limits.get(partition)
         return longest if longest and seconds_of(longest) < seconds_of(wanted) else wanted
 

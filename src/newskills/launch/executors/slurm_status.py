@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError, NewskillsError, RemoteError
-from newskills.launch.machines.shell import Call, Ran, Shell
+from newskills.launch.machines.shell import CommandResult, Shell, ShellCall
 
 LAG = (0.0, 0.3, 0.7, 1.5)
 """Seconds to wait before each look into accounting, which learns of an end later than everybody else."""
@@ -63,7 +63,7 @@ _ALL = "*"
 _EMPTY = ("", "N/A", "0", "None", "(null)")
 
 
-class Record(Struct, frozen=True):
+class SlurmRecord(Struct, frozen=True):
     """A job, or a part of one, as Slurm tells it. `state` in Slurm's words, `restarts`: how often it was requeued."""
 
     state: str
@@ -87,7 +87,7 @@ class Record(Struct, frozen=True):
 def slurm_ids(handle: str) -> list[str]:
     """The ids of a handle: `101`, or `101:102` for a job and its copy. Raises ConfigError for anything else."""
     ids = handle.split(":")
-    if not all(_ID.match(one) for one in ids):
+    if not all(_ID.match(slurm_id) for slurm_id in ids):
         raise ConfigError(f"'{handle}' is no id of a Slurm job.")
     return ids
 
@@ -98,31 +98,37 @@ def marked(mark: str) -> str:
     return MARKS.get(words[1], "") if len(words) > 1 else ""
 
 
-def records(shell: Shell, ids: Sequence[str], *, more: Sequence[Call] = ()) -> tuple[dict[str, Record], list[Ran]]:
+def records(
+    shell: Shell, ids: Sequence[str], *, more: Sequence[ShellCall] = ()
+) -> tuple[dict[str, SlurmRecord], list[CommandResult]]:
     """id → what is known of it (others are missing), and what the calls `more` of the same trip did.
 
     Raises NewskillsError where squeue itself does not work.
     """
     calls = [_squeue(ids), *more] if ids else list(more)
     ran = shell.run_all(calls)
-    found: dict[str, Record] = {}
+    records_by_id: dict[str, SlurmRecord] = {}
     if ids:
         queue, *ran = ran
         if queue.code != 0 and "Invalid job id" not in queue.err:
             raise slurm_error("squeue", queue, shell)
-        found = _chosen(from_squeue(queue.out), ids)
+        records_by_id = _chosen(from_squeue(queue.out), ids)
     requeued = [
-        one for one in ids if one in found and found[one].state in ("PENDING", "REQUEUED") and found[one].restarts
+        slurm_id
+        for slurm_id in ids
+        if slurm_id in records_by_id
+        and records_by_id[slurm_id].state in ("PENDING", "REQUEUED")
+        and records_by_id[slurm_id].restarts
     ]
     if requeued:
-        found |= _preempted(shell, {one: found[one] for one in requeued})
-    return found, ran
+        records_by_id |= _preempted(shell, {slurm_id: records_by_id[slurm_id] for slurm_id in requeued})
+    return records_by_id, ran
 
 
-def accounted(shell: Shell, ids: Sequence[str]) -> dict[str, Record]:
+def accounted(shell: Shell, ids: Sequence[str]) -> dict[str, SlurmRecord]:
     """The same from accounting, for ids that the controller has forgotten. Empty on clusters without it."""
     missing = list(ids)
-    found: dict[str, Record] = {}
+    records_by_id: dict[str, SlurmRecord] = {}
     for pause in LAG:
         if not missing:
             break
@@ -130,69 +136,74 @@ def accounted(shell: Shell, ids: Sequence[str]) -> dict[str, Record]:
         ran = shell.run_all([_sacct(missing)])[0]
         if ran.code != 0:
             break
-        found |= _chosen(from_sacct(ran.out), missing)
-        missing = [one for one in missing if one not in found]
-    return found
+        records_by_id |= _chosen(from_sacct(ran.out), missing)
+        missing = [slurm_id for slurm_id in missing if slurm_id not in records_by_id]
+    return records_by_id
 
 
-def from_squeue(text: str) -> dict[str, Record]:
+def from_squeue(text: str) -> dict[str, SlurmRecord]:
     """id → record, from the lines that `squeue` prints."""
-    parts: dict[str, list[Record]] = {}
+    parts: dict[str, list[SlurmRecord]] = {}
     for line in text.splitlines():
         fields = [field.strip() for field in line.split("|")]
         if len(fields) < len(SQUEUE_FIELDS):
             continue
         job, het, offset, array, task, state, reason, restarts = fields[: len(SQUEUE_FIELDS)]
-        record = Record(state, "" if reason in _EMPTY else reason, int(restarts) if restarts.isdigit() else 0)
+        record = SlurmRecord(state, "" if reason in _EMPTY else reason, int(restarts) if restarts.isdigit() else 0)
         names = {job}
         if het not in _EMPTY:
             names |= {het, f"{het}+{offset}"}
         if array not in _EMPTY:
-            names |= {array, *(f"{array}_{one}" for one in _tasks(task))}
-        for one in names:
-            parts.setdefault(one, []).append(record)
-    return {one: _together(some) for one, some in parts.items()}
+            names |= {array, *(f"{array}_{array_task}" for array_task in _tasks(task))}
+        for name in names:
+            parts.setdefault(name, []).append(record)
+    return {slurm_id: _together(some) for slurm_id, some in parts.items()}
 
 
-def from_sacct(text: str) -> dict[str, Record]:
+def from_sacct(text: str) -> dict[str, SlurmRecord]:
     """id → record, from lines `JobID|State`: `46+0|CANCELLED by 0`, `13_[5-9]|PENDING`.
 
     `13_*` stands for the tasks of array 13 that have no record of their own, as none of them has been started.
     """
-    parts: dict[str, list[Record]] = {}
+    parts: dict[str, list[SlurmRecord]] = {}
     for line in text.splitlines():
         job, _, state = line.partition("|")
         if state.strip():
             word = state.split()[0]
-            record = Record("CANCELLED" if word == "PREEMPTED" else word)  # the last life: nothing came after it
+            record = SlurmRecord(
+                "CANCELLED" if word == "PREEMPTED" else word
+            )  # the last life: nothing came after it
             whole, _, task = job.partition("_")
-            names = {job, re.split(r"[_+]", job)[0], *(f"{whole}_{one}" for one in _tasks(task))}
+            names = {job, re.split(r"[_+]", job)[0], *(f"{whole}_{array_task}" for array_task in _tasks(task))}
             if not task and record.state != "CANCELLED":
                 names.discard(f"{whole}_{_ALL}")  # a task that accounting does not know as such yet
-            for one in names:
-                parts.setdefault(one, []).append(record)
-    return {one: _together(some) for one, some in parts.items()}
+            for name in names:
+                parts.setdefault(name, []).append(record)
+    return {slurm_id: _together(some) for slurm_id, some in parts.items()}
 
 
-def _chosen(found: Mapping[str, Record], ids: Iterable[str]) -> dict[str, Record]:
+def _chosen(records_by_id: Mapping[str, SlurmRecord], ids: Iterable[str]) -> dict[str, SlurmRecord]:
     """Of `found`, what speaks for `ids`."""
-    named = {one: one if one in found else f"{one.partition('_')[0]}_{_ALL}" for one in ids}
-    return {one: found[name] for one, name in named.items() if name in found}
+    named = {
+        slurm_id: slurm_id if slurm_id in records_by_id else f"{slurm_id.partition('_')[0]}_{_ALL}"
+        for slurm_id in ids
+    }
+    return {slurm_id: records_by_id[name] for slurm_id, name in named.items() if name in records_by_id}
 
 
 def _tasks(text: str) -> list[str]:
     """Indices of tasks: `7`, `[0-2,5%4]`; `*` where Slurm names none."""
-    found: list[str] = []
+    numbers: list[str] = []
     for part in text.strip("[]").partition("%")[0].split(","):
         first, _, last = part.partition("-")
         if first.isdigit() and (last or first).isdigit():
-            found += map(str, range(int(first), int(last or first) + 1))
-    return found or [_ALL]
+            numbers += map(str, range(int(first), int(last or first) + 1))
+    return numbers or [_ALL]
 
 
 def _wholes(ids: Iterable[str]) -> str:
     """For `--jobs`: arrays are asked about as one."""
-    return ",".join(dict.fromkeys(one.partition("_")[0] for one in ids))
+    return ",".join(dict.fromkeys(slurm_id.partition("_")[0] for slurm_id in ids))
 
 
 def chain_state(states: Sequence[str]) -> str:
@@ -206,46 +217,48 @@ def chain_state(states: Sequence[str]) -> str:
     return (ran or list(states))[-1]
 
 
-def slurm_error(what: str, ran: Ran, shell: Shell) -> NewskillsError:
+def slurm_error(what: str, ran: CommandResult, shell: Shell) -> NewskillsError:
     """For a command of Slurm's that did not do what it should."""
-    said = " ".join((ran.err.strip() or ran.out.strip()).split("\n")[-3:])
+    last_lines = " ".join((ran.err.strip() or ran.out.strip()).split("\n")[-3:])
     if ran.code == 127:
         return ConfigError(f"There is no {what} on {shell.name}: it cannot submit to Slurm.")
     if ran.code == KILLED:
         return RemoteError(
             f"{what} got no answer on {shell.name}: the controller of Slurm is slow or away. Try again."
         )
-    return ConfigError(f"{what} failed on {shell.name} (exit code {ran.code}): {said}")
+    return ConfigError(f"{what} failed on {shell.name} (exit code {ran.code}): {last_lines}")
 
 
-def _squeue(ids: Iterable[str]) -> Call:
+def _squeue(ids: Iterable[str]) -> ShellCall:
     fields = ",".join(f"{field}:|" for field in SQUEUE_FIELDS)
     what = ("--states=all", "--array", "--noheader", f"--jobs={_wholes(ids)}", f"--Format={fields}")
-    return Call(argv=(*_limited(SQUEUE_SECONDS), "squeue", *what))
+    return ShellCall(argv=(*_limited(SQUEUE_SECONDS), "squeue", *what))
 
 
-def _sacct(ids: Iterable[str], *more: str) -> Call:
+def _sacct(ids: Iterable[str], *more: str) -> ShellCall:
     what = ("-X", "--noheader", "--parsable2", f"--jobs={_wholes(ids)}", "--format=JobID,State", *more)
-    return Call(argv=(*_limited(SACCT_SECONDS), "env", "SLURM_BITSTR_LEN=0", "sacct", *what))
+    return ShellCall(argv=(*_limited(SACCT_SECONDS), "env", "SLURM_BITSTR_LEN=0", "sacct", *what))
 
 
 def _limited(seconds: int) -> tuple[str, ...]:
     return ("timeout", "--signal=KILL", str(seconds))
 
 
-def _preempted(shell: Shell, waiting: Mapping[str, Record]) -> dict[str, Record]:
+def _preempted(shell: Shell, waiting: Mapping[str, SlurmRecord]) -> dict[str, SlurmRecord]:
     """Says of those that wait again why: accounting keeps their earlier lives as lines of their own (-D)."""
     ran = shell.run_all([_sacct(waiting, "--duplicates")])[0]
     lives = [line.partition("|") for line in ran.out.splitlines()] if ran.code == 0 else []
-    found = {}
-    for one, record in waiting.items():
+    preempted = {}
+    for slurm_id, record in waiting.items():
         ended = [
-            state for job, _, state in lives if one in (job, re.split(r"[_+]", job)[0]) and state != "PENDING"
+            state for job, _, state in lives if slurm_id in (job, re.split(r"[_+]", job)[0]) and state != "PENDING"
         ]
         if ended and ended[-1].split()[0] == "PREEMPTED":
-            found[one] = Record("PENDING", f"preempted, {record.reason}".rstrip(", "), record.restarts)
-    return found
+            preempted[slurm_id] = SlurmRecord(
+                "PENDING", f"preempted, {record.reason}".rstrip(", "), record.restarts
+            )
+    return preempted
 
 
-def _together(some: Sequence[Record]) -> Record:
+def _together(some: Sequence[SlurmRecord]) -> SlurmRecord:
     return min(some, key=lambda record: RANK.index(record.word().split()[0]))

@@ -17,7 +17,7 @@ from newskills.launch.clusters.names import LONGEST
 from newskills.launch.executors.slurm_script import TROUBLE, Options, log_pattern, sbatch_lines
 from newskills.launch.job_script import quote, resource
 from newskills.launch.machines.shell import Shell
-from newskills.launch.place import JobFolder, Waiting
+from newskills.launch.place import JobFolder, PendingJob
 
 SBATCH_SECONDS, SQUEUE_SECONDS = 120, 60
 """After which Slurm's commands are not waited for any longer."""
@@ -26,7 +26,7 @@ LOOKS = (1, 2, 4, 8, 15, 30, 60)
 _OWN = ("job-name", "output")
 
 
-class Batch(Struct, frozen=True):
+class ArrayBatch(Struct, frozen=True):
     """Numbers of the jobs that one sbatch submits. More than one: tasks of array `array`, in this order."""
 
     jobs: tuple[int, ...]
@@ -36,57 +36,57 @@ class Batch(Struct, frozen=True):
 def array_size(shell: Shell) -> int:
     """How many tasks an array may have; 1 where the cluster has no arrays or does not say. Raises RemoteError."""
     ran = shell.run(["scontrol", "show", "config"])
-    found = re.search(r"^MaxArraySize\s*=\s*(\d+)", ran.out, re.MULTILINE | re.ASCII)
-    return max(1, int(found[1]) - 1) if ran.code == 0 and found else 1
+    match = re.search(r"^MaxArraySize\s*=\s*(\d+)", ran.out, re.MULTILINE | re.ASCII)
+    return max(1, int(match[1]) - 1) if ran.code == 0 and match else 1
 
 
-def alike(jobs: Sequence[Waiting], requests: Sequence[list[Options]], *, any_end: bool) -> list[list[int]]:
+def alike(jobs: Sequence[PendingJob], requests: Sequence[list[Options]], *, any_end: bool) -> list[list[int]]:
     """Numbers of jobs that could be tasks of one array, each list after those that it depends on.
 
     They ask for the same (`requests`: options of each group of each job), have as many copies, and wait for the same
     jobs, or (`any_end`: it does not matter how these end) for jobs that an array can be told of one by one.
     """
-    numbers = {one.job.name: number for number, one in enumerate(jobs)}
+    numbers = {job.job.name: number for number, job in enumerate(jobs)}
     levels: list[int] = []
-    found: dict[object, list[int]] = {}
-    for number, one in enumerate(jobs):
-        levels.append(max((levels[numbers[name]] + 1 for name in one.needs), default=0))
+    groups_alike: dict[object, list[int]] = {}
+    for number, job in enumerate(jobs):
+        levels.append(max((levels[numbers[name]] + 1 for name in job.needs), default=0))
         groups = requests[number]
         same = tuple((name, value) for name, value in groups[0].items() if name not in _OWN)
-        waits = (bool(one.needs or one.after),) if any_end else (one.needs, one.after)
-        key = (levels[number], same, one.job.copies, waits) if len(groups) == 1 else (levels[number], number)
-        found.setdefault(key, []).append(number)
-    return sorted(found.values(), key=lambda some: levels[some[0]])
+        waits = (bool(job.needs or job.after),) if any_end else (job.needs, job.after)
+        key = (levels[number], same, job.job.copies, waits) if len(groups) == 1 else (levels[number], number)
+        groups_alike.setdefault(key, []).append(number)
+    return sorted(groups_alike.values(), key=lambda some: levels[some[0]])
 
 
-def batches(groups: Sequence[Sequence[int]], size: int) -> list[Batch]:
+def batches(groups: Sequence[Sequence[int]], size: int) -> list[ArrayBatch]:
     """`groups` in arrays of at most `size` tasks."""
-    found: list[Batch] = []
+    batch_list: list[ArrayBatch] = []
     arrays = 0
     for group in groups:
         for start in range(0, len(group), size):
             some = tuple(group[start : start + size])
-            found.append(Batch(some, arrays) if len(some) > 1 else Batch(some))
+            batch_list.append(ArrayBatch(some, arrays) if len(some) > 1 else ArrayBatch(some))
             arrays += len(some) > 1
-    return found
+    return batch_list
 
 
-def array_text(options: Options, jobs: Sequence[Waiting], place: str, array: int) -> str:
+def array_text(options: Options, jobs: Sequence[PendingJob], place: str, array: int) -> str:
     """array.sh. `options`: of the first of these jobs; place: the experiment's folder."""
     folder = f"{place}/.arrays/{array}"
     name = f"{options['job-name'][: LONGEST - 6]}+{len(jobs) - 1}"
     head = sbatch_lines([{**options, "job-name": name, "output": f"{log_pattern(folder)}/%A_%a.log"}])
-    names = "".join(f"    {quote(one.job.name)}\n" for one in jobs)
+    names = "".join(f"    {quote(job.job.name)}\n" for job in jobs)
     return "\n".join(["#!/bin/bash", *head, _ARRAY.format(names=names, place=quote(place), array=array)])
 
 
-class Submission:
+class SlurmSubmission:
     """One trip. `active`: handles of other experiments' jobs that have not ended; `kept`: variables that jobs get."""
 
     def __init__(
         self,
-        jobs: Sequence[Waiting],
-        packed: Sequence[Batch],
+        jobs: Sequence[PendingJob],
+        packed: Sequence[ArrayBatch],
         folders: Sequence[JobFolder],
         *,
         dependency_type: str,
@@ -95,7 +95,7 @@ class Submission:
     ) -> None:
         self._jobs, self._batches, self._folders = jobs, packed, folders
         self._kind, self._active, self._kept = dependency_type, active, kept
-        self._numbers = {one.job.name: number for number, one in enumerate(jobs)}
+        self._numbers = {job.job.name: number for number, job in enumerate(jobs)}
         self._batch_of = {number: batch for batch in packed for number in batch.jobs}
 
     def text(self, place: str) -> str:
@@ -114,7 +114,7 @@ class Submission:
             lines += self._batch(batch)
         return "\n".join([*lines, _END])
 
-    def _batch(self, batch: Batch) -> list[str]:
+    def _batch(self, batch: ArrayBatch) -> list[str]:
         needs = {number: self._needs(self._jobs[number]) for number in batch.jobs}
         first = batch.jobs[0]
         copies = self._jobs[first].job.copies
@@ -130,11 +130,11 @@ class Submission:
             lines.append(f"{words} {needs[number]}" + (" differs" if differ else ""))
         return [*lines, "narrow"]
 
-    def _needs(self, *jobs: Waiting) -> str:
+    def _needs(self, *jobs: PendingJob) -> str:
         """A word of bash for `--dependency`: what all of these wait for, and in arrays perhaps more; or ""."""
-        chains = [handle for one in jobs for handle in one.after if handle in self._active]
-        wanted: dict[Batch, set[int]] = {}
-        for name in dict.fromkeys(name for one in jobs for name in one.needs):
+        chains = [handle for job in jobs for handle in job.after if handle in self._active]
+        wanted: dict[ArrayBatch, set[int]] = {}
+        for name in dict.fromkeys(name for job in jobs for name in job.needs):
             number = self._numbers[name]
             wanted.setdefault(self._batch_of[number], set()).add(number)
         copied = [self._jobs[batch.jobs[0]].job.name for batch in wanted if self._jobs[batch.jobs[0]].job.copies]

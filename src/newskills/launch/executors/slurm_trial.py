@@ -17,7 +17,7 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.launch.clusters.times import seconds_of
 from newskills.launch.job_script import quote
-from newskills.launch.machines.shell import Ran, Shell
+from newskills.launch.machines.shell import CommandResult, Shell
 
 Options = Mapping[str, str]
 """Of one group: option of sbatch without its dashes → value."""
@@ -41,33 +41,33 @@ class Partition(Struct, frozen=True):
 def partitions(shell: Shell) -> dict[str, Partition]:
     """Name → partition; "" is the default one. Empty where Slurm does not answer. Raises RemoteError."""
     ran = shell.run(["sinfo", "--all", "--noheader", "--format=%P|%l|%D|%G"])
-    found: dict[str, Partition] = {}
+    partitions_by_name: dict[str, Partition] = {}
     for line in ran.out.splitlines() if ran.code == 0 else []:
         name, limit, count, gres = (*line.split("|", 3), "", "", "")[:4]
         for key in {name.removesuffix("*"), "" if name.endswith("*") else name.removesuffix("*")}:
-            one = found.setdefault(key, Partition(limit, {}))
+            partition = partitions_by_name.setdefault(key, Partition(limit, {}))
             gpus = _gpus(gres)
-            one.nodes[gpus] = one.nodes.get(gpus, 0) + (int(count) if count.isdigit() else 0)
-    return found
+            partition.nodes[gpus] = partition.nodes.get(gpus, 0) + (int(count) if count.isdigit() else 0)
+    return partitions_by_name
 
 
-def misfit(options: Options, known: Mapping[str, Partition]) -> str:
+def misfit(options: Options, cluster_partitions: Mapping[str, Partition]) -> str:
     """Why no partition that a group asks for can ever run it; empty where one can, or nothing is known of them."""
     named = options.get("partition", "")
     names = [name.strip() for name in named.split(",")]
-    there = ", ".join(sorted(name for name in known if name))
+    there = ", ".join(sorted(name for name in cluster_partitions if name))
     for name in names:
-        if name not in known:
-            return f"partition '{name}' does not exist; there are {there}" if known and name else ""
-    wanted = [known[name] for name in names]
+        if name not in cluster_partitions:
+            return f"partition '{name}' does not exist; there are {there}" if cluster_partitions and name else ""
+    wanted = [cluster_partitions[name] for name in names]
     what = f"partition '{named}'" if named else "the default partition"
     gpus, nodes = _number(options.get("gpus-per-node", "0")), _number(options.get("nodes", "1"))
-    most = max(max(one.nodes, default=0) for one in wanted)
+    most = max(max(partition.nodes, default=0) for partition in wanted)
     if gpus > most:
         return f"{gpus} GPUs per node are too many: nodes of {what} have {most or 'none'}"
-    if nodes > (count := max(one.with_gpus(gpus) for one in wanted)):
+    if nodes > (count := max(partition.with_gpus(gpus) for partition in wanted)):
         return f"{nodes} nodes are too many: {what} has {count}{f' with {gpus} GPUs' if gpus else ''}"
-    longest = max(wanted, key=lambda one: _seconds(one.limit, math.inf)).limit
+    longest = max(wanted, key=lambda partition: _seconds(partition.limit, math.inf)).limit
     if _seconds(limit := options.get("time", ""), 0) > _seconds(longest, math.inf):
         return f"the time limit {limit} is longer than {what} allows, {longest}: it would never start"
     return ""
@@ -86,23 +86,23 @@ def asked(shell: Shell, texts: Sequence[str], prologue: str) -> list[tuple[str, 
     if len(marks) != len(texts):
         raise ConfigError(f"sbatch --test-only does not run on {shell.name}: {_last(ran)}")
     starts = [0, *(mark.end() for mark in marks)]
-    said = [ran.out[start : mark.start()] for start, mark in zip(starts, marks, strict=False)]
+    sections = [ran.out[start : mark.start()] for start, mark in zip(starts, marks, strict=False)]
     return [
         ("", False) if mark[2] == "0" else (_reason(text), not _BUSY.search(text))
-        for text, mark in zip(said, marks, strict=True)
+        for text, mark in zip(sections, marks, strict=True)
     ]
 
 
 def _gpus(gres: str) -> int:
     """`gpu:h100:8(S:0-1),shard:4` → 8."""
     counts = [re.match(r"gpu(?::[^:(,]+)?:(\d+)", part) for part in re.sub(r"\([^)]*\)", "", gres).split(",")]
-    return sum(int(found[1]) for found in counts if found)
+    return sum(int(match[1]) for match in counts if match)
 
 
 def _number(text: str) -> int:
     """The least of `4`, `h100:8` or `2-4`; 0 for what only sbatch understands."""
-    found = re.fullmatch(r"(?:[\w.-]+:)?(\d{1,9})(?:-\d+)?", text.strip(), re.ASCII)
-    return int(found[1]) if found else 0
+    match = re.fullmatch(r"(?:[\w.-]+:)?(\d{1,9})(?:-\d+)?", text.strip(), re.ASCII)
+    return int(match[1]) if match else 0
 
 
 def _seconds(limit: str, unclear: float) -> float:
@@ -117,11 +117,11 @@ def _seconds(limit: str, unclear: float) -> float:
 def _reason(text: str) -> str:
     """Its complaints in one line; a plugin of the site says more than the last of them."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    said = [line for line in lines if _NOISE.match(line)] or lines[-1:] or ["no reason given"]
-    return re.sub(r"[^\x20-\x7e]", " ", "; ".join(dict.fromkeys(_NOISE.sub("", line) for line in said)))[:300]
+    reasons = [line for line in lines if _NOISE.match(line)] or lines[-1:] or ["no reason given"]
+    return re.sub(r"[^\x20-\x7e]", " ", "; ".join(dict.fromkeys(_NOISE.sub("", line) for line in reasons)))[:300]
 
 
-def _last(ran: Ran) -> str:
+def _last(ran: CommandResult) -> str:
     return _reason(ran.err or ran.out)
 
 

@@ -33,7 +33,7 @@ class Cancelled(Exception):
     """Told to stop while the job waited for others."""
 
 
-class Supervisor:
+class JobSupervisor:
     """One job. `folder`, `logs`: absolute; `needs`: folders of the jobs that it waits for."""
 
     def __init__(self, folder: str, logs: str, kind: str, needs: list[str]) -> None:
@@ -212,15 +212,15 @@ def end_children() -> None:
 
 def children() -> list[int]:
     """Process ids whose parent this process is."""
-    found, me = [], os.getpid()
+    child_pids, me = [], os.getpid()
     for name in os.listdir("/proc"):
         if name.isdigit():
             with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
                 # pid (name) state parent …; the name may hold anything, also brackets
                 if int(file.read().rpartition(b")")[2].split()[1]) == me:
-                    found.append(int(name))
-    return found
+                    child_pids.append(int(name))
+    return child_pids
 
 
 if __name__ == "__main__":
-    sys.exit(Supervisor(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]).start())
+    sys.exit(JobSupervisor(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]).start())

@@ -13,19 +13,19 @@ import subprocess
 import weakref
 from collections.abc import Sequence
 
-from newskills.launch.machines.shell import Ran
+from newskills.launch.machines.shell import CommandResult
 
 LOOP = 'while IFS= read -r -d "" job; do eval "$job"; done'
 """What the bash is started with; a NUL ends each piece. It ends when its stdin does."""
 _GRACE = 2.0
 
 
-class Ended(Exception):
+class RemoteBashEnded(Exception):
     """The bash is gone: its exit code and all that it said on stderr since the last mark."""
 
-    def __init__(self, code: int, said: str) -> None:
-        super().__init__(said)
-        self.code, self.said = code, said
+    def __init__(self, code: int, output: str) -> None:
+        super().__init__(output)
+        self.code, self.said = code, output
 
 
 class RemoteBash:
@@ -48,7 +48,7 @@ class RemoteBash:
     def close(self) -> None:
         self._finalizer()
 
-    def run(self, lines: Sequence[str]) -> list[Ran]:
+    def run(self, lines: Sequence[str]) -> list[CommandResult]:
         """Runs each of `lines` (bash, which must not read stdin). Raises Ended.
 
         An exception, also Ctrl-C, closes it: nobody knows what it is doing then.
@@ -64,7 +64,10 @@ class RemoteBash:
             self.close()
             raise
         out, err = (_frames(text, nonce.encode()) for text in texts)
-        return [Ran(code=code, out=text, err=said) for (code, text), (_, said) in zip(out, err, strict=True)][1:]
+        return [
+            CommandResult(code=code, out=text, err=errors)
+            for (code, text), (_, errors) in zip(out, err, strict=True)
+        ][1:]
 
     def _exchange(self, script: bytes, nonce: bytes, marks: int) -> tuple[bytes, bytes]:
         """Writes `script` and reads stdout and stderr until each has so many marks."""
@@ -97,7 +100,7 @@ class RemoteBash:
         out, err = texts.values()
         return bytes(out), bytes(err)
 
-    def _ended(self, said: bytearray) -> Ended:
+    def _ended(self, output: bytearray) -> RemoteBashEnded:
         assert self._process.stderr is not None
         try:
             code = self._process.wait(_GRACE)
@@ -105,7 +108,7 @@ class RemoteBash:
             self._process.kill()
             code = self._process.wait()
         rest = self._process.stderr.read() or b""
-        return Ended(code, (bytes(said) + rest).decode(errors="replace"))
+        return RemoteBashEnded(code, (bytes(output) + rest).decode(errors="replace"))
 
 
 def _write(fd: int, data: memoryview) -> int:

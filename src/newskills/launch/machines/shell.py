@@ -16,7 +16,7 @@ from newskills.base.errors import DataError, storage_error
 from newskills.base.replacing import replacement
 
 
-class Call(Struct, frozen=True, kw_only=True):
+class ShellCall(Struct, frozen=True, kw_only=True):
     """One command. No shell reads `argv`: every character arrives.
 
     stdin    text that it reads
@@ -33,7 +33,7 @@ class Call(Struct, frozen=True, kw_only=True):
         return f"Call(argv={self.argv!r}, secrets={sorted(self.secrets)!r}, folder={self.folder!r})"
 
 
-class Ran(Struct, frozen=True, kw_only=True):
+class CommandResult(Struct, frozen=True, kw_only=True):
     """What a command did: its exit code (127: there is no such program) and both outputs, decoded as UTF-8."""
 
     code: int
@@ -41,7 +41,7 @@ class Ran(Struct, frozen=True, kw_only=True):
     err: str = ""
 
 
-class Copied(Struct, frozen=True):
+class CopyResult(Struct, frozen=True):
     """Files that were new or changed, and bytes of content that went over."""
 
     files: int = 0
@@ -55,11 +55,11 @@ class Shell(Protocol):
 
     def run(
         self, argv: Sequence[str], *, stdin: str = "", secrets: Mapping[str, str] | None = None, folder: str = ""
-    ) -> Ran:
+    ) -> CommandResult:
         """One command, to its end."""
         ...
 
-    def run_all(self, calls: Sequence[Call]) -> list[Ran]:
+    def run_all(self, calls: Sequence[ShellCall]) -> list[CommandResult]:
         """Commands one after the other, whatever their exit codes, in one trip."""
         ...
 
@@ -71,14 +71,14 @@ class Shell(Protocol):
         """Texts of small files in one trip; None for those that are not there."""
         ...
 
-    def put(self, source: Path, target: str) -> Copied:
+    def put(self, source: Path, target: str) -> CopyResult:
         """A file to the path `target`, or what is in a folder into the folder `target`, which is made.
 
         Nothing is deleted there; modes and links are kept. Raises StorageError, DataError.
         """
         ...
 
-    def get(self, source: str, target: Path) -> Copied:
+    def get(self, source: str, target: Path) -> CopyResult:
         """The same the other way."""
         ...
 
@@ -99,18 +99,18 @@ class Shell(Protocol):
     def close(self) -> None: ...
 
 
-class Here:
+class LocalMachine:
     """This machine."""
 
     name = "this machine"
 
     def run(
         self, argv: Sequence[str], *, stdin: str = "", secrets: Mapping[str, str] | None = None, folder: str = ""
-    ) -> Ran:
-        call = Call(argv=tuple(argv), stdin=stdin, secrets=secrets or {}, folder=folder)
+    ) -> CommandResult:
+        call = ShellCall(argv=tuple(argv), stdin=stdin, secrets=secrets or {}, folder=folder)
         return self.run_all([call])[0]
 
-    def run_all(self, calls: Sequence[Call]) -> list[Ran]:
+    def run_all(self, calls: Sequence[ShellCall]) -> list[CommandResult]:
         return [_run_here(call) for call in calls]
 
     def exists(self, paths: Sequence[str]) -> list[bool]:
@@ -119,10 +119,10 @@ class Here:
     def read(self, paths: Sequence[str]) -> list[str | None]:
         return [_text(path) for path in paths]
 
-    def put(self, source: Path, target: str) -> Copied:
+    def put(self, source: Path, target: str) -> CopyResult:
         return _copy(source, Path(target))
 
-    def get(self, source: str, target: Path) -> Copied:
+    def get(self, source: str, target: Path) -> CopyResult:
         return _copy(Path(source), target)
 
     def write(self, texts: Mapping[str, str], folder: str) -> None:
@@ -153,7 +153,7 @@ class Here:
         return None
 
 
-def _run_here(call: Call) -> Ran:
+def _run_here(call: ShellCall) -> CommandResult:
     try:
         done = subprocess.run(
             call.argv,
@@ -164,11 +164,13 @@ def _run_here(call: Call) -> Ran:
             env={**os.environ, **call.secrets} if call.secrets else None,
         )
     except FileNotFoundError as error:
-        return Ran(code=127, err=f"{error.filename}: {error.strerror}")
+        return CommandResult(code=127, err=f"{error.filename}: {error.strerror}")
     except OSError as error:
-        return Ran(code=126, err=f"{call.argv[0]}: {error.strerror}")
+        return CommandResult(code=126, err=f"{call.argv[0]}: {error.strerror}")
     code = done.returncode if done.returncode >= 0 else 128 - done.returncode
-    return Ran(code=code, out=done.stdout.decode(errors="replace"), err=done.stderr.decode(errors="replace"))
+    return CommandResult(
+        code=code, out=done.stdout.decode(errors="replace"), err=done.stderr.decode(errors="replace")
+    )
 
 
 def _text(path: str) -> str | None:
@@ -178,7 +180,7 @@ def _text(path: str) -> str | None:
         return None
 
 
-def _copy(source: Path, target: Path) -> Copied:
+def _copy(source: Path, target: Path) -> CopyResult:
     if not source.exists():
         raise DataError(f"There is no {source} to copy.")
     counted: list[int] = []
@@ -199,4 +201,4 @@ def _copy(source: Path, target: Path) -> Copied:
         raise storage_error(OSError(0, str(first[2])), first[1]) from error
     except OSError as error:
         raise storage_error(error, error.filename or target) from error
-    return Copied(len(counted), sum(counted))
+    return CopyResult(len(counted), sum(counted))

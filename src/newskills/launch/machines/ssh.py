@@ -29,11 +29,11 @@ from newskills.base.errors import ConfigError, DataError, RemoteError, StorageEr
 from newskills.base.store import waiting_lock
 from newskills.launch.clusters.config import ClusterConfig, SshTunnel
 from newskills.launch.clusters.names import is_variable
-from newskills.launch.machines.remote_bash import LOOP, Ended, RemoteBash
-from newskills.launch.machines.shell import Call, Copied, Here, Ran, Shell
+from newskills.launch.machines.remote_bash import LOOP, RemoteBash, RemoteBashEnded
+from newskills.launch.machines.shell import CommandResult, CopyResult, LocalMachine, Shell, ShellCall
 from newskills.launch.machines.ssh_errors import QUIET, connection_error, last_line
 
-__all__ = ["Call", "Copied", "Here", "Ran", "Remote", "Shell", "shell_of"]
+__all__ = ["CommandResult", "CopyResult", "LocalMachine", "RemoteMachine", "Shell", "ShellCall", "shell_of"]
 
 PERSIST = 600
 """Seconds that the connection stays open after the last command, for the next `ns`."""
@@ -46,20 +46,20 @@ _STAT = re.compile(
 )
 
 
-_REMOTES: weakref.WeakValueDictionary[tuple[SshTunnel, str], Remote] = weakref.WeakValueDictionary()
+_REMOTES: weakref.WeakValueDictionary[tuple[SshTunnel, str], RemoteMachine] = weakref.WeakValueDictionary()
 
 
 def shell_of(cluster: ClusterConfig, environ: Mapping[str, str]) -> Shell:
     """The machine that submits to `cluster`. Connects when it is first used; who asks again gets the same one."""
     if cluster.ssh_tunnel is None:
-        return Here()
+        return LocalMachine()
     key = (cluster.ssh_tunnel, _config_file(environ))
     if (there := _REMOTES.get(key)) is None:
-        there = _REMOTES[key] = Remote(cluster.ssh_tunnel, environ)
+        there = _REMOTES[key] = RemoteMachine(cluster.ssh_tunnel, environ)
     return there
 
 
-class Remote:
+class RemoteMachine:
     """The machine that `tunnel` leads to. NEWSKILLS_SSH_CONFIG in `environ`: another file than ~/.ssh/config.
 
     Raises ConfigError for a host that is no host. All methods raise RemoteError where it cannot be reached.
@@ -78,11 +78,11 @@ class Remote:
 
     def run(
         self, argv: Sequence[str], *, stdin: str = "", secrets: Mapping[str, str] | None = None, folder: str = ""
-    ) -> Ran:
-        call = Call(argv=tuple(argv), stdin=stdin, secrets=secrets or {}, folder=folder)
+    ) -> CommandResult:
+        call = ShellCall(argv=tuple(argv), stdin=stdin, secrets=secrets or {}, folder=folder)
         return self.run_all([call])[0]
 
-    def run_all(self, calls: Sequence[Call]) -> list[Ran]:
+    def run_all(self, calls: Sequence[ShellCall]) -> list[CommandResult]:
         if not calls:
             return []
         return self._batch([_line(call) for call in calls])
@@ -91,8 +91,8 @@ class Remote:
         if not paths:
             return []
         tests = "".join(f"there {_quote(path)}\n" for path in paths)
-        found = self._batch([f"there() {{ if [[ -e $1 ]]; then printf 1; else printf 0; fi; }}\n{tests}"])[0].out
-        return [mark == "1" for mark in found]
+        marks = self._batch([f"there() {{ if [[ -e $1 ]]; then printf 1; else printf 0; fi; }}\n{tests}"])[0].out
+        return [mark == "1" for mark in marks]
 
     def read(self, paths: Sequence[str]) -> list[str | None]:
         ran = self._batch([f"cat -- {_quote(path)} 2>/dev/null" for path in paths]) if paths else []
@@ -106,7 +106,7 @@ class Remote:
         lines = [line for line in done.stdout.decode(errors="replace").splitlines() if line.strip()]
         return lines[0].strip() if lines else ""
 
-    def put(self, source: Path, target: str) -> Copied:
+    def put(self, source: Path, target: str) -> CopyResult:
         if not source.exists():
             raise DataError(f"There is no {source} to copy.")
         parent = target if source.is_dir() else os.path.dirname(target)
@@ -116,7 +116,7 @@ class Remote:
         ending = "/" if source.is_dir() else ""
         return self._rsync(f"{source}{ending}", f"{self._place}:{target}{ending}")
 
-    def get(self, source: str, target: Path) -> Copied:
+    def get(self, source: str, target: Path) -> CopyResult:
         kind = self.run(["bash", "-c", "if [[ -d $1 ]]; then echo folder; else [[ -e $1 ]]; fi", "bash", source])
         if kind.code != 0:
             raise DataError(f"There is no {source} on {self.name}.")
@@ -124,7 +124,7 @@ class Remote:
         (target if ending else target.parent).mkdir(parents=True, exist_ok=True)
         return self._rsync(f"{self._place}:{source}{ending}", f"{target}{ending}")
 
-    def get_some(self, folder: str, target: Path, rules: Sequence[str]) -> Copied:
+    def get_some(self, folder: str, target: Path, rules: Sequence[str]) -> CopyResult:
         """The files of `folder` there that `rules` (filter rules of rsync, the first that fits counts) let through.
 
         Folders without any are left out. Raises DataError, StorageError.
@@ -138,11 +138,11 @@ class Remote:
     def write(self, texts: Mapping[str, str], folder: str) -> None:
         there = _quote(folder)
         process = self.converse(f"mkdir -p -- {there} && exec tar -xzf - --no-same-owner -C {there}")
-        said = process.communicate(_archive(texts))[0].decode(errors="replace")
+        errors = process.communicate(_archive(texts))[0].decode(errors="replace")
         if process.returncode == _CONNECTION_FAILED:
-            raise connection_error(self.name, said)
+            raise connection_error(self.name, errors)
         if process.returncode != 0:
-            raise StorageError(f"Cannot write into {folder} on {self.name}: {last_line(said)}")
+            raise StorageError(f"Cannot write into {folder} on {self.name}: {last_line(errors)}")
 
     def converse(self, script: str) -> subprocess.Popen[bytes]:
         self._connect()
@@ -176,8 +176,8 @@ class Remote:
                 [argv[0], "-o", "ClearAllForwardings=no", *argv[1:], *words], capture_output=True, check=False
             )
 
-        if (asked := ask("forward")).returncode != 0:
-            why = last_line(asked.stderr.decode(errors="replace"))
+        if (forward := ask("forward")).returncode != 0:
+            why = last_line(forward.stderr.decode(errors="replace"))
             raise RemoteError(f"Port {local} of this machine cannot be led to {host}:{port}: {why}")
         try:
             yield
@@ -197,12 +197,12 @@ class Remote:
             subprocess.run(leave, capture_output=True, check=False)
         self._connected = False
 
-    def _batch(self, lines: Sequence[str]) -> list[Ran]:
+    def _batch(self, lines: Sequence[str]) -> list[CommandResult]:
         """Runs each of `lines` (bash) in one trip."""
         with self._lock:
             try:
                 return self._session().run(lines)
-            except Ended as error:
+            except RemoteBashEnded as error:
                 raise self._broken(error) from error
 
     def _session(self) -> RemoteBash:
@@ -229,7 +229,7 @@ class Remote:
         """For the login shell there, whichever that is: single quotes mean the same in all of them."""
         return f"{self._tunnel.shell or 'bash'} -c '{script}'"
 
-    def _broken(self, error: Ended) -> RemoteError:
+    def _broken(self, error: RemoteBashEnded) -> RemoteError:
         self._connected = False
         if error.code == _CONNECTION_FAILED:
             return connection_error(self.name, error.said)
@@ -238,7 +238,7 @@ class Remote:
             hint=f"It needs bash there; does `ssh {self.name} bash --version` work?",
         )
 
-    def _rsync(self, source: str, target: str, options: Sequence[str] = ()) -> Copied:
+    def _rsync(self, source: str, target: str, options: Sequence[str] = ()) -> CopyResult:
         self._connect()
         rsh = " ".join(_rsync_quote(word) for word in self._argv())
         argv = [
@@ -267,19 +267,19 @@ class Remote:
             raise RemoteError(f"There is no `rsync` on {self.name}.", hint="Ask its administrators for it.")
         if done.returncode == _CONNECTION_FAILED:
             raise connection_error(self.name, err)
-        if "is your shell clean" in err and (said := self.greeting()):
+        if "is your shell clean" in err and (greeting := self.greeting()):
             raise RemoteError(
-                f"The login shell of {self.name} prints '{last_line(said).rstrip('.')}'.", hint=QUIET
+                f"The login shell of {self.name} prints '{last_line(greeting).rstrip('.')}'.", hint=QUIET
             )
         if done.returncode != 0:
             raise StorageError(
                 f"Copying {source} to {target} failed: {next(iter(err.strip().splitlines()), 'rsync')}"
             )
         numbers = {
-            found["what"]: int(re.sub(r"\D", "", found["number"]))
-            for found in _STAT.finditer(done.stdout.decode(errors="replace"))
+            match["what"]: int(re.sub(r"\D", "", match["number"]))
+            for match in _STAT.finditer(done.stdout.decode(errors="replace"))
         }
-        return Copied(numbers.get("Number of regular files transferred", 0), numbers.get("Literal data", 0))
+        return CopyResult(numbers.get("Number of regular files transferred", 0), numbers.get("Literal data", 0))
 
     @property
     def _place(self) -> str:
@@ -341,22 +341,22 @@ class Remote:
             settings.append("BatchMode=yes")
         options = [word for setting in settings for word in ("-o", setting)]
         words = ["--", self._tunnel.host, command] if command else ["-N", "-f", "--", self._tunnel.host]
-        with tempfile.TemporaryFile() as said:  # a pipe would stay open as long as the connection does
+        with tempfile.TemporaryFile() as output:  # a pipe would stay open as long as the connection does
             code = subprocess.run(
                 ["ssh", *options, *self._options, *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=said,
+                stderr=output,
                 cwd="/",
                 check=False,
             ).returncode
-            said.seek(0)
-            text = said.read().decode(errors="replace")
+            output.seek(0)
+            text = output.read().decode(errors="replace")
         if code != 0:
             raise connection_error(self.name, text)
 
 
-def _line(call: Call) -> str:
+def _line(call: ShellCall) -> str:
     """`call` as one line of bash; the builtins keep texts and secrets out of any argv."""
     if not call.argv:
         raise ConfigError("There is nothing to run.")
@@ -408,7 +408,7 @@ def _archive(texts: Mapping[str, str]) -> bytes:
     packed, folders, now = io.BytesIO(), set[str](), time.time()
     with tarfile.open(fileobj=packed, mode="w:gz", compresslevel=3) as archive:
         for name, text in texts.items():
-            for parent in (str(one) for one in reversed(PurePosixPath(name).parents[:-1])):
+            for parent in (str(parent_path) for parent_path in reversed(PurePosixPath(name).parents[:-1])):
                 if parent not in folders:
                     folders.add(parent)
                     made = tarfile.TarInfo(parent)
@@ -440,11 +440,11 @@ def _socket(options: Sequence[str], host: str) -> Path:
     folder = Path(runtime) / "newskills" if usable else Path(f"/tmp/newskills-{os.getuid()}")  # noqa: S108 - checked
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError as error:
         raise StorageError(f"Cannot make the folder {folder} for ssh's socket: {error.strerror}.") from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise StorageError(f"{folder} belongs to somebody else.", hint="Set XDG_RUNTIME_DIR to a folder of yours.")
-    if stat.S_IMODE(found.st_mode) != 0o700:
+    if stat.S_IMODE(status.st_mode) != 0o700:
         folder.chmod(0o700)
     return folder / name

@@ -14,12 +14,12 @@ QUIET = (
 """What to do about a login shell that prints something before any command."""
 
 
-def connection_error(name: str, said: str) -> RemoteError:
+def connection_error(name: str, output: str) -> RemoteError:
     """One sentence and the next step for what `ssh` said."""
     for pattern, sentence, hint in _REASONS:
-        if found := re.search(pattern, said, re.IGNORECASE):
-            return RemoteError(sentence.format(name=name, found=found[0]), hint=hint.format(name=name))
-    reason = last_line(said)
+        if match := re.search(pattern, output, re.IGNORECASE):
+            return RemoteError(sentence.format(name=name, found=match[0]), hint=hint.format(name=name))
+    reason = last_line(output)
     return RemoteError(f"Cannot reach {name}: {reason}", hint=f"Does `ssh {name} true` work?")
 
 

@@ -296,13 +296,13 @@ class SandboxScript(JobScript):
     def _variables(self) -> dict[str, str]:
         if isinstance(self.env_overrides, Mapping):
             return dict(self.env_overrides)
-        found = {}
+        variables = {}
         for entry in self.env_overrides:
             name, equals, value = entry.partition("=")
             if not equals:
                 raise ConfigError(f"The sandbox variable '{entry}' is not of the form NAME=value.")
-            found[name] = value
-        return found
+            variables[name] = value
+        return variables
 
 
 def sandbox_secrets(context: Context) -> tuple[str, ...]:
@@ -351,8 +351,8 @@ def _replaced(spec: ServeSpec, **changes: Any) -> ServeSpec:
 
 def _marked(word: str, marks: Mapping[str, Ref]) -> Word:
     for mark, ref in marks.items():
-        before, found, after = word.partition(mark)
-        if found:
+        before, mark_part, after = word.partition(mark)
+        if mark_part:
             return Ref(ref.component, ref.attribute, before, after)
     return word
 
@@ -387,12 +387,12 @@ def _resolved_text(text: str, context: Context) -> tuple[str, dict[str, Word]]:
 
 def _resolved_word(word: Word, context: Context) -> Word:
     """A word that no shell reads: its marker becomes a reference."""
-    if isinstance(word, Ref) or not (found := list(_MARK.finditer(word))):
+    if isinstance(word, Ref) or not (marks := list(_MARK.finditer(word))):
         return word
-    host, last = found[0], found[-1]
-    refs = [context.ref_by_serial(int(mark[2]), "host" if mark[1] == "HOST" else "port") for mark in found]
+    host, last = marks[0], marks[-1]
+    refs = [context.ref_by_serial(int(mark[2]), "host" if mark[1] == "HOST" else "port") for mark in marks]
     before, between, after = word[: host.start()], word[host.end() : last.start()], word[last.end() :]
-    if len(found) == 1:
+    if len(marks) == 1:
         return Ref(refs[0].component, refs[0].attribute, before, after)
     kinds = [ref.attribute for ref in refs]
     same = len({ref.component for ref in refs}) == 1

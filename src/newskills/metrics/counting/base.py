@@ -110,12 +110,12 @@ class ScoreMetric(ABC):
         self._endings.update(map(self._ending, predictions, scores, answers))
         self._finishes.update(reason for r in predictions if isinstance(reason := r.get("finish_reason"), str))
         self._has_answers = self._has_answers or any(self.answer_key in record for record in predictions)
-        found: dict[tuple[float | None, ...], dict[str, Sequence[float]]] = {}
+        values_of_samples: dict[tuple[float | None, ...], dict[str, Sequence[float]]] = {}
         for name in dict.fromkeys(chain.from_iterable(scores)):
             samples = tuple([score.get(name) for score in scores])
-            if samples not in found:
-                found[samples] = together(samples, answers, rewards)
-            self._tally(name).add(samples, found[samples])
+            if samples not in values_of_samples:
+                values_of_samples[samples] = together(samples, answers, rewards)
+            self._tally(name).add(samples, values_of_samples[samples])
         if self.compute_no_answer:
             self._count_missing(answers, lost)
         self._count_tokens(predictions, lost)
@@ -126,11 +126,11 @@ class ScoreMetric(ABC):
         statistics = {name: tally.statistics() for name, tally in self._tallies.items() if name != NO_ANSWER}
         modes: dict[str, Row] = {}
         for mode, family, k in self._modes():
-            found = numbers.get(mode, {})
-            row = self._common() | {name: number.value for name, number in found.items()}
+            row_numbers = numbers.get(mode, {})
+            row = self._common() | {name: number.value for name, number in row_numbers.items()}
             if family == AVERAGE:
                 row |= {f"{name}_statistics": by_k[k] for name, by_k in statistics.items() if k in by_k}
-            modes[mode] = row | self._beyond(found)
+            modes[mode] = row | self._beyond(row_numbers)
         return modes
 
     def numbers(self) -> dict[str, dict[str, Number]]:

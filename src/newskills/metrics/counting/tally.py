@@ -56,16 +56,16 @@ class Tally:
 
     def values(self, family: str) -> dict[int, dict[float, int]]:
         """k → value of a problem → how many problems have it."""
-        found: dict[int, dict[float, int]] = {}
+        histograms: dict[int, dict[float, int]] = {}
         for k, value, count in self._averages() if family == AVERAGE else self._listed(family):
-            at = found.setdefault(k, {})
+            at = histograms.setdefault(k, {})
             at[value] = at.get(value, 0) + count
-        return found
+        return histograms
 
     def statistics(self) -> dict[int, Row]:
         """k → variation over runs and within problems, in the unit of the score; k ≥ 2."""
         averages, deviations = self.values(AVERAGE), self._mean_deviations()
-        found = {}
+        statistics = {}
         for k in range(2, self.samples + 1):
             runs = [
                 total / count
@@ -75,13 +75,13 @@ class Tally:
             if len(runs) < 2 or k not in deviations:
                 continue
             deviation = mean_std(runs)[1]
-            found[k] = {
+            statistics[k] = {
                 "avg": mean_of(averages[k]),
                 "std_dev_across_runs": deviation,
                 "avg_sample_std_dev": deviations[k],
                 "std_err_across_runs": deviation / math.sqrt(len(runs)),
             }
-        return found
+        return statistics
 
     def _listed(self, family: str) -> Iterator[tuple[int, float, int]]:
         for (k, value), count in self._values.get(family, {}).items():

@@ -59,14 +59,14 @@ def rewarded_majority(
 ) -> Sequence[float]:
     """rm_majority@k: the average score of the answer with the largest summed reward; 0 without an answer."""
     sums: dict[str, float] = {}
-    given: dict[str, list[float]] = {}
+    rewards_by_answer: dict[str, list[float]] = {}
     value = 0.0
     values = []
     for answer, score, reward in zip(answers, scores, rewards, strict=True):
         if answer is not None and reward is not None:
             sums[answer] = sums.get(answer, 0.0) + reward
-            given.setdefault(answer, []).append(score)
-            chosen = given[max(sums, key=sums.__getitem__)]
+            rewards_by_answer.setdefault(answer, []).append(score)
+            chosen = rewards_by_answer[max(sums, key=sums.__getitem__)]
             value = sum(chosen) / len(chosen)
         values.append(value)
     return values

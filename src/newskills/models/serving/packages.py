@@ -89,8 +89,8 @@ def _run(argv: Sequence[str], requirement: str) -> None:
     except subprocess.TimeoutExpired as error:
         raise DataError(f"{tool} did not fetch {requirement} within {LONGEST:.0f} s.", hint=HINT) from error
     if done.returncode:
-        said = [line for line in done.stderr.splitlines() if line.strip()][-3:]
-        raise DataError(f"{tool} could not fetch {requirement}: {' '.join(said) or 'no reason given'}", hint=HINT)
+        lines = [line for line in done.stderr.splitlines() if line.strip()][-3:]
+        raise DataError(f"{tool} could not fetch {requirement}: {' '.join(lines) or 'no reason given'}", hint=HINT)
 
 
 def _only_wheel(folder: Path, requirement: str) -> Path:

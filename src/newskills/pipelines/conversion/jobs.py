@@ -19,10 +19,10 @@ from newskills.launch.experiments import Experiment
 from newskills.launch.scripts.clients import ns_words
 from newskills.launch.scripts.script import Context, JobScript
 from newskills.pipelines.conversion.options import ConvertOptions
-from newskills.pipelines.placement.cluster import Paths, cluster_of, hardware, paths_of
+from newskills.pipelines.placement.cluster import ClusterPaths, cluster_of, hardware, paths_of
 from newskills.pipelines.submission.groups import MAIN, main_container
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import finished, run_prepared
 from newskills.pipelines.training.jobs import HARVEST, InsideScript
 from newskills.train.pipelines import nemo_rl
@@ -34,17 +34,17 @@ _STEP = re.compile(r"(?P<folder>.+)/(?P<prefix>[^/]*?)(?P<step>\d+)\Z", re.ASCII
 
 
 @dataclass(eq=False)
-class OwnScript(JobScript):
+class ConversionScript(JobScript):
     """`ns convert` between hf and gguf, in a job."""
 
     asked: Conversion
     _: KW_ONLY
 
     def build(self, context: Context) -> Script:
-        asked = self.asked
-        words: list[Word] = [*ns_words(context, "convert"), f"--input_model={asked.input_model}"]
-        words += [f"--output_model={asked.output_model}", f"--convert_from={asked.convert_from}"]
-        return self._script([*words, f"--convert_to={asked.convert_to}"], context)
+        conversion = self.asked
+        words: list[Word] = [*ns_words(context, "convert"), f"--input_model={conversion.input_model}"]
+        words += [f"--output_model={conversion.output_model}", f"--convert_from={conversion.convert_from}"]
+        return self._script([*words, f"--convert_to={conversion.convert_to}"], context)
 
 
 def run(parsed: Parsed[ConvertOptions]) -> int:
@@ -56,33 +56,35 @@ def result(parsed: Parsed[ConvertOptions]) -> Experiment | None:
     return finished(prepare(parsed, cluster_of(parsed.options)))
 
 
-def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> Prepared:
+def prepare(parsed: Parsed[ConvertOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """One job. Raises ConfigError."""
     options = parsed.options
     if parsed.explain:
         options = replace(options, dry_run=True)
-    asked = _asked(options)
-    asked.check()
-    own = asked.pair in OWN
-    container = options.container or (main_container(options) if own else asked.container)
+    conversion = _asked(options)
+    conversion.check()
+    own = conversion.pair in OWN
+    container = options.container or (main_container(options) if own else conversion.container)
     paths = paths_of(cluster, container, options)
-    asked = replace(
-        asked,
-        input_model=_model(asked.input_model, paths),
+    conversion = replace(
+        conversion,
+        input_model=_model(conversion.input_model, paths),
         output_model=paths.seen(options.output_model, "--output_model"),
     )
-    command = Command(_script(asked, options, own=own), container=container, name=MAIN)
-    logs = None if options.log_dir else f"{os.path.dirname(paths.host(asked.output_model))}/{LOGS}"
+    command = Command(_script(conversion, options, own=own), container=container, name=MAIN)
+    logs = None if options.log_dir else f"{os.path.dirname(paths.host(conversion.output_model))}/{LOGS}"
     group = CommandGroup(
         [command], hardware=hardware(options, gpus=0 if own else options.num_gpus), name=MAIN, log_dir=logs
     )
     plan = Plan()
     name = options.expname or NAME
-    seen = [path for path in (asked.input_model, asked.output_model) if path.startswith("/")]
-    plan.add(NAME, [group], outputs=tuple(seen), makes=(asked.output_model,), copies=options.dependent_jobs)
+    visible = [path for path in (conversion.input_model, conversion.output_model) if path.startswith("/")]
+    plan.add(
+        NAME, [group], outputs=tuple(visible), makes=(conversion.output_model,), copies=options.dependent_jobs
+    )
     shown = {
-        "from": f"{asked.input_model} ({asked.convert_from})",
-        "to": f"{asked.output_model} ({asked.convert_to})",
+        "from": f"{conversion.input_model} ({conversion.convert_from})",
+        "to": f"{conversion.output_model} ({conversion.convert_to})",
     }
     return prepared(name, plan, cluster, options, shown)
 
@@ -106,35 +108,35 @@ def _asked(options: ConvertOptions) -> Conversion:
     )
 
 
-def _model(name: str, paths: Paths) -> str:
+def _model(name: str, paths: ClusterPaths) -> str:
     """A path as the job sees it; what is no path of this machine is a name on the hub."""
     if os.path.isabs(name) or (paths.cluster.ssh_tunnel is None and os.path.exists(name)):
         return paths.seen(name, "--input_model")
     return name
 
 
-def _script(asked: Conversion, options: ConvertOptions, *, own: bool) -> JobScript:
+def _script(conversion: Conversion, options: ConvertOptions, *, own: bool) -> JobScript:
     before = options.installation_command
     if own:
-        return OwnScript(asked, installation_command=before)
-    if asked.convert_to == "hf":
-        found = _STEP.match(asked.input_model)
-        if found is None:
+        return ConversionScript(conversion, installation_command=before)
+    if conversion.convert_to == "hf":
+        step = _STEP.match(conversion.input_model)
+        if step is None:
             raise ConfigError(
-                f"--input_model={asked.input_model}: the folder of one step of NeMo-RL's is expected (…/step_500)."
+                f"--input_model={conversion.input_model}: the folder of one step of NeMo-RL's is expected (…/step_500)."
             )
         words = [
-            f"--checkpoints={found['folder']}",
-            f"--prefix={found['prefix']}",
-            f"--step={found['step']}",
-            f"--target={asked.output_model}",
-            f"--project={asked.project}",
+            f"--checkpoints={step['folder']}",
+            f"--prefix={step['prefix']}",
+            f"--step={step['step']}",
+            f"--target={conversion.output_model}",
+            f"--project={conversion.project}",
         ]
-        words += [f"--plain={nemo_rl.WEIGHTS}"] if asked.convert_from == "dcp" else []
-        words += [f"--model={asked.hf_model_name}"] if asked.hf_model_name else []
+        words += [f"--plain={nemo_rl.WEIGHTS}"] if conversion.convert_from == "dcp" else []
+        words += [f"--model={conversion.hf_model_name}"] if conversion.hf_model_name else []
         if options.max_position_embeddings is not None:
             words.append(f"--max-position-embeddings={options.max_position_embeddings}")
-        return InsideScript(asked.words(), module=HARVEST, options=words, installation_command=before)
-    words = [f"--project={asked.project}"] if asked.project else []
-    env = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"} if asked.convert_to == "megatron" else {}
-    return InsideScript(asked.words(), options=words, env=env, installation_command=before)
+        return InsideScript(conversion.words(), module=HARVEST, options=words, installation_command=before)
+    words = [f"--project={conversion.project}"] if conversion.project else []
+    env = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"} if conversion.convert_to == "megatron" else {}
+    return InsideScript(conversion.words(), options=words, env=env, installation_command=before)

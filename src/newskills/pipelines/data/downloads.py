@@ -44,7 +44,7 @@ class Bar:
             (stream or sys.stdout).write(f"{text}\n")
 
 
-class Downloads(Bar):
+class DownloadProgress(Bar):
     """How many of `count` benchmarks are done, and the bytes of all downloads; called from their threads."""
 
     def __init__(self, count: int) -> None:

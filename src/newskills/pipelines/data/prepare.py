@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from newskills.base.benchmark import Benchmark, Source
 from newskills.base.errors import ConfigError, NewskillsError
-from newskills.benchmarks import Places, expand, get_benchmark, list_benchmarks
+from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, list_benchmarks
 from newskills.benchmarks.data import (
     PreparedData,
     chosen_splits,
@@ -31,15 +31,15 @@ from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.clusters.variables import job_variables
 from newskills.launch.experiments import Experiment
 from newskills.launch.scripts.clients import PrepareDataScript
-from newskills.pipelines.data.downloads import Downloads
+from newskills.pipelines.data.downloads import DownloadProgress
 from newskills.pipelines.data.prepare_options import PrepareDataOptions
 from newskills.pipelines.data.training_sets import lay_out_all, training_sets, training_steps
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
-from newskills.pipelines.placement.cluster import Paths, paths_of, placed
+from newskills.pipelines.placement.cluster import ClusterPaths, paths_of, placed
 from newskills.pipelines.submission.groups import MAIN, job_group, main_container
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import finished, run_prepared
 from newskills.train.data.published import is_published
 
@@ -73,13 +73,15 @@ def _prepare_here(options: PrepareDataOptions, more: Given) -> int:
     if names == [ALL]:
         benchmarks = _everything(fetch)
     else:
-        places = Places(options.extra_benchmark_map, data_dir(options.data_dir))
-        found = [one for name in names for one in expand(name, places)]
-        benchmarks = list({one.name: one for one in found}.values())
-        if twice := sorted(name for name, count in Counter(one.name for one in found).items() if count > 1):
+        places = BenchmarkPlaces(options.extra_benchmark_map, data_dir(options.data_dir))
+        expanded = [benchmark for name in names for benchmark in expand(name, places)]
+        benchmarks = list({benchmark.name: benchmark for benchmark in expanded}.values())
+        if twice := sorted(
+            name for name, count in Counter(benchmark.name for benchmark in expanded).items() if count > 1
+        ):
             notice(f"asked for more than once, and prepared once: {', '.join(twice)}")
     check_options(benchmarks, more, tuple(leaves(PrepareDataOptions)))
-    chosen = [(one.name, with_options(one, more)) for one in benchmarks]
+    chosen = [(benchmark.name, with_options(benchmark, more)) for benchmark in benchmarks]
     benchmarks = [made for _, made in chosen if made is not None]
     if left := [name for name, made in chosen if made is None]:
         notice(f"left out by the options that were given: {', '.join(left)}")
@@ -121,20 +123,24 @@ def _build(benchmark: Benchmark, options: PrepareDataOptions, fetch: FetchOption
     """Raises ConfigError, DataError."""
     assert benchmark.build is not None, "called for benchmarks that are built"
     home = data_dir(options.data_dir)
-    given = {name: ",".join(values) for name, values in benchmark.chosen.items() if values}
-    for name in benchmark.build(home / benchmark.name, given, fetch):
+    chosen = {name: ",".join(values) for name, values in benchmark.chosen.items() if values}
+    for name in benchmark.build(home / benchmark.name, chosen, fetch):
         sys.stdout.write(f"{name} is in {home / Path(*name.split('.'))}\n")
 
 
 def _everything(fetch: FetchOptions) -> list[Benchmark]:
     """What has data to fetch; without a network, what the mirror has. Says what is left out."""
-    known = [get_benchmark(entry.name) for entry in list_benchmarks()]
-    kept = [one for one in known if one.sources]
-    if left := sorted({one.name.partition(".")[0] for one in known if not one.sources}):
+    listed = [get_benchmark(entry.name) for entry in list_benchmarks()]
+    kept = [benchmark for benchmark in listed if benchmark.sources]
+    if left := sorted({benchmark.name.partition(".")[0] for benchmark in listed if not benchmark.sources}):
         notice(f"left out, since nothing of them is fetched: {', '.join(left)}")
     if fetch.is_offline():
         fetcher = Fetcher(data_dir(), fetch)
-        there = [one for one in kept if any(s.split == one.split and in_mirror(s, fetcher) for s in one.sources)]
+        there = [
+            benchmark
+            for benchmark in kept
+            if any(s.split == benchmark.split and in_mirror(s, fetcher) for s in benchmark.sources)
+        ]
         if len(there) < len(kept):
             notice(f"left out, since the mirror has no data for them: {len(kept) - len(there)} benchmarks")
         kept = there
@@ -148,12 +154,12 @@ def more_help(words: Mapping[str, list[str]]) -> str:
         if is_published(name):
             continue
         lines = dict.fromkeys(line for benchmark in expand(name) for line in shown(benchmark))
-        told = lines or ("  (none beyond those above)",)
-        text += "\n".join(("", f"options of {name}:", *told, ""))
+        lines_of_options = lines or ("  (none beyond those above)",)
+        text += "\n".join(("", f"options of {name}:", *lines_of_options, ""))
     return text
 
 
-def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepared:
+def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """One job that does the same where the data is to lie. Raises NewskillsError."""
     options = parsed.options
     if parsed.explain:
@@ -166,8 +172,8 @@ def prepare(parsed: Parsed[PrepareDataOptions], cluster: ClusterConfig) -> Prepa
     )
     names = _names(options)
     if not any("/" in name or name.endswith(".py") or name == ALL or is_published(name) for name in names):
-        known = [benchmark for name in names for benchmark in expand(name, extra)]
-        check_options(known, parsed.more, tuple(leaves(PrepareDataOptions)))
+        benchmarks = [benchmark for name in names for benchmark in expand(name, extra)]
+        check_options(benchmarks, parsed.more, tuple(leaves(PrepareDataOptions)))
     settings = {
         "data_dir": place,
         "mirror": mirror,
@@ -200,7 +206,7 @@ def _names(options: PrepareDataOptions) -> list[str]:
     return names
 
 
-def _data_dir_there(options: PrepareDataOptions, paths: Paths) -> str | None:
+def _data_dir_there(options: PrepareDataOptions, paths: ClusterPaths) -> str | None:
     """`--data_dir` as the job sees it; None: variables of the cluster say it. Raises ConfigError."""
     if options.data_dir:
         return paths.seen(options.data_dir, "--data_dir")
@@ -215,14 +221,14 @@ def _data_dir_there(options: PrepareDataOptions, paths: Paths) -> str | None:
     )
 
 
-def _mirror_there(options: PrepareDataOptions, paths: Paths) -> str | None:
-    given = options.mirror
-    if given is None and paths.cluster.ssh_tunnel is None and not paths.contained:
-        given = os.environ.get("NEWSKILLS_MIRROR")
-    return paths.seen(given, "--mirror") if given else None
+def _mirror_there(options: PrepareDataOptions, paths: ClusterPaths) -> str | None:
+    mirror = options.mirror
+    if mirror is None and paths.cluster.ssh_tunnel is None and not paths.contained:
+        mirror = os.environ.get("NEWSKILLS_MIRROR")
+    return paths.seen(mirror, "--mirror") if mirror else None
 
 
-def _name_there(name: str, options: PrepareDataOptions, paths: Paths) -> str:
+def _name_there(name: str, options: PrepareDataOptions, paths: ClusterPaths) -> str:
     """Names are checked here; files with benchmarks may be on the cluster only. Raises UnknownNameError."""
     if "/" in name or name.endswith(".py"):
         return paths.seen(name, "benchmark")
@@ -267,7 +273,7 @@ def _origin(source: Source, fetcher: Fetcher) -> str:
     )
 
 
-class _Progress(Downloads):
+class _Progress(DownloadProgress):
     def report(self, benchmark: Benchmark, result: PreparedData | NewskillsError) -> None:
         """One line per split, and what is to be said about it."""
         self.finished()

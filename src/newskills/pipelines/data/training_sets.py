@@ -33,7 +33,7 @@ FORMATS: dict[str, Format] = {
 }
 
 
-class LaidOut(Struct, kw_only=True):
+class SplitRecord(Struct, kw_only=True):
     """The record beside a laid-out split."""
 
     dataset: str
@@ -59,8 +59,10 @@ def split_of(schema: Schema, split: str | None) -> str:
 
 def training_sets(names: Iterable[str]) -> tuple[list[Schema], list[str]]:
     """(published training sets among `names`, the other names)."""
-    given = list(names)
-    return [schema_of(name) for name in given if is_published(name)], [n for n in given if not is_published(n)]
+    all_names = list(names)
+    return [schema_of(name) for name in all_names if is_published(name)], [
+        n for n in all_names if not is_published(n)
+    ]
 
 
 def training_steps(sets: Iterable[Schema], splits: Sequence[str], place: str | None) -> Iterator[Step]:
@@ -85,16 +87,16 @@ def split_file(schema: Schema, split: str, place: str | None) -> Path:
     return data_dir(place) / schema.name / f"{split}.jsonl"
 
 
-def lay_out(schema: Schema, split: str, place: str | None, fetch: FetchOptions) -> tuple[Path, LaidOut]:
+def lay_out(schema: Schema, split: str, place: str | None, fetch: FetchOptions) -> tuple[Path, SplitRecord]:
     """The file, made if it is not there. Raises DataError: no network, refused, a row of another form."""
     path = split_file(schema, split, place)
     record = path.with_name(f"{path.name}.meta.json")
-    if (known := _known(path, record)) is not None:
-        return path, known
+    if (existing := _known(path, record)) is not None:
+        return path, existing
     tally: Counter[str] = Counter()
-    with opened(source_of(schema, split), Fetcher(data_dir(place) / ".downloads", fetch)) as found:
-        rows = write_rows(path, _mapped(schema, found.rows(), tally))
-        laid = LaidOut(
+    with opened(source_of(schema, split), Fetcher(data_dir(place) / ".downloads", fetch)) as download:
+        rows = write_rows(path, _mapped(schema, download.rows(), tally))
+        laid = SplitRecord(
             dataset=schema.name,
             split=split,
             licence=schema.licence,
@@ -102,7 +104,7 @@ def lay_out(schema: Schema, split: str, place: str | None, fetch: FetchOptions) 
             rows=rows,
             bytes=path.stat().st_size,
             left_out=tally["left out"],
-            sources=found.origin,
+            sources=download.origin,
         )
     write_json(record, laid)
     return path, laid
@@ -126,10 +128,10 @@ def rows_of_file(path: Path) -> Iterator[Row]:
         yield raw.row
 
 
-def _known(path: Path, record: Path) -> LaidOut | None:
+def _known(path: Path, record: Path) -> SplitRecord | None:
     """What the record says, if the file is the one it was written for."""
     try:
-        laid = msgspec.json.decode(record.read_bytes(), type=LaidOut)
+        laid = msgspec.json.decode(record.read_bytes(), type=SplitRecord)
         current = laid.newskills == __version__ and path.stat().st_size == laid.bytes
     except (OSError, msgspec.DecodeError):
         return None

@@ -29,11 +29,11 @@ from newskills.pipelines.evaluation.specification import SUMMARY, specified
 from newskills.pipelines.models import choose_model
 from newskills.pipelines.notices import notice
 from newskills.pipelines.pages import dry_run, show_explained
-from newskills.pipelines.placement.cluster import Paths, hardware, paths_of
+from newskills.pipelines.placement.cluster import ClusterPaths, hardware, paths_of
 from newskills.pipelines.submission.groups import OWN_CONTAINER, main_container
 from newskills.pipelines.submission.plan import Plan, job_name, unique
 from newskills.pipelines.submission.plan_view import settings_of
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.units.checks import (
     check_addresses,
     check_inputs,
@@ -71,7 +71,7 @@ exec "$@"
 """$1 files, then a command."""
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class PlannedEvaluation(Struct, frozen=True, kw_only=True):
     """What one evaluation adds to a pipeline.
 
     last     jobs after all others of it; none where nothing is left to do
@@ -84,7 +84,7 @@ class Part(Struct, frozen=True, kw_only=True):
     shown: Mapping[str, Any]
 
 
-def prepare(parsed: Parsed[EvalOptions], cluster: ClusterConfig) -> Prepared | None:
+def prepare(parsed: Parsed[EvalOptions], cluster: ClusterConfig) -> PreparedSubmission | None:
     """Everything resolved and checked; None: nothing is left to do. Raises NewskillsError."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
@@ -115,9 +115,9 @@ def add_evaluation(
     parsed: Parsed[EvalOptions],
     evaluation: EvaluationPlan,
     judges: Mapping[str, JudgePlan],
-    paths: Paths,
+    paths: ClusterPaths,
     plan: Plan,
-) -> Part:
+) -> PlannedEvaluation:
     """Adds the jobs for what is left of `evaluation` to `plan`. Raises NewskillsError."""
     options, cluster, spec = parsed.options, paths.cluster, evaluation.spec
     judging = [piece.unit for piece in evaluation.judgements]
@@ -157,7 +157,7 @@ def add_evaluation(
         "output": str(spec.output_dir),
         **settings_of(evaluation.answers[0].resolved),
     }
-    return Part(last=last, outputs=_merged(counted), shown=shown)
+    return PlannedEvaluation(last=last, outputs=_merged(counted), shown=shown)
 
 
 def _judges(
@@ -216,7 +216,7 @@ class CompleteSummary(SummarizeScript):
 class _Looks:
     """Which files of the results are there."""
 
-    def __init__(self, paths: Paths, shell: Shell) -> None:
+    def __init__(self, paths: ClusterPaths, shell: Shell) -> None:
         self.paths, self.shell = paths, shell
 
     def there(self, files: Sequence[Path]) -> list[bool]:
@@ -305,11 +305,11 @@ def _metric_words(options: EvalOptions, run: BenchmarkRun | None) -> list[str]:
     return [*words, f"--metrics_kwargs={kwargs}"] if kwargs else words
 
 
-def _group_words(spec: EvaluationSpec, paths: Paths) -> list[str]:
+def _group_words(spec: EvaluationSpec, paths: ClusterPaths) -> list[str]:
     """Where the job finds the formulas of the user's own groups."""
     places = dict.fromkeys(run.group_at for run in spec.runs if run.group is not None and run.group.score)
-    found = [paths.code(place) for place in places if place]
-    return [f"--group={','.join(found)}"] if found else []
+    folders = [paths.code(place) for place in places if place]
+    return [f"--group={','.join(folders)}"] if folders else []
 
 
 def _tracking_words(options: EvalOptions) -> list[str]:

@@ -26,7 +26,7 @@ from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.models import choose_model, hosting_of
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import WorkOptions
-from newskills.run.judging.generation import LOGS, Judging
+from newskills.run.judging.generation import LOGS, JudgeSettings
 from newskills.run.planning.config import JUDGES
 from newskills.run.planning.plan import BenchmarkRun
 from newskills.solve.generation_modules import solver_of_module
@@ -60,7 +60,7 @@ class _Nothing(Struct, frozen=True):
 class JudgePlan(Struct, frozen=True, kw_only=True):
     """One benchmark's judge: `host` is the server to start for it, `options` are those of its jobs."""
 
-    judging: Judging
+    judging: JudgeSettings
     options: WorkOptions
     host: ServeSpec | None = None
 
@@ -104,7 +104,7 @@ def _plan(
         judge = replace(judge, defaults={**judge.defaults, **judge.model_defaults})
     layers = [Layer("--judge_*", choice.layer.values), replace(user_layer(overrides), source="--extra_judge_args")]
     hosting = None if elsewhere else hosting_of(choice, options, logs / LOGS)
-    judging = Judging(judge=judge, layers=layers, hosting=hosting)
+    judging = JudgeSettings(judge=judge, layers=layers, hosting=hosting)
     return JudgePlan(judging=judging, options=options, host=choice.host)
 
 
@@ -181,12 +181,12 @@ def _step(name: str, model: str | None) -> str:
     if "::" not in name:
         raise ConfigError(f"--judge_step_fn={name}: which function? Name it: FILE.py::FUNCTION.")
     if name.startswith("nemo_skills."):
-        known = measure_of(name)
-        if known is None:
+        measure = measure_of(name)
+        if measure is None:
             raise ConfigError(
                 f"--judge_step_fn={name}: of the reference system's steps there are those of comet and nvembed."
             )
-        return known
+        return measure
     if model:
         raise ConfigError("A function judges by itself: leave out --judge_model, or --judge_step_fn.")
     return STEP
@@ -194,13 +194,13 @@ def _step(name: str, model: str | None) -> str:
 
 def _pipeline_kwargs(options: JudgeOptions) -> dict[str, Any]:
     """Raises ConfigError, UnknownNameError."""
-    given = read_json(options.judge_pipeline_kwargs, "--judge_pipeline_kwargs")
-    kind = {KIND: given.pop(KIND)} if KIND in given else {}
-    for name in given:
+    kwargs = read_json(options.judge_pipeline_kwargs, "--judge_pipeline_kwargs")
+    kind = {KIND: kwargs.pop(KIND)} if KIND in kwargs else {}
+    for name in kwargs:
         if name not in PIPELINE:
             raise UnknownNameError("key of --judge_pipeline_kwargs", name, (*PIPELINE, KIND))
-    built = build(WorkOptions, given, command="eval --judge_pipeline_kwargs")
-    return {**{name: getattr(built, name) for name in given}, **kind}
+    built = build(WorkOptions, kwargs, command="eval --judge_pipeline_kwargs")
+    return {**{name: getattr(built, name) for name in kwargs}, **kind}
 
 
 def _overrides(options: JudgeOptions) -> dict[str, Text]:
@@ -221,13 +221,15 @@ def _named(judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any], overr
 
 def _judge_options(judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any]) -> WorkOptions:
     """`options` as those of a generation by the judge: the benchmark's own, then `kwargs`, then `--judge_*`."""
-    given: dict[str, Any] = {name: getattr(options, f"judge_{name}") for name in SERVER}
+    server_settings: dict[str, Any] = {name: getattr(options, f"judge_{name}") for name in SERVER}
     if judge.kind in (*MEASURES, STEP):  # they run with the judge: there is no server
-        given |= dict.fromkeys(SERVER[1:])
+        server_settings |= dict.fromkeys(SERVER[1:])
         kwargs = {name: value for name, value in kwargs.items() if name not in SERVER[1:]}
     own = {"model": judge.model, "server_type": judge.server_type}
     elsewhere = (
-        given["server_type"] or given["server_gpus"] is not None or {"server_type", "server_gpus"} & set(kwargs)
+        server_settings["server_type"]
+        or server_settings["server_gpus"] is not None
+        or {"server_type", "server_gpus"} & set(kwargs)
     )
     if judge.server_address and not elsewhere:
         own["server_address"] = judge.server_address
@@ -235,7 +237,7 @@ def _judge_options(judge: Judge, options: JudgeOptions, kwargs: Mapping[str, Any
     values |= {"with_sandbox": False, "num_jobs": 1}
     values |= {name: [value] for name, value in own.items() if value}
     values |= {name: value for name, value in kwargs.items() if name != KIND}
-    values |= {name: [value] for name, value in given.items() if value is not None}
+    values |= {name: [value] for name, value in server_settings.items() if value is not None}
     if options.judge_container:
         values["main_container"] = options.judge_container
     if options.judge_sbatch_kwargs:

@@ -27,10 +27,10 @@ from newskills.pipelines.evaluation.robust_options import RobustEvalOptions
 from newskills.pipelines.evaluation.specification import specified
 from newskills.pipelines.notices import notice
 from newskills.pipelines.pages import dry_run, show_explained
-from newskills.pipelines.placement.cluster import Paths, paths_of, placed
+from newskills.pipelines.placement.cluster import ClusterPaths, paths_of, placed
 from newskills.pipelines.submission.groups import OWN_CONTAINER, main_container
 from newskills.pipelines.submission.plan import Plan, job_name
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import finished, run_prepared
 from newskills.prompts.prompt_sets import Variant, load_prompt_set
 from newskills.run.evaluate import EvaluationPlan, EvaluationSpec, Say, check_kinds, metric_of
@@ -84,24 +84,24 @@ def result(parsed: Parsed[RobustEvalOptions]) -> RobustnessSummary | Experiment 
     return summary
 
 
-def prepare(parsed: Parsed[RobustEvalOptions], cluster: ClusterConfig) -> Prepared | None:
+def prepare(parsed: Parsed[RobustEvalOptions], cluster: ClusterConfig) -> PreparedSubmission | None:
     """One pipeline: the jobs of each prompt, and one after them that compares. None: nothing is left to do."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
     wordings, judges = wordings_of(parsed, paths)
     if parsed.explain:
-        for one in wordings:
-            show_explained(one.plan.units)
+        for wording in wordings:
+            show_explained(wording.plan.units)
         return None
-    if any(dry_run(options, one.plan.units) for one in wordings):
+    if any(dry_run(options, wording.plan.units) for wording in wordings):
         options = replace(options, dry_run=True)
-        wordings = [_as_dry_run(one) for one in wordings]
+        wordings = [_as_dry_run(wording) for wording in wordings]
     plan = Plan()
     parts = []
-    for one in wordings:
-        plan.prefix = f"{job_name(one.name)}-"
-        own = {name: judge for name, judge in judges.items() if name in one.plan.spec.judges}
-        parts.append(add_evaluation(one.parsed, one.plan, own, paths, plan))
+    for wording in wordings:
+        plan.prefix = f"{job_name(wording.name)}-"
+        own = {name: judge for name, judge in judges.items() if name in wording.plan.spec.judges}
+        parts.append(add_evaluation(wording.parsed, wording.plan, own, paths, plan))
     plan.prefix = ""
     folder = output_dir(parsed, paths)
     if not plan.jobs:
@@ -117,7 +117,7 @@ def prepare(parsed: Parsed[RobustEvalOptions], cluster: ClusterConfig) -> Prepar
         command = Command(script, container=options.main_container or OWN_CONTAINER, name=ROBUSTNESS)
         group = CommandGroup([command], hardware=summary_hardware(options), name="main")
         plan.add("summarize-robustness", [group], [job for part in parts for job in part.last])
-    shown = {"prompts": ", ".join(one.name for one in wordings), **parts[0].shown, "output": str(folder)}
+    shown = {"prompts": ", ".join(wording.name for wording in wordings), **parts[0].shown, "output": str(folder)}
     return prepared(options.expname or "robust_eval", plan, cluster, options, shown)
 
 
@@ -129,20 +129,20 @@ def work(
     Raises NewskillsError for what can be refused before the first request.
     """
     hosting = wordings[0].plan.spec.hosting
-    planned = [piece for one in wordings for piece in one.plan.answers]
+    planned = [piece for wording in wordings for piece in wording.plan.answers]
     check_kinds([piece.unit for piece in planned])
     check_units(planned, hosting)
     messages = []
     with hosted(hosting, planned, rerun_done=parsed.options.rerun_done) as servers:
-        for number, one in enumerate(wordings, 1):
-            say(f"{one.name} (prompt {number} of {len(wordings)})")
-            own = replace(one.plan.spec, hosting=None)
-            plan = replace(one.plan, spec=own, answers=at_servers(one.plan.answers, servers))
-            evaluation = single.work(one.parsed, plan, say=say)
+        for number, wording in enumerate(wordings, 1):
+            say(f"{wording.name} (prompt {number} of {len(wordings)})")
+            own = replace(wording.plan.spec, hosting=None)
+            plan = replace(wording.plan, spec=own, answers=at_servers(wording.plan.answers, servers))
+            evaluation = single.work(wording.parsed, plan, say=say)
             if evaluation.message:
-                messages.append(f"{one.name}: {evaluation.message}")
+                messages.append(f"{wording.name}: {evaluation.message}")
             if evaluation.result.exit_code:
-                return None, messages[-1] if messages else f"{one.name}: work is left."
+                return None, messages[-1] if messages else f"{wording.name}: work is left."
     if not parsed.options.auto_summarize_results or parsed.options.chunk_ids:
         return None, "\n".join(messages)
     options = SummaryOptions(
@@ -150,7 +150,7 @@ def work(
         metrics_kwargs=wordings[0].plan.spec.metrics_kwargs,
         accept_lost=parsed.options.accept_lost / 100,
     )
-    runs = [run for one in wordings for run in one.plan.spec.runs]
+    runs = [run for wording in wordings for run in wording.plan.spec.runs]
     summary = summarize_robustness(output_dir(parsed), metric_of(runs), options)
     for note in summary.notes:
         notice(note)
@@ -158,7 +158,7 @@ def work(
 
 
 def wordings_of(
-    parsed: Parsed[RobustEvalOptions], there: Paths | None = None
+    parsed: Parsed[RobustEvalOptions], there: ClusterPaths | None = None
 ) -> tuple[list[Wording], dict[str, JudgePlan]]:
     """All prompts of all benchmarks, resolved and checked, and where judges run; `there`: the paths of a cluster.
 
@@ -171,7 +171,7 @@ def wordings_of(
     base = _plain(parsed, parsed.options.expname or "robust_eval")
     spec, judges = specified(base, there)
     folder = output_dir(parsed, there)
-    found = []
+    parsed_wordings = []
     for run in spec.runs:
         taken: set[str] = set()
         for variant in _variants(run, prompts):
@@ -181,12 +181,14 @@ def wordings_of(
             taken.add(stem)
             if there is not None and variant.prompt_config.endswith((".yaml", ".yml")):
                 variant = replace(variant, prompt_config=there.code(variant.prompt_config))
-            found.append(_wording(base, spec, run, variant, folder / run.name / stem))
-    wordings = [Wording(name=name, parsed=own, plan=checked(own.options, spec)) for name, own, spec in found]
+            parsed_wordings.append(_wording(base, spec, run, variant, folder / run.name / stem))
+    wordings = [
+        Wording(name=name, parsed=own, plan=checked(own.options, spec)) for name, own, spec in parsed_wordings
+    ]
     return wordings, judges
 
 
-def output_dir(parsed: Parsed[RobustEvalOptions], there: Paths | None = None) -> Path:
+def output_dir(parsed: Parsed[RobustEvalOptions], there: ClusterPaths | None = None) -> Path:
     """Where all results go."""
     options = parsed.options
     folder = options.output_dir or str(Path("results") / (options.expname or "robust_eval"))
@@ -238,10 +240,10 @@ def _variants(run: BenchmarkRun, prompts: Mapping[str, Sequence[Variant]]) -> Se
     """Raises UnknownNameError for a benchmark without prompts, ConfigError for an empty list."""
     group = (run.group.name,) if run.group is not None else ()
     for name in (run.name, run.benchmark.name, *run.benchmark.aliases, *group):
-        for known, variants in prompts.items():
-            if fold(known) == fold(name):
+        for benchmark, variants in prompts.items():
+            if fold(benchmark) == fold(name):
                 if not variants:
-                    raise ConfigError(f"--prompt_set_config has no prompts for {known}.")
+                    raise ConfigError(f"--prompt_set_config has no prompts for {benchmark}.")
                 return variants
     raise UnknownNameError(
         "benchmark in --prompt_set_config",
@@ -253,14 +255,14 @@ def _variants(run: BenchmarkRun, prompts: Mapping[str, Sequence[Variant]]) -> Se
 
 def _shown(parsed: Parsed[RobustEvalOptions], wordings: Sequence[Wording]) -> bool:
     """Shows `--explain` and dry runs; whether it was one."""
-    units = [piece for one in wordings for piece in one.plan.units]
+    units = [piece for wording in wordings for piece in wording.plan.units]
     if not parsed.explain and not dry_run(parsed.options, units):
         return False
-    for one in wordings:
-        sys.stdout.write(f"\n== {one.name}\n")
-        single.show(one.parsed, one.plan)
+    for wording in wordings:
+        sys.stdout.write(f"\n== {wording.name}\n")
+        single.show(wording.parsed, wording.plan)
     return True
 
 
-def _as_dry_run(one: Wording) -> Wording:
-    return replace(one, parsed=replace(one.parsed, options=replace(one.parsed.options, dry_run=True)))
+def _as_dry_run(wording: Wording) -> Wording:
+    return replace(wording, parsed=replace(wording.parsed, options=replace(wording.parsed.options, dry_run=True)))

@@ -10,7 +10,7 @@ from newskills.pipelines.arguments import chunk_ids, command_line, default_outpu
 from newskills.pipelines.evaluation.judges import JudgePlan, judge_plans
 from newskills.pipelines.evaluation.options import EvalOptions
 from newskills.pipelines.models import choose_model, hosting_of
-from newskills.pipelines.placement.cluster import Paths
+from newskills.pipelines.placement.cluster import ClusterPaths
 from newskills.pipelines.placement.mounted_benchmarks import mounted_benchmarks
 from newskills.pipelines.placement.packaged_code import at_repository
 from newskills.pipelines.units.sandbox import sandbox_layer
@@ -22,13 +22,13 @@ SUMMARY = "summary"
 """Command of a job that prints tables."""
 
 
-def specification(parsed: Parsed[EvalOptions], there: Paths | None = None) -> EvaluationSpec:
+def specification(parsed: Parsed[EvalOptions], there: ClusterPaths | None = None) -> EvaluationSpec:
     """Everything resolved and checked, nothing done; `there`: the paths of a cluster. Raises NewskillsError."""
     return specified(parsed, there)[0]
 
 
 def specified(
-    parsed: Parsed[EvalOptions], there: Paths | None = None
+    parsed: Parsed[EvalOptions], there: ClusterPaths | None = None
 ) -> tuple[EvaluationSpec, dict[str, JudgePlan]]:
     """The same, with where the judges run. Raises NewskillsError."""
     if there is None:

@@ -24,13 +24,13 @@ from newskills.pipelines.placement.cluster import paths_of
 from newskills.pipelines.submission.groups import job_group, main_container
 from newskills.pipelines.submission.plan import Plan, job_name
 from newskills.pipelines.submission.plan_view import settings_of
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.units.checks import check_inputs, check_prompts, fetch_weights, with_code, with_inputs
 from newskills.pipelines.units.jobs import UnitJobs, parts_of, unfinished
 from newskills.run.planning.spec import RunSpec, Unit
 
 
-def prepare(parsed: Parsed[GenerateOptions], cluster: ClusterConfig) -> Prepared | None:
+def prepare(parsed: Parsed[GenerateOptions], cluster: ClusterConfig) -> PreparedSubmission | None:
     """Everything resolved and checked; None: nothing is left to do. Raises NewskillsError."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)

@@ -16,12 +16,12 @@ from newskills.config.values import Text
 from newskills.pipelines.arguments import chunk_ids, default_output, user_layer
 from newskills.pipelines.generation.options import GenerateOptions
 from newskills.pipelines.models import ModelChoice, choose_models
-from newskills.pipelines.placement.cluster import Paths
+from newskills.pipelines.placement.cluster import ClusterPaths
 from newskills.pipelines.placement.packaged_code import at_repository
 from newskills.pipelines.units.sandbox import check_sandbox, sandbox_layer
 from newskills.run.judging.generation import judge_layer
 from newskills.run.planning.config import AUTOFORMALIZE, BEST_OF_N, CHAT, PROVER, SELECTING, GenerationConfig
-from newskills.run.planning.plan import Pieces, PlannedUnit, file_units, folder_units
+from newskills.run.planning.plan import PlannedUnit, WorkPieces, file_units, folder_units
 from newskills.solve.generation_modules import solver_of_module
 from newskills.solve.tasks.speech import SPEECH_SOLVERS
 
@@ -34,7 +34,7 @@ SEVERAL_MODELS = (AUTOFORMALIZE, BEST_OF_N)
 CONTAMINATION_KEYS = ("retrieve_key", "check_both_ways", "top_k")
 
 
-def plan_generation(parsed: Parsed[GenerateOptions], *, there: Paths | None = None) -> list[PlannedUnit]:
+def plan_generation(parsed: Parsed[GenerateOptions], *, there: ClusterPaths | None = None) -> list[PlannedUnit]:
     """All units, resolved; `there`: the paths of a cluster. Raises NewskillsError for anything that does not fit."""
     if there is None:
         parsed = at_repository(parsed)
@@ -48,7 +48,7 @@ def plan_generation(parsed: Parsed[GenerateOptions], *, there: Paths | None = No
         sandbox_layer(options),
         user,
     ]
-    pieces = Pieces(
+    pieces = WorkPieces(
         seeds=_seeds(options),
         num_chunks=options.num_chunks,
         chunk_ids=chunk_ids(options),
@@ -81,7 +81,7 @@ def generation_kind(options: GenerateOptions) -> str | None:
     return kind or options.generation_type
 
 
-def _layers(options: GenerateOptions, there: Paths | None) -> list[Layer]:
+def _layers(options: GenerateOptions, there: ClusterPaths | None) -> list[Layer]:
     """The settings that `--generation_type` and `--generation_module` stand for. Raises ConfigError."""
     kind, module = generation_kind(options), options.generation_module
     if kind == MATH_JUDGE:
@@ -112,7 +112,7 @@ def _speech(choice: ModelChoice) -> list[Layer]:
     return [Layer("--server_type", {"solver": kind, "prompt_config": f"speech/{kind}"})] if kind else []
 
 
-def _solver_of(module: str, there: Paths | None) -> Layer:
+def _solver_of(module: str, there: ClusterPaths | None) -> Layer:
     """`--generation_module`: a module or a file with `SOLVER`, or what else makes one behind `::`."""
     where, _, maker = (module if there is None else there.code(module)).partition("::")
     return Layer("--generation_module", {"solver": f"{where}::{maker or 'SOLVER'}"})
@@ -151,14 +151,14 @@ def _seeds(options: GenerateOptions) -> tuple[int, ...] | None:
 
 def from_benchmark(parsed: Parsed[GenerateOptions]) -> bool:
     """Whether the input is the prepared data of a benchmark (`++dataset`)."""
-    given = parsed.options.input_dir or parsed.options.input_file or parsed.overrides.get("input_file")
-    return not given and "dataset" in parsed.overrides
+    own_input = parsed.options.input_dir or parsed.options.input_file or parsed.overrides.get("input_file")
+    return not own_input and "dataset" in parsed.overrides
 
 
-def _input(parsed: Parsed[GenerateOptions], there: Paths | None) -> Path:
-    given = parsed.options.input_file or parsed.overrides.get("input_file")
-    if given:
-        return Path(given if there is None else there.seen(str(given), "--input_file"))
+def _input(parsed: Parsed[GenerateOptions], there: ClusterPaths | None) -> Path:
+    input_file = parsed.options.input_file or parsed.overrides.get("input_file")
+    if input_file:
+        return Path(input_file if there is None else there.seen(str(input_file), "--input_file"))
     if name := parsed.overrides.get("dataset"):
         return load_rows(get_benchmark(str(name)), str(parsed.overrides.get("split", "")))
     raise ConfigError(

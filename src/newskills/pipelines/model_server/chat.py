@@ -26,11 +26,11 @@ def chat_options(text: str) -> ChatOptions:
     except ValueError as error:
         raise ConfigError(f"{OPTION} cannot be split into words: {error}.") from error
     parsed = parse(ChatOptions, words, command=f"start_server {OPTION}")
-    given: dict[str, Any] = {name: getattr(parsed.options, name) for name in parsed.given}
+    given_options: dict[str, Any] = {name: getattr(parsed.options, name) for name in parsed.given}
     overrides = {
         key.removeprefix("inference."): parse_value(str(value)) for key, value in parsed.overrides.items()
     }
-    return read_config(ChatOptions, {**given, **overrides}, OPTION)
+    return read_config(ChatOptions, {**given_options, **overrides}, OPTION)
 
 
 @contextlib.contextmanager

@@ -15,13 +15,13 @@ from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command
 from newskills.launch.experiments import Experiment
-from newskills.launch.machines.ssh import Remote, shell_of
+from newskills.launch.machines.ssh import RemoteMachine, shell_of
 from newskills.launch.scripts.script import ServerScript
 from newskills.launch.validate import ONE_MACHINE
 from newskills.pipelines.model_server.chat import chat_options, chat_with
 from newskills.pipelines.model_server.options import StartServerOptions
 from newskills.pipelines.models import serve_spec
-from newskills.pipelines.submission.following import Stopped, ended_like_ctrl_c, follow, stopped_by_ctrl_c
+from newskills.pipelines.submission.following import StoppedByUser, ended_like_ctrl_c, follow, stopped_by_ctrl_c
 from newskills.pipelines.submission.groups import (
     SANDBOX,
     SERVER,
@@ -31,7 +31,7 @@ from newskills.pipelines.submission.groups import (
     server_script,
 )
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import say_submitted, submitted
 
 LOOK_EVERY = 1.0
@@ -59,7 +59,7 @@ def run(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> int:
             with stopped_by_ctrl_c(experiment):
                 say_submitted(experiment)
                 return _watched(experiment, options, cluster)
-        except Stopped:
+        except StoppedByUser:
             sys.stdout.write("Stopped.\n")
             return 0
 
@@ -77,7 +77,7 @@ def _watched(experiment: Experiment, options: StartServerOptions, cluster: Clust
         watcher.join()
 
 
-def prepare(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> Prepared:
+def prepare(parsed: Parsed[StartServerOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """One job, which lasts as long as the server. Raises ConfigError."""
     options = parsed.options
     if parsed.explain:
@@ -105,15 +105,15 @@ def _announce(
     waiting = [name for name in job.commands if name in ports]
     with contextlib.ExitStack() as tunnels:
         while not over.wait(LOOK_EVERY):
-            found = shell.read([f"{job.folder}/ports/{name}" for name in waiting]) if waiting else []
-            for name, text in zip(list(waiting), found, strict=True):
+            texts = shell.read([f"{job.folder}/ports/{name}" for name in waiting]) if waiting else []
+            for name, text in zip(list(waiting), texts, strict=True):
                 host, _, port = (text or "").partition("\n")[0].partition(" ")
                 if not port.isdigit():
                     continue
                 waiting.remove(name)
                 address = f"http://{host}:{port}"
                 where = f"{name} listens at {address}"
-                if options.create_tunnel and isinstance(shell, Remote):
+                if options.create_tunnel and isinstance(shell, RemoteMachine):
                     where += _tunnel(tunnels, shell, ports[name], (host, int(port)))
                     address = f"http://127.0.0.1:{ports[name]}"
                 _say(f"{where} (it answers once it has loaded); Ctrl-C stops it")
@@ -134,11 +134,11 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def _tunnel(tunnels: contextlib.ExitStack, shell: Remote, local: int, there: tuple[str, int]) -> str:
+def _tunnel(tunnels: contextlib.ExitStack, shell: RemoteMachine, local: int, there: tuple[str, int]) -> str:
     host, port = there
     try:
-        known = shell.run(["bash", "-c", _ADDRESS, "bash", host]).out.strip()
-        tunnels.enter_context(shell.forwarded(local, known or host, port))
+        address = shell.run(["bash", "-c", _ADDRESS, "bash", host]).out.strip()
+        tunnels.enter_context(shell.forwarded(local, address or host, port))
     except RemoteError as error:
         return f", without a tunnel: {error}"
     return f", and here at http://127.0.0.1:{local}"

@@ -18,17 +18,17 @@ from newskills.base.plan import HardwareConfig, Ready, Ref, Script, Word
 from newskills.base.records import Row
 from newskills.config.command_line import Parsed
 from newskills.config.values import Text
-from newskills.interop.compile.compiler import Asked, compile_config
-from newskills.interop.config import CompiledConfig, Task
+from newskills.interop.compile.compiler import CompileRequest, compile_config
+from newskills.interop.config import CompiledConfig, EvaluationTask
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.declarative import Command, CommandGroup
 from newskills.launch.experiments import Experiment
 from newskills.launch.scripts.script import Context, JobScript, ServerScript, server_secrets
 from newskills.pipelines.nemo_evaluator.options import HEALTH, NemoEvaluatorOptions
-from newskills.pipelines.placement.cluster import Paths, cluster_of, hardware, paths_of
+from newskills.pipelines.placement.cluster import ClusterPaths, cluster_of, hardware, paths_of
 from newskills.pipelines.submission.groups import MAIN, OWN_CONTAINER
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import finished, run_prepared
 
 RUN_CONFIG = "run_config.yml"
@@ -41,7 +41,7 @@ _PROGRAM = 'exec "$(command -v nemo-evaluator || command -v eval-factory || echo
 """Old containers have the program under its old name."""
 
 
-class Endpoint(Struct, frozen=True, kw_only=True):
+class ModelEndpointOptions(Struct, frozen=True, kw_only=True):
     """The options of one of the two models."""
 
     type: str | None
@@ -108,7 +108,7 @@ def result(parsed: Parsed[NemoEvaluatorOptions]) -> Experiment | None:
     return finished(prepare(parsed, cluster_of(parsed.options)))
 
 
-def prepare(parsed: Parsed[NemoEvaluatorOptions], cluster: ClusterConfig) -> Prepared:
+def prepare(parsed: Parsed[NemoEvaluatorOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """One job for each task. Raises ConfigError, DataError."""
     options = parsed.options
     if parsed.explain:
@@ -124,7 +124,9 @@ def prepare(parsed: Parsed[NemoEvaluatorOptions], cluster: ClusterConfig) -> Pre
     return prepared(options.expname or "nemo-evaluator", plan, cluster, options, shown)
 
 
-def _compiled(options: NemoEvaluatorOptions, main: Endpoint, overrides: Mapping[str, str]) -> CompiledConfig:
+def _compiled(
+    options: NemoEvaluatorOptions, main: ModelEndpointOptions, overrides: Mapping[str, str]
+) -> CompiledConfig:
     """The configuration with what the options say about the model. Raises ConfigError, DataError."""
     if not main.model:
         raise ConfigError("Which model? Give --server_model, as its server calls it.")
@@ -140,7 +142,7 @@ def _compiled(options: NemoEvaluatorOptions, main: Endpoint, overrides: Mapping[
         "target.api_endpoint.url": _quoted(url),
         "target.api_endpoint.model_id": _quoted(main.model),
     }
-    asked = Asked(
+    command_line = CompileRequest(
         mode="local",
         config=str(Path(options.nemo_evaluator_config).absolute()),
         profile=None,
@@ -149,7 +151,7 @@ def _compiled(options: NemoEvaluatorOptions, main: Endpoint, overrides: Mapping[
         force_squash=False,
         argv=("ns", "nemo_evaluator"),
     )
-    compiled = compile_config(asked, os.environ, Path.cwd()).config
+    compiled = compile_config(command_line, os.environ, Path.cwd()).config
     if commanding := [task.name for task in compiled.tasks if task.pre_cmd or task.post_cmd]:
         raise ConfigError(
             f"Tasks with pre_cmd or post_cmd: {', '.join(commanding)}.",
@@ -164,11 +166,11 @@ def _quoted(text: str) -> str:
 
 def _add(
     plan: Plan,
-    task: Task,
+    task: EvaluationTask,
     options: NemoEvaluatorOptions,
-    endpoints: tuple[Endpoint, Endpoint],
+    endpoints: tuple[ModelEndpointOptions, ModelEndpointOptions],
     folder: str,
-    paths: Paths,
+    paths: ClusterPaths,
 ) -> None:
     main, judge = (_server(endpoint, options) for endpoint in endpoints)
     config = _run_config(task, endpoints, folder)
@@ -191,7 +193,7 @@ def _add(
     plan.add(task.folder, groups, files={RUN_CONFIG: text}, outputs=(folder,), copies=options.dependent_jobs)
 
 
-def _server(endpoint: Endpoint, options: NemoEvaluatorOptions) -> EvaluatedServer | None:
+def _server(endpoint: ModelEndpointOptions, options: NemoEvaluatorOptions) -> EvaluatedServer | None:
     """Raises ConfigError where it is to be served and something is missing."""
     if endpoint.base_url is not None or not endpoint.gpus:
         return None
@@ -212,7 +214,7 @@ def _server(endpoint: Endpoint, options: NemoEvaluatorOptions) -> EvaluatedServe
 
 
 def _group(
-    server: EvaluatedServer | None, endpoint: Endpoint, name: str, options: NemoEvaluatorOptions
+    server: EvaluatedServer | None, endpoint: ModelEndpointOptions, name: str, options: NemoEvaluatorOptions
 ) -> list[CommandGroup]:
     if server is None:
         return []
@@ -221,7 +223,9 @@ def _group(
     return [CommandGroup([command], hardware=needed, name=name)]
 
 
-def _run_config(task: Task, endpoints: tuple[Endpoint, Endpoint], folder: str) -> Row:
+def _run_config(
+    task: EvaluationTask, endpoints: tuple[ModelEndpointOptions, ModelEndpointOptions], folder: str
+) -> Row:
     """What `nemo-evaluator run_eval --run_config` reads: JSON is YAML, too."""
     main, judge = endpoints
     config: Row = msgspec.json.decode(msgspec.json.encode(task.settings.get("config") or {}))
@@ -234,11 +238,11 @@ def _run_config(task: Task, endpoints: tuple[Endpoint, Endpoint], folder: str) -
         "type": task.endpoint_type or endpoint.get("type") or "chat",
     }
     if judge.model:
-        told: Row = {"model_id": judge.model}
+        model_id: Row = {"model_id": judge.model}
         if judge.base_url:
-            told["url"] = f"{judge.base_url.rstrip('/')}{judge.api_path}"
+            model_id["url"] = f"{judge.base_url.rstrip('/')}{judge.api_path}"
         extra = config.setdefault("params", {}).setdefault("extra", {})
-        extra["judge"] = {**extra.get("judge", {}), **told}
+        extra["judge"] = {**extra.get("judge", {}), **model_id}
     return {"config": config, "target": target}
 
 
@@ -249,8 +253,8 @@ def _keys(config: Row) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(named) if isinstance(name, str) and name in os.environ)
 
 
-def _endpoint(options: NemoEvaluatorOptions, prefix: str) -> Endpoint:
+def _endpoint(options: NemoEvaluatorOptions, prefix: str) -> ModelEndpointOptions:
     values: dict[str, Any] = {
-        field: getattr(options, f"{prefix}server_{field}") for field in Endpoint.__struct_fields__
+        field: getattr(options, f"{prefix}server_{field}") for field in ModelEndpointOptions.__struct_fields__
     }
-    return Endpoint(**values)
+    return ModelEndpointOptions(**values)

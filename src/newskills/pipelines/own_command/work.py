@@ -31,7 +31,7 @@ from newskills.pipelines.own_command.options import RunCmdOptions
 from newskills.pipelines.placement.cluster import cluster_of
 from newskills.pipelines.submission.groups import MAIN, groups_of, sandbox_env, sandbox_script, server_script
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import finished, run_prepared
 
 ADDRESS_VARIABLE = "NEMO_SKILLS_SERVER_ADDRESS"
@@ -75,7 +75,7 @@ def result(parsed: Parsed[RunCmdOptions]) -> Experiment | None:
     return finished(prepare(parsed, cluster_of(parsed.options)))
 
 
-def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> Prepared:
+def prepare(parsed: Parsed[RunCmdOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """One job. Raises ConfigError."""
     options = parsed.options
     if parsed.explain:

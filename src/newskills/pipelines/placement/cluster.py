@@ -38,7 +38,9 @@ def cluster_of(options: ClusterOptions) -> ClusterConfig:
     return msgspec.structs.replace(cluster, mounts=mounts)
 
 
-def placed(options: PlacementOptions, given: frozenset[str], num_jobs: int | None = None) -> ClusterConfig | None:
+def placed(
+    options: PlacementOptions, given_options: frozenset[str], num_jobs: int | None = None
+) -> ClusterConfig | None:
     """The cluster to submit to; None: the work is done by this process, which then has the cluster's variables.
 
     This process does it for executor none, unless it is to be several jobs or to wait for others.
@@ -49,7 +51,7 @@ def placed(options: PlacementOptions, given: frozenset[str], num_jobs: int | Non
     if cluster.executor != "none" or num_jobs not in (None, 1) or options.run_after:
         return cluster
     os.environ.update(job_variables(cluster, os.environ, say=notice).plain)
-    idle = [f"--{name}" for name in leaves(PlacementOptions) if name in given and name not in EVERYWHERE]
+    idle = [f"--{name}" for name in leaves(PlacementOptions) if name in given_options and name not in EVERYWHERE]
     if idle:
         notice(f"{', '.join(idle)} matter on clusters only and have no effect here")
     return None
@@ -70,7 +72,7 @@ def hardware(options: PlacementOptions, *, gpus: int = 0, nodes: int = 1, **more
     )
 
 
-class Paths(Struct, frozen=True, kw_only=True):
+class ClusterPaths(Struct, frozen=True, kw_only=True):
     """The two names of a file: `seen` by the clients, and `host`'s own, where this machine has the same disks.
 
     packaged  what clients find below /nemo_run/code
@@ -96,8 +98,8 @@ class Paths(Struct, frozen=True, kw_only=True):
         if not self.contained or is_code(path):
             return path
         mounts = parse_mounts(self.cluster.mounts)
-        if (seen := to_container(path, mounts)) is not None:
-            return seen
+        if (in_container := to_container(path, mounts)) is not None:
+            return in_container
         there = f"its mounts are {', '.join(map(str, mounts))}" if mounts else "it has no mounts"
         raise ConfigError(
             f"{option}: the containers of cluster '{self.cluster.name}' do not see {path} ({there}).",
@@ -112,24 +114,26 @@ class Paths(Struct, frozen=True, kw_only=True):
             file = os.path.abspath(file)
         return f"{file}{colons}{name}"
 
-    def host(self, seen: str) -> str:
+    def host(self, container_path: str) -> str:
         """What the machine that submits calls the file that clients know as `seen`."""
         if not self.contained:
-            return seen
-        if is_code(seen):
-            return self.packaged.place(seen)
-        return to_host(seen, parse_mounts(self.cluster.mounts)) or seen
+            return container_path
+        if is_code(container_path):
+            return self.packaged.place(container_path)
+        return to_host(container_path, parse_mounts(self.cluster.mounts)) or container_path
 
-    def here(self, seen: str) -> str | None:
+    def here(self, container_path: str) -> str | None:
         """The same where it is a file of this machine; None: it may be elsewhere, or is not there."""
-        path = self.host(seen)
-        if self.in_code(seen):
-            return self.packaged.source(seen)
+        path = self.host(container_path)
+        if self.in_code(container_path):
+            return self.packaged.source(container_path)
         return path if self.cluster.ssh_tunnel is None and os.path.exists(path) else None
 
-    def in_code(self, seen: str) -> bool:
+    def in_code(self, container_path: str) -> bool:
         """Whether clients know a packaged file as `seen`."""
-        return is_code(seen) or inside(seen, f"{job_root(self.cluster, os.environ)}/{PACKAGES}")
+        return is_code(container_path) or inside(
+            container_path, f"{job_root(self.cluster, os.environ)}/{PACKAGES}"
+        )
 
     def _packaged(self, path: str, option: str) -> str:
         """A path below /nemo_run/code, which is to be there. Raises ConfigError."""
@@ -139,12 +143,12 @@ class Paths(Struct, frozen=True, kw_only=True):
         return os.path.normpath(path) if self.contained else self.packaged.place(path)
 
 
-def paths_of(cluster: ClusterConfig, container: str, options: PlacementOptions | None = None) -> Paths:
+def paths_of(cluster: ClusterConfig, container: str, options: PlacementOptions | None = None) -> ClusterPaths:
     """`container`: that of the clients. Raises UnknownNameError."""
     from newskills.launch.clusters.config import image_of
 
     contained = image_of(cluster, container) is not None
-    return Paths(cluster=cluster, contained=contained, packaged=PackagedCode(cluster, options))
+    return ClusterPaths(cluster=cluster, contained=contained, packaged=PackagedCode(cluster, options))
 
 
 def make_mount_sources(cluster: ClusterConfig, environ: Mapping[str, str]) -> None:

@@ -11,42 +11,42 @@ from pathlib import Path, PurePosixPath
 
 from newskills.base.errors import DataError
 from newskills.benchmarks.external import FOLDERS_VARIABLES, split_folders
-from newskills.launch.clusters.variables import Variables, job_variables, missing_variables
+from newskills.launch.clusters.variables import JobVariables, job_variables, missing_variables
 from newskills.launch.machines.shell import Shell
 from newskills.launch.machines.ssh import shell_of
-from newskills.pipelines.placement.cluster import Paths
+from newskills.pipelines.placement.cluster import ClusterPaths
 
 _MOST, _LARGEST = 2000, 256
 """Files of code below a folder, and kilobytes of each."""
 _DEEPEST = 4
 
 
-def mounted_benchmarks(paths: Paths) -> dict[Path, Path | None]:
+def mounted_benchmarks(paths: ClusterPaths) -> dict[Path, Path | None]:
     """Folder of this machine to look in → the same as jobs see it; None: they find it by the mounts.
 
     Behind ssh it is a copy of the code there, without the data. Raises DataError for a folder of unreasonable size,
     RemoteError.
     """
-    found: dict[Path, Path | None] = {}
+    origins: dict[Path, Path | None] = {}
     for folder in split_folders(_variable(paths)):
         host = Path(paths.host(str(folder)))
         if paths.cluster.ssh_tunnel is None:
             if host.is_dir():
-                found[host] = None
+                origins[host] = None
         elif not folder.is_dir() and (copy := _copied(shell_of(paths.cluster, os.environ), host)) is not None:
-            found[copy] = folder
-    return found
+            origins[copy] = folder
+    return origins
 
 
-def _variable(paths: Paths) -> str:
+def _variable(paths: ClusterPaths) -> str:
     """As the cluster's jobs get it, else as it is set here."""
     # Variables that jobs require and that are missing are told with everything else that is wrong with the plan.
     lacking = missing_variables(paths.cluster, os.environ)
-    variables = Variables() if lacking else job_variables(paths.cluster, os.environ)
-    for given in (variables.plain, variables.secrets, os.environ):
+    variables = JobVariables() if lacking else job_variables(paths.cluster, os.environ)
+    for variables_of_origin in (variables.plain, variables.secrets, os.environ):
         for name in FOLDERS_VARIABLES:
-            if given.get(name):
-                return given[name]
+            if variables_of_origin.get(name):
+                return variables_of_origin[name]
     return ""
 
 

@@ -16,7 +16,7 @@ from newskills.base.errors import ConfigError, suggest
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
 from newskills.launch.clusters.mounts import CODE, clean, inside
-from newskills.launch.experiments import Records, job_root
+from newskills.launch.experiments import ExperimentRecords, job_root
 from newskills.launch.git import repository_of
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import Package, PackageOptions, in_place, package
@@ -46,10 +46,10 @@ class PackagedCode:
         """With the names of its files; None: the folder itself tells."""
         cluster = self._cluster
         if self._reused is not None and not in_place(cluster):
-            return Records(os.environ).find(self._reused).package, None
+            return ExperimentRecords(os.environ).find(self._reused).package, None
         root = job_root(cluster, os.environ)
-        found, content = package(cluster, shell_of(cluster, os.environ), root, os.environ, self._options)
-        return found, None if in_place(cluster) else frozenset(content.files())
+        content_package, content = package(cluster, shell_of(cluster, os.environ), root, os.environ, self._options)
+        return content_package, None if in_place(cluster) else frozenset(content.files())
 
     def place(self, path: str) -> str:
         """Where a path below /nemo_run/code lies for the machine that submits; it may not be there yet."""
@@ -60,43 +60,43 @@ class PackagedCode:
 
         None: there is none, or it has changed since the commit.
         """
-        found, files = self._found
+        package, files = self._found
         if not is_code(path):
-            if not inside(path, found.path):
+            if not inside(path, package.path):
                 return None
-            path = f"{CODE}/{os.path.relpath(path, found.path)}"
+            path = f"{CODE}/{os.path.relpath(path, package.path)}"
         rest = _rest(path)
         if files is None:
             here = self.place(path)
             return here if self._cluster.ssh_tunnel is None and os.path.exists(here) else None
-        here = os.path.normpath(f"{found.repository}/{rest}")
-        changed = any(inside(f"/{name}", f"/{rest}") for name in found.uncommitted)
-        return here if found.repository and not changed and os.path.exists(here) else None
+        here = os.path.normpath(f"{package.repository}/{rest}")
+        changed = any(inside(f"/{name}", f"/{rest}") for name in package.uncommitted)
+        return here if package.repository and not changed and os.path.exists(here) else None
 
     def check(self, path: str, option: str) -> None:
         """Raises ConfigError where the package does not have `path`."""
-        found, files = self._found
+        package, files = self._found
         rest = _rest(path)
         if files is None:
             [there] = shell_of(self._cluster, os.environ).exists([self.place(path)])
             if there:
                 return
-            raise ConfigError(f"{option}: there is no {rest} in {found.path}, which jobs see as {CODE}.")
+            raise ConfigError(f"{option}: there is no {rest} in {package.path}, which jobs see as {CODE}.")
         if not rest or any(name == rest or name.startswith(f"{rest}/") for name in files):
             return
-        if not found.repository:
+        if not package.repository:
             raise ConfigError(
                 f"{option}: jobs find newskills itself at {CODE}, as this folder is in no git repository.",
                 hint="Go to the repository that has the file, or: git init; git add; git commit.",
             )
-        if os.path.exists(os.path.join(found.repository, rest)):
+        if os.path.exists(os.path.join(package.repository, rest)):
             raise ConfigError(
-                f"{option}: {rest} is not in the commit that jobs get ({found.commit[:12]} of {found.repository}).",
+                f"{option}: {rest} is not in the commit that jobs get ({package.commit[:12]} of {package.repository}).",
                 hint=f"Commit it: git add -f {rest} && git commit",
             )
         raise ConfigError(
             f"{option}: there is no {rest} in the commit that jobs get "
-            f"({found.commit[:12]} of {found.repository}){suggest(rest, files)}"
+            f"({package.commit[:12]} of {package.repository}){suggest(rest, files)}"
         )
 
     def read_here(self, text: str, option: str) -> str:
@@ -109,9 +109,9 @@ class PackagedCode:
                 parts.append(part)
                 continue
             self.check(path + ending, option)
-            if (found := self.source(path + ending)) is None:
+            if (local := self.source(path + ending)) is None:
                 raise ConfigError(f"{option}: {path}{ending} has changed since the commit, and is read here.")
-            parts.append(found + rest)
+            parts.append(local + rest)
         return ",".join(parts)
 
 
@@ -153,9 +153,9 @@ def walked(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
-        return [walked(one, change) for one in value]
+        return [walked(item, change) for item in value]
     if isinstance(value, dict):
-        return {key: walked(one, change) for key, one in value.items()}
+        return {key: walked(item, change) for key, item in value.items()}
     return value
 
 
@@ -171,10 +171,10 @@ def sources(struct: S, code: PackagedCode) -> tuple[S, bool]:
         if not is_code(path):
             return text
         code.check(path, path)
-        if (found := code.source(path)) is None:
+        if (local := code.source(path)) is None:
             missing.append(path)
             return text
-        return f"{found}{colons}{name}"
+        return f"{local}{colons}{name}"
 
     return renamed(struct, here), not missing
 

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from newskills.base.errors import ConfigError, DataError
 from newskills.launch.clusters.config import ClusterConfig
-from newskills.launch.machines.ssh import Remote, shell_of
+from newskills.launch.machines.ssh import RemoteMachine, shell_of
 from newskills.pipelines.options import ClusterOptions
-from newskills.pipelines.placement.cluster import Paths, cluster_of
+from newskills.pipelines.placement.cluster import ClusterPaths, cluster_of
 from newskills.pipelines.placement.packaged_code import PackagedCode
 
 RECORDS = (
@@ -38,7 +38,7 @@ class ResultsPlace(Struct, frozen=True, kw_only=True):
     """A folder of results. `remote`: the machine that has it; None: this one."""
 
     folder: str
-    remote: Remote | None = None
+    remote: RemoteMachine | None = None
 
     @contextlib.contextmanager
     def here(self) -> Iterator[Path]:
@@ -69,10 +69,10 @@ class ResultsPlace(Struct, frozen=True, kw_only=True):
         if self.remote is None:
             return []
         tests = ["-name", "output*.jsonl", "!", "-name", "*_chunk_*", "!", "-path", "*-logs*/*"]
-        found = self.remote.run(["find", self.folder, "-type", "f", *tests, "-printf", "%p\\t%s\\n"])
-        if found.code != 0:
+        listing = self.remote.run(["find", self.folder, "-type", "f", *tests, "-printf", "%p\\t%s\\n"])
+        if listing.code != 0:
             raise DataError(f"There is no folder {self.folder} on {self.remote.name}.")
-        rows = [line.rpartition("\t") for line in sorted(found.out.splitlines())]
+        rows = [line.rpartition("\t") for line in sorted(listing.out.splitlines())]
         return [(path, size) for path, _, size in rows]
 
 
@@ -84,11 +84,11 @@ def results_place(results_dir: str, options: ClusterOptions) -> ResultsPlace:
     if not os.path.isabs(results_dir):
         raise ConfigError(f"{results_dir}: give an absolute path of cluster '{cluster.name}'.")
     remote = shell_of(cluster, os.environ)
-    assert isinstance(remote, Remote)
+    assert isinstance(remote, RemoteMachine)
     return ResultsPlace(folder=_host(results_dir, cluster), remote=remote)
 
 
 def _host(path: str, cluster: ClusterConfig) -> str:
     contained = bool(cluster.containers)
-    paths = Paths(cluster=cluster, contained=contained, packaged=PackagedCode(cluster))
+    paths = ClusterPaths(cluster=cluster, contained=contained, packaged=PackagedCode(cluster))
     return paths.host(os.path.normpath(path))

@@ -58,22 +58,24 @@ def shipment(folder: str, cluster: ClusterConfig, *, contained: bool) -> Shipmen
 
 def with_mount(cluster: ClusterConfig, shipments: Iterable[Shipment]) -> ClusterConfig:
     """`cluster`, whose containers see the shipments."""
-    roots = {str(Path(one.place).parents[1]) for one in shipments if one.seen != one.place}
+    roots = {str(Path(shipment.place).parents[1]) for shipment in shipments if shipment.seen != shipment.place}
     return replace(cluster, mounts=[*cluster.mounts, *(f"{root}:{DATA}:ro" for root in sorted(roots))])
 
 
 def ship(shipments: Mapping[str, Shipment], shell: Shell) -> None:
     """Copies what is not there yet; each folder appears whole. Raises RemoteError, StorageError."""
     wanted = list(shipments.values())
-    for one, there in zip(wanted, shell.exists([one.place for one in wanted]), strict=True):
+    for shipment, there in zip(wanted, shell.exists([shipment.place for shipment in wanted]), strict=True):
         if there:
             continue
-        notice(f"{one.source} ({one.bytes / 1e6:.1f} MB) is copied to {one.place} on {shell.name}, once")
-        final = str(Path(one.place).parent)
+        notice(
+            f"{shipment.source} ({shipment.bytes / 1e6:.1f} MB) is copied to {shipment.place} on {shell.name}, once"
+        )
+        final = str(Path(shipment.place).parent)
         temporary = f"{Path(final).parent}/.{Path(final).name}.{secrets.token_hex(4)}"
-        shell.put(Path(one.source), f"{temporary}/{Path(one.place).name}")
+        shell.put(Path(shipment.source), f"{temporary}/{Path(shipment.place).name}")
         if shell.run(["bash", "-c", _PUBLISH, "bash", temporary, final]).code != 0:
-            raise StorageError(f"Cannot put {one.source} at {one.place} on {shell.name}.")
+            raise StorageError(f"Cannot put {shipment.source} at {shipment.place} on {shell.name}.")
 
 
 @cache

@@ -25,16 +25,16 @@ from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment, job_root
 from newskills.launch.machines.ssh import shell_of
 from newskills.launch.package import PackageOptions
-from newskills.launch.place import Foreseeing
+from newskills.launch.place import ObstacleFinder
 from newskills.launch.submit import SubmitOptions, site_of, submit, unmet
 from newskills.launch.validate import problems
 from newskills.pipelines.options import PlacementOptions, WorkOptions
-from newskills.pipelines.placement.cluster import Paths, cluster_of, paths_of
+from newskills.pipelines.placement.cluster import ClusterPaths, cluster_of, paths_of
 from newskills.pipelines.placement.packaged_code import below_working_folder, code_paths, renamed
 from newskills.pipelines.placement.shipments import Shipment
 from newskills.pipelines.submission.following import follow
 from newskills.pipelines.submission.groups import MAIN, SANDBOX, main_container
-from newskills.pipelines.submission.prepared import Prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission
 from newskills.pipelines.submission.submitted import ask_about
 from newskills.pipelines.tables import print_table
 from newskills.run.planning.spec import RUN_FILE, RunSpec
@@ -52,7 +52,7 @@ State = Literal["ok", "note", "wrong"]
 P = TypeVar("P", bound=PlacementOptions)
 
 
-class Check(Struct, frozen=True):
+class RehearsalCheck(Struct, frozen=True):
     """One line of the report."""
 
     what: str
@@ -60,34 +60,34 @@ class Check(Struct, frozen=True):
     text: str
 
 
-def rehearse(parsed: Parsed[P], prepare: Callable[[Parsed[P], ClusterConfig], Prepared | None]) -> int:
+def rehearse(parsed: Parsed[P], prepare: Callable[[Parsed[P], ClusterConfig], PreparedSubmission | None]) -> int:
     """Prints the checks of what `prepare` makes of a command's options; 1 where one is wrong. Raises NewskillsError."""
     parsed = _small(parsed)
     cluster = cluster_of(parsed.options)
     place = _place(cluster)
-    checks = [Check("config", "ok", f"cluster {cluster.name}, executor {cluster.executor}")]
+    checks = [RehearsalCheck("config", "ok", f"cluster {cluster.name}, executor {cluster.executor}")]
     try:
         ready = prepare(parsed, cluster)
     except NewskillsError as error:
-        return _report([*checks, *place, Check("plan", "wrong", str(error))])
+        return _report([*checks, *place, RehearsalCheck("plan", "wrong", str(error))])
     assert ready is not None  # with rerun_done there is always something to do
     submission = ready.submission
     if not _runs_newskills(submission.pipeline):
         place = [check for check in place if check.what != PYTHON]
-    found = problems(
+    problem_list = problems(
         submission.pipeline, cluster, submission.environ, skip_hf_home_check=submission.skip_hf_home_check
     )
     if not any(check.state == "wrong" and check.what in REACHED for check in place):
-        asked = _foreseen(ready, cluster)
+        foreseen = _foreseen(ready, cluster)
         # A partition that jobs ask for in vain is told with these jobs.
-        checks += [check for check in place if not asked or check.what != PARTITIONS or check.state == "ok"]
-        checks += [*asked, *_dependencies(ready, cluster)]
+        checks += [check for check in place if not foreseen or check.what != PARTITIONS or check.state == "ok"]
+        checks += [*foreseen, *_dependencies(ready, cluster)]
     else:
         checks += place
-    checks += [Check("plan", "wrong", problem) for problem in found]
+    checks += [RehearsalCheck("plan", "wrong", problem) for problem in problem_list]
     checks += _images(submission.pipeline, cluster)
-    if not found:
-        checks.append(Check("plan", "ok", f"{len(submission.pipeline.jobs)} jobs fit together"))
+    if not problem_list:
+        checks.append(RehearsalCheck("plan", "ok", f"{len(submission.pipeline.jobs)} jobs fit together"))
         checks.append(_code(ready, cluster))
         checks += _performance(ready, paths_of(cluster, main_container(parsed.options), parsed.options))
     return _report(checks)
@@ -102,8 +102,8 @@ def _small(parsed: Parsed[P]) -> Parsed[P]:
     return Parsed(replace(options, dry_run=False), parsed.overrides, parsed.given)
 
 
-def _place(cluster: ClusterConfig) -> list[Check]:
-    return [Check(one.what, one.state, one.text) for one in try_cluster(cluster, os.environ)]
+def _place(cluster: ClusterConfig) -> list[RehearsalCheck]:
+    return [RehearsalCheck(check.what, check.state, check.text) for check in try_cluster(cluster, os.environ)]
 
 
 def _runs_newskills(pipeline: Pipeline) -> bool:
@@ -111,7 +111,7 @@ def _runs_newskills(pipeline: Pipeline) -> bool:
     return any(isinstance(word, str) and word.partition(".")[0] == "newskills" for word in words)
 
 
-def _foreseen(ready: Prepared, cluster: ClusterConfig) -> list[Check]:
+def _foreseen(ready: PreparedSubmission, cluster: ClusterConfig) -> list[RehearsalCheck]:
     """What the scheduler says to the jobs, where it can tell without having them."""
     jobs, environ = ready.submission.pipeline.jobs, ready.submission.environ
     if missing_variables(cluster, environ):  # a problem of the plan, which tells it
@@ -119,39 +119,44 @@ def _foreseen(ready: Prepared, cluster: ClusterConfig) -> list[Check]:
     name = ready.submission.pipeline.name
     folder = f"{job_root(cluster, environ)}/{name}"
     executor = make_executor(site_of(cluster, environ, name=name, folder=folder, code="", log_dir=None))
-    if not isinstance(executor, Foreseeing):
+    if not isinstance(executor, ObstacleFinder):
         return []
     try:
-        found = executor.obstacles(jobs)
+        obstacles = executor.obstacles(jobs)
     except NewskillsError as error:
-        return [Check("scheduler", "wrong", str(error))]
-    if not found:
+        return [RehearsalCheck("scheduler", "wrong", str(error))]
+    if not obstacles:
         return [
-            Check("scheduler", "ok", f"it would take {'the job' if len(jobs) == 1 else f'all {len(jobs)} jobs'}")
+            RehearsalCheck(
+                "scheduler", "ok", f"it would take {'the job' if len(jobs) == 1 else f'all {len(jobs)} jobs'}"
+            )
         ]
-    return [Check(_names(one.jobs), "wrong" if one.final else "note", printable(one.text)) for one in found]
+    return [
+        RehearsalCheck(_names(obstacle.jobs), "wrong" if obstacle.final else "note", printable(obstacle.text))
+        for obstacle in obstacles
+    ]
 
 
 def _names(jobs: Sequence[str]) -> str:
     return jobs[0] if len(jobs) == 1 else f"{jobs[0]} and {len(jobs) - 1} more"
 
 
-def _dependencies(ready: Prepared, cluster: ClusterConfig) -> list[Check]:
+def _dependencies(ready: PreparedSubmission, cluster: ClusterConfig) -> list[RehearsalCheck]:
     """Whether what jobs run after is known, and may still come to the end that they wait for."""
     submission = ready.submission
     names = dict.fromkeys(name for job in submission.pipeline.jobs for name in job.run_after)
     if not names:
         return []
     try:
-        found = unmet(submission.pipeline, cluster, submission.environ, _settings(ready))
+        unmet_jobs = unmet(submission.pipeline, cluster, submission.environ, _settings(ready))
     except RemoteError as error:
-        found = [str(error)]
-    if found:
-        return [Check("run_after", "wrong", text) for text in found]
-    return [Check("run_after", "ok", ", ".join(names))]
+        unmet_jobs = [str(error)]
+    if unmet_jobs:
+        return [RehearsalCheck("run_after", "wrong", text) for text in unmet_jobs]
+    return [RehearsalCheck("run_after", "ok", ", ".join(names))]
 
 
-def _settings(ready: Prepared) -> SubmitOptions:
+def _settings(ready: PreparedSubmission) -> SubmitOptions:
     return SubmitOptions(
         dry_run=True,
         skip_hf_home_check=ready.submission.skip_hf_home_check,
@@ -160,7 +165,7 @@ def _settings(ready: Prepared) -> SubmitOptions:
     )
 
 
-def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[Check]:
+def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[RehearsalCheck]:
     """Files are looked for; what an engine or Pyxis would fetch is only named."""
     images = {image_of(cluster, command.container) for job in pipeline.jobs for command in job.commands()}
     files = sorted(image for image in images if image and image.startswith("/"))
@@ -168,27 +173,30 @@ def _images(pipeline: Pipeline, cluster: ClusterConfig) -> list[Check]:
     try:
         there = shell_of(cluster, os.environ).exists(files)
     except RemoteError as error:
-        return [Check("images", "wrong", str(error))]
+        return [RehearsalCheck("images", "wrong", str(error))]
     checks = [
-        Check("image", "ok" if found else "wrong", file if found else f"there is no file {file}")
-        for file, found in zip(files, there, strict=True)
+        RehearsalCheck("image", "ok" if exists else "wrong", file if exists else f"there is no file {file}")
+        for file, exists in zip(files, there, strict=True)
     ]
-    return [*checks, *(Check("image", "note", f"{image}: fetched when the first job needs it") for image in named)]
+    return [
+        *checks,
+        *(RehearsalCheck("image", "note", f"{image}: fetched when the first job needs it") for image in named),
+    ]
 
 
-def _code(ready: Prepared, cluster: ClusterConfig) -> Check:
+def _code(ready: PreparedSubmission, cluster: ClusterConfig) -> RehearsalCheck:
     """What would be packaged."""
     pipeline = ready.submission.pipeline
     alone = replace(pipeline, jobs=tuple(replace(job, run_after=()) for job in pipeline.jobs))
     try:
         package = submit(alone, cluster, ready.submission.environ, _settings(ready)).package
     except NewskillsError as error:
-        return Check("code", "wrong", str(error))
+        return RehearsalCheck("code", "wrong", str(error))
     where = f"commit {package.commit[:12]} of {package.repository}" if package.commit else package.path
-    return Check("code", "ok", where)
+    return RehearsalCheck("code", "ok", where)
 
 
-def _performance(ready: Prepared, paths: Paths) -> list[Check]:
+def _performance(ready: PreparedSubmission, paths: ClusterPaths) -> list[RehearsalCheck]:
     with tempfile.TemporaryDirectory(prefix="newskills-rehearsal-") as folder:
         stage = _Stage(paths, Path(folder), ready.shipments)
         pipeline = ready.submission.pipeline
@@ -204,17 +212,17 @@ def _performance(ready: Prepared, paths: Paths) -> list[Check]:
             experiment = submit(plan, here, environ)
             follow(experiment)
         except NewskillsError as error:
-            return [*stage.notes, Check("run", "wrong", str(error))]
+            return [*stage.notes, RehearsalCheck("run", "wrong", str(error))]
         return [*stage.notes, *_outcomes(experiment)]
 
 
 class _Stage:
     """Where a plan becomes one for this machine. `notes` says what is left out."""
 
-    def __init__(self, paths: Paths, folder: Path, shipments: Mapping[str, Shipment]) -> None:
+    def __init__(self, paths: ClusterPaths, folder: Path, shipments: Mapping[str, Shipment]) -> None:
         self.paths, self.folder, self.shipments = paths, folder, shipments
         self.results: dict[str, str] = {}
-        self.notes: list[Check] = []
+        self.notes: list[RehearsalCheck] = []
 
     def job(self, job: Job) -> Job:
         files = {name: self.spec(text) if name == RUN_FILE else text for name, text in job.files.items()}
@@ -277,12 +285,12 @@ class _Stage:
         spec = replace(spec, units=tuple(units), beside=beside, needs=needs, log_dir="", rerun_done=False)
         return msgspec.json.encode(spec).decode()
 
-    def source(self, seen: str) -> str:
+    def source(self, container_path: str) -> str:
         """An input file of jobs as this machine calls it."""
-        folder, name = os.path.split(seen)
+        folder, name = os.path.split(container_path)
         if (shipped := self.shipments.get(folder)) is not None:
             return f"{shipped.source}/{name}"
-        return self.paths.here(seen) or self.paths.host(seen)
+        return self.paths.here(container_path) or self.paths.host(container_path)
 
     def result(self, folder: str) -> str:
         """The stand-in of a results folder."""
@@ -298,7 +306,7 @@ class _Stage:
         return self.result(word) if word.startswith("/") else word
 
     def note(self, what: str, text: str) -> None:
-        if (check := Check(what, "note", text)) not in self.notes:
+        if (check := RehearsalCheck(what, "note", text)) not in self.notes:
             self.notes.append(check)
 
 
@@ -307,23 +315,23 @@ def _one_group(groups: Sequence[CommandGroup]) -> tuple[CommandGroup, ...]:
     return (replace(groups[0], commands=tuple(command for group in groups for command in group.commands)),)
 
 
-def _outcomes(experiment: Experiment) -> list[Check]:
+def _outcomes(experiment: Experiment) -> list[RehearsalCheck]:
     about = ask_about(experiment)
     checks = []
     for state in about.states():
         if state.state == "completed":
-            checks.append(Check(state.job.name, "ok", f"ran here in {state.seconds or 0:.1f} s"))
+            checks.append(RehearsalCheck(state.job.name, "ok", f"ran here in {state.seconds or 0:.1f} s"))
             continue
         logs = [Path(state.job.logs, f"{name}.log") for name in state.job.commands]
         last = [line for log in logs if log.exists() for line in log.read_text(errors="replace").splitlines()[-8:]]
         text = "\n".join(f"    | {printable(line)}" for line in last)
-        checks.append(Check(state.job.name, "wrong", f"{state.state}: {printable(state.why)}\n{text}"))
+        checks.append(RehearsalCheck(state.job.name, "wrong", f"{state.state}: {printable(state.why)}\n{text}"))
     return checks
 
 
-def _report(checks: Sequence[Check]) -> int:
+def _report(checks: Sequence[RehearsalCheck]) -> int:
     print_table([(f"[{check.state}]", check.what, check.text) for check in checks])
     wrong = sum(check.state == "wrong" for check in checks)
-    said = "1 thing is wrong" if wrong == 1 else f"{wrong} things are wrong"
-    sys.stdout.write(f"\n{said if wrong else 'nothing is wrong: it can be submitted'}\n")
+    verdict = "1 thing is wrong" if wrong == 1 else f"{wrong} things are wrong"
+    sys.stdout.write(f"\n{verdict if wrong else 'nothing is wrong: it can be submitted'}\n")
     return 1 if wrong else 0

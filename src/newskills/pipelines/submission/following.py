@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from newskills.base.terminal import printable
 from newskills.launch.experiments import Experiment
 from newskills.launch.logs import follow_logs
-from newskills.launch.states import Watch
+from newskills.launch.states import JobWatch
 from newskills.pipelines.submission.submitted import ask_about, exit_code
 
 LOOK_EVERY = 0.2
@@ -33,30 +33,32 @@ def ended_like_ctrl_c() -> Iterator[None]:
         return
     screens = [number for number in (1, 2) if os.isatty(number)]
 
-    told = False
+    interrupted = False
 
     def stop(number: int, frame: object) -> None:
-        nonlocal told
-        if told:
+        nonlocal interrupted
+        if interrupted:
             return
-        told = True
+        interrupted = True
         if number == signal.SIGHUP and screens:
             nowhere = os.open(os.devnull, os.O_WRONLY)  # an error in what is printed would leave the jobs running
             for screen in screens:
                 os.dup2(nowhere, screen)
         raise KeyboardInterrupt
 
-    before = {one: handler for one in GOING if (handler := signal.getsignal(one)) not in (None, signal.SIG_IGN)}
-    for one in before:
-        signal.signal(one, stop)
+    before = {
+        number: handler for number in GOING if (handler := signal.getsignal(number)) not in (None, signal.SIG_IGN)
+    }
+    for signal_number in before:
+        signal.signal(signal_number, stop)
     try:
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for signal_number, handler in before.items():
+            signal.signal(signal_number, handler)
 
 
-class Stopped(KeyboardInterrupt):
+class StoppedByUser(KeyboardInterrupt):
     """Ctrl-C, and the jobs have ended."""
 
 
@@ -68,17 +70,17 @@ def stopped_by_ctrl_c(experiment: Experiment) -> Iterator[None]:
     """
     try:
         yield
-    except Stopped:
+    except StoppedByUser:
         raise
     except KeyboardInterrupt as error:
         with contextlib.suppress(OSError):
             sys.stderr.write("stopping the jobs …\n")
         about = ask_about(experiment)
-        watch = Watch(experiment.jobs, about.executor, about.shell)
+        watch = JobWatch(experiment.jobs, about.executor, about.shell)
         about.executor.cancel(experiment.handles)
         while not _over(watch):
             about.executor.cancel(experiment.handles)
-        raise Stopped from error
+        raise StoppedByUser from error
 
 
 def follow(experiment: Experiment, *, show: Sequence[str] = ()) -> int:
@@ -91,7 +93,7 @@ def follow(experiment: Experiment, *, show: Sequence[str] = ()) -> int:
         files = [
             ("", f"{job.logs}/{name}.log") for job in experiment.jobs for name in job.commands if name in show
         ]
-        watch = Watch(experiment.jobs, about.executor, about.shell)
+        watch = JobWatch(experiment.jobs, about.executor, about.shell)
         for line in follow_logs(about.shell, files, watch.over):
             _show(line)
     states = about.states()
@@ -110,7 +112,7 @@ def _show(line: str) -> None:
         raise KeyboardInterrupt from error
 
 
-def _over(watch: Watch) -> bool:
+def _over(watch: JobWatch) -> bool:
     """Waits for it; False: Ctrl-C again."""
     try:
         while not watch.over():

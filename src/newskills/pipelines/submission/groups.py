@@ -43,7 +43,7 @@ def groups_of(
         client = Command(client, container=main_container(options), name=MAIN)
     beside = [client]
     if sandbox is not None:
-        mounts = [one.strip() for text in options.sandbox_mounts for one in text.split(",")] or None
+        mounts = [mount.strip() for text in options.sandbox_mounts for mount in text.split(",")] or None
         container = options.sandbox_container or "sandbox"
         beside.insert(0, Command(sandbox, container=container, name=SANDBOX, mounts=mounts))
     if server is None:

@@ -13,7 +13,7 @@ from newskills.launch.clusters.config import ClusterConfig, image_of
 from newskills.launch.executors import make_executor
 from newskills.launch.experiments import Experiment
 from newskills.launch.job_script import render
-from newskills.launch.place import Place, Site
+from newskills.launch.place import ExecutorScript, Site
 from newskills.launch.submit import site_of
 from newskills.pipelines.tables import print_table
 from newskills.run.planning.config import GenerationConfig
@@ -22,7 +22,7 @@ from newskills.run.planning.spec import masked
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from newskills.pipelines.submission.prepared import Prepared
+    from newskills.pipelines.submission.prepared import PreparedSubmission
 
 
 OF_ONE_UNIT = ("input_file", "output_file", "random_seed", "chunk_id", "inference.random_seed")
@@ -31,7 +31,7 @@ WIDEST = 10_000
 """Columns: lines are never cut."""
 
 
-def show_pipeline(ready: Prepared, experiment: Experiment) -> None:
+def show_pipeline(ready: PreparedSubmission, experiment: Experiment) -> None:
     """Prints everything; nothing has been or will be submitted."""
     print_tree(ready.submission.pipeline, experiment.cluster)
     rows = [(name, value) for name, value in ready.shown.items()]
@@ -56,7 +56,7 @@ def print_tree(pipeline: Pipeline, cluster: ClusterConfig) -> None:
     Console(width=WIDEST).print(tree)
 
 
-def show_scripts(ready: Prepared, experiment: Experiment) -> None:
+def show_scripts(ready: PreparedSubmission, experiment: Experiment) -> None:
     """Every file that a job's folder would have."""
     submission = ready.submission
     site = site_of(
@@ -73,7 +73,7 @@ def show_scripts(ready: Prepared, experiment: Experiment) -> None:
 def print_scripts(pipeline: Pipeline, site: Site) -> None:
     """The same for a pipeline at its site."""
     place = make_executor(site)
-    if not isinstance(place, Place):
+    if not isinstance(place, ExecutorScript):
         return
     for job in pipeline.jobs:
         for name, text in render(job, site.job_folder(job), place).items():

@@ -18,7 +18,7 @@ from newskills.pipelines.placement.shipments import Shipment, with_mount
 from newskills.pipelines.submission.plan import Plan
 
 
-class Prepared(Struct, frozen=True, kw_only=True):
+class PreparedSubmission(Struct, frozen=True, kw_only=True):
     """All that is needed to submit, and for a person to see what that would do.
 
     shown      title → value: the resolved settings, for `--dry_run`
@@ -33,7 +33,7 @@ class Prepared(Struct, frozen=True, kw_only=True):
 
 def prepared(
     name: str, plan: Plan, cluster: ClusterConfig, options: PlacementOptions, shown: Mapping[str, Any]
-) -> Prepared:
+) -> PreparedSubmission:
     """`plan` as one pipeline. Raises ConfigError."""
     cluster = with_mount(cluster, plan.shipments.values())
     pipeline = Pipeline(
@@ -53,7 +53,7 @@ def prepared(
         environ={**submission.environ, **plan.secrets},
     )
     _say_idle(submission, options)
-    return Prepared(submission=submission, options=options, shown=shown, shipments=plan.shipments)
+    return PreparedSubmission(submission=submission, options=options, shown=shown, shipments=plan.shipments)
 
 
 def _log_dir(options: PlacementOptions, cluster: ClusterConfig) -> str | None:
@@ -72,6 +72,6 @@ def _say_idle(submission: Submission, options: PlacementOptions) -> None:
         return
     usual = {field.name: field.default for field in msgspec.structs.fields(options)}
     names = ("container", "main_container", "server_container", "sandbox_container", "mount_paths")
-    given = [f"--{name}" for name in names if getattr(options, name, None) not in (None, [], usual.get(name))]
-    if given:
-        notice(f"no effect of {', '.join(given)}: on cluster '{cluster.name}' no command runs in a container")
+    idle = [f"--{name}" for name in names if getattr(options, name, None) not in (None, [], usual.get(name))]
+    if idle:
+        notice(f"no effect of {', '.join(idle)}: on cluster '{cluster.name}' no command runs in a container")

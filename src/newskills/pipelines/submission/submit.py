@@ -15,12 +15,12 @@ from newskills.launch.validate import ONE_MACHINE, check
 from newskills.pipelines.notices import notice
 from newskills.pipelines.placement.cluster import make_mount_sources
 from newskills.pipelines.placement.shipments import ship
-from newskills.pipelines.submission.prepared import Prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission
 from newskills.pipelines.submission.submitted import SCREENFUL
 from newskills.pipelines.tables import print_table
 
 
-def submitted(ready: Prepared) -> Experiment | None:
+def submitted(ready: PreparedSubmission) -> Experiment | None:
     """Submits; a dry run shows everything instead, and returns None. Raises NewskillsError."""
     submission, options = ready.submission, ready.options
     settings = SubmitOptions(
@@ -46,7 +46,7 @@ def submitted(ready: Prepared) -> Experiment | None:
     return experiment if experiment.jobs else None
 
 
-def run_prepared(ready: Prepared, *, show: Sequence[str] = ()) -> int:
+def run_prepared(ready: PreparedSubmission, *, show: Sequence[str] = ()) -> int:
     """For the command line. On this machine the jobs are waited for; `show` names commands whose logs are printed."""
     if ready.submission.cluster.executor not in ONE_MACHINE:
         if (experiment := submitted(ready)) is not None:
@@ -61,7 +61,7 @@ def run_prepared(ready: Prepared, *, show: Sequence[str] = ()) -> int:
     return follow(experiment, show=show)
 
 
-def finished(ready: Prepared) -> Experiment | None:
+def finished(ready: PreparedSubmission) -> Experiment | None:
     """For Python: what was submitted; on this machine, once it has ended well. Raises NewskillsError."""
     experiment = submitted(ready)
     if experiment is not None and experiment.cluster.executor in ONE_MACHINE:

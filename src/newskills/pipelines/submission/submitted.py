@@ -12,18 +12,18 @@ from msgspec import Struct
 
 from newskills.base.protocols import Executor
 from newskills.base.terminal import printable
-from newskills.launch.experiments import Experiment, Records
+from newskills.launch.experiments import Experiment, ExperimentRecords
 from newskills.launch.logs import chosen_jobs, follow_logs, log_files, read_logs
 from newskills.launch.machines.shell import Shell
 from newskills.launch.machines.ssh import shell_of
-from newskills.launch.states import JobState, Watch, states
+from newskills.launch.states import JobState, JobWatch, states
 from newskills.launch.submit import executor_of, with_handles
 
 SCREENFUL = 18
 """Jobs of a table, where more are not asked for."""
 
 
-class Submitted(Struct, frozen=True):
+class SubmittedExperiment(Struct, frozen=True):
     """An experiment with what it takes to ask about it."""
 
     experiment: Experiment
@@ -32,8 +32,8 @@ class Submitted(Struct, frozen=True):
 
     def states(self, job: str | None = None) -> list[JobState]:
         """Of the job called `job`, or of all. Raises ConfigError, RemoteError."""
-        wanted = {one.name for one in chosen_jobs(self.experiment, job)}
-        return [one for one in states(self.experiment, self.executor, self.shell) if one.job.name in wanted]
+        wanted = {job.name for job in chosen_jobs(self.experiment, job)}
+        return [state for state in states(self.experiment, self.executor, self.shell) if state.job.name in wanted]
 
     def show_logs(self, job: str | None = None, command: str | None = None, *, follow: bool = False) -> int:
         """Prints them, with `follow` until the jobs have ended; returns the first exit code that is not 0.
@@ -44,7 +44,7 @@ class Submitted(Struct, frozen=True):
         if not follow:
             lines = read_logs(self.shell, files)
         else:
-            watch = Watch(chosen_jobs(self.experiment, job), self.executor, self.shell)
+            watch = JobWatch(chosen_jobs(self.experiment, job), self.executor, self.shell)
             lines = follow_logs(self.shell, files, watch.over)
         shown = False
         for line in lines:
@@ -52,20 +52,22 @@ class Submitted(Struct, frozen=True):
             sys.stdout.flush()
             shown = True
         if not shown:
-            places = ", ".join(one.logs for one in chosen_jobs(self.experiment, job))
+            places = ", ".join(job.logs for job in chosen_jobs(self.experiment, job))
             sys.stderr.write(f"note: nothing has been printed; logs will lie in {printable(places)}\n")
         return exit_code(self.states(job)) if follow else 0
 
 
-def submitted(name: str) -> Submitted:
+def submitted(name: str) -> SubmittedExperiment:
     """The experiment that `name` means. Raises UnknownNameError, ConfigError."""
-    return ask_about(Records(os.environ).find(name))
+    return ask_about(ExperimentRecords(os.environ).find(name))
 
 
-def ask_about(experiment: Experiment) -> Submitted:
+def ask_about(experiment: Experiment) -> SubmittedExperiment:
     """Raises NewskillsError."""
     experiment = with_handles(experiment, os.environ)
-    return Submitted(experiment, executor_of(experiment, os.environ), shell_of(experiment.cluster, os.environ))
+    return SubmittedExperiment(
+        experiment, executor_of(experiment, os.environ), shell_of(experiment.cluster, os.environ)
+    )
 
 
 def exit_code(jobs: Sequence[JobState]) -> int:

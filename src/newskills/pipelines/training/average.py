@@ -15,7 +15,7 @@ from newskills.pipelines.extras import require_train
 from newskills.pipelines.placement.cluster import paths_of, placed
 from newskills.pipelines.submission.groups import job_group, main_container
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import run_prepared
 from newskills.pipelines.training.average_options import AverageOptions
 from newskills.pipelines.training.average_script import AverageScript
@@ -61,8 +61,8 @@ def _here(options: AverageOptions) -> int:
     average_checkpoints([Path(folder) for folder in folders], target)
     for folder in removed:
         _remove(Path(folder))
-    said = f"; removed {', '.join(removed)}" if removed else ""
-    sys.stdout.write(f"{target}: the mean of {len(folders)} checkpoints{said}\n")
+    removal = f"; removed {', '.join(removed)}" if removed else ""
+    sys.stdout.write(f"{target}: the mean of {len(folders)} checkpoints{removal}\n")
     return 0
 
 
@@ -75,20 +75,20 @@ def _remove(folder: Path) -> None:
         raise DataError(f"{folder} cannot be removed: {error.strerror}. The mean is there.") from error
 
 
-def prepare(parsed: Parsed[AverageOptions], cluster: ClusterConfig) -> Prepared:
+def prepare(parsed: Parsed[AverageOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """The same as a job. Raises ConfigError."""
     options = parsed.options
     paths = paths_of(cluster, main_container(options), options)
     folders, removed = folders_of(options)
-    seen = [paths.seen(folder, "--checkpoints") for folder in folders]
+    folders_there = [paths.seen(folder, "--checkpoints") for folder in folders]
     target = paths.seen(options.output_model, "--output_model")
     script = AverageScript(
-        seen,
+        folders_there,
         target,
         [paths.seen(folder, "--remove") for folder in removed],
         installation_command=options.installation_command,
     )
     plan = Plan()
     name = options.expname or NAME
-    plan.add(NAME, [job_group(script, options)], outputs=(*seen, target), makes=(target,))
-    return prepared(name, plan, cluster, options, {"checkpoints": " ".join(seen), "writes": target})
+    plan.add(NAME, [job_group(script, options)], outputs=(*folders_there, target), makes=(target,))
+    return prepared(name, plan, cluster, options, {"checkpoints": " ".join(folders_there), "writes": target})

@@ -32,14 +32,14 @@ from newskills.launch.scripts.script import (
 from newskills.models.serving.gpus import visible_gpus
 from newskills.pipelines.arguments import read_json
 from newskills.pipelines.notices import notice
-from newskills.pipelines.placement.cluster import Paths, hardware
+from newskills.pipelines.placement.cluster import ClusterPaths, hardware
 from newskills.pipelines.submission.groups import MAIN, SANDBOX, sandbox_env
-from newskills.pipelines.training.options import Beside, RayOptions, TrainingOptions
+from newskills.pipelines.training.options import RayOptions, RewardServiceOptions, TrainingOptions
 from newskills.prompts.renderer import load_prompt
 from newskills.recipes.training import context_of
 from newskills.sandbox.config import HOST_VARIABLE, PORT_VARIABLE
-from newskills.train.pipelines.common import LOGS, Run, Wandb
-from newskills.train.pipelines.formats import FormatError, Found, examine, glance
+from newskills.train.pipelines.common import LOGS, TrainerRun, Wandb
+from newskills.train.pipelines.formats import DataFileFacts, FormatError, examine, glance
 
 INSIDE, HARVEST = "newskills.train.pipelines.inside", "newskills.train.pipelines.harvest"
 JUDGE_ADDRESS, JUDGE_MODEL = "NEMO_SKILLS_JUDGE_ADDRESS", "NEMO_SKILLS_JUDGE_MODEL"
@@ -96,21 +96,21 @@ class InsideScript(JobScript):
         )
 
     def _judges(self, context: Context) -> dict[str, Word]:
-        found: dict[str, Word] = {}
+        judges: dict[str, Word] = {}
         for number, server in enumerate(self.judges):
-            found[f"{JUDGE_ADDRESS}_{number}" if number else JUDGE_ADDRESS] = context.ref(server)
+            judges[f"{JUDGE_ADDRESS}_{number}" if number else JUDGE_ADDRESS] = context.ref(server)
         if self.judge_address is not None:
-            found[JUDGE_ADDRESS] = self.judge_address
+            judges[JUDGE_ADDRESS] = self.judge_address
         if self.judge_model is not None:
-            found[JUDGE_MODEL] = self.judges[0].name if self.judges else self.judge_model
-        return found
+            judges[JUDGE_MODEL] = self.judges[0].name if self.judges else self.judge_model
+        return judges
 
 
-class Ground(Struct, frozen=True, kw_only=True):
+class TrainingPlacement(Struct, frozen=True, kw_only=True):
     """The cluster as a training finds it: what was not said is chosen here, and told."""
 
     options: TrainingOptions
-    paths: Paths
+    paths: ClusterPaths
     name: str
 
     @property
@@ -138,10 +138,10 @@ class Ground(Struct, frozen=True, kw_only=True):
             hint="Give --output_dir, as the containers see it.",
         )
 
-    def run(self, model: str) -> Run:
+    def run(self, model: str) -> TrainerRun:
         """What the trainer is told. Raises ConfigError."""
         gpus, limit = self._machine()
-        return Run(
+        return TrainerRun(
             name=self.name,
             model=model,
             output_dir=self.output_dir(),
@@ -168,44 +168,46 @@ class Ground(Struct, frozen=True, kw_only=True):
         Raises ConfigError for more than the model can see.
         """
         folder = self.paths.here(model) if model.startswith("/") else None
-        seen = context_of(Path(folder)) if folder is not None and os.path.isfile(f"{folder}/config.json") else None
+        window = (
+            context_of(Path(folder)) if folder is not None and os.path.isfile(f"{folder}/config.json") else None
+        )
         if wanted is None:
-            chosen = min(usual, seen or usual)
+            chosen = min(usual, window or usual)
             notice(f"no --max_length: {chosen} tokens for prompt and answer")
             return chosen
-        if seen is not None and wanted > seen:
-            raise ConfigError(f"--max_length={wanted}: {model} can see {seen} tokens.")
+        if window is not None and wanted > window:
+            raise ConfigError(f"--max_length={wanted}: {model} can see {window} tokens.")
         return wanted
 
     def data(self, path: str | None, option: str) -> str | None:
         return None if path is None else self.paths.seen(path, option)
 
-    def found(self, seen: str, forms: tuple[str, ...], given: str | None) -> Found | None:
+    def found(self, data_path: str, forms: tuple[str, ...], data_format: str | None) -> DataFileFacts | None:
         """What is known of a file of data here; None: the job will see. Raises DataError, ConfigError."""
-        if given is not None and given not in forms:
-            raise ConfigError(f"--data_format={given}: it is {' or '.join(forms)}.")
-        here = self.paths.here(seen)
+        if data_format is not None and data_format not in forms:
+            raise ConfigError(f"--data_format={data_format}: it is {' or '.join(forms)}.")
+        here = self.paths.here(data_path)
         try:
             if here is not None:
                 return examine(here, forms)
-            if self.cluster.ssh_tunnel is not None and (line := self._first_line(seen)):
-                return glance(line, seen, forms)
+            if self.cluster.ssh_tunnel is not None and (line := self._first_line(data_path)):
+                return glance(line, data_path, forms)
         except FormatError as error:
             raise DataError(f"{error}") from error
         if not self.options.run_after and self.cluster.ssh_tunnel is None:
             raise DataError(
-                f"There is no {self.paths.host(seen)}.",
+                f"There is no {self.paths.host(data_path)}.",
                 hint="Data that another experiment makes: --run_after=NAME.",
             )
-        if given is None:
+        if data_format is None:
             notice(
-                f"{seen} cannot be seen from here: taken for {forms[-1]} (--data_format); the job checks it first"
+                f"{data_path} cannot be seen from here: taken for {forms[-1]} (--data_format); the job checks it first"
             )
         return None
 
-    def _first_line(self, seen: str) -> bytes:
+    def _first_line(self, data_path: str) -> bytes:
         """Of a file of the cluster's; empty: it is not there, or its first line is very long."""
-        path = self.paths.host(seen)
+        path = self.paths.host(data_path)
         ran = shell_of(self.cluster, os.environ).run(["head", "-c", str(FIRST_BYTES), "--", path])
         line, end, _ = ran.out.partition("\n")
         return line.encode() if ran.code == 0 and (end or len(ran.out) < FIRST_BYTES // 4) else b""
@@ -243,15 +245,15 @@ class Ground(Struct, frozen=True, kw_only=True):
                     "How many GPUs? None is seen here: give --num_gpus, or a --cluster that has some."
                 )
             return here, None
-        asked = read_json(self.options.sbatch_kwargs, "--sbatch_kwargs").get("time")
-        given = str(asked) if asked else self.cluster.timeouts.get(partition or "")
+        time_option = read_json(self.options.sbatch_kwargs, "--sbatch_kwargs").get("time")
+        time_limit = str(time_option) if time_option else self.cluster.timeouts.get(partition or "")
         gpus = self.options.num_gpus
-        seen, longest = (0, None) if gpus and given else _partition_of(self.cluster, partition)
+        gpus_known, longest = (0, None) if gpus and time_limit else _partition_of(self.cluster, partition)
         if gpus is None:
-            gpus = seen or USUAL_GPUS
-            notice(f"no --num_gpus: {gpus} per node" + ("" if seen else " (the cluster did not say)"))
-        if given:
-            return gpus, seconds_of(given)
+            gpus = gpus_known or USUAL_GPUS
+            notice(f"no --num_gpus: {gpus} per node" + ("" if gpus_known else " (the cluster did not say)"))
+        if time_limit:
+            return gpus, seconds_of(time_limit)
         usual = seconds_of(self.cluster.default_timeout)
         return gpus, min(usual, longest) if longest else usual
 
@@ -273,16 +275,16 @@ def _partition_of(cluster: ClusterConfig, partition: str | None) -> tuple[int, i
 
 def number(overrides: Mapping[str, str], key: str, usual: int | None = None) -> int | None:
     """The number that a trainer's own key is set to. Raises ConfigError."""
-    given = overrides.get(key)
-    if given is None:
+    value = overrides.get(key)
+    if value is None:
         return usual
     try:
-        return int(float(given))
+        return int(float(value))
     except ValueError as error:
-        raise ConfigError(f"++{key}={given} is no number.") from error
+        raise ConfigError(f"++{key}={value} is no number.") from error
 
 
-def backend_of(options: RayOptions, model: str, paths: Paths) -> Literal["fsdp", "megatron"]:
+def backend_of(options: RayOptions, model: str, paths: ClusterPaths) -> Literal["fsdp", "megatron"]:
     """What was asked for, else by the size of the model, which is told."""
     if options.backend is not None:
         return options.backend
@@ -292,7 +294,7 @@ def backend_of(options: RayOptions, model: str, paths: Paths) -> Literal["fsdp",
     return chosen
 
 
-def _parameters(model: str, paths: Paths) -> float:
+def _parameters(model: str, paths: ClusterPaths) -> float:
     """By the files of the folder (two bytes each), else by the name; 0: nobody knows."""
     folder = paths.here(model)
     if folder is not None and os.path.isdir(folder):
@@ -303,12 +305,18 @@ def _parameters(model: str, paths: Paths) -> float:
     return float(match[1]) * 1e9 if match else 0.0
 
 
-def beside_of(options: TrainingOptions) -> Beside:
+def beside_of(options: TrainingOptions) -> RewardServiceOptions:
     """What runs beside the trainer, by those of its options that say so."""
-    return Beside(**{name: getattr(options, name) for name in Beside.__struct_fields__ if hasattr(options, name)})
+    return RewardServiceOptions(
+        **{
+            name: getattr(options, name)
+            for name in RewardServiceOptions.__struct_fields__
+            if hasattr(options, name)
+        }
+    )
 
 
-def judges_of(options: Beside) -> list[ServerScript]:
+def judges_of(options: RewardServiceOptions) -> list[ServerScript]:
     """The servers to start. Raises ConfigError."""
     if options.server_address is not None or not options.server_gpus:
         if options.server_model is not None and options.server_address is None:
@@ -329,21 +337,21 @@ def judges_of(options: Beside) -> list[ServerScript]:
     ]
 
 
-def sandbox_of(options: Beside, placement: TrainingOptions) -> SandboxScript | None:
+def sandbox_of(options: RewardServiceOptions, placement: TrainingOptions) -> SandboxScript | None:
     if not options.with_sandbox:
         return None
-    given = options.sandbox_env_overrides
-    overrides = [word for word in given if word.partition("=")[0] not in (HOST_VARIABLE, PORT_VARIABLE)]
+    overrides_given = options.sandbox_env_overrides
+    overrides = [word for word in overrides_given if word.partition("=")[0] not in (HOST_VARIABLE, PORT_VARIABLE)]
     return SandboxScript(keep_mounts=placement.keep_mounts_for_sandbox, env_overrides=overrides)
 
 
 def with_others(
-    group: CommandGroup, script: InsideScript, options: Beside, placement: TrainingOptions
+    group: CommandGroup, script: InsideScript, options: RewardServiceOptions, placement: TrainingOptions
 ) -> list[CommandGroup]:
     """`group` with the sandbox in it, and each judge in a group of its own."""
     groups = [group]
     if script.sandbox is not None:
-        mounts = [one.strip() for text in placement.sandbox_mounts for one in text.split(",")] or None
+        mounts = [mount.strip() for text in placement.sandbox_mounts for mount in text.split(",")] or None
         sandbox = Command(
             script.sandbox, container=placement.sandbox_container or "sandbox", name=SANDBOX, mounts=mounts
         )

@@ -15,9 +15,9 @@ from newskills.launch.experiments import Experiment
 from newskills.pipelines.placement.cluster import cluster_of, paths_of
 from newskills.pipelines.submission.groups import MAIN
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import finished, run_prepared
-from newskills.pipelines.training.jobs import Ground, InsideScript, torchrun
+from newskills.pipelines.training.jobs import InsideScript, TrainingPlacement, torchrun
 from newskills.pipelines.training.megatron_lm_options import MegatronLmOptions
 from newskills.train.pipelines import megatron_lm
 from newskills.train.pipelines.inside import PYTHON
@@ -36,14 +36,16 @@ def result(parsed: Parsed[MegatronLmOptions]) -> Experiment | None:
     return finished(prepare(parsed, cluster_of(parsed.options)))
 
 
-def prepare(parsed: Parsed[MegatronLmOptions], cluster: ClusterConfig) -> Prepared:
+def prepare(parsed: Parsed[MegatronLmOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """The training. Raises ConfigError."""
     options = parsed.options
     if parsed.explain:
         options = replace(options, dry_run=True)
     megatron_lm.check_entrypoint(options.entrypoint)
     name = options.expname or NAME
-    ground = Ground(options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name)
+    ground = TrainingPlacement(
+        options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name
+    )
     trained = ground.run(ground.paths.seen(options.megatron_model, "--megatron_model"))
     data = ground.paths.seen(options.per_split_data_path, "--per_split_data_path")
     training = megatron_lm.MegatronLm(run=trained, tokenizer=ground.model(options.tokenizer_model), data=data)

@@ -21,13 +21,13 @@ from newskills.pipelines.notices import notice
 from newskills.pipelines.placement.cluster import cluster_of, paths_of
 from newskills.pipelines.submission.groups import MAIN, main_container
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import finished, run_prepared
 from newskills.pipelines.training.average_script import AverageScript
 from newskills.pipelines.training.jobs import (
     HARVEST,
-    Ground,
     InsideScript,
+    TrainingPlacement,
     backend_of,
     beside_of,
     judges_of,
@@ -39,8 +39,8 @@ from newskills.pipelines.training.jobs import (
 from newskills.pipelines.training.nemo_rl_options import GrpoNemoRlOptions as GrpoOptions
 from newskills.pipelines.training.options import NemoRlOptions
 from newskills.train.pipelines import nemo_rl
-from newskills.train.pipelines.common import FINAL, STEPS, Run, step_range, steps_of
-from newskills.train.pipelines.formats import GRPO, SFT, Found
+from newskills.train.pipelines.common import FINAL, STEPS, TrainerRun, step_range, steps_of
+from newskills.train.pipelines.formats import GRPO, SFT, DataFileFacts
 from newskills.train.pipelines.inside import check_option
 
 CONTAINER = "nemo-rl"
@@ -51,7 +51,7 @@ YAML, PROMPT = "nemo_rl.yaml", "prompt.txt"
 class Harvest(Struct, frozen=True, kw_only=True):
     """How a Hugging Face folder is made of the checkpoints: of one step, or the mean of several."""
 
-    run: Run
+    run: TrainerRun
     backend: nemo_rl.Backend
     root: str
     target: str
@@ -89,14 +89,16 @@ def result(parsed: Parsed[Any]) -> Experiment | None:
     return finished(prepare(parsed, cluster_of(parsed.options)))
 
 
-def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> Prepared:
+def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> PreparedSubmission:
     """The training, the conversion, the mean. Raises ConfigError, DataError."""
     options: NemoRlOptions = parsed.options
     if parsed.explain:
         options = replace(options, dry_run=True)
     judged = isinstance(options, GrpoOptions)
     name = options.expname or ("grpo" if judged else "sft")
-    ground = Ground(options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name)
+    ground = TrainingPlacement(
+        options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name
+    )
     model = ground.model(options.model)
     backend = backend_of(options, model, ground.paths)
     trained = ground.run(model)
@@ -115,7 +117,9 @@ def prepare(parsed: Parsed[Any], cluster: ClusterConfig) -> Prepared:
     return prepared(name, plan, cluster, options, shown)
 
 
-def _harvest(options: NemoRlOptions, trained: Run, backend: nemo_rl.Backend, ground: Ground) -> Harvest:
+def _harvest(
+    options: NemoRlOptions, trained: TrainerRun, backend: nemo_rl.Backend, ground: TrainingPlacement
+) -> Harvest:
     average = steps_of(options.average_steps, "--average_steps")
     if len(average) == 1:
         raise ConfigError(
@@ -145,15 +149,17 @@ def _harvest(options: NemoRlOptions, trained: Run, backend: nemo_rl.Backend, gro
     )
 
 
-def _training(parsed: Parsed[Any], trained: Run, backend: nemo_rl.Backend, ground: Ground) -> nemo_rl.NemoRl:
+def _training(
+    parsed: Parsed[Any], trained: TrainerRun, backend: nemo_rl.Backend, ground: TrainingPlacement
+) -> nemo_rl.NemoRl:
     options: NemoRlOptions = parsed.options
     data = ground.data(options.training_data, "--training_data")
     if data is None:
         raise ConfigError("What to learn from? Give --training_data (JSONL).")
     forms = GRPO if isinstance(options, GrpoOptions) else SFT
-    found = ground.found(data, forms, options.data_format)
-    form = options.data_format or (found.form if found is not None else forms[-1])
-    if found is not None and found.both and form == "messages":
+    data_file = ground.found(data, forms, options.data_format)
+    form = options.data_format or (data_file.form if data_file is not None else forms[-1])
+    if data_file is not None and data_file.both and form == "messages":
         notice("the rows have both messages and input, output: messages count, with the tokenizer's template")
     validation = ground.data(options.validation_data, "--validation_data")
     if validation is not None:
@@ -163,28 +169,28 @@ def _training(parsed: Parsed[Any], trained: Run, backend: nemo_rl.Backend, groun
     return nemo_rl.NemoRl(
         run=trained,
         length=length or ground.length(options.max_length, trained.model, nemo_rl.LENGTH),
-        steps=_steps(parsed, found) if algorithm == "sft" else None,
+        steps=_steps(parsed, data_file) if algorithm == "sft" else None,
         rate=_rate(parsed, backend),
         algorithm=algorithm,
         backend=backend,
         training_data=data,
         validation_data=validation,
         form=form,
-        tools=found is not None and found.tools and form == "messages",
+        tools=data_file is not None and data_file.tools and form == "messages",
         root=options.nemo_rl_path,
         parent=ground.data(options.config, "--config"),
     )
 
 
-def _steps(parsed: Parsed[Any], found: Found | None) -> int | None:
+def _steps(parsed: Parsed[Any], data_file: DataFileFacts | None) -> int | None:
     """Updates of a fine-tuning, as far as they are known: of so many steps, or of so many epochs of known data."""
     steps = number(parsed.overrides, "sft.max_num_steps")
     epochs = number(parsed.overrides, "sft.max_num_epochs")
     batch = number(
         parsed.overrides, "policy.train_global_batch_size", None if parsed.options.config else nemo_rl.SFT_BATCH
     )
-    if epochs and batch and found is not None and found.rows >= 0:
-        steps = min(steps or nemo_rl.FOREVER, max(1, epochs * (found.rows // batch)))
+    if epochs and batch and data_file is not None and data_file.rows >= 0:
+        steps = min(steps or nemo_rl.FOREVER, max(1, epochs * (data_file.rows // batch)))
     if steps is None:
         notice(
             "nobody knows how many steps this will be, so the learning rate stays as it is; "
@@ -195,14 +201,14 @@ def _steps(parsed: Parsed[Any], found: Found | None) -> int | None:
 
 def _rate(parsed: Parsed[Any], backend: nemo_rl.Backend) -> float:
     key = "policy.megatron_cfg.optimizer.lr" if backend == "megatron" else "policy.optimizer.kwargs.lr"
-    given = parsed.overrides.get(key)
+    value = parsed.overrides.get(key)
     try:
-        return nemo_rl.RATE if given is None else float(given)
+        return nemo_rl.RATE if value is None else float(value)
     except ValueError as error:
-        raise ConfigError(f"++{key}={given} is no number.") from error
+        raise ConfigError(f"++{key}={value} is no number.") from error
 
 
-def _add_training(plan: Plan, training: nemo_rl.NemoRl, parsed: Parsed[Any], ground: Ground) -> JobDict:
+def _add_training(plan: Plan, training: nemo_rl.NemoRl, parsed: Parsed[Any], ground: TrainingPlacement) -> JobDict:
     options: NemoRlOptions = parsed.options
     trained = training.run
     words: list[Word] = [*training.words(), Ref(MAIN, "folder", after=f"/{YAML}")]
@@ -249,7 +255,7 @@ def _profiled(options: NemoRlOptions) -> dict[str, Word]:
     return {"NRL_NSYS_PROFILE_STEP_RANGE": steps, "NRL_NSYS_WORKER_PATTERNS": nemo_rl.PROFILED}
 
 
-def _add_harvest(plan: Plan, harvest: Harvest, needs: Sequence[JobDict], ground: Ground) -> None:
+def _add_harvest(plan: Plan, harvest: Harvest, needs: Sequence[JobDict], ground: TrainingPlacement) -> None:
     logs = ground.logs(harvest.run.output_dir)
     outputs = (harvest.run.output_dir, harvest.target)
     command = Command(harvest.script(), container=ground.container(CONTAINER), name=MAIN)

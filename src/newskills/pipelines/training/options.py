@@ -96,7 +96,7 @@ PromptConfig = Annotated[
 ]
 
 
-class Beside(Struct, frozen=True, kw_only=True):
+class RewardServiceOptions(Struct, frozen=True, kw_only=True):
     """What runs beside a trainer. The options of those that reinforce have the same names."""
 
     server_model: JudgeModel = None

@@ -13,12 +13,12 @@ from newskills.launch.experiments import Experiment
 from newskills.pipelines.placement.cluster import cluster_of, paths_of
 from newskills.pipelines.submission.groups import MAIN
 from newskills.pipelines.submission.plan import Plan
-from newskills.pipelines.submission.prepared import Prepared, prepared
+from newskills.pipelines.submission.prepared import PreparedSubmission, prepared
 from newskills.pipelines.submission.submit import finished, run_prepared
 from newskills.pipelines.training.jobs import (
     HARVEST,
-    Ground,
     InsideScript,
+    TrainingPlacement,
     backend_of,
     beside_of,
     judges_of,
@@ -29,7 +29,7 @@ from newskills.pipelines.training.jobs import (
 )
 from newskills.pipelines.training.verl_options import PpoVerlOptions
 from newskills.train.pipelines import verl
-from newskills.train.pipelines.common import FINAL, Run
+from newskills.train.pipelines.common import FINAL, TrainerRun
 from newskills.train.pipelines.formats import PPO
 from newskills.train.pipelines.inside import check_option
 
@@ -46,13 +46,15 @@ def result(parsed: Parsed[PpoVerlOptions]) -> Experiment | None:
     return finished(prepare(parsed, cluster_of(parsed.options)))
 
 
-def prepare(parsed: Parsed[PpoVerlOptions], cluster: ClusterConfig) -> Prepared:
+def prepare(parsed: Parsed[PpoVerlOptions], cluster: ClusterConfig) -> PreparedSubmission:
     """The training and the conversion. Raises ConfigError, DataError."""
     options = parsed.options
     if parsed.explain:
         options = replace(options, dry_run=True)
     name = options.expname or "ppo"
-    ground = Ground(options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name)
+    ground = TrainingPlacement(
+        options=options, paths=paths_of(cluster, options.container or CONTAINER, options), name=name
+    )
     model = ground.model(options.model)
     backend = backend_of(options, model, ground.paths)
     trained = ground.run(model)
@@ -69,12 +71,12 @@ def prepare(parsed: Parsed[PpoVerlOptions], cluster: ClusterConfig) -> Prepared:
 
 
 def _training(
-    parsed: Parsed[PpoVerlOptions], trained: Run, backend: str, ground: Ground
+    parsed: Parsed[PpoVerlOptions], trained: TrainerRun, backend: str, ground: TrainingPlacement
 ) -> tuple[verl.Verl, InsideScript]:
     options = parsed.options
     data = ground.paths.seen(options.prompt_data, "--prompt_data")
-    found = ground.found(data, PPO, options.data_format)
-    form = options.data_format or (found.form if found is not None else PPO[-1])
+    data_file = ground.found(data, PPO, options.data_format)
+    form = options.data_format or (data_file.form if data_file is not None else PPO[-1])
     evaluated = ground.data(options.eval_data, "--eval_data")
     if evaluated is not None:
         ground.found(evaluated, (form,), form)
@@ -119,7 +121,7 @@ def _training(
     return training, script
 
 
-def _lengths(parsed: Parsed[PpoVerlOptions], model: str, ground: Ground) -> tuple[int, int]:
+def _lengths(parsed: Parsed[PpoVerlOptions], model: str, ground: TrainingPlacement) -> tuple[int, int]:
     """Tokens of prompt and answer: verl's own keys where they are set, else a quarter and the rest of a sequence."""
     prompt = number(parsed.overrides, "data.max_prompt_length")
     answer = number(parsed.overrides, "data.max_response_length")
@@ -131,7 +133,7 @@ def _lengths(parsed: Parsed[PpoVerlOptions], model: str, ground: Ground) -> tupl
 
 
 def _add(
-    plan: Plan, training: verl.Verl, script: InsideScript, options: PpoVerlOptions, ground: Ground
+    plan: Plan, training: verl.Verl, script: InsideScript, options: PpoVerlOptions, ground: TrainingPlacement
 ) -> JobDict:
     trained = training.run
     command = Command(script, container=ground.container(CONTAINER), name=MAIN)
@@ -148,7 +150,9 @@ def _add(
     )
 
 
-def _add_harvest(plan: Plan, trained: Run, backend: str, target: str, needs: JobDict, ground: Ground) -> None:
+def _add_harvest(
+    plan: Plan, trained: TrainerRun, backend: str, target: str, needs: JobDict, ground: TrainingPlacement
+) -> None:
     options = [
         f"--checkpoints={trained.checkpoints}",
         f"--prefix={verl.PREFIX}",

@@ -15,7 +15,7 @@ from newskills.launch.clusters.mounts import CODE
 from newskills.launch.machines.shell import Shell
 from newskills.models.serving import ServeSpec, prepare
 from newskills.pipelines.notices import notice
-from newskills.pipelines.placement.cluster import Paths
+from newskills.pipelines.placement.cluster import ClusterPaths
 from newskills.pipelines.placement.packaged_code import below_working_folder, code_paths, renamed, sources
 from newskills.pipelines.placement.shipments import Shipment, shipment
 from newskills.pipelines.submission.plan import Plan
@@ -27,24 +27,24 @@ from newskills.solve.selection.config import ParallelThinking
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
-def with_inputs(units: Sequence[Unit], paths: Paths, plan: Plan, shell: Shell) -> list[Unit]:
+def with_inputs(units: Sequence[Unit], paths: ClusterPaths, plan: Plan, shell: Shell) -> list[Unit]:
     """`units` of prepared data, whose files are called as the clients of jobs see them.
 
     What these do not see is added to what `plan` copies. Raises ConfigError, RemoteError, StorageError.
     """
     folders: dict[str, str] = {}
     for path in dict.fromkeys(unit.config.input_file for unit in units):
-        seen = _seen_there(path, paths, shell)
-        if seen is None:
+        container_path = _seen_there(path, paths, shell)
+        if container_path is None:
             made = shipment(os.path.dirname(path), paths.cluster, contained=paths.contained)
             plan.shipments[made.seen] = made
-            seen = f"{made.seen}/{os.path.basename(path)}"
-        if os.path.dirname(path) != os.path.dirname(seen):
-            folders[os.path.dirname(path)] = os.path.dirname(seen)
+            container_path = f"{made.seen}/{os.path.basename(path)}"
+        if os.path.dirname(path) != os.path.dirname(container_path):
+            folders[os.path.dirname(path)] = os.path.dirname(container_path)
     return [_moved(unit, folders) for unit in units]
 
 
-def _seen_there(path: str, paths: Paths, shell: Shell) -> str | None:
+def _seen_there(path: str, paths: ClusterPaths, shell: Shell) -> str | None:
     """The file as clients see it; None: they do not, and it is on this machine."""
     if paths.cluster.ssh_tunnel is not None:
         host = paths.host(path)
@@ -69,7 +69,7 @@ def _moved(unit: Unit, folders: Mapping[str, str]) -> Unit:
     return replace(unit, config=renamed(unit.config, change))
 
 
-def with_code(units: Sequence[Unit], paths: Paths) -> list[Unit]:
+def with_code(units: Sequence[Unit], paths: ClusterPaths) -> list[Unit]:
     """`units` whose files of the packaged code are called as the clients of jobs find them."""
     if paths.contained or not any(code_paths(unit.config) for unit in units):
         return list(units)
@@ -77,15 +77,24 @@ def with_code(units: Sequence[Unit], paths: Paths) -> list[Unit]:
 
 
 def check_inputs(
-    units: Sequence[Unit], paths: Paths, shell: Shell, *, after: Sequence[str] = (), shipped: Sequence[str] = ()
+    units: Sequence[Unit],
+    paths: ClusterPaths,
+    shell: Shell,
+    *,
+    after: Sequence[str] = (),
+    shipped: Sequence[str] = (),
 ) -> None:
     """Raises ConfigError where an input file is not on the machine that submits.
 
     Jobs that run `after` others may get their input from these: a note says what is not there yet. Those in folders
     that are `shipped`, or packaged with the code, need not be there yet.
     """
-    seen = dict.fromkeys(unit.config.input_file for unit in units)
-    files = [paths.host(file) for file in seen if os.path.dirname(file) not in shipped and not paths.in_code(file)]
+    input_files = dict.fromkeys(unit.config.input_file for unit in units)
+    files = [
+        paths.host(file)
+        for file in input_files
+        if os.path.dirname(file) not in shipped and not paths.in_code(file)
+    ]
     missing = [file for file, there in zip(files, shell.exists(files), strict=True) if not there]
     if here := [file for file in missing if os.path.exists(file)]:
         raise ConfigError(
@@ -103,16 +112,16 @@ def check_inputs(
     check_addresses(units, paths)
 
 
-def check_addresses(units: Sequence[Unit], paths: Paths) -> None:
+def check_addresses(units: Sequence[Unit], paths: ClusterPaths) -> None:
     """Says it where an address means another machine for a job than for the user."""
     if paths.cluster.executor == "slurm":
-        servers = [one for unit in units for one in (unit.config.server, *unit.config.models.values())]
+        servers = [server for unit in units for server in (unit.config.server, *unit.config.models.values())]
         for url in dict.fromkeys(server.base_url for server in servers):
             if url and any(f"//{name}" in url for name in LOOPBACK):
                 notice(f"{url} is, for a job on a node, that node itself")
 
 
-def fetch_weights(host: ServeSpec | None, paths: Paths) -> None:
+def fetch_weights(host: ServeSpec | None, paths: ClusterPaths) -> None:
     """What a server without container needs on disk, as nodes often have no way out. Raises NewskillsError."""
     if host is not None and not paths.contained and paths.cluster.ssh_tunnel is None:
         prepare(host, notice)
@@ -122,7 +131,7 @@ def check_prompts(
     units: Sequence[Unit],
     *,
     hosted: bool,
-    paths: Paths,
+    paths: ClusterPaths,
     shipments: Mapping[str, Shipment] = {},
     dry_run: bool = False,
 ) -> None:
@@ -148,7 +157,7 @@ def check_prompts(
         _check(replace(unit, config=_with_solutions(config, paths)), paths, rendered=rendered, dry_run=dry_run)
 
 
-def _check(unit: Unit, paths: Paths, *, rendered: bool, dry_run: bool) -> None:
+def _check(unit: Unit, paths: ClusterPaths, *, rendered: bool, dry_run: bool) -> None:
     """What a module declares to need is brought here where jobs will run in this very environment."""
     if not dry_run and not paths.contained and paths.cluster.ssh_tunnel is None:
         check(unit, rendered=rendered)
@@ -160,7 +169,7 @@ def _check(unit: Unit, paths: Paths, *, rendered: bool, dry_run: bool) -> None:
         notice(f"the first prompt is left to the jobs: {error}")
 
 
-def _mounted(config: GenerationConfig, paths: Paths) -> GenerationConfig:
+def _mounted(config: GenerationConfig, paths: ClusterPaths) -> GenerationConfig:
     """`config` whose own code and prompt, where they lie below a mount, are called as this machine calls them."""
 
     def local(text: str | None) -> str | None:
@@ -177,7 +186,7 @@ def _mounted(config: GenerationConfig, paths: Paths) -> GenerationConfig:
     )
 
 
-def _with_solutions(config: GenerationConfig, paths: Paths) -> GenerationConfig:
+def _with_solutions(config: GenerationConfig, paths: ClusterPaths) -> GenerationConfig:
     """`config` with the folder of stored solutions as this machine calls it; without it where it is not there yet."""
     thinking = config.parallel_thinking
     if thinking.generation_dir is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from newskills.launch.machines.shell import Shell
-from newskills.pipelines.placement.cluster import Paths
+from newskills.pipelines.placement.cluster import ClusterPaths
 from newskills.run.planning.spec import Unit
 
 _SIZES = 'while IFS= read -r file; do stat -c %s -- "$file" 2>/dev/null || echo -1; done'
@@ -22,7 +22,7 @@ class _Ended(msgspec.Struct):
     size: int = 0
 
 
-def cut_files(units: Sequence[Unit], paths: Paths, shell: Shell) -> set[Path]:
+def cut_files(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -> set[Path]:
     """Files of finished units that have another size than their exit records tell, or are empty; in two trips.
 
     The job itself counts the rows, and has nothing to do where they are all there.
@@ -31,8 +31,8 @@ def cut_files(units: Sequence[Unit], paths: Paths, shell: Shell) -> set[Path]:
         return set()
     texts = shell.read([paths.host(str(unit.paths.state)) for unit in units])
     wanted = _sizes(units, texts)
-    found = shell.run(["bash", "-c", _SIZES], stdin="".join(f"{paths.host(str(path))}\n" for path in wanted))
-    there = zip(wanted.items(), map(int, found.out.split()), strict=False)
+    sizes = shell.run(["bash", "-c", _SIZES], stdin="".join(f"{paths.host(str(path))}\n" for path in wanted))
+    there = zip(wanted.items(), map(int, sizes.out.split()), strict=False)
     return {path for (path, size), now in there if now == 0 or (now > 0 and 0 < size != now)}
 
 

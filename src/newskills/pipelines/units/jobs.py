@@ -30,7 +30,7 @@ from newskills.launch.validate import ONE_MACHINE
 from newskills.models.config import key_of
 from newskills.models.serving import ServeSpec
 from newskills.pipelines.options import WorkOptions
-from newskills.pipelines.placement.cluster import Paths
+from newskills.pipelines.placement.cluster import ClusterPaths
 from newskills.pipelines.submission.groups import (
     groups_of,
     sandbox_env,
@@ -83,7 +83,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
     """
 
     options: WorkOptions
-    paths: Paths
+    paths: ClusterPaths
     spec: RunSpec
     host: ServeSpec | None = None
     more: dict[str, ServeSpec] = {}
@@ -94,7 +94,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
 
     def add(self, units: Sequence[Unit], plan: Plan) -> dict[Path, list[JobDict]]:
         """Adds the jobs; returns the output file (merged) → jobs that work on it. Raises ConfigError."""
-        found: dict[Path, list[JobDict]] = {}
+        jobs_by_folder: dict[Path, list[JobDict]] = {}
         shares = split(units, self.parts)
         for number, share in enumerate(shares):
             name = self.name if len(shares) == 1 else f"{self.name}-{number}"
@@ -102,8 +102,8 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
                 name = job_name(share[0].label)
             job = self._job(name, share, plan)
             for unit in share:
-                found.setdefault(unit.merged, []).append(job)
-        return found
+                jobs_by_folder.setdefault(unit.merged, []).append(job)
+        return jobs_by_folder
 
     def _job(self, name: str, units: Sequence[Unit], plan: Plan) -> JobDict:
         options = self.options
@@ -115,7 +115,7 @@ class UnitJobs(Struct, frozen=True, kw_only=True):
         spec, secrets = spec.sealed()
         text = msgspec.json.format(msgspec.json.encode(spec), indent=1).decode() + "\n"
         plan.secrets |= secrets
-        clients = [one for unit in units for one in (unit.config.server, *unit.config.models.values())]
+        clients = [server for unit in units for server in (unit.config.server, *unit.config.models.values())]
         named = {client.api_key_env_var for client in clients}
         keys = (*secrets, *sorted(name for name in named if name and name in os.environ))
         server = server_script(self.host, options) if self.host is not None else None
@@ -160,23 +160,23 @@ def parts_of(options: WorkOptions, cluster: ClusterConfig) -> int:
     return 1 if cluster.executor in ONE_MACHINE else -1
 
 
-def unfinished(units: Sequence[Unit], paths: Paths, shell: Shell) -> list[Unit]:
+def unfinished(units: Sequence[Unit], paths: ClusterPaths, shell: Shell) -> list[Unit]:
     """Units without their `.done`, or whose file was cut since, and those to be begun anew, in a few trips.
 
     The merged file will do for a chunk.
     """
-    asked: dict[str, None] = {}
+    marks: dict[str, None] = {}
     for unit in units:
-        asked |= dict.fromkeys((*_marks(unit, paths, chunk=False), *_marks(unit, paths, chunk=True)))
-    found: Mapping[str, bool] = dict(zip(asked, shell.exists(list(asked)), strict=True))
+        marks |= dict.fromkeys((*_marks(unit, paths, chunk=False), *_marks(unit, paths, chunk=True)))
+    exists: Mapping[str, bool] = dict(zip(marks, shell.exists(list(marks)), strict=True))
 
     def finished(unit: Unit) -> bool:
-        return any(all(found[path] for path in _marks(unit, paths, chunk=chunk)) for chunk in (False, True))
+        return any(all(exists[path] for path in _marks(unit, paths, chunk=chunk)) for chunk in (False, True))
 
     cut = cut_files([unit for unit in units if finished(unit)], paths, shell)
     return [u for u in units if not u.config.skip_filled or not finished(u) or u.merged in cut]
 
 
-def _marks(unit: Unit, paths: Paths, *, chunk: bool) -> tuple[str, str]:
+def _marks(unit: Unit, paths: ClusterPaths, *, chunk: bool) -> tuple[str, str]:
     output = unit.paths.output if chunk else unit.merged
     return paths.host(str(output)), paths.host(f"{output}.done")

@@ -12,9 +12,9 @@ from msgspec import Struct
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
 from newskills.base.store import read_rows, write_rows
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.recipes.aimo.evaluating import server, serving_lines, solving
-from newskills.recipes.aimo.lines import Line
+from newskills.recipes.aimo.lines import CommandLine
 
 Strategy = Literal["greedy", "majority_vote", "weighted_vote", "genselect", "tir"]
 SOLVERS: Mapping[str, str] = {
@@ -27,7 +27,7 @@ TEMPERATURE, TOP_P = 0.7, 0.95
 PROBLEM, OUTPUT = "problem.jsonl", "output.jsonl"
 
 
-class Answering(Struct, frozen=True, kw_only=True):
+class AnsweringTask(Struct, frozen=True, kw_only=True):
     """One `problem`, or those of `input_file`. `samples` None: as many as the strategy usually takes."""
 
     model: str
@@ -45,7 +45,7 @@ class Answering(Struct, frozen=True, kw_only=True):
         return Path(self.input_file) if self.input_file else self.output_dir / PROBLEM
 
 
-def lines(spec: Answering) -> Iterator[Line]:
+def lines(spec: AnsweringTask) -> Iterator[CommandLine]:
     """What is typed. Raises ConfigError where the problems, or the model, are missing."""
     if (spec.problem is None) == (spec.input_file is None):
         raise ConfigError("Which problem? Give --problem TEXT or --input-file FILE.jsonl.")
@@ -56,10 +56,10 @@ def lines(spec: Answering) -> Iterator[Line]:
         "output_dir": spec.output_dir,
         "with_sandbox": True if spec.strategy == "tir" else None,
     }
-    yield Line(command="generate", options=options, keys={**_solver(spec), **spec.keys}, why="the answers")
+    yield CommandLine(command="generate", options=options, keys={**_solver(spec), **spec.keys}, why="the answers")
 
 
-def _solver(spec: Answering) -> dict[str, Any]:
+def _solver(spec: AnsweringTask) -> dict[str, Any]:
     keys = solving(spec.strategy == "tir", spec.model, spec.address)
     name = SOLVERS.get(spec.strategy)
     if name is None and spec.strategy == "tir" and spec.samples is not None and spec.samples > 1:
@@ -70,13 +70,13 @@ def _solver(spec: Answering) -> dict[str, Any]:
     return {**keys, "solver": name, "solver_config.samples": spec.samples or SAMPLES, **sampling}
 
 
-def keep_problem(spec: Answering) -> None:
+def keep_problem(spec: AnsweringTask) -> None:
     """Lays `spec.problem` where `lines` reads it."""
     if spec.problem is not None:
         write_rows(spec.input, [{"problem": spec.problem}])
 
 
-def answers(spec: Answering) -> list[tuple[Row, str | None]]:
+def answers(spec: AnsweringTask) -> list[tuple[Row, str | None]]:
     """(record, its final answer) of each problem: what was chosen, else what its text ends with."""
     return [(row, _answer(row)) for row in read_rows(spec.output_dir / OUTPUT)]
 
@@ -84,4 +84,4 @@ def answers(spec: Answering) -> list[tuple[Row, str | None]]:
 def _answer(row: Row) -> str | None:
     if row.get("predicted_answer") is not None:
         return str(row["predicted_answer"])
-    return extract(str(row.get("generation") or ""), Policy()).answer
+    return extract(str(row.get("generation") or ""), ExtractionPolicy()).answer

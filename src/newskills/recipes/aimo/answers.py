@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.math.normalise import key, tidy
-from newskills.run.rewarding.graders import Verdicts
+from newskills.run.rewarding.graders import BatchGrader
 from newskills.solve.selection.votes import same_answer
 
 _HASHES = re.compile(r"####[ \t]*([^\n]+)")
@@ -23,8 +23,8 @@ def extract_boxed_answer(text: str) -> str | None:
     >>> extract_boxed_answer(r"So \\boxed{\\frac{1}{2}}.")
     '\\\\frac{1}{2}'
     """
-    found = extract(text, Policy())
-    return found.answer if found.how in ("box", "boxes") else None
+    extracted = extract(text, ExtractionPolicy())
+    return extracted.answer if extracted.how in ("box", "boxes") else None
 
 
 def extract_gsm8k_answer(text: str) -> str | None:
@@ -33,8 +33,8 @@ def extract_gsm8k_answer(text: str) -> str | None:
     >>> extract_gsm8k_answer("4 + 4 = 8\\n#### 1,008")
     '1008'
     """
-    found = _HASHES.findall(text)
-    return found[-1].strip().replace(",", "") if found else None
+    matches = _HASHES.findall(text)
+    return matches[-1].strip().replace(",", "") if matches else None
 
 
 def extract_answer_from_solution(text: str) -> str | None:
@@ -43,7 +43,7 @@ def extract_answer_from_solution(text: str) -> str | None:
     >>> extract_answer_from_solution("The answer is 12.")
     '12'
     """
-    return extract(text, Policy()).answer
+    return extract(text, ExtractionPolicy()).answer
 
 
 def normalize_answer(answer: str) -> str:
@@ -55,12 +55,12 @@ def normalize_answer(answer: str) -> str:
     return key(tidy(answer))
 
 
-def is_equivalent_answer(one: str, other: str) -> bool | None:
+def is_equivalent_answer(left: str, other: str) -> bool | None:
     """Whether the math grader takes `one` for `other`; None where it cannot tell.
 
     Quick steps first; what they leave open is decided in a process with a deadline.
     """
-    return True if same_answer(one, other) else verify_answers([(one, other)])[0]
+    return True if same_answer(left, other) else verify_answers([(left, other)])[0]
 
 
 def verify_answer(predicted: str | None, expected: str) -> bool | None:
@@ -71,6 +71,6 @@ def verify_answer(predicted: str | None, expected: str) -> bool | None:
 def verify_answers(pairs: Sequence[tuple[str | None, str]]) -> list[bool | None]:
     """`verify_answer` for many (predicted, expected), on all cores."""
     records = [{"predicted_answer": predicted, "expected_answer": expected} for predicted, expected in pairs]
-    with Verdicts("math", {"use_predicted_answer_key": True}) as verdict:
+    with BatchGrader("math", {"use_predicted_answer_key": True}) as verdict:
         scores = verdict(records)
     return [None if score.outcome == "unscored" else score.outcome == "correct" for score in scores]

@@ -18,7 +18,7 @@ from newskills.base.store import atomic_write, write_json
 from newskills.benchmarks import get_benchmark
 from newskills.benchmarks.data import split_folder
 from newskills.models.serving.weights import PACKAGED
-from newskills.recipes.aimo.lines import FINAL, Line
+from newskills.recipes.aimo.lines import FINAL, CommandLine
 from newskills.run.planning.plan import RESULTS
 from newskills.run.reporting.summarize import EXTENDED_FILE
 
@@ -37,13 +37,13 @@ COT, TIR = "qwen/math-cot", "qwen/math-tir"
 TIR_TOKENS = 2048
 """New tokens of an answer with programs, unless ++inference.tokens_to_generate says otherwise."""
 EVERYTHING, CURVE, PAGE = "all_results.json", "checkpoints.json", "checkpoints.md"
-Ns = Callable[[Line], int]
+Ns = Callable[[CommandLine], int]
 Say = Callable[[str], None]
 _NUMBERED = re.compile(r"checkpoint-(\d+)")
 _WIDTH = 40
 
 
-class Evaluating(Struct, frozen=True, kw_only=True):
+class EvaluationSettings(Struct, frozen=True, kw_only=True):
     """`samples` 1 = greedy; more = that many seeds. `gpus` 0: llama.cpp on the CPU serves, else vLLM.
 
     address  of a running server, which knows the model by the name `model`
@@ -89,14 +89,14 @@ def gguf_of(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.F16.gguf")
 
 
-def lines(spec: Evaluating) -> Iterator[Line]:
+def lines(spec: EvaluationSettings) -> Iterator[CommandLine]:
     """What is typed for an evaluation; converting and preparing only where that has not been done."""
     names = names_of(spec.benchmarks)
     missing = [name for name in names if not _prepared(name, spec.data_dir)]
     yield from serving_lines(spec.model, spec.gpus, spec.address)
     if missing:
         own = {"data_dir": spec.data_dir}
-        yield Line(command="prepare_data", places=tuple(missing), options=own, why="the problems")
+        yield CommandLine(command="prepare_data", places=tuple(missing), options=own, why="the problems")
     counted = ",".join(f"{name}:{spec.samples if spec.samples > 1 else 0}" for name in names)
     options: dict[str, Any] = {
         "benchmarks": counted,
@@ -107,10 +107,10 @@ def lines(spec: Evaluating) -> Iterator[Line]:
     keys = {"max_samples": spec.max_samples, **solving(spec.tir, spec.model, spec.address), **spec.keys}
     if spec.tir:
         options["with_sandbox"] = True
-    yield Line(command="eval", options=options, keys=keys, why="answers, verdicts, and what they come to")
+    yield CommandLine(command="eval", options=options, keys=keys, why="answers, verdicts, and what they come to")
 
 
-def serving_lines(model: str, gpus: int, address: str | None) -> Iterator[Line]:
+def serving_lines(model: str, gpus: int, address: str | None) -> Iterator[CommandLine]:
     """Makes the file that llama.cpp serves where it is not there yet. Raises ConfigError for a missing model."""
     weights = weights_of(model)
     if address or gpus or model.lower() in PACKAGED or weights.suffix == ".gguf":
@@ -120,7 +120,9 @@ def serving_lines(model: str, gpus: int, address: str | None) -> Iterator[Line]:
     if not gguf_of(weights).is_file():
         options = {"input_model": weights, "output_model": gguf_of(weights)}
         form = {"convert_from": "hf", "convert_to": "gguf"}
-        yield Line(command="convert", options={**options, **form}, why="the model in the form that is served")
+        yield CommandLine(
+            command="convert", options={**options, **form}, why="the model in the form that is served"
+        )
 
 
 def solving(tir: bool, model: str, address: str | None) -> dict[str, Any]:
@@ -146,7 +148,7 @@ def _prepared(name: str, data_dir: str | None) -> bool:
     return (split_folder(benchmark, data_dir) / f"{benchmark.split}.jsonl").is_file()
 
 
-def evaluate(spec: Evaluating, *, ns: Ns) -> int:
+def evaluate(spec: EvaluationSettings, *, ns: Ns) -> int:
     """0, or the exit code of the first line that ended otherwise."""
     for line in lines(spec):
         if code := ns(line):
@@ -160,13 +162,13 @@ def scores(folder: Path) -> dict[str, Number]:
     if not path.is_file():
         path = folder / RESULTS / EXTENDED_FILE
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=dict[str, Row])
+        reports = msgspec.json.decode(path.read_bytes(), type=dict[str, Row])
     except (OSError, msgspec.DecodeError) as error:
         raise DataError(
             f"{folder} has no summary: {error}.", hint="ns aimo regenerate_summary makes it."
         ) from error
     headlines = {}
-    for benchmark, report in found.items():
+    for benchmark, report in reports.items():
         numbers = next((metrics for metrics in report["numbers"].values() if metrics), None)
         if numbers and not report["withheld"]:
             headlines[benchmark] = msgspec.convert(next(iter(numbers.values())), Number)
@@ -190,17 +192,17 @@ class Point(Struct, frozen=True):
 
 def checkpoints_of(training: Path) -> list[tuple[int, Path]]:
     """(step, folder), in order. Raises DataError where there are none."""
-    found = [
+    folders = [
         (int(match[1]), path)
         for path in training.glob("checkpoint-*")
         if path.is_dir() and (match := _NUMBERED.fullmatch(path.name))
     ]
-    if not found:
+    if not folders:
         raise DataError(f"{training} has no checkpoints (checkpoint-STEP).")
-    return sorted(found)
+    return sorted(folders)
 
 
-def evaluate_checkpoints(spec: Evaluating, base: str | None, *, ns: Ns, say: Say) -> int:
+def evaluate_checkpoints(spec: EvaluationSettings, base: str | None, *, ns: Ns, say: Say) -> int:
     """Every checkpoint of the training folder `spec.model`; merged models are removed when they are measured.
 
     `base`: what the pairs belong to, where the checkpoint does not say. Raises NewskillsError.
@@ -220,19 +222,21 @@ def evaluate_checkpoints(spec: Evaluating, base: str | None, *, ns: Ns, say: Say
     return 0
 
 
-def checkpoint_lines(spec: Evaluating, folder: Path, base: str | None) -> Iterator[Line]:
+def checkpoint_lines(spec: EvaluationSettings, folder: Path, base: str | None) -> Iterator[CommandLine]:
     """The lines for one checkpoint: LoRA pairs are merged first, whole models are taken as they are."""
     model = folder
     if (folder / "adapter_config.json").is_file():
         model = spec.output_dir / "models" / folder.name
         options = {"base_model": base or _base_of(folder), "adapter": folder, "output_model": model}
         if not model.is_dir():
-            yield Line(command="merge_lora", options=options, why="the pairs of the checkpoint in their model")
+            yield CommandLine(
+                command="merge_lora", options=options, why="the pairs of the checkpoint in their model"
+            )
     own = msgspec.structs.replace(spec, model=str(model), output_dir=spec.output_dir / folder.name)
     if spec.gpus or (model / "config.json").is_file() or model == folder:
         yield from lines(own)
         return
-    yield Line(
+    yield CommandLine(
         command="convert",
         options={"input_model": model, "output_model": gguf_of(model), "convert_from": "hf", "convert_to": "gguf"},
         why="the model in the form that is served",
@@ -253,12 +257,12 @@ def _base_of(folder: Path) -> str:
 
 def points(folder: Path) -> list[Point]:
     """What was measured of the checkpoints below `folder`, by step."""
-    found = []
+    point_list = []
     for path in folder.glob("checkpoint-*"):
         match = _NUMBERED.fullmatch(path.name)
         if match and (path / EXTENDED_FILE).is_file():
-            found.append(Point(int(match[1]), path.name, scores(path)))
-    return sorted(found, key=lambda point: point.step)
+            point_list.append(Point(int(match[1]), path.name, scores(path)))
+    return sorted(point_list, key=lambda point: point.step)
 
 
 def report(folder: Path) -> str:

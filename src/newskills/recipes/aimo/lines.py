@@ -23,7 +23,7 @@ HELD_OUT_PROGRAMS, PROGRAMS = "newskills.recipes.aimo.held_out::WITH_PROGRAMS", 
 """The same problems for answers with programs, and how these are marked."""
 
 
-class Line(Struct, frozen=True, kw_only=True):
+class CommandLine(Struct, frozen=True, kw_only=True):
     """`ns command places --options ++keys`; what is None is not said.
 
     why      what it is for
@@ -56,7 +56,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-class Reporting(Struct, frozen=True, kw_only=True):
+class ReportingOptions(Struct, frozen=True, kw_only=True):
     """Where metrics go beside metrics.jsonl, and the share of samples that is kept; None = all of them."""
 
     report_to: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Reporting(Struct, frozen=True, kw_only=True):
     samples_filename: str = SAMPLES
 
 
-def data_line(stage: Stage, dataset: str | None, tests: Sequence[str], places: Mapping[str, Any]) -> Line:
+def data_line(stage: Stage, dataset: str | None, tests: Sequence[str], places: Mapping[str, Any]) -> CommandLine:
     """Problems of `dataset` (None: of the files alone, in a form of our own) without those of `tests`."""
     sft = isinstance(stage, SftStage)
     files = ",".join(stage.data_files) or None
@@ -89,13 +89,13 @@ def data_line(stage: Stage, dataset: str | None, tests: Sequence[str], places: M
         "decontaminate": ",".join(tests) or None,
     }
     why = "the problems to learn from, without those of the tests"
-    return Line(command="prepare_training_data", options=options, keys=keys, why=why)
+    return CommandLine(command="prepare_training_data", options=options, keys=keys, why=why)
 
 
-def convert_line(start: str, folder: Path) -> Line:
+def convert_line(start: str, folder: Path) -> CommandLine:
     """A .gguf file, or the model known by name, as a Hugging Face folder."""
     options = {"input_model": start, "output_model": folder, "convert_from": "gguf", "convert_to": "hf"}
-    return Line(command="convert", options=options, why="the model in a form that can be trained")
+    return CommandLine(command="convert", options=options, why="the model in a form that can be trained")
 
 
 class Sizes(Struct, frozen=True):
@@ -105,7 +105,9 @@ class Sizes(Struct, frozen=True):
     held_out: int
 
 
-def sft_line(stage: SftStage, start: str, backend: Backend, sizes: Sizes | None, reporting: Reporting) -> Line:
+def sft_line(
+    stage: SftStage, start: str, backend: Backend, sizes: Sizes | None, reporting: ReportingOptions
+) -> CommandLine:
     """`sizes`: of the files; None: nobody knows yet."""
     steps = None if sizes is None else steps_of(stage.epochs, sizes.rows, stage.batch)
     asks = _asks(stage, sizes)
@@ -127,10 +129,12 @@ def sft_line(stage: SftStage, start: str, backend: Backend, sizes: Sizes | None,
         else None,
     }
     options = {**_places(stage, start, backend, reporting), **(held_out if asks else {})}
-    return Line(command="sft", options=options, keys=keys, why="learns the solutions", lenient=True)
+    return CommandLine(command="sft", options=options, keys=keys, why="learns the solutions", lenient=True)
 
 
-def rl_line(stage: RlStage, start: str, backend: Backend, sizes: Sizes | None, reporting: Reporting) -> Line:
+def rl_line(
+    stage: RlStage, start: str, backend: Backend, sizes: Sizes | None, reporting: ReportingOptions
+) -> CommandLine:
     """As `sft_line`; batches are counted in samples there, and in problems here."""
     problems = stage.batch // stage.num_generations
     steps = None if sizes is None else steps_of(stage.epochs, sizes.rows, problems)
@@ -158,7 +162,7 @@ def rl_line(stage: RlStage, start: str, backend: Backend, sizes: Sizes | None, r
         }
     if backend == "trl" and stage.vllm == "colocate":
         keys |= {"trainer.trl.sampler": "vllm", "trainer.trl.vllm_memory": stage.vllm_memory}
-    return Line(command="grpo", options=options, keys=keys, why="learns from rewards", lenient=True)
+    return CommandLine(command="grpo", options=options, keys=keys, why="learns from rewards", lenient=True)
 
 
 def _asks(stage: Stage, sizes: Sizes | None) -> bool:
@@ -188,7 +192,7 @@ def _reward(stage: RlStage) -> dict[str, Any]:
     return {f"reward.{name}": value for name, value in reward.items()}
 
 
-def _places(stage: Stage, start: str, backend: Backend, reporting: Reporting) -> dict[str, Any]:
+def _places(stage: Stage, start: str, backend: Backend, reporting: ReportingOptions) -> dict[str, Any]:
     return {
         "model": start,
         "training_data": Path(stage.output) / DATA / TRAIN,
@@ -199,7 +203,7 @@ def _places(stage: Stage, start: str, backend: Backend, reporting: Reporting) ->
     }
 
 
-def _common(stage: Stage, backend: Backend, steps: int | None, reporting: Reporting) -> dict[str, Any]:
+def _common(stage: Stage, backend: Backend, steps: int | None, reporting: ReportingOptions) -> dict[str, Any]:
     """Keys of both kinds of training. The cpu trainer has pairs on all layers, and no dropout."""
     keys: dict[str, Any] = {
         "epochs": stage.epochs,

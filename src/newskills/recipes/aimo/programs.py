@@ -32,7 +32,7 @@ TOLERANCE = 1e-6
 _BLOCK = re.compile(r"```python[ \t]*\n(.*?)\n?```(?:\s*```output[ \t]*\n(.*?)\n?```)?", re.DOTALL)
 
 
-class Block(NamedTuple):
+class CodeBlock(NamedTuple):
     """A program and the output that the solution shows, None where it shows none."""
 
     code: str
@@ -48,26 +48,26 @@ class ProgramCheck(Struct, frozen=True, kw_only=True):
     sandbox: SandboxConfig = SandboxConfig()
 
 
-def blocks(solution: str) -> list[Block]:
+def blocks(solution: str) -> list[CodeBlock]:
     """The programs between ```python and ```, in order.
 
     >>> blocks("So:\\n```python\\nprint(2)\\n```\\n```output\\n2\\n```\\n")
     [Block(code='print(2)', shown='2')]
     """
-    return [Block(match[1], match[2]) for match in _BLOCK.finditer(solution)]
+    return [CodeBlock(match[1], match[2]) for match in _BLOCK.finditer(solution)]
 
 
 def same_output(shown: str, real: str) -> bool:
     """Equal but for blanks and for the last digits of numbers."""
-    one, other = shown.split(), real.split()
-    return len(one) == len(other) and all(map(_same_word, one, other))
+    left, other = shown.split(), real.split()
+    return len(left) == len(other) and all(map(_same_word, left, other))
 
 
-def _same_word(one: str, other: str) -> bool:
-    if one == other:
+def _same_word(left: str, other: str) -> bool:
+    if left == other:
         return True
     try:
-        a, b = float(one.strip("()[],")), float(other.strip("()[],"))
+        a, b = float(left.strip("()[],")), float(other.strip("()[],"))
     except ValueError:
         return False
     return math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
@@ -108,7 +108,7 @@ async def _judge(
     sandbox = SharedSandbox(lambda: make_sandbox(check.sandbox, os.environ), lambda _: None)
     gate = asyncio.Semaphore(check.at_once or 2 * (os.cpu_count() or 1))
 
-    async def one(row: Row) -> str:
+    async def judge_row(row: Row) -> str:
         async with gate:
             return await verdict_of(str(row["messages"][-1]["content"]), sandbox, check)
 
@@ -116,11 +116,11 @@ async def _judge(
         await sandbox.start()
         while len(verdicts) < len(rows):
             part = rows[len(verdicts) : len(verdicts) + SAVED_AFTER]
-            found = await asyncio.gather(*map(one, part))
-            for verdict in found:
+            verdicts_of_part = await asyncio.gather(*map(judge_row, part))
+            for verdict in verdicts_of_part:
                 log.append({"verdict": verdict})
             log.sync()
-            verdicts += found
+            verdicts += verdicts_of_part
             say(f"programs of {len(verdicts)} of {len(rows)} rows were run")
     finally:
         await sandbox.close()
@@ -141,7 +141,7 @@ async def verdict_of(solution: str, sandbox: Sandbox, check: ProgramCheck) -> st
     return KEPT
 
 
-def _wrong(block: Block, result: ExecutionResult) -> str | None:
+def _wrong(block: CodeBlock, result: ExecutionResult) -> str | None:
     if result.status == "timeout":
         return "too slow"
     if result.status != "completed":

@@ -186,8 +186,8 @@ class AimoConfig(Struct, frozen=True, kw_only=True):
     ] = TESTS
 
     def stage(self, name: StageName) -> Stage:
-        found: Stage = getattr(self, name)
-        return found
+        stage: Stage = getattr(self, name)
+        return stage
 
 
 DEFAULTS = Path(__file__).with_name("default.yaml")
@@ -201,14 +201,14 @@ def settings(file: str | None, options: Mapping[str, Any], overrides: Mapping[st
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.", hint=f"An example is {DEFAULTS}.") from error
-    if not isinstance(found, dict):
+    if not isinstance(settings, dict):
         raise ConfigError(
-            f"{path} holds no settings but {type(found).__name__}.", hint=f"An example is {DEFAULTS}."
+            f"{path} holds no settings but {type(settings).__name__}.", hint=f"An example is {DEFAULTS}."
         )
-    return _texts(found)
+    return _texts(settings)
 
 
 def _texts(values: dict[str, Any]) -> dict[str, Any]:

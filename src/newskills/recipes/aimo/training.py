@@ -31,8 +31,8 @@ from newskills.recipes.aimo.lines import (
     FINAL,
     TRAIN,
     Backend,
-    Line,
-    Reporting,
+    CommandLine,
+    ReportingOptions,
     Sizes,
     convert_line,
     data_line,
@@ -50,7 +50,7 @@ from newskills.train.loops.folder import CHECKPOINTS, SAMPLES, Checkpoint
 
 T = TypeVar("T")
 Say = Callable[[str], None]
-Ns = Callable[[Line], int]
+Ns = Callable[[CommandLine], int]
 """Runs a line; its exit code. Raises NewskillsError."""
 OVERLAP = "remove_contaminated"
 """Step of the data's card that compares with the tests."""
@@ -62,7 +62,7 @@ POLL = 0.5
 _NUMBERED = re.compile(r"checkpoint-(\d+)")
 
 
-class Training(Struct, frozen=True, kw_only=True):
+class StagedTraining(Struct, frozen=True, kw_only=True):
     """Which stages, with which settings, and what this machine is.
 
     places       options of the data: data_dir, mirror, offline
@@ -72,7 +72,7 @@ class Training(Struct, frozen=True, kw_only=True):
     stages: tuple[StageName, ...]
     config: AimoConfig
     backend: Backend
-    reporting: Reporting = Reporting()
+    reporting: ReportingOptions = ReportingOptions()
     places: Mapping[str, Any] = {}
     sandbox: SandboxConfig = SandboxConfig()
     resume_from: str = ""
@@ -86,7 +86,7 @@ class _Made(Struct, frozen=True, kw_only=True):
     held_out: int
 
 
-def train(training: Training, *, ns: Ns, say: Say) -> int:
+def train(training: StagedTraining, *, ns: Ns, say: Say) -> int:
     """0, or the exit code of the first line that ended otherwise. Raises NewskillsError; what is done stays done."""
     check(training)
     for name in training.stages:
@@ -100,7 +100,7 @@ def train(training: Training, *, ns: Ns, say: Say) -> int:
     return 0
 
 
-def plan(training: Training) -> Iterator[tuple[str, Line]]:
+def plan(training: StagedTraining) -> Iterator[tuple[str, CommandLine]]:
     """(stage, line) of all that would be run, as far as it is known before the data are there."""
     check(training)
     made: set[str] = set()
@@ -118,7 +118,7 @@ def plan(training: Training) -> Iterator[tuple[str, Line]]:
         made.add(stage.output)
 
 
-def check(training: Training) -> None:
+def check(training: StagedTraining) -> None:
     """Raises ConfigError for settings that do not fit together."""
     config = training.config
     for name in training.stages:
@@ -136,9 +136,9 @@ def check(training: Training) -> None:
         )
 
 
-def training_line(stage: Stage, start: str, training: Training, sizes: Sizes | None) -> Line:
+def training_line(stage: Stage, start: str, training: StagedTraining, sizes: Sizes | None) -> CommandLine:
     make: Any = sft_line if isinstance(stage, SftStage) else rl_line
-    line: Line = make(stage, start, training.backend, sizes, training.reporting)
+    line: CommandLine = make(stage, start, training.backend, sizes, training.reporting)
     return line
 
 
@@ -161,7 +161,7 @@ def model_in(start: str, output: str, *, there: bool = True) -> str:
     if path.is_dir() or start.startswith((".", "/", "~", "outputs/")):
         if not there:
             return str(path / FINAL)
-        inside = ", ".join(sorted(one.name for one in path.iterdir())[:6]) if path.is_dir() else ""
+        inside = ", ".join(sorted(child.name for child in path.iterdir())[:6]) if path.is_dir() else ""
         raise ConfigError(
             f"There is no model in {start}{f', which has {inside}' if inside else ''}.",
             hint="Run the stage before (--stage cot, then tir), or name another with --base-model.",
@@ -181,7 +181,7 @@ def for_cpu_trainer(start: str, output: str) -> bool:
     return True
 
 
-def _train_stage(stage: Stage, training: Training, ns: Ns, say: Say) -> int:
+def _train_stage(stage: Stage, training: StagedTraining, ns: Ns, say: Say) -> int:
     """Of several processes that train together the first one makes what all of them read."""
     start, final = model_in(stage.start, stage.output), Path(stage.output) / FINAL
     if os.environ.get("RANK", "0") != "0":
@@ -206,7 +206,7 @@ def _train_stage(stage: Stage, training: Training, ns: Ns, say: Say) -> int:
     return 0
 
 
-def _sizes_made_by_first(stage: Stage, start: str, training: Training) -> Sizes | None:
+def _sizes_made_by_first(stage: Stage, start: str, training: StagedTraining) -> Sizes | None:
     made = _known(stage, _made_with(stage, start, training))
     begun = not training.resume_from or (Path(stage.output) / CHECKPOINTS).is_file()
     return made if begun else None
@@ -214,12 +214,12 @@ def _sizes_made_by_first(stage: Stage, start: str, training: Training) -> Sizes 
 
 def _awaited(look: Callable[[], T | None]) -> T:
     """What `look` finds, as soon as it finds something. A launcher ends the processes of which one has failed."""
-    while not (found := look()):
+    while not (result := look()):
         time.sleep(POLL)
-    return found
+    return result
 
 
-def keep_samples(output: Path, reporting: Reporting) -> str:
+def keep_samples(output: Path, reporting: ReportingOptions) -> str:
     """Leaves the wanted share of the samples, chosen by their text, in the wanted file; says how many."""
     share, source = reporting.save_samples or 0.0, output / SAMPLES
     rows = list(read_rows(source))
@@ -232,12 +232,12 @@ def keep_samples(output: Path, reporting: Reporting) -> str:
     )
 
 
-def _data(stage: Stage, start: str, training: Training, ns: Ns, say: Say) -> Sizes:
+def _data(stage: Stage, start: str, training: StagedTraining, ns: Ns, say: Say) -> Sizes:
     """Makes the files to learn from and to validate with, once."""
     folder, wanted = Path(stage.output) / DATA, _made_with(stage, start, training)
-    if (known := _known(stage, wanted)) is not None:
-        say(f"data: {known.rows} rows to learn from, {known.held_out} problems held out; made before")
-        return known
+    if (existing := _known(stage, wanted)) is not None:
+        say(f"data: {existing.rows} rows to learn from, {existing.held_out} problems held out; made before")
+        return existing
     if (Path(stage.output) / CHECKPOINTS).is_file():
         raise ConfigError(
             f"{stage.output} holds a training on other data.",
@@ -251,8 +251,8 @@ def _data(stage: Stage, start: str, training: Training, ns: Ns, say: Say) -> Siz
     rows = _fitting(rows, stage, start, say)
     held = _held_out(stage, len(rows))
     problems = [problem for row in rows[:held] if (problem := _problem_of(row))["expected_answer"]]
-    asked = {problem["problem"] for problem in problems}
-    learnt = [row for row in rows[held:] if _problem_of(row)["problem"] not in asked]
+    held_questions = {problem["problem"] for problem in problems}
+    learnt = [row for row in rows[held:] if _problem_of(row)["problem"] not in held_questions]
     if not learnt:
         raise DataError(f"All {len(rows)} rows ask what is held out: there is nothing to learn from.")
     write_rows(held_out_file(Path(stage.output)), problems)
@@ -263,11 +263,13 @@ def _data(stage: Stage, start: str, training: Training, ns: Ns, say: Say) -> Siz
     return sizes
 
 
-def _data_lines(stage: Stage, training: Training) -> list[Line]:
-    return [data_line(stage, one, training.config.decontaminate, training.places) for one in _datasets(stage)]
+def _data_lines(stage: Stage, training: StagedTraining) -> list[CommandLine]:
+    return [
+        data_line(stage, dataset, training.config.decontaminate, training.places) for dataset in _datasets(stage)
+    ]
 
 
-def _made_with(stage: Stage, start: str, training: Training) -> dict[str, Any]:
+def _made_with(stage: Stage, start: str, training: StagedTraining) -> dict[str, Any]:
     """All that the data of a stage depend on."""
     return {"lines": [line.words for line in _data_lines(stage, training)], **_lengths(stage), "start": start}
 
@@ -297,7 +299,7 @@ def _overlap(built: Path) -> str:
     return f"overlap: {removed} of {card['rows_read']} rows ask what {names} ask, and were left out"
 
 
-def _built(lines: Sequence[Line], ns: Ns, say: Say) -> None:
+def _built(lines: Sequence[CommandLine], ns: Ns, say: Say) -> None:
     """The first of the sets that can be had. Raises DataError where none can."""
     for line, following in zip(lines, [*lines[1:], None], strict=True):
         try:
@@ -427,11 +429,15 @@ def _checkpoint_at(path: Path) -> Path:
     path = path.expanduser()
     if path.is_dir():
         return path
-    found = _NUMBERED.fullmatch(path.name)
-    padded = path.with_name(f"checkpoint-{int(found[1]):06d}") if found else path
+    match = _NUMBERED.fullmatch(path.name)
+    padded = path.with_name(f"checkpoint-{int(match[1]):06d}") if match else path
     if padded.is_dir():
         return padded
-    there = sorted(one.name for one in path.parent.glob("checkpoint-*")) if path.parent.is_dir() else []
+    there = (
+        sorted(path_of_checkpoint.name for path_of_checkpoint in path.parent.glob("checkpoint-*"))
+        if path.parent.is_dir()
+        else []
+    )
     raise ConfigError(
         f"There is no checkpoint {path}.", hint=f"That folder has {', '.join(there[-5:])}." if there else ""
     )

@@ -26,12 +26,12 @@ from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
 from newskills.run.engine.endpoint import ContextStrategy
 from newskills.run.engine.grader_pool import ExecutingGrading, Grading, PoolGrading
 from newskills.run.engine.tools import list_tools, tool_settings
-from newskills.run.planning.config import CHAT, SC_TIR, GenerationConfig, Server
+from newskills.run.planning.config import CHAT, SC_TIR, EndpointConfig, GenerationConfig
 from newskills.sandbox.config import SandboxConfig
 from newskills.sandbox.languages import language
 from newskills.solve import make_solver
 from newskills.solve.calls.tool_loop import ToolOptions
-from newskills.solve.chat import ChatOptions, ChatSolver
+from newskills.solve.chat import ChatSolver, ChatSolverOptions
 from newskills.solve.code.execution import CodeOptions
 from newskills.solve.parts import SolverParts
 from newskills.solve.selection.config import LARGEST
@@ -40,7 +40,7 @@ from newskills.solve.structured import RESPONSE_FORMATS
 from newskills.solve.tasks.speech import check_speech
 
 
-class Recipe:
+class RunBuilder:
     """Builds what a run needs; `environ` is where keys are looked up. `notes`: what the user should be told, once.
 
     Tokenizers are shared by all that count or render with them, and closed with the recipe.
@@ -49,7 +49,7 @@ class Recipe:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.environ = environ
         self.notes: dict[str, None] = {}
-        self._tokenizers: dict[tuple[str | None, Server], Tokenizer] = {}
+        self._tokenizers: dict[tuple[str | None, EndpointConfig], Tokenizer] = {}
 
     def close(self) -> None:
         """Closes what tokenizers hold open."""
@@ -212,12 +212,12 @@ def prompt_overrides(config: GenerationConfig) -> PromptOverrides:
     )
 
 
-def chat_options(config: GenerationConfig) -> ChatOptions:
+def chat_options(config: GenerationConfig) -> ChatSolverOptions:
     """The part of the schema that says how the answer is asked for and recorded."""
     extra: Row = {}
     if config.chat_template_kwargs and config.inference.endpoint_type != "text":
         extra["chat_template_kwargs"] = config.chat_template_kwargs
-    return ChatOptions(
+    return ChatSolverOptions(
         inference=config.inference,
         stop=(config.stop_phrase,) if config.stop_phrase else (),
         keep_stop=not config.remove_stop_phrases,

@@ -39,7 +39,7 @@ from newskills.base.errors import (
 from newskills.base.protocols import Model
 from newskills.base.records import CONTENT_FILTER, Message, Reply, Request
 from newskills.run.engine.load import Load
-from newskills.run.engine.progress import Slow, duration
+from newskills.run.engine.progress import SlowRequests, duration
 from newskills.run.engine.supervision import SharedLimit
 from newskills.run.engine.trace import Trace
 from newskills.run.engine.waits import Waits
@@ -53,7 +53,7 @@ LAST_PROBE = 10.0
 ContextStrategy = Callable[[Request, ContextLimitError], Request | None]
 
 
-class Policy(Struct, frozen=True, kw_only=True):
+class RetryPolicy(Struct, frozen=True, kw_only=True):
     """How failures are met; times in seconds.
 
     patience          the endpoint may be down that long
@@ -72,7 +72,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     shortest_timeout: float = 300.0
 
 
-class Asked(Struct, eq=False):
+class PendingRequest(Struct, eq=False):
     """A request on its way through its tries."""
 
     request: Request
@@ -93,7 +93,7 @@ class Endpoint:
     def __init__(
         self,
         model: Model,
-        policy: Policy,
+        policy: RetryPolicy,
         *,
         say: Callable[[str], None],
         on_fatal: Callable[[NewskillsError], None],
@@ -139,32 +139,32 @@ class Endpoint:
         return self._gate.active
 
     @property
-    def slow(self) -> Slow | None:
+    def slow(self) -> SlowRequests | None:
         """What is in flight for much longer than others were."""
         return self._waits.slow()
 
     async def complete(self, request: Request) -> Reply:
         """Raises the ModelError family once the request is given up; cancelled when the run stops."""
-        asked = Asked(request)
+        pending = PendingRequest(request)
         while True:
-            outcome = await self._try(asked)
+            outcome = await self._try(pending)
             if isinstance(outcome, Reply):
                 return outcome
             failed_at = time.monotonic()
             if isinstance(outcome, AuthError | ModelNotFoundError):
                 await self._weigh(outcome, failed_at)
-            asked.tries += 1
-            asked.timeouts += isinstance(outcome, RequestTimeoutError)
+            pending.tries += 1
+            pending.timeouts += isinstance(outcome, RequestTimeoutError)
             self.retries += 1
-            wait = self._delay(outcome, asked.tries)
+            wait = self._delay(outcome, pending.tries)
             if self._trace is not None:
-                self._trace.retried(asked.request, outcome, wait)
+                self._trace.retried(pending.request, outcome, wait)
             await asyncio.sleep(wait)
             if self._outage is not None:
                 await asyncio.wait([self._outage])
             if self._last_success > failed_at >= self._recovered and not self._excused(outcome):
-                asked.blamed += 1
-                if asked.blamed > self.policy.max_retries:
+                pending.blamed += 1
+                if pending.blamed > self.policy.max_retries:
                     raise outcome
 
     def drain(self) -> None:
@@ -183,41 +183,41 @@ class Endpoint:
             await asyncio.wait(tasks)
         await self.model.close()
 
-    async def _try(self, asked: Asked) -> Reply | ModelError:
+    async def _try(self, pending: PendingRequest) -> Reply | ModelError:
         """The reply, or what may be retried. Raises what may not."""
         await self._gate.acquire()
         try:
             if self._shared is not None:
                 await self._shared.acquire()
             try:
-                return await self._send(asked)
+                return await self._send(pending)
             finally:
                 if self._shared is not None:
                     self._shared.release()
         except ContextLimitError as error:
             self._alive()
-            smaller = None if asked.fitted or self._context is None else self._context(asked.request, error)
+            smaller = None if pending.fitted or self._context is None else self._context(pending.request, error)
             if smaller is None:
                 self._count_refusal(error)
                 raise
-            asked.request, asked.fitted = smaller, True
+            pending.request, pending.fitted = smaller, True
         except ConfigError as error:
             self._stop(error)
             raise
         except ModelError as error:
-            self._failed(error, asked)
+            self._failed(error, pending)
             return error
         finally:
             self._gate.release()
-        return await self._try(asked)
+        return await self._try(pending)
 
-    async def _send(self, asked: Asked) -> Reply:
-        request = self._asked = asked.request
-        asked.started = started = time.monotonic()
+    async def _send(self, pending: PendingRequest) -> Reply:
+        request = self._asked = pending.request
+        pending.started = started = time.monotonic()
         self._load.started()
         if self._trace is not None:
-            self._trace.sent(request, asked.tries)
-        reply = await self._waits.within(request, asked.timeouts, self.model.complete(request))
+            self._trace.sent(request, pending.tries)
+        reply = await self._waits.within(request, pending.timeouts, self.model.complete(request))
         if self._trace is not None:
             self._trace.answered(request, reply, time.monotonic() - started)
         self._succeeded(request, started)
@@ -242,9 +242,9 @@ class Endpoint:
             self._patience.cancel()
             self._patience = None
 
-    def _failed(self, error: ModelError, asked: Asked) -> None:
+    def _failed(self, error: ModelError, pending: PendingRequest) -> None:
         """Adapts to a failure. Raises `error` if retrying is pointless."""
-        started = asked.started
+        started = pending.started
         if isinstance(error, AuthError | ModelNotFoundError):
             return
         if not error.retryable:
@@ -252,7 +252,7 @@ class Endpoint:
             if isinstance(error, ContentFilterError):
                 self._proven = True
             if self._trace is not None:
-                self._trace.refused(asked.request, error)
+                self._trace.refused(pending.request, error)
             self._count_refusal(error)
             raise error
         if isinstance(error, RequestTimeoutError) and not self._told_of_timeouts:
@@ -338,8 +338,8 @@ class Endpoint:
             wait = backoff(min(tries, 4), base=quick, cap=longest)
         else:
             wait = backoff(max(tries, 2 * tries - 3), base=quick, cap=longest)
-        told = error.retry_after if isinstance(error, RateLimitError | ServerError) else None
-        return wait if told is None else told + wait
+        server_wait = error.retry_after if isinstance(error, RateLimitError | ServerError) else None
+        return wait if server_wait is None else server_wait + wait
 
     def _pause(self, until: float) -> None:
         """Retry-After: nobody asks again before `until` (a server's word is taken for an hour at most)."""
@@ -407,10 +407,10 @@ class Endpoint:
             self._stop(error)
             return
         shown = f"{waited:.1f} s" if waited < 10 else duration(waited)
-        said = f"{self.name} has not answered for {shown} ({error})"
+        reason = f"{self.name} has not answered for {shown} ({error})"
         where = "" if self._proven else " Nothing was ever answered there: is the address right?"
         more = "" if self._proven else " ++endpoint_patience=1800 waits longer."
-        self._stop(type(error)(f"{said}{where} The run stops; finished work is saved.{more}"))
+        self._stop(type(error)(f"{reason}{where} The run stops; finished work is saved.{more}"))
 
     def _open_breaker(self) -> None:
         if self._outage is None and self.fatal is None:
@@ -420,7 +420,7 @@ class Endpoint:
         """The open breaker: probes until the endpoint answers, or patience ends."""
         self._gate.shut()
         since = time.monotonic()
-        tries, told = 0, False
+        tries, announced = 0, False
         try:
             while self.fatal is None:
                 tries += 1
@@ -435,14 +435,14 @@ class Endpoint:
                     break
                 self._in_trouble(met, time.monotonic())
                 if tries == 2:
-                    told = True
+                    announced = True
                     self._say(
                         f"{self.name} does not answer ({met}) The run waits for it, up to"
                         f" {duration(max(0.0, self._left(time.monotonic())))} more, and goes on by itself."
                     )
             self._alive()
             self._recovered = time.monotonic() if tries > 1 else self._recovered
-            if told and self.fatal is None:
+            if announced and self.fatal is None:
                 self._say(f"{self.name} answers again after {time.monotonic() - since:.0f} s; going on.")
         finally:
             self._outage = None
@@ -473,5 +473,7 @@ class Endpoint:
 def _greeting(request: Request) -> Request:
     """`request` with nothing of a row in it."""
     text = request.prompt[:1] if isinstance(request.prompt, list) else "Hello"
-    said = {"prompt": text} if request.messages is None else {"messages": [Message(role="user", content="Hello")]}
-    return msgspec.structs.replace(request, tools=None, response_format=None, **said)
+    content = (
+        {"prompt": text} if request.messages is None else {"messages": [Message(role="user", content="Hello")]}
+    )
+    return msgspec.structs.replace(request, tools=None, response_format=None, **content)

@@ -17,9 +17,9 @@ from newskills.base.errors import AuthError, DataError, ModelNotFoundError, Stor
 from newskills.base.records import Request
 from newskills.base.replacing import remove_abandoned
 from newskills.base.store import write_json
-from newskills.run.engine.build import Recipe
+from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.loop import Engine
-from newskills.run.engine.preflight import Prepared, first_request, prepare
+from newskills.run.engine.preflight import PreparedUnit, first_request, prepare
 from newskills.run.engine.progress import Progress
 from newskills.run.engine.supervision import supervision
 from newskills.run.engine.unit import UnitRun
@@ -57,11 +57,11 @@ def execute(
     if spec.sequential and len(spec.units) > 1:
         return _one_by_one(spec, console=console, environ=environ, begin=begin)
     _allow_many_files()
-    recipe = Recipe(os.environ if environ is None else environ)
+    recipe = RunBuilder(os.environ if environ is None else environ)
     _tidy(spec)
     with ExitStack() as stack, closing(recipe):
         units = [prepare(unit, spec, recipe, stack) for unit in spec.units]
-        work = [unit for unit in units if isinstance(unit, Prepared)]
+        work = [unit for unit in units if isinstance(unit, PreparedUnit)]
         if not work:
             return RunResult(units=[unit for unit in units if isinstance(unit, UnitResult)])
         quiet = work[0].run.config.log_level in ("warning", "error")
@@ -107,7 +107,7 @@ def _one_by_one(
 
 def preview(unit: Unit, *, environ: Mapping[str, str] | None = None) -> Request:
     """The first request of a unit, as it would be sent (dry run). Raises NewskillsError."""
-    with closing(Recipe(os.environ if environ is None else environ)) as recipe:
+    with closing(RunBuilder(os.environ if environ is None else environ)) as recipe:
         return first_request(unit, recipe)
 
 
@@ -117,8 +117,8 @@ def _tidy(spec: RunSpec) -> None:
     for unit in (unit for unit in spec.units if unit.config.output_file):
         for path in (unit.merged, *unit.paths.replaced):
             names.setdefault(path.parent, set()).add(path.name)
-    for folder, found in names.items():
-        remove_abandoned(folder, found)
+    for folder, running in names.items():
+        remove_abandoned(folder, running)
 
 
 def _save(spec: RunSpec) -> None:
@@ -138,18 +138,20 @@ def _allow_many_files() -> None:
 
 def check(unit: Unit, *, rendered: bool = True, environ: Mapping[str, str] | None = None) -> None:
     """What can be refused without an endpoint: key, settings of the backend, and (`rendered`) the first prompt."""
-    with closing(Recipe(os.environ if environ is None else environ)) as recipe:
+    with closing(RunBuilder(os.environ if environ is None else environ)) as recipe:
         recipe.check_model(unit.config)
         if rendered:
             first_request(unit, recipe)
 
 
-def _title(work: Sequence[Prepared]) -> str:
+def _title(work: Sequence[PreparedUnit]) -> str:
     return work[0].run.unit.label if len(work) == 1 else f"{len(work)} runs"
 
 
-def _result(spec: RunSpec, engine: Engine, units: Sequence[Prepared | UnitResult], journal: Journal) -> RunResult:
-    runs = [unit.run for unit in units if isinstance(unit, Prepared)]
+def _result(
+    spec: RunSpec, engine: Engine, units: Sequence[PreparedUnit | UnitResult], journal: Journal
+) -> RunResult:
+    runs = [unit.run for unit in units if isinstance(unit, PreparedUnit)]
     exit_code, why = _verdict(engine, runs)
     why = masked(why)
     for run in runs:
@@ -157,7 +159,7 @@ def _result(spec: RunSpec, engine: Engine, units: Sequence[Prepared | UnitResult
             status: Status = "interrupted" if engine.signal else "failed" if run.complete else "stopped"
             with suppress(*([StorageError] if engine.fatal else [])):  # a full disk takes no exit record either
                 run.end(status, exit_code=exit_code, error=why)
-    results = [unit.run.result() if isinstance(unit, Prepared) else unit for unit in units]
+    results = [unit.run.result() if isinstance(unit, PreparedUnit) else unit for unit in units]
     journal.end(results, exit_code, engine.retries, why)
     message = f"{why} {_onward(engine, spec.resume_with)}" if exit_code else ""
     return RunResult(units=results, exit_code=exit_code, message=message, retries=engine.retries)

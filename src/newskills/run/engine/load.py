@@ -125,10 +125,10 @@ class Load:
             return
         whole = elapsed >= self._epoch and share < FLOOD
         self._cut_for = (share, gate.rate, gate.limit) if whole else None
-        taken, asked = (self._starts - self._refused) / elapsed, self._starts / elapsed
+        taken, asked_rate = (self._starts - self._refused) / elapsed, self._starts / elapsed
         if self._answered or not self._known:
-            self._known = taken if self._answered else asked
-        rate = max(self._least, STEEPEST * asked, taken)
+            self._known = taken if self._answered else asked_rate
+        rate = max(self._least, STEEPEST * asked_rate, taken)
         gate.rate = rate if gate.rate is None else min(rate, gate.rate)
         at_once = float(self._in_flight) if self._answered else SHRINK * gate.limit
         gate.limit = min(gate.limit, max(1.0, at_once))

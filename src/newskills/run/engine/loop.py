@@ -20,17 +20,17 @@ from newskills.base.aio import guarded
 from newskills.base.errors import NewskillsError, SandboxError
 from newskills.base.protocols import Kit
 from newskills.base.records import Failure
-from newskills.run.engine.build import Recipe, grader_id, grades_by_running
-from newskills.run.engine.endpoint import Endpoint, Policy
+from newskills.run.engine.build import RunBuilder, grader_id, grades_by_running
+from newskills.run.engine.endpoint import Endpoint, RetryPolicy
 from newskills.run.engine.grader_pool import Grading
-from newskills.run.engine.preflight import Prepared
+from newskills.run.engine.preflight import PreparedUnit
 from newskills.run.engine.progress import Progress, Snapshot
 from newskills.run.engine.sandboxes import Sandboxes
 from newskills.run.engine.supervision import is_supervised, supervision
 from newskills.run.engine.tools import Toolboxes
 from newskills.run.engine.trace import Trace
-from newskills.run.engine.unit import Job, UnitRun
-from newskills.run.planning.config import GenerationConfig, Server
+from newskills.run.engine.unit import PendingRow, UnitRun
+from newskills.run.planning.config import EndpointConfig, GenerationConfig
 from newskills.run.records.log import Disk
 from newskills.sandbox.config import SandboxConfig
 from newskills.solve.chat import MAIN
@@ -48,7 +48,7 @@ ECHO = 2.0
 class Lane:
     """A unit with what it uses, and its finishing task once all rows are answered. Opened when its turn comes."""
 
-    def __init__(self, prepared: Prepared, kit: Kit, grading: Grading | None) -> None:
+    def __init__(self, prepared: PreparedUnit, kit: Kit, grading: Grading | None) -> None:
         self.run: UnitRun = prepared.run
         self.solver = prepared.solver
         self.kit = kit
@@ -63,13 +63,13 @@ class Lane:
 class Engine:
     """Runs prepared units as far as it gets; `fatal` and `signal` then say why it stopped early."""
 
-    def __init__(self, prepared: Sequence[Prepared], recipe: Recipe, progress: Progress) -> None:
+    def __init__(self, prepared: Sequence[PreparedUnit], recipe: RunBuilder, progress: Progress) -> None:
         self._prepared, self._recipe, self._progress = prepared, recipe, progress
         self._supervision = supervision()
         self._disk = Disk(progress.say)
         self.fatal: NewskillsError | None = None
         self.signal: signal.Signals | None = None
-        self._endpoints: dict[Server, Endpoint] = {}
+        self._endpoints: dict[EndpointConfig, Endpoint] = {}
         self._sandboxes = Sandboxes(recipe, self._stop)
         self._toolboxes = Toolboxes(recipe.environ, self._stop)
         self._gradings: dict[tuple[str, SandboxConfig | None], Grading] = {}
@@ -99,7 +99,7 @@ class Engine:
                 await self._close()
                 self._progress.show(self._snapshot(), last=True)
 
-    def _lane(self, prepared: Prepared) -> Lane:
+    def _lane(self, prepared: PreparedUnit) -> Lane:
         config = prepared.run.config
         servers = {**config.models, MAIN: config.server}
         models = {role: self._endpoint(config, server, prepared.run.kept > 0) for role, server in servers.items()}
@@ -120,13 +120,13 @@ class Engine:
             if (toolbox := self._toolboxes.get(config, sandbox)) is not None:
                 await toolbox.open()
 
-    def _endpoint(self, config: GenerationConfig, server: Server, proven: bool) -> Endpoint:
+    def _endpoint(self, config: GenerationConfig, server: EndpointConfig, proven: bool) -> Endpoint:
         config = structs.replace(config, server=server)
         server = server.endpoint()
         if server not in self._endpoints:
             model = self._recipe.model(server, config.max_concurrent_requests)
             waits = is_supervised() or any(name in self._recipe.environ for name in SCHEDULED)
-            policy = Policy(
+            policy = RetryPolicy(
                 concurrency=config.max_concurrent_requests,
                 max_retries=server.max_retries,
                 patience=config.endpoint_patience or PATIENCE,
@@ -169,7 +169,7 @@ class Engine:
             if not worker.cancelled() and (error := worker.exception()) is not None:
                 raise error
 
-    def _turns(self, disk: Disk) -> Iterator[tuple[Lane, Job | None]]:
+    def _turns(self, disk: Disk) -> Iterator[tuple[Lane, PendingRow | None]]:
         begun = False
         for lane in self._lanes:
             lane.open(disk, self._stop)
@@ -180,7 +180,7 @@ class Engine:
                 yield lane, job
             self._finish_if_complete(lane)
 
-    async def _worker(self, turns: Iterator[tuple[Lane, Job | None]]) -> None:
+    async def _worker(self, turns: Iterator[tuple[Lane, PendingRow | None]]) -> None:
         while not self._stopping:
             turn = next(turns, None)
             if turn is None:
@@ -192,7 +192,7 @@ class Engine:
                 await self._attempt(lane, job)
                 self._finish_if_complete(lane)
 
-    async def _attempt(self, lane: Lane, job: Job) -> None:
+    async def _attempt(self, lane: Lane, job: PendingRow) -> None:
         run = lane.run
         if isinstance(job.request, Failure):
             self._failed(run, job, job.request)
@@ -205,7 +205,7 @@ class Engine:
         if run.disk_is_slow:
             await run.written()
 
-    def _failed(self, run: UnitRun, job: Job, failure: Failure) -> None:
+    def _failed(self, run: UnitRun, job: PendingRow, failure: Failure) -> None:
         self._progress.journal.failed(run.unit.label, job.sample.id, failure)
         run.failed(job, failure)
 
@@ -313,7 +313,7 @@ class Engine:
         runs = [lane.run for lane in self._lanes]
         tokens = [run.state.output_tokens for run in runs if run.state.output_tokens is not None]
         costs = [cost for run in runs if (cost := run.cost) is not None]
-        slow = [found for endpoint in self._endpoints.values() if (found := endpoint.slow) is not None]
+        slow = [slow_one for endpoint in self._endpoints.values() if (slow_one := endpoint.slow) is not None]
         return Snapshot(
             rows=sum(run.index.rows for run in runs),
             done=sum(run.index.done for run in runs),
@@ -323,5 +323,5 @@ class Engine:
             retries=self.retries,
             concurrency=sum(endpoint.concurrency for endpoint in self._endpoints.values()),
             unscored=sum(run.failures + run.unscored for run in runs),
-            slow=max(slow, key=lambda one: one.left, default=None),
+            slow=max(slow, key=lambda slow: slow.left, default=None),
         )

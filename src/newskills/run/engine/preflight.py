@@ -16,26 +16,26 @@ from newskills.base.protocols import NeedsCheck, Solver
 from newskills.base.records import Request
 from newskills.base.store import locked
 from newskills.prompts.renderer import Prompt
-from newskills.run.engine.build import Recipe, grader_id
+from newskills.run.engine.build import RunBuilder, grader_id
 from newskills.run.engine.unit import REFUSED, UnitRun, changed_settings, unit_result
 from newskills.run.planning.spec import RunSpec, Unit, UnitResult
 from newskills.run.records.chunks import count_lines, merge_if_complete
 from newskills.run.records.completeness import is_cut, is_marked, take_over
-from newskills.run.records.log import Damage, Index, lines, restore_log, set_aside
+from newskills.run.records.log import Damage, LogIndex, lines, restore_log, set_aside
 from newskills.run.records.paths import done_path
 from newskills.run.records.rejoin import rejoin
 from newskills.run.records.rows import Input, bounds, scan
-from newskills.run.records.state import INPUT, State, changes, load_state, settings
+from newskills.run.records.state import INPUT, RunState, changes, load_state, settings
 
 
-class Prepared(Struct):
+class PreparedUnit(Struct):
     """A unit with work to do, and its solver."""
 
     run: UnitRun
     solver: Solver
 
 
-def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prepared | UnitResult:
+def prepare(unit: Unit, spec: RunSpec, recipe: RunBuilder, stack: ExitStack) -> PreparedUnit | UnitResult:
     """Locks the unit's file and decides what is left; a finished unit is a result at once.
 
     Raises DataError (input, first row, changed settings), LockedError, StorageError, ConfigError.
@@ -52,7 +52,7 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
     prompt = recipe.prompt(unit.config)
     wanted = settings(unit.config, input_digest=source.digest, prompt=f"{prompt.name} {prompt.hash}")
     changed = changes(state.settings, wanted) if state is not None and _binds(unit, state) else []
-    fresh = State(
+    fresh = RunState(
         status="running",
         settings=wanted,
         grader=grader_id(unit.config),
@@ -65,7 +65,7 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
         solver = _checked_solver(unit, recipe, prompt, source, rows)
         _start_over(unit)
         fresh.save(paths.state)
-        return Prepared(UnitRun(unit, source, rows, fresh, Index(len(rows))), solver)
+        return PreparedUnit(UnitRun(unit, source, rows, fresh, LogIndex(len(rows))), solver)
     others = unit.config.judges and changed == [INPUT]
     if changed and not others:
         raise changed_settings(unit, changed)
@@ -81,7 +81,7 @@ def prepare(unit: Unit, spec: RunSpec, recipe: Recipe, stack: ExitStack) -> Prep
         recipe.notes[f"{unit.label}: {len(rows) - kept} of {len(rows)} rows were lost; they are made again."] = (
             None
         )
-    return Prepared(_resume(unit, source, rows, state, fresh, recipe.notes), solver)
+    return PreparedUnit(_resume(unit, source, rows, state, fresh, recipe.notes), solver)
 
 
 def is_finished(unit: Unit) -> bool:
@@ -99,7 +99,7 @@ def asks_nothing(unit: Unit) -> bool:
     return state.unjudged == 0 and state.settings.get("input_file") == _input(unit, state)[0].digest
 
 
-def check_begun(unit: Unit, recipe: Recipe) -> None:
+def check_begun(unit: Unit, recipe: RunBuilder) -> None:
     """For an input that is not complete yet: refuses settings unlike those of rows that are done. Raises DataError."""
     state = load_state(unit.paths.state)
     if state is None or not unit.config.skip_filled or not _binds(unit, state):
@@ -110,7 +110,7 @@ def check_begun(unit: Unit, recipe: Recipe) -> None:
         raise changed_settings(unit, changed)
 
 
-def first_request(unit: Unit, recipe: Recipe) -> Request:
+def first_request(unit: Unit, recipe: RunBuilder) -> Request:
     """What the first row asks the model (dry run); for an empty chunk, the first row of all. Raises DataError."""
     source, rows = _input(unit, load_state(unit.paths.state) if unit.config.output_file else None)
     solver = recipe.solver(unit.config, recipe.prompt(unit.config))
@@ -119,22 +119,22 @@ def first_request(unit: Unit, recipe: Recipe) -> Request:
     return request
 
 
-def _binds(unit: Unit, state: State) -> bool:
+def _binds(unit: Unit, state: RunState) -> bool:
     """Whether there is a row that was made with the settings of `state`."""
     return state.status == "done" or next(lines(unit.paths.log), None) is not None
 
 
-def _graded_otherwise(unit: Unit, state: State) -> bool:
+def _graded_otherwise(unit: Unit, state: RunState) -> bool:
     """Whether another grader is asked for now. A run without a grader leaves verdicts as they are."""
     return unit.config.eval_type is not None and state.grader != grader_id(unit.config)
 
 
-def _reopens(unit: Unit, state: State) -> bool:
+def _reopens(unit: Unit, state: RunState) -> bool:
     """Whether a finished file has more to do: verdicts of another grader, or judgements that were refused."""
     return _graded_otherwise(unit, state) or (unit.config.judges and state.unjudged > 0)
 
 
-def _finished(unit: Unit, state: State | None) -> UnitResult:
+def _finished(unit: Unit, state: RunState | None) -> UnitResult:
     """The result of an earlier process; what a kill left undone behind its marker is done now."""
     unit.paths.remove_logs()
     merged, note = False, ""
@@ -143,7 +143,7 @@ def _finished(unit: Unit, state: State | None) -> UnitResult:
         merged = merge_if_complete(unit.merged, unit.config.num_chunks, expected)
     if state is None:
         rows = count_lines(unit.paths.output) if unit.paths.output.exists() else 0
-        state = State(status="done", settings={}, rows=rows, done=rows)
+        state = RunState(status="done", settings={}, rows=rows, done=rows)
     elif _graded_otherwise(unit, state):
         note = (
             f"graded by {state.grader or 'nothing'}, asked for {grader_id(unit.config)}; for verdicts of this one type:"
@@ -154,13 +154,13 @@ def _finished(unit: Unit, state: State | None) -> UnitResult:
 
 
 def _resume(
-    unit: Unit, source: Input, rows: range, before: State | None, state: State, notes: dict[str, None]
+    unit: Unit, source: Input, rows: range, before: RunState | None, state: RunState, notes: dict[str, None]
 ) -> UnitRun:
     paths, config = unit.paths, unit.config
     paths.failed.unlink(missing_ok=True)
     if not paths.log.exists() and paths.output.exists() and (before is None or before.status == "done"):
         _take_back(unit, before, len(rows), state.digest)
-    index = Index(len(rows))
+    index = LogIndex(len(rows))
     damaged = index.load(paths.log, config.async_position_key)
     if before is None and (index.done or damaged):
         _check_same(unit, index, state)
@@ -187,7 +187,7 @@ def _keep_aside(log: Path, damaged: Sequence[Damage], aside: Path, notes: dict[s
         notes[f"{count} of {log} moved to {aside.name}; what stood there is made again."] = None
 
 
-def _check_same(unit: Unit, index: Index, state: State) -> None:
+def _check_same(unit: Unit, index: LogIndex, state: RunState) -> None:
     """The file with the settings is gone, and each record knows the hash of its own. Raises DataError."""
     if index.settings == {state.digest}:
         return
@@ -199,14 +199,14 @@ def _check_same(unit: Unit, index: Index, state: State) -> None:
     raise changed_settings(unit, [f"something ({unit.paths.state.name} is lost, so it is not known what)"])
 
 
-def _take_back(unit: Unit, before: State | None, rows: int, settings: str) -> None:
+def _take_back(unit: Unit, before: RunState | None, rows: int, settings: str) -> None:
     """A whole file without its marker, or one to be graded again: only its verdicts are made anew, and judgements that
     were refused."""
     paths = unit.paths
-    found = count_lines(paths.output)
-    if found != rows:
+    finished_rows = count_lines(paths.output)
+    if finished_rows != rows:
         raise DataError(
-            f"{paths.output} has {found} rows, the input has {rows}, and nothing says why.",
+            f"{paths.output} has {finished_rows} rows, the input has {rows}, and nothing says why.",
             hint="Delete it, use another output folder, or start it over with --rerun_done.",
         )
     drop = frozenset(before.grade_fields if before is not None else ())
@@ -222,7 +222,7 @@ def _start_over(unit: Unit) -> None:
         path.unlink(missing_ok=True)
 
 
-def _input(unit: Unit, state: State | None) -> tuple[Input, range]:
+def _input(unit: Unit, state: RunState | None) -> tuple[Input, range]:
     config = unit.config
     if not config.input_file:
         raise ConfigError("++input_file is not set.")
@@ -240,7 +240,7 @@ def _scan(path: Path, version: object, distinct: tuple[str, int] | None) -> Inpu
     return scan(path, distinct)
 
 
-def _checked_solver(unit: Unit, recipe: Recipe, prompt: Prompt, source: Input, rows: range) -> Solver:
+def _checked_solver(unit: Unit, recipe: RunBuilder, prompt: Prompt, source: Input, rows: range) -> Solver:
     """The solver, once it has rendered the first row and the model takes its settings. Raises as `prepare`."""
     recipe.check_model(unit.config)
     solver = recipe.solver(unit.config, prompt)

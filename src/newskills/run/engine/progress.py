@@ -23,7 +23,7 @@ BAR_WIDTH = 16
 """Characters; a title, the bar and a line of `describe` fit into 100 columns."""
 
 
-class Slow(Struct, frozen=True):
+class SlowRequests(Struct, frozen=True):
     """Requests that take much longer than others did: how many; of the oldest, seconds so far, and to come at most."""
 
     count: int
@@ -42,7 +42,7 @@ class Snapshot(Struct, kw_only=True):
     retries: int = 0
     concurrency: int = 0
     unscored: int = 0
-    slow: Slow | None = None
+    slow: SlowRequests | None = None
 
 
 class Progress:

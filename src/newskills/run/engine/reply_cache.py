@@ -11,7 +11,7 @@ from msgspec import Struct
 from newskills.base.protocols import Model
 from newskills.base.records import Reply, Request
 from newskills.base.store import encode_line
-from newskills.run.records.log import GroupLog, Reader, lines
+from newskills.run.records.log import GroupLog, LogReader, lines
 
 
 class _Line(Struct):
@@ -32,7 +32,7 @@ class CachedModel:
         key = request.key()
         if (offset := self._known.get(key)) is not None:
             await self._log.flush()
-            with Reader(self._path) as reader:
+            with LogReader(self._path) as reader:
                 return self._decoder.decode(reader.line(offset)).reply
         reply = await self._model.complete(request)
         self._known[key] = self._log.append(encode_line(_Line(key, reply)))

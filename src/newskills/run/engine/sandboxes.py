@@ -20,14 +20,14 @@ ALIKE = 8
 OnFatal = Callable[[NewskillsError], None]
 
 
-class Maker(Protocol):
+class SandboxFactory(Protocol):
     """Builds a sandbox without starting it."""
 
     def sandbox(self, config: SandboxConfig) -> Sandbox: ...
 
 
 @runtime_checkable
-class Startable(Protocol):
+class StartableSandbox(Protocol):
     """A sandbox with something to do before the first cell."""
 
     async def start(self) -> None: ...
@@ -110,7 +110,7 @@ class SharedSandbox:
 
     async def _once(self) -> Sandbox:
         sandbox = self._make()
-        if isinstance(sandbox, Startable):
+        if isinstance(sandbox, StartableSandbox):
             try:
                 await sandbox.start()
             except BaseException:
@@ -122,7 +122,7 @@ class SharedSandbox:
 class Sandboxes:
     """Hands the same sandbox to everyone who asks for the same configuration."""
 
-    def __init__(self, maker: Maker, on_fatal: OnFatal = lambda error: None) -> None:
+    def __init__(self, maker: SandboxFactory, on_fatal: OnFatal = lambda error: None) -> None:
         self._maker, self._on_fatal = maker, on_fatal
         self._shared: dict[SandboxConfig, SharedSandbox] = {}
 

@@ -23,10 +23,10 @@ class Trace:
         self._name, self._say = name, say
 
     def sent(self, request: Request, tries: int) -> None:
-        asked: Any = request.prompt if request.messages is None else request.messages
+        content: Any = request.prompt if request.messages is None else request.messages
         settings = msgspec.to_builtins(request.inference)
         again = f" (try {tries + 1})" if tries else ""
-        self._write(request, f"asks {self._name}{again}: {_json(settings)}\n{_json(asked)}")
+        self._write(request, f"asks {self._name}{again}: {_json(settings)}\n{_json(content)}")
 
     def answered(self, request: Request, reply: Reply, seconds: float) -> None:
         read, written = reply.usage.input_tokens, reply.usage.output_tokens

@@ -29,15 +29,15 @@ from newskills.run.records.log import (
     Disk,
     GradeLine,
     GroupLog,
-    Index,
-    Reader,
+    LogIndex,
+    LogReader,
     content_key,
     decode_record,
     log_line,
 )
 from newskills.run.records.paths import done_path
 from newskills.run.records.rows import Input
-from newskills.run.records.state import State
+from newskills.run.records.state import RunState
 from newskills.solve.judges.judge import PREFIX
 
 VERDICT_FIELDS = ("outcome", "outcome_cause", "grader", "why")
@@ -49,7 +49,7 @@ REFUSED = f"{PREFIX}error"
 JUDGE_ANEW = "judge the same answers anew: --extra_judge_args='++skip_filled=false'."
 
 
-class Job(Struct):
+class PendingRow(Struct):
     """A row that still needs its answer; `request` is a Failure where the prompt does not fit the row."""
 
     sample: Sample
@@ -59,7 +59,7 @@ class Job(Struct):
 class UnitRun:
     """The work on one unit. Built by `prepare`; everything but `jobs` and `finish` is cheap."""
 
-    def __init__(self, unit: Unit, source: Input, rows: range, state: State, index: Index) -> None:
+    def __init__(self, unit: Unit, source: Input, rows: range, state: RunState, index: LogIndex) -> None:
         self.unit, self.paths, self.config = unit, unit.paths, unit.config
         self.source, self.bounds, self.state, self.index = source, rows, state, index
         self.kept = index.done
@@ -124,7 +124,7 @@ class UnitRun:
         for log in self._logs:
             await log.flush()
 
-    def jobs(self) -> Iterator[Job | None]:
+    def jobs(self) -> Iterator[PendingRow | None]:
         """Rows without an answer, in order; None now and then, to let others work while many are skipped.
 
         Raises DataError if one of the finished rows that are looked at would now be asked something else. All are,
@@ -134,17 +134,17 @@ class UnitRun:
         stride = max(1, self.kept // CHECKED)
         offsets = self.index.offsets
         skipped = 0
-        for found in self.source.lines(self.bounds):
-            if offsets[found.position] < 0:
-                sample = self.source.sample(found)
+        for row_line in self.source.lines(self.bounds):
+            if offsets[row_line.position] < 0:
+                sample = self.source.sample(row_line)
                 self.open_jobs += 1
                 request = guard(partial(self.solver.request, sample))
                 if isinstance(request, Failure) and request.cause == "data":
                     request.message = self.source.located(sample, request.message)
-                yield Job(sample, request)
+                yield PendingRow(sample, request)
                 continue
             if skipped % stride == 0:
-                self._check_unchanged(self.source.sample(found))
+                self._check_unchanged(self.source.sample(row_line))
             skipped += 1
             if skipped % YIELD_EVERY == 0:
                 yield None
@@ -164,7 +164,7 @@ class UnitRun:
         if gradable and self._grading is not None and not self._grading.full:
             self._grade(self._grading, sample.position, record)
 
-    def failed(self, job: Job, failure: Failure) -> None:
+    def failed(self, job: PendingRow, failure: Failure) -> None:
         """Books a failure: an unscored record where failures were accepted, else it is left for a resume.
 
         What a content filter withholds is no failure to be tried again: its record says so.
@@ -218,13 +218,15 @@ class UnitRun:
         return log
 
     def _check_unchanged(self, sample: Sample) -> None:
-        known = self.index.keys[sample.position]
-        if known and known != content_key(sample.id, job_key(guard(partial(self.solver.request, sample)))):
+        recorded_key = self.index.keys[sample.position]
+        if recorded_key and recorded_key != content_key(
+            sample.id, job_key(guard(partial(self.solver.request, sample)))
+        ):
             raise changed_settings(self.unit, [f"what row {sample.position} (id {sample.id}) asks the model"])
 
     async def _grade_rest(self, grading: Grading) -> None:
         await grading.until(lambda: self._in_grading == 0)
-        with Reader(self.paths.log) as reader:
+        with LogReader(self.paths.log) as reader:
             for position in self.index.ungraded():
                 record = self._logged(reader, position)
                 await grading.until(lambda: not grading.full)
@@ -259,8 +261,8 @@ class UnitRun:
         scores = msgspec.json.Decoder(GradeLine)
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(atomic_write(self.paths.output))
-            log = stack.enter_context(Reader(self.paths.log))
-            grades = stack.enter_context(Reader(self.paths.grades)) if self._grades else None
+            log = stack.enter_context(LogReader(self.paths.log))
+            grades = stack.enter_context(LogReader(self.paths.grades)) if self._grades else None
             for position in range(self.index.rows):
                 record = self._logged(log, position)
                 at = self.index.grades[position]
@@ -278,7 +280,7 @@ class UnitRun:
         self.state.ledger, self.state.grade_fields, self.state.unjudged = ledger, sorted(written), unjudged
         self.state.input_tokens, self.state.output_tokens = tally.input_tokens, tally.output_tokens
 
-    def _logged(self, log: Reader, position: int) -> Row:
+    def _logged(self, log: LogReader, position: int) -> Row:
         line = log.line(self.index.offsets[position])
         if zlib.crc32(line) != self.index.sums[position]:
             raise StorageError(f"{self.paths.log} changed under the run (row {position}).")
@@ -307,7 +309,7 @@ def record_of(config: GenerationConfig, sample: Sample, fields: Row) -> Row:
     return record
 
 
-def _count_tokens(state: State, record: Row, prefix: str) -> None:
+def _count_tokens(state: RunState, record: Row, prefix: str) -> None:
     """Adds what the server reported, in fields whose names begin with `prefix`."""
     if (read := record.get(f"{prefix}num_input_tokens")) is not None:
         state.input_tokens = (state.input_tokens or 0) + read
@@ -353,7 +355,7 @@ def mark_done(output: Path) -> None:
 
 
 def unit_result(
-    unit: Unit, state: State, status: Status, *, kept: int, merged: bool = False, note: str = ""
+    unit: Unit, state: RunState, status: Status, *, kept: int, merged: bool = False, note: str = ""
 ) -> UnitResult:
     """What the exit record says, for the caller."""
     return UnitResult(

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from newskills.base.errors import RequestTimeoutError
 from newskills.base.records import Reply, Request
-from newskills.run.engine.progress import Slow, duration
+from newskills.run.engine.progress import SlowRequests, duration
 
 ENOUGH = 20
 """Replies that tell how long others take; with a tenth of them, a request may take ten times as long."""
@@ -27,7 +27,7 @@ COUNTED = 32
 LONGER, SAFE = 10.0, 2.0
 
 
-class Flight(Struct, eq=False):
+class RequestInFlight(Struct, eq=False):
     """A request under way. `timeouts`: how many of its tries ended by time-out; `scope` ends this one."""
 
     request: Request
@@ -41,7 +41,7 @@ class Waits:
 
     def __init__(self, *, shortest: float, tries: int) -> None:
         self._shortest, self._tries = shortest, tries
-        self._flights: dict[int, Flight] = {}
+        self._flights: dict[int, RequestInFlight] = {}
         self._numbers = 0
         self._seen = 0
         self._longest = self._slowest_token = 0.0
@@ -53,7 +53,7 @@ class Waits:
         number, started = self._numbers, time.monotonic()
         try:
             async with asyncio.timeout(None) as scope:
-                self._flights[number] = Flight(request, started, timeouts, scope)
+                self._flights[number] = RequestInFlight(request, started, timeouts, scope)
                 if self._timer is None:
                     self._watch()
                 reply = await work
@@ -71,17 +71,17 @@ class Waits:
 
     def timeout(self, request: Request, timeouts: int) -> float:
         """Seconds that its next try may take."""
-        given = request.inference.timeout
+        own_timeout = request.inference.timeout
         if not self._seen:
-            return given
+            return own_timeout
         tokens = request.inference.tokens_to_generate
         if tokens and self._slowest_token:
             seconds = SAFE * max(self._longest, tokens * self._slowest_token)
         else:
             seconds = LONGER * self._longest
-        return min(given, max(self._shortest, seconds) * self._doubt * 2.0**timeouts)
+        return min(own_timeout, max(self._shortest, seconds) * self._doubt * 2.0**timeouts)
 
-    def slow(self) -> Slow | None:
+    def slow(self) -> SlowRequests | None:
         """None while nothing takes much longer than others did."""
         if not self._seen:
             return None
@@ -93,7 +93,9 @@ class Waits:
         waited = now - oldest.started
         left = self.timeout(oldest.request, oldest.timeouts) - waited
         further = range(oldest.timeouts + 1, self._tries)
-        return Slow(len(late), waited, max(0.0, left) + sum(self.timeout(oldest.request, n) for n in further))
+        return SlowRequests(
+            len(late), waited, max(0.0, left) + sum(self.timeout(oldest.request, n) for n in further)
+        )
 
     @property
     def _doubt(self) -> float:

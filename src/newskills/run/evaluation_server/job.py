@@ -25,7 +25,7 @@ State = Literal["queued", "running", "completed", "failed", "cancelled", "interr
 OPEN: tuple[State, ...] = ("queued", "running")
 
 
-class Part(Struct, kw_only=True):
+class BenchmarkEvaluation(Struct, kw_only=True):
     """One benchmark of a job. `metrics` as in its metrics.json; `error` is a sentence; times in seconds since 1970."""
 
     name: str
@@ -57,7 +57,7 @@ class Part(Struct, kw_only=True):
             return ""
 
 
-class Job(Struct, kw_only=True):
+class EvaluationJob(Struct, kw_only=True):
     """`key` is equal for requests that are repetitions of each other.
 
     waiting    a client was waiting for the answer when this was written
@@ -69,7 +69,7 @@ class Job(Struct, kw_only=True):
     key: str
     request: EvaluationRequest
     output_dir: str
-    parts: list[Part]
+    parts: list[BenchmarkEvaluation]
     created: float
     contact: float
     ended: float | None = None
@@ -143,18 +143,18 @@ class Job(Struct, kw_only=True):
 
     def status(self) -> Row:
         """queued, running, completed with `raw_metrics`, or what it is besides with `error`."""
-        found: Row = {"job_id": self.job_id, "status": self.state}
+        status: Row = {"job_id": self.job_id, "status": self.state}
         if self.state == "completed":
-            found |= self.answer()[1]
+            status |= self.answer()[1]
         elif self.state not in OPEN:
-            found["error"] = self.answer()[1]["error"]
-        return found
+            status["error"] = self.answer()[1]["error"]
+        return status
 
 
-def load_job(path: Path) -> Job:
+def load_job(path: Path) -> EvaluationJob:
     """Raises DataError."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Job)
+        return msgspec.json.decode(path.read_bytes(), type=EvaluationJob)
     except (OSError, msgspec.MsgspecError) as error:
         raise DataError(f"{path} does not describe a job: {error}.") from error
 
@@ -163,8 +163,8 @@ def read_metrics(folder: Path, name: str) -> dict[str, Any]:
     """`eval-results/<name>/metrics.json` at the key `name`, else all of it. Raises DataError."""
     path = folder.joinpath("eval-results", *name.split("."), "metrics.json")
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        metrics = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError) as error:
         raise DataError(f"The evaluation left no metrics: {path} cannot be read ({error}).") from error
-    inner = found.get(name, found)
-    return inner if isinstance(inner, dict) else found
+    inner = metrics.get(name, metrics)
+    return inner if isinstance(inner, dict) else metrics

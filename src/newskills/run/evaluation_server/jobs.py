@@ -29,7 +29,15 @@ from newskills.base.errors import DataError, NewskillsError, StorageError, guard
 from newskills.base.records import Failure
 from newskills.run.engine.supervision import SharedLimit, Supervision
 from newskills.run.engine.threads import ready_for_threads
-from newskills.run.evaluation_server.job import JOB_FILE, LOG_FILE, OPEN, Job, Part, load_job, read_metrics
+from newskills.run.evaluation_server.job import (
+    JOB_FILE,
+    LOG_FILE,
+    OPEN,
+    BenchmarkEvaluation,
+    EvaluationJob,
+    load_job,
+    read_metrics,
+)
 from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest
 from newskills.run.planning.spec import masked
 
@@ -94,7 +102,7 @@ class JobLimits(Struct, frozen=True, kw_only=True):
     attach_seconds: float = 300.0
 
 
-class Jobs:
+class EvaluationJobs:
     """All methods belong to one event loop; the work itself runs on threads."""
 
     def __init__(self, planner: Planner, root: Path, limits: JobLimits, *, say: Callable[[str], None]) -> None:
@@ -102,10 +110,10 @@ class Jobs:
         self.closing = False
         self._planner, self._say = planner, say
         self._limit = SharedLimit(limits.requests)
-        self._known: dict[str, Job] = {}
+        self._known: dict[str, EvaluationJob] = {}
         self._latest: dict[str, str] = {}
         self._clients: Counter[str] = Counter()
-        self._beginning: dict[str, asyncio.Task[Job]] = {}
+        self._beginning: dict[str, asyncio.Task[EvaluationJob]] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._supervisions: dict[tuple[str, str], Supervision] = {}
         self._turns: dict[tuple[str, str], Future[dict[str, Any] | Failure]] = {}
@@ -130,23 +138,23 @@ class Jobs:
                     part.state = "interrupted"
             self._keep(job)
 
-    def all(self) -> list[Job]:
+    def all(self) -> list[EvaluationJob]:
         """The latest first."""
         return sorted(self._known.values(), key=lambda job: job.created, reverse=True)
 
-    def get(self, job_id: str) -> Job | None:
+    def get(self, job_id: str) -> EvaluationJob | None:
         return self._known.get(job_id)
 
-    def progress(self, job: Job) -> dict[str, dict[str, int]]:
+    def progress(self, job: EvaluationJob) -> dict[str, dict[str, int]]:
         """Benchmark → rows and how many of them are done, for those that run."""
-        found = {}
+        progress = {}
         for part in job.parts:
             supervision = self._supervisions.get((job.job_id, part.name))
             if supervision is not None and supervision.snapshot is not None:
-                found[part.name] = {"rows": supervision.snapshot.rows, "done": supervision.snapshot.done}
-        return found
+                progress[part.name] = {"rows": supervision.snapshot.rows, "done": supervision.snapshot.done}
+        return progress
 
-    async def obtain(self, request: EvaluationRequest) -> Job:
+    async def obtain(self, request: EvaluationRequest) -> EvaluationJob:
         """The job of this request: the one that it repeats, or a new one, begun.
 
         Raises NewskillsError where a part of it cannot be done; then nothing of it is. Data that are missing for some
@@ -163,7 +171,7 @@ class Jobs:
             task.add_done_callback(partial(self._begun, key))
         return await asyncio.shield(self._beginning[key])
 
-    async def ended(self, job: Job) -> None:
+    async def ended(self, job: EvaluationJob) -> None:
         """Returns when nothing of it runs any more. Leaving early (cancellation) is a client's leaving."""
         self._clients[job.job_id] += 1
         self.heard(job)
@@ -174,7 +182,7 @@ class Jobs:
             self._clients[job.job_id] -= 1
             self.heard(job)
 
-    def heard(self, job: Job, *, delivered: bool = False) -> None:
+    def heard(self, job: EvaluationJob, *, delivered: bool = False) -> None:
         """A client has come, asked or left; `delivered`: it has its answer."""
         now, waiting = time.time(), self._clients[job.job_id] > 0
         news = waiting != job.waiting or delivered > job.delivered or now - job.contact > CONTACT_EVERY
@@ -182,7 +190,7 @@ class Jobs:
         if news:
             self._save(job)
 
-    async def cancel(self, job: Job) -> None:
+    async def cancel(self, job: EvaluationJob) -> None:
         """Stops what runs of it and returns when it has ended; of an ended job, forgets it (its files stay)."""
         if (task := self._running.get(job.job_id)) is None:
             self._forget(job)
@@ -216,7 +224,7 @@ class Jobs:
     def _key(self, request: EvaluationRequest) -> str:
         return hashlib.sha256(msgspec.json.encode([request, self._planner.settings])).hexdigest()
 
-    def _repeated(self, key: str) -> Job | None:
+    def _repeated(self, key: str) -> EvaluationJob | None:
         """The job that a request repeats."""
         job = self._known.get(self._latest.get(key, ""))
         if job is None or self._clients[job.job_id]:
@@ -226,7 +234,7 @@ class Jobs:
             patience = min(patience, DELIVERED_SECONDS)
         return job if time.time() - job.contact <= patience else None
 
-    async def _begin(self, request: EvaluationRequest, key: str, before: Job | None) -> Job:
+    async def _begin(self, request: EvaluationRequest, key: str, before: EvaluationJob | None) -> EvaluationJob:
         """`before`: the job to go on with; None: a new one. An old one of the same key is stopped."""
         if before is None and (old := self._known.get(self._latest.get(key, ""))) is not None:
             self._stop(old, at_once=True)
@@ -238,13 +246,13 @@ class Jobs:
             if not works and before is None:
                 guard(folder.rmdir)
         now = time.time()
-        job = before or Job(
+        job = before or EvaluationJob(
             job_id=uuid.uuid4().hex,
             key=key,
             request=msgspec.structs.replace(request, router_url=masked(request.router_url)),
             output_dir=str(folder),
             parts=[
-                Part(name=name, command=work.command, output_dir=str(folder / name))
+                BenchmarkEvaluation(name=name, command=work.command, output_dir=str(folder / name))
                 for name, work in works.items()
             ],
             created=now,
@@ -265,7 +273,7 @@ class Jobs:
             task.add_done_callback(lambda _: self._running.pop(job.job_id))
         return job
 
-    def _begun(self, key: str, task: asyncio.Task[Job]) -> None:
+    def _begun(self, key: str, task: asyncio.Task[EvaluationJob]) -> None:
         del self._beginning[key]
         if not task.cancelled():
             task.exception()  # seen, also where every client has left
@@ -273,11 +281,11 @@ class Jobs:
     async def _plan(self, request: EvaluationRequest, folder: Path) -> dict[str, Work]:
         def plan() -> dict[str, Work]:
             works: dict[str, Work] = {}
-            for one in request.benchmarks:
+            for order in request.benchmarks:
                 try:
-                    works[one.name] = self._planner.plan(request, one, folder / one.name)
+                    works[order.name] = self._planner.plan(request, order, folder / order.name)
                 except DataError as error:
-                    works[one.name] = Unprepared(command=f"ns prepare_data {one.name}", error=error)
+                    works[order.name] = Unprepared(command=f"ns prepare_data {order.name}", error=error)
             missing = [work for work in works.values() if isinstance(work, Unprepared)]
             if works and len(missing) == len(works):
                 raise missing[0].error
@@ -302,7 +310,7 @@ class Jobs:
 
     # Running
 
-    async def _run(self, job: Job, works: dict[str, Work]) -> None:
+    async def _run(self, job: EvaluationJob, works: dict[str, Work]) -> None:
         names = ", ".join(part.name for part in job.parts if part.state == "queued")
         self._say(f"{_title(job)}: {names} at {job.request.router_url}, in {job.output_dir}")
         todo = [part for part in job.parts if part.state == "queued"]
@@ -313,7 +321,7 @@ class Jobs:
         self._save(job)
         self._say(f"{_title(job)}: {job.state} after {job.ended - job.created:.1f} s")
 
-    async def _run_part(self, job: Job, part: Part, work: Work) -> None:
+    async def _run_part(self, job: EvaluationJob, part: BenchmarkEvaluation, work: Work) -> None:
         supervision = self._supervisions[job.job_id, part.name]
 
         def begun() -> None:
@@ -323,22 +331,22 @@ class Jobs:
         turn = self._threads.submit(guard, lambda: _do(work, part, supervision, lambda: call(begun)))
         self._turns[job.job_id, part.name] = turn
         await asyncio.wait([asyncio.wrap_future(turn)])
-        found = NEVER_BEGUN if turn.cancelled() else turn.result()
+        result = NEVER_BEGUN if turn.cancelled() else turn.result()
         del self._turns[job.job_id, part.name]
         part.ended = time.time()
         del self._supervisions[job.job_id, part.name]
-        if not isinstance(found, Failure):
-            part.state, part.metrics = "completed", found
+        if not isinstance(result, Failure):
+            part.state, part.metrics = "completed", result
             self._log_metrics(job, part)
         elif supervision.stopping and not job.cancelled:
             part.state = "interrupted"
         else:
             part.state = "cancelled" if supervision.stopping else "failed"
-            part.error = "It was cancelled." if supervision.stopping else _writable(found.message)
+            part.error = "It was cancelled." if supervision.stopping else _writable(result.message)
             self._say(f"{_title(job)}: {part.name} {part.state}: {part.error} See {part.log_path}")
         self._save(job)
 
-    def _log_metrics(self, job: Job, part: Part) -> None:
+    def _log_metrics(self, job: EvaluationJob, part: BenchmarkEvaluation) -> None:
         """One line for each kind of mode: `pass@4`, not `pass@2`."""
         deepest = {_COUNT.sub("", mode): mode for mode in part.metrics}
         for mode in deepest.values():
@@ -346,7 +354,7 @@ class Jobs:
                 numbers = (f"{k}={v:g}" for k, v in metrics.items() if isinstance(v, int | float))
                 self._say(f"{_title(job)}: {part.name}/{mode} {' '.join(numbers)}")
 
-    def _stop(self, job: Job, *, at_once: bool) -> None:
+    def _stop(self, job: EvaluationJob, *, at_once: bool) -> None:
         places = [(job.job_id, part.name) for part in job.parts]
         for place in places:  # before anything that runs is stopped, which would make room for the next
             if (turn := self._turns.get(place)) is not None:
@@ -357,19 +365,19 @@ class Jobs:
 
     # Keeping
 
-    def _keep(self, job: Job) -> None:
+    def _keep(self, job: EvaluationJob) -> None:
         self._known[job.job_id] = job
         self._latest[job.key] = job.job_id
-        over = [one for one in self._known.values() if one.job_id not in self._running]
+        over = [stored_job for stored_job in self._known.values() if stored_job.job_id not in self._running]
         for old in over[: max(0, len(self._known) - KEPT)]:
             self._forget(old)
 
-    def _forget(self, job: Job) -> None:
+    def _forget(self, job: EvaluationJob) -> None:
         del self._known[job.job_id]
         if self._latest.get(job.key) == job.job_id:
             del self._latest[job.key]
 
-    def _save(self, job: Job) -> None:
+    def _save(self, job: EvaluationJob) -> None:
         """A full disk takes the memory of a restarted server, not the answer of this one."""
         try:
             job.save()
@@ -377,7 +385,9 @@ class Jobs:
             self._say(f"{_title(job)}: {error}")
 
 
-def _do(work: Work, part: Part, supervision: Supervision, begun: Callable[[], object]) -> dict[str, Any]:
+def _do(
+    work: Work, part: BenchmarkEvaluation, supervision: Supervision, begun: Callable[[], object]
+) -> dict[str, Any]:
     """In a thread of its own: runs the work with its log; returns the metrics. Raises NewskillsError."""
     from rich.console import Console
 
@@ -404,5 +414,5 @@ def _writable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _title(job: Job) -> str:
+def _title(job: EvaluationJob) -> str:
     return f"rollout {job.request.rollout_id} ({job.job_id[:8]})"

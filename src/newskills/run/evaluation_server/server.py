@@ -26,8 +26,8 @@ from newskills.base.http.messages import (
     wrong_method,
 )
 from newskills.base.records import Row
-from newskills.run.evaluation_server.job import OPEN, Job
-from newskills.run.evaluation_server.jobs import Jobs
+from newskills.run.evaluation_server.job import OPEN, EvaluationJob
+from newskills.run.evaluation_server.jobs import EvaluationJobs
 from newskills.run.evaluation_server.wire import EvaluationRequest, read_request
 
 JOBS, STATUS = "/jobs", "/status"
@@ -37,7 +37,7 @@ NOTHING = "The request names no benchmarks; nothing was evaluated."
 class EvaluationServer:
     """Answers requests with the jobs it is given, whose life belongs to the caller."""
 
-    def __init__(self, jobs: Jobs, *, token: str = "") -> None:
+    def __init__(self, jobs: EvaluationJobs, *, token: str = "") -> None:
         self._jobs, self._token = jobs, token
 
     async def answer(self, request: Request) -> Response:
@@ -88,17 +88,17 @@ class EvaluationServer:
         self._jobs.heard(job, delivered=True)
         return json_response(body, code)
 
-    def _status(self, job: Job) -> Response:
+    def _status(self, job: EvaluationJob) -> Response:
         self._jobs.heard(job, delivered=job.state not in OPEN)
         return json_response(job.status())
 
-    async def _one(self, job: Job, method: str) -> Response:
+    async def _one(self, job: EvaluationJob, method: str) -> Response:
         if method == "DELETE":
             await self._jobs.cancel(job)
             return json_response(job.outline())
         return json_response(self._details(job))
 
-    def _details(self, job: Job) -> Row:
+    def _details(self, job: EvaluationJob) -> Row:
         progress = self._jobs.progress(job)
         runs = [
             {

@@ -15,7 +15,7 @@ from newskills.base.http.hosts import own_names_only
 from newskills.base.http.server import serve
 from newskills.base.store import locked
 from newskills.run.engine.threads import ready_for_threads
-from newskills.run.evaluation_server.jobs import ALIVE, JobLimits, Jobs, Planner, last_sign
+from newskills.run.evaluation_server.jobs import ALIVE, EvaluationJobs, JobLimits, Planner, last_sign
 from newskills.run.evaluation_server.server import EvaluationServer
 
 ALIVE_EVERY = 5.0
@@ -23,7 +23,7 @@ GRACE = 2.0
 """Seconds for clients to take their answers, once everything has ended."""
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class EvaluationServerSettings(Struct, frozen=True, kw_only=True):
     """Where a server listens, who may use it (`token`; empty: everybody), and where its jobs lie."""
 
     host: str
@@ -33,7 +33,7 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 async def serve_until_stopped(
-    planner: Planner, place: Place, limits: JobLimits, *, say: Callable[[str], None]
+    planner: Planner, place: EvaluationServerSettings, limits: JobLimits, *, say: Callable[[str], None]
 ) -> None:
     """Until SIGINT or SIGTERM: then what runs may finish the requests in flight, and is saved; a second one hurries.
 
@@ -41,7 +41,7 @@ async def serve_until_stopped(
     """
     ready_for_threads()
     stopped = asyncio.Event()
-    jobs = Jobs(planner, place.root, limits, say=say)
+    jobs = EvaluationJobs(planner, place.root, limits, say=say)
 
     def stop() -> None:
         if stopped.is_set():

@@ -23,7 +23,7 @@ SAMPLING = {
 """Field of the request → `++` key of `ns eval`, in the order of its command line."""
 
 
-class Sampling(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SamplingDefaults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """None: as the benchmark has it. The limits are those of any sampler; -1 as `top_k` means all tokens."""
 
     n_samples_per_eval_prompt: Annotated[int, Meta(ge=0)] | None = None
@@ -33,7 +33,7 @@ class Sampling(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_response_len: Annotated[int, Meta(ge=1)] | None = None
 
 
-class BenchmarkOrder(Sampling, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BenchmarkOrder(SamplingDefaults, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One benchmark, and how its answers are sampled."""
 
     name: str
@@ -46,8 +46,8 @@ class BenchmarkOrder(Sampling, frozen=True, kw_only=True, forbid_unknown_fields=
 
     def overrides(self) -> list[str]:
         """The `++` words of what is set."""
-        given = ((key, getattr(self, field)) for field, key in SAMPLING.items())
-        return [f"++{key}={value}" for key, value in given if value is not None]
+        settings = ((key, getattr(self, field)) for field, key in SAMPLING.items())
+        return [f"++{key}={value}" for key, value in settings if value is not None]
 
 
 class EvaluationRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,7 +56,7 @@ class EvaluationRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     rollout_id: int
     router_url: str
     benchmarks: tuple[BenchmarkOrder, ...] = ()
-    defaults: Sampling = Sampling()
+    defaults: SamplingDefaults = SamplingDefaults()
 
     @property
     def api_base(self) -> str:
@@ -81,15 +81,15 @@ def read_request(body: bytes) -> EvaluationRequest:
     return msgspec.structs.replace(
         request,
         router_url=request.router_url.rstrip("/"),
-        benchmarks=tuple(_filled(one, request.defaults) for one in request.benchmarks),
-        defaults=Sampling(),
+        benchmarks=tuple(_filled(order, request.defaults) for order in request.benchmarks),
+        defaults=SamplingDefaults(),
     )
 
 
-def _filled(order: BenchmarkOrder, defaults: Sampling) -> BenchmarkOrder:
-    given: dict[str, Any] = msgspec.structs.asdict(defaults)
+def _filled(order: BenchmarkOrder, defaults: SamplingDefaults) -> BenchmarkOrder:
+    fields: dict[str, Any] = msgspec.structs.asdict(defaults)
     own = {key: value for key, value in msgspec.structs.asdict(order).items() if value is not None}
-    return BenchmarkOrder(**{**given, **own})
+    return BenchmarkOrder(**{**fields, **own})
 
 
 def _check_url(url: str) -> None:

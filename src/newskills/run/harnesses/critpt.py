@@ -25,7 +25,7 @@ KEY_VARIABLE = "ARTIFICIAL_ANALYSIS_API_KEY"
 ALL = 70
 
 
-class Service(Struct, frozen=True, kw_only=True):
+class CritPtService(Struct, frozen=True, kw_only=True):
     """Where and as whom; `timeout` in seconds."""
 
     url: str = SERVICE
@@ -61,7 +61,7 @@ def batch(records: Iterable[Row], model: str, config: Row) -> Row:
     return {"submissions": list(submissions.values()), "batch_metadata": {}}
 
 
-async def submit(body: Row, service: Service, environ: dict[str, str]) -> Row:
+async def submit(body: Row, service: CritPtService, environ: dict[str, str]) -> Row:
     """What the service answered. Raises ConfigError without a key, ModelError for a refusal or no answer."""
     key = service.key or environ.get(KEY_VARIABLE, "").strip()
     if not key:
@@ -74,8 +74,8 @@ async def submit(body: Row, service: Service, environ: dict[str, str]) -> Row:
     finally:
         await client.close()
     if response.status != 200:
-        said = response.body[:300].decode(errors="replace")
-        raise ModelError(f"The service of CritPt refused ({response.status}): {said}", status=response.status)
+        text = response.body[:300].decode(errors="replace")
+        raise ModelError(f"The service of CritPt refused ({response.status}): {text}", status=response.status)
     try:
         answer: Any = msgspec.json.decode(response.body)
     except msgspec.DecodeError as error:

@@ -78,19 +78,19 @@ def write_predictions(records: Iterable[Row], path: Path, model: str) -> tuple[i
 
 
 def _instance(record: Row) -> str:
-    found = record.get("instance_id") or record.get("id")
-    if not isinstance(found, str):
+    instance = record.get("instance_id") or record.get("id")
+    if not isinstance(instance, str):
         raise DataError("A record has no instance_id: it is none of SWE-bench's.")
-    return found
+    return instance
 
 
 def check_harness() -> None:
     """Raises ConfigError where the harness cannot run here: its package or a container engine is missing."""
     if importlib.util.find_spec("swebench") is None:
         raise ConfigError("The tests are run by the package swebench, which is not installed.", hint=INSTALL)
-    asked = subprocess.run([sys.executable, "-c", _PING], check=False, capture_output=True, text=True)
-    if asked.returncode:
-        last = asked.stderr.strip().rpartition("\n")[2][:200]
+    ping = subprocess.run([sys.executable, "-c", _PING], check=False, capture_output=True, text=True)
+    if ping.returncode:
+        last = ping.stderr.strip().rpartition("\n")[2][:200]
         raise ConfigError(f"The tests run in containers, and no engine answers here: {last}", hint=INSTALL)
 
 
@@ -126,10 +126,10 @@ def read_reports(*places: Path) -> dict[str, Row]:
     single: dict[str, Row] = {}
     for place in places:
         for file in sorted(place.rglob("*.json")) if place.is_dir() else [place]:
-            told = _json(file, strict=not place.is_dir())
-            if "resolved_ids" in told:
-                runs |= _of_run(told)
-            single |= {name: report for name, report in told.items() if _is_report(report)}
+            reports_here = _json(file, strict=not place.is_dir())
+            if "resolved_ids" in reports_here:
+                runs |= _of_run(reports_here)
+            single |= {name: report for name, report in reports_here.items() if _is_report(report)}
         for log in sorted(place.rglob(_LOG)) if place.is_dir() else ():
             if log.parent.name not in single:
                 single[log.parent.name] = _of_log(log)
@@ -152,15 +152,15 @@ def _is_report(report: object) -> bool:
     return isinstance(report, dict) and "resolved" in report
 
 
-def _of_run(told: Row) -> dict[str, Row]:
+def _of_run(run_report: Row) -> dict[str, Row]:
     """The lists of a whole run."""
     judged = {"patch_exists": True, "patch_successfully_applied": True}
-    reports: dict[str, Row] = {name: {**judged, "resolved": True} for name in told["resolved_ids"]}
-    reports |= {name: {**judged, "resolved": False} for name in told.get("unresolved_ids", ())}
+    reports: dict[str, Row] = {name: {**judged, "resolved": True} for name in run_report["resolved_ids"]}
+    reports |= {name: {**judged, "resolved": False} for name in run_report.get("unresolved_ids", ())}
     none = {"patch_exists": False, "patch_successfully_applied": False, "resolved": False}
-    reports |= {name: dict(none) for name in told.get("empty_patch_ids", ())}
+    reports |= {name: dict(none) for name in run_report.get("empty_patch_ids", ())}
     for key in ("error_ids", "infra_failure_ids"):
-        reports |= {name: {"error": f"the harness lists it under {key}"} for name in told.get(key, ())}
+        reports |= {name: {"error": f"the harness lists it under {key}"} for name in run_report.get(key, ())}
     return reports
 
 

@@ -18,12 +18,12 @@ from newskills.models.serving.gpus import gpu_shares
 from newskills.run.engine.execute import check
 from newskills.run.engine.preflight import asks_nothing
 from newskills.run.hosting.servers import RunningServer, running_server
-from newskills.run.planning.config import GenerationConfig, Server
+from newskills.run.planning.config import EndpointConfig, GenerationConfig
 from newskills.run.planning.plan import PlannedUnit
 from newskills.solve.chat import MAIN
 
 
-class Hosting(Struct, frozen=True, kw_only=True):
+class HostedServers(Struct, frozen=True, kw_only=True):
     """Servers to start for the run, and how long each may take.
 
     spec  for the main model; None: that one is somebody else's
@@ -44,7 +44,7 @@ class Hosting(Struct, frozen=True, kw_only=True):
 
 @contextlib.contextmanager
 def hosted(
-    hosting: Hosting | None, planned: Sequence[PlannedUnit], *, rerun_done: bool
+    hosting: HostedServers | None, planned: Sequence[PlannedUnit], *, rerun_done: bool
 ) -> Iterator[dict[str, RunningServer]]:
     """The servers of `hosting` by role, running inside the `with`; none where they are not needed.
 
@@ -61,8 +61,8 @@ def hosted(
     with contextlib.ExitStack() as stack:
         running = {}
         for role, spec in specs.items():
-            given, _ = key_of(config.server if role == MAIN else config.models[role], os.environ)
-            key = given or secrets.token_hex(16)
+            configured_key, _ = key_of(config.server if role == MAIN else config.models[role], os.environ)
+            key = configured_key or secrets.token_hex(16)
             server = running_server(spec, hosting.log_of(role), hosting.timeout, key=key, env=shares[role])
             running[role] = stack.enter_context(server)
         yield running
@@ -88,12 +88,12 @@ def _at_servers(config: GenerationConfig, servers: Mapping[str, RunningServer]) 
     return replace(config, models=models)
 
 
-def _client(client: Server, server: RunningServer) -> Server:
+def _client(client: EndpointConfig, server: RunningServer) -> EndpointConfig:
     key = {"api_key": server.key} if server.key else {}
     return replace(client, base_url=server.base_url, model=server.model_name, **key)
 
 
-def check_units(planned: Sequence[PlannedUnit], hosting: Hosting | None) -> None:
+def check_units(planned: Sequence[PlannedUnit], hosting: HostedServers | None) -> None:
     """Refuses what can be refused before a server is started: keys, settings, first prompts.
 
     The text endpoint may need the server's own tokenizer; then the run itself checks the prompt, once the server is

@@ -48,7 +48,7 @@ class RunningServer(Struct, frozen=True, kw_only=True):
         return f"RunningServer({self.base_url!r}, {self.model_name!r}, pid={self.process.pid})"
 
 
-Beside = Callable[[RunningServer], contextlib.AbstractContextManager[object]]
+ServerContext = Callable[[RunningServer], contextlib.AbstractContextManager[object]]
 
 
 @contextlib.contextmanager
@@ -94,7 +94,7 @@ def running_server(
 
 
 def serve_foreground(
-    spec: ServeSpec, log_path: Path, timeout: float, *, say: Say, beside: Beside | None = None
+    spec: ServeSpec, log_path: Path, timeout: float, *, say: Say, beside: ServerContext | None = None
 ) -> int:
     """Serves until the server ends or Ctrl-C, copying its log to `say` line by line; returns the exit code.
 
@@ -218,9 +218,9 @@ def _answers(command: ServeCommand, timeout: float) -> bool:
 
 def _start_error(command: ServeCommand, server: RunningServer, what: str) -> ServerStartError:
     lines = _last_lines(server.log_path)
-    said = "\n".join(["Its last lines:", *(f"  {line}" for line in lines)]) if lines else "It said nothing."
+    last_lines = "\n".join(["Its last lines:", *(f"  {line}" for line in lines)]) if lines else "It said nothing."
     return ServerStartError(
-        f"The server for {server.model_name} {what} ({' '.join(command.argv[:3])} ...).\n{said}\n",
+        f"The server for {server.model_name} {what} ({' '.join(command.argv[:3])} ...).\n{last_lines}\n",
         hint=f"The whole log: {server.log_path}",
     )
 

@@ -12,9 +12,9 @@ from newskills.base.store import read_rows
 def contamination_line(output: Path) -> str:
     """Counts and share of contaminated problems; those without a verdict are in neither. Raises DataError."""
     counts = Counter(str(row.get("contaminated")) for row in read_rows(output))
-    known = counts["True"] + counts["False"]
-    share = f" ({100 * counts['True'] / known:.2f}%)" if known else ""
-    unknown = counts.total() - known
-    return f"{counts['True']} of {known} contaminated{share}" + (
+    decided = counts["True"] + counts["False"]
+    share = f" ({100 * counts['True'] / decided:.2f}%)" if decided else ""
+    unknown = counts.total() - decided
+    return f"{counts['True']} of {decided} contaminated{share}" + (
         f", {unknown} without a verdict" if unknown else ""
     )

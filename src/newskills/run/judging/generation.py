@@ -16,12 +16,12 @@ from msgspec.structs import replace
 
 from newskills.base.benchmark import Judge
 from newskills.config.layers import Layer
-from newskills.run.engine.build import Recipe, grader_id
+from newskills.run.engine.build import RunBuilder, grader_id
 from newskills.run.engine.execute import execute
 from newskills.run.engine.preflight import asks_nothing, check_begun
-from newskills.run.hosting.roles import Hosting, at_servers, hosted
+from newskills.run.hosting.roles import HostedServers, at_servers, hosted
 from newskills.run.planning.config import JUDGES
-from newskills.run.planning.plan import RESULTS, Pieces, PlannedUnit, folder_units
+from newskills.run.planning.plan import RESULTS, PlannedUnit, WorkPieces, folder_units
 from newskills.run.planning.spec import RunResult, RunSpec
 from newskills.run.records.paths import done_path
 
@@ -33,12 +33,12 @@ UNIT = "judge-"
 """What names of judging units begin with; the benchmark's follows."""
 
 
-class Judging(Struct, frozen=True, kw_only=True):
+class JudgeSettings(Struct, frozen=True, kw_only=True):
     """How the answers of one benchmark are judged; `layers` are the user's, and win over the judge's own."""
 
     judge: Judge
     layers: Sequence[Layer] = ()
-    hosting: Hosting | None = None
+    hosting: HostedServers | None = None
 
 
 def judge_layer(judge: Judge) -> Layer:
@@ -60,7 +60,7 @@ def judge_layer(judge: Judge) -> Layer:
 
 def judge_units(
     name: str,
-    judging: Judging,
+    judging: JudgeSettings,
     *,
     output_dir: Path,
     seeds: tuple[int, ...] | None,
@@ -71,7 +71,7 @@ def judge_units(
     planned = folder_units(
         output_dir / ANSWERS / place,
         output_dir=output_dir / RESULTS / place,
-        pieces=Pieces(seeds=seeds),
+        pieces=WorkPieces(seeds=seeds),
         layers=layers,
     )
     return [replace(piece, unit=replace(piece.unit, name=f"{UNIT}{name}")) for piece in planned]
@@ -82,7 +82,7 @@ def check_judges(planned: Sequence[PlannedUnit], *, rerun_done: bool) -> None:
 
     Raises NewskillsError.
     """
-    with closing(Recipe(os.environ)) as recipe:
+    with closing(RunBuilder(os.environ)) as recipe:
         for piece in planned:
             recipe.check_model(piece.unit.config)
             grader_id(piece.unit.config)
@@ -93,13 +93,13 @@ def check_judges(planned: Sequence[PlannedUnit], *, rerun_done: bool) -> None:
                 check_begun(piece.unit, recipe)
 
 
-def judge(judges: Mapping[str, Judging], judgements: Sequence[PlannedUnit], spec: RunSpec) -> RunResult:
+def judge(judges: Mapping[str, JudgeSettings], judgements: Sequence[PlannedUnit], spec: RunSpec) -> RunResult:
     """Judges all answers, by one server after the other where several are to be started. `spec`: without units.
 
     Stops at the first that does not come to its end. Raises NewskillsError as `execute`.
     """
     total = RunResult(units=[])
-    hosts: list[Hosting | None] = []
+    hosts: list[HostedServers | None] = []
     for judging in judges.values():
         if judging.hosting not in hosts:
             hosts.append(judging.hosting)

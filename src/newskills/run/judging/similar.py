@@ -36,7 +36,7 @@ COMMON, FEW = 0.1, 100
 _WORD = re.compile(r"[぀-鿿가-힯]|[^\W぀-鿿가-힯]+")
 
 
-class Index(Protocol):
+class TextIndex(Protocol):
     """Texts to look others up among, each of them once."""
 
     texts: list[str]
@@ -73,9 +73,9 @@ class SimilarTexts:
         self.texts = list(dict.fromkeys(texts))
         words = [_words(text) for text in self.texts]
         self._same: dict[tuple[str, ...], list[int]] = {}
-        for at, said in enumerate(words):
-            self._same.setdefault(tuple(said), []).append(at)
-        counts = [_terms(said) for said in words]
+        for at, words_of_text in enumerate(words):
+            self._same.setdefault(tuple(words_of_text), []).append(at)
+        counts = [_terms(words_of_text) for words_of_text in words]
         documents = Counter(itertools.chain.from_iterable(counts))
         size = len(self.texts)
         most = max(FEW, COMMON * size)
@@ -113,7 +113,7 @@ def retrieve_similar(
     *,
     key: str,
     top_k: int,
-    index_of: Callable[[Iterable[str]], Index] = SimilarTexts,
+    index_of: Callable[[Iterable[str]], TextIndex] = SimilarTexts,
 ) -> Iterator[Row]:
     """For each distinct text `key` of `compare_to`: `{key, similar_items, similarities}`, of `retrieve_from`.
 

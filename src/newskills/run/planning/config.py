@@ -66,12 +66,12 @@ SEARCHING = ("claims_judge",)
 """Solvers that call tools themselves."""
 
 
-class Server(ServerConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class EndpointConfig(ServerConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The endpoint, and what is done with code in its replies (`++server.*`)."""
 
     code_execution: CodeExecution = CodeExecution()
 
-    def endpoint(self) -> Server:
+    def endpoint(self) -> EndpointConfig:
         """Equal for all that share an endpoint."""
         return msgspec.structs.replace(self, code_execution=CodeExecution())
 
@@ -105,9 +105,9 @@ class GenerationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str | None, Meta(description="tokenizer for templates and counting; default: the server's model")
     ] = None
     chat_template_kwargs: Annotated[Row, Meta(description="arguments of the chat template")] = {}
-    server: Server = Server()
+    server: EndpointConfig = EndpointConfig()
     models: Annotated[
-        dict[str, Server],
+        dict[str, EndpointConfig],
         Meta(description="further models by role, for a solver that asks several (++models.critic.model=NAME …)"),
     ] = {}
     inference: Inference = Inference()

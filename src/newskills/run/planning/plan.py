@@ -14,7 +14,7 @@ from msgspec import Struct
 from newskills.base.benchmark import Benchmark, Group
 from newskills.base.errors import ConfigError
 from newskills.base.records import Row
-from newskills.benchmarks import Places, expand, get_group, place_of
+from newskills.benchmarks import BenchmarkPlaces, expand, get_group, place_of
 from newskills.benchmarks.data import NotPreparedError, load_rows, split_folder
 from newskills.benchmarks.data import data_dir as root
 from newskills.config.layers import Layer, Resolved, resolve
@@ -49,7 +49,7 @@ class BenchmarkRun(Struct, frozen=True, kw_only=True):
     group_at: str = ""
 
 
-class Pieces(Struct, frozen=True, kw_only=True):
+class WorkPieces(Struct, frozen=True, kw_only=True):
     """Seeds (None = greedy) and chunks (None = whole) that the work is cut into."""
 
     seeds: tuple[int, ...] | None = None
@@ -93,7 +93,7 @@ def parse_benchmarks(
     """
     runs: list[BenchmarkRun] = []
     missing: list[tuple[str, str, Path]] = []
-    places = Places(extra, root(data_dir), tuple(mounted))
+    places = BenchmarkPlaces(extra, root(data_dir), tuple(mounted))
     for part in (p.strip() for p in text.split(",")):
         name, _, count = part.rpartition(":") if part.rpartition(":")[2].isdecimal() else (part, "", "")
         if not name:
@@ -111,7 +111,7 @@ def parse_benchmarks(
                 elif elsewhere:
                     file = split_folder(benchmark, data_dir) / f"{chosen}.jsonl"
                 else:
-                    file = load_rows(benchmark, chosen, data_dir, asked=name)
+                    file = load_rows(benchmark, chosen, data_dir, asked_name=name)
             except NotPreparedError as error:
                 missing += error.missing
                 continue
@@ -140,7 +140,7 @@ def _seen(folder: str, mounted: Mapping[Path, Path | None]) -> Path | None:
 
 
 def benchmark_units(
-    run: BenchmarkRun, *, results: Path, pieces: Pieces, layers: Sequence[Layer]
+    run: BenchmarkRun, *, results: Path, pieces: WorkPieces, layers: Sequence[Layer]
 ) -> list[PlannedUnit]:
     """All (seed, chunk) units of one benchmark, below the folder `results`; `layers` win over the benchmark's."""
     task = task_layer(run.benchmark, run.input_file.parent, run.name)
@@ -169,19 +169,19 @@ def in_folder(settings: Row, folder: Path) -> Row:
 
 def _placed(value: Any, folder: str) -> Any:
     if isinstance(value, dict):
-        return {key: _placed(one, folder) for key, one in value.items()}
+        return {key: _placed(item, folder) for key, item in value.items()}
     return value.replace("{folder}", folder) if isinstance(value, str) else value
 
 
 def file_units(
-    input_file: Path, *, output_dir: Path, pieces: Pieces, layers: Sequence[Layer]
+    input_file: Path, *, output_dir: Path, pieces: WorkPieces, layers: Sequence[Layer]
 ) -> list[PlannedUnit]:
     """All (seed, chunk) units of a generation over one file."""
     return _units("generate", input_file, output_dir, pieces, layers)
 
 
 def folder_units(
-    input_dir: Path, *, output_dir: Path, pieces: Pieces, layers: Sequence[Layer]
+    input_dir: Path, *, output_dir: Path, pieces: WorkPieces, layers: Sequence[Layer]
 ) -> list[PlannedUnit]:
     """A generation over `output-rs{seed}.jsonl` of a folder, each seed from its own file (greedy by default)."""
     planned: list[PlannedUnit] = []
@@ -218,7 +218,7 @@ def _takes(grader: str, setting: str) -> bool:
 
 
 def _units(
-    name: str, input_file: Path, folder: Path, pieces: Pieces, layers: Sequence[Layer]
+    name: str, input_file: Path, folder: Path, pieces: WorkPieces, layers: Sequence[Layer]
 ) -> list[PlannedUnit]:
     planned: list[PlannedUnit] = []
     for seed in pieces.seeds or (None,):
@@ -234,7 +234,7 @@ def _units(
     return planned
 
 
-def _chunks(name: str, seed: int | None, pieces: Pieces, layers: Sequence[Layer]) -> list[PlannedUnit]:
+def _chunks(name: str, seed: int | None, pieces: WorkPieces, layers: Sequence[Layer]) -> list[PlannedUnit]:
     planned = []
     for chunk in pieces.chunks():
         cut = {} if chunk is None else {"num_chunks": pieces.num_chunks, "chunk_id": chunk}

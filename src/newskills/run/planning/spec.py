@@ -14,8 +14,8 @@ from newskills.base.errors import ConfigError, DataError
 from newskills.base.records import Cause, Ledger, Outcome
 from newskills.base.store import write_json
 from newskills.models.config import key_of
-from newskills.run.planning.config import GenerationConfig, Server
-from newskills.run.records.paths import Paths, chunk_path
+from newskills.run.planning.config import EndpointConfig, GenerationConfig
+from newskills.run.records.paths import OutputPaths, chunk_path
 
 RUN_FILE = "run.json"
 SECRET = "NEWSKILLS_SERVER_KEY"  # noqa: S105 - the name of a variable
@@ -38,9 +38,9 @@ class Unit(Struct, frozen=True, kw_only=True):
         return Path(self.config.output_file)
 
     @property
-    def paths(self) -> Paths:
+    def paths(self) -> OutputPaths:
         chunk = self.config.chunk_id
-        return Paths(self.merged if chunk is None else chunk_path(self.merged, chunk))
+        return OutputPaths(self.merged if chunk is None else chunk_path(self.merged, chunk))
 
     @property
     def label(self) -> str:
@@ -109,7 +109,7 @@ def _sealed(unit: Unit, secrets: dict[str, str]) -> Unit:
     return msgspec.structs.replace(unit, config=config)
 
 
-def _sealed_server(server: Server, secrets: dict[str, str]) -> Server:
+def _sealed_server(server: EndpointConfig, secrets: dict[str, str]) -> EndpointConfig:
     if server.base_url is not None:
         server = msgspec.structs.replace(server, base_url=masked(server.base_url))
     if server.api_key is not None:

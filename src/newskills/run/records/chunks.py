@@ -9,7 +9,7 @@ from pathlib import Path
 
 from newskills.base.errors import DataError
 from newskills.base.store import atomic_write, open_for_reading, waiting_lock
-from newskills.run.records.paths import Paths, chunk_path, done_path
+from newskills.run.records.paths import OutputPaths, chunk_path, done_path
 
 MERGE_PATIENCE = 600.0
 """Seconds to wait for another process that merges the same file."""
@@ -58,7 +58,7 @@ def merge_chunks(merged: Path, chunks: Sequence[Path], *, expected: int | None =
 def merge_if_complete(merged: Path, num_chunks: int, expected: int | None) -> bool:
     """Merges if every chunk is done; True if `merged` is complete afterwards, by whomever."""
     chunks = [chunk_path(merged, k) for k in range(num_chunks)]
-    with waiting_lock(Paths(merged).lock, f"The merge of {merged}", MERGE_PATIENCE):
+    with waiting_lock(OutputPaths(merged).lock, f"The merge of {merged}", MERGE_PATIENCE):
         if done_path(merged).exists() and merged.exists():
             for chunk in chunks:
                 chunk.unlink(missing_ok=True)

@@ -18,9 +18,9 @@ from newskills.base.errors import DataError
 from newskills.base.store import atomic_write, open_for_reading
 from newskills.run.planning.spec import RUN_FILE, RunSpec, Unit, load_spec
 from newskills.run.records.log import lines, log_line, records, ungraded
-from newskills.run.records.paths import Paths, chunk_path, done_path
+from newskills.run.records.paths import OutputPaths, chunk_path, done_path
 from newskills.run.records.rows import Input, bounds, scan
-from newskills.run.records.state import State, load_state
+from newskills.run.records.state import RunState, load_state
 
 _BLOCK = 1 << 20
 _SHOWN = 5
@@ -57,8 +57,8 @@ def expected_rows(output: Path) -> int | None:
     return chunk.merged_rows if chunk is not None else None
 
 
-def _finished_state(output: Path) -> State | None:
-    state = load_state(Paths(output).state)
+def _finished_state(output: Path) -> RunState | None:
+    state = load_state(OutputPaths(output).state)
     return state if state is not None and state.status == "done" else None
 
 
@@ -92,16 +92,16 @@ def take_over(unit: Unit, source: Input, rows: range, drop: frozenset[str], sett
     left = paths.output if paths.output.exists() else unit.merged
     positions = {sample.id: sample.position for sample in source.samples(rows)}
     kept = [(positions.pop(str(row.get("id")), None), row) for row in records(left)]
-    if known := [(position, row) for position, row in kept if position is not None]:
+    if numbered := [(position, row) for position, row in kept if position is not None]:
         with atomic_write(paths.log) as log:
-            for position, row in known:
+            for position, row in numbered:
                 log.write(log_line(ungraded(row, drop), unit.config.async_position_key, position, "", settings))
     else:
         paths.output.unlink(missing_ok=True)
     paths.grades.unlink(missing_ok=True)
-    for marked in (paths, Paths(unit.merged)):
+    for marked in (paths, OutputPaths(unit.merged)):
         marked.done.unlink(missing_ok=True)
-    return len(known)
+    return len(numbered)
 
 
 def check_complete(output: Path, first: int = -1) -> None:
@@ -111,14 +111,14 @@ def check_complete(output: Path, first: int = -1) -> None:
     """
     if not output.exists():
         return
-    expected, found = expected_rows(output), row_count(output)
-    if expected is None or found >= expected or 0 <= first <= found:
+    expected, rows_now = expected_rows(output), row_count(output)
+    if expected is None or rows_now >= expected or 0 <= first <= rows_now:
         return
     spec, unit = _made_by(output)
     missing = _missing(output, unit) if unit is not None else []
     which = f": {_told(missing)}" if missing else ""
     raise DataError(
-        f"{output} was finished with {expected:,} rows and now holds {found:,}: {expected - found:,} are missing"
+        f"{output} was finished with {expected:,} rows and now holds {rows_now:,}: {expected - rows_now:,} are missing"
         f"{which}.",
         hint=f"Make them: {_remedy(output, spec)}",
     )

@@ -261,7 +261,7 @@ class GroupLog:
         return StorageError(error.message, hint=f"{hint} Mend that, then run again.", full=error.full)
 
 
-class Reader:
+class LogReader:
     """Lines of a log by byte offset; near neighbours cost no system call."""
 
     def __init__(self, path: Path) -> None:
@@ -271,7 +271,7 @@ class Reader:
         self._file.seek(offset)
         return self._file.readline()
 
-    def __enter__(self) -> Reader:
+    def __enter__(self) -> LogReader:
         return self
 
     def __exit__(
@@ -288,7 +288,7 @@ class GradeLine(Struct, omit_defaults=True):
     score: Score
 
 
-class Index:
+class LogIndex:
     """What the logs hold, by position: 28 bytes a row.
 
     `offsets` of generation records (`ABSENT`), `keys` (`content_key`; 0 = not known), `sums` (checksum of
@@ -344,8 +344,8 @@ class Index:
             if grade is None:
                 damaged.append(Damage(offset, line))
                 continue
-            known = grade.position < self.rows and self.offsets[grade.position] >= 0
-            if known and self.sums[grade.position] == grade.sum and grade.score.cause != "sandbox":
+            is_recorded = grade.position < self.rows and self.offsets[grade.position] >= 0
+            if is_recorded and self.sums[grade.position] == grade.sum and grade.score.cause != "sandbox":
                 self.add_grade(grade.position, offset)
         return damaged
 
@@ -451,8 +451,8 @@ def lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 def records(path: Path) -> Iterator[Row]:
     """The records of a generation log as it holds them; damaged ones are left out."""
-    found = (_sound(_record, line) for _, line in lines(path))
-    return (record for record in found if record is not None)
+    parsed = (_sound(_record, line) for _, line in lines(path))
+    return (record for record in parsed if record is not None)
 
 
 def _head(position_key: str) -> Any:

@@ -24,7 +24,7 @@ def done_path(output: Path) -> Path:
     return output.with_name(f"{output.name}.done")
 
 
-class Paths(Struct, frozen=True):
+class OutputPaths(Struct, frozen=True):
     """Everything that belongs to one output file.
 
     log      records in completion order, until finished

@@ -21,11 +21,11 @@ def rejoin(unit: Unit, samples: Iterable[Sample], solver: Solver, settings: str)
     today. The others are left out, and so asked for. `settings`: the hash of today's. Raises DataError, StorageError.
     """
     paths, config = unit.paths, unit.config
-    known = {str(record.get("id")): (key, record) for key, record in _records(unit) if REFUSED not in record}
+    recorded = {str(record.get("id")): (key, record) for key, record in _records(unit) if REFUSED not in record}
     with atomic_write(paths.log) as file:
         for sample in samples:
             key = job_key(guard(partial(solver.request, sample)))
-            before, record = known.get(sample.id, ("", {}))
+            before, record = recorded.get(sample.id, ("", {}))
             if before == key:
                 fields = {k: v for k, v in record.items() if k == config.generation_key or k.startswith(PREFIX)}
                 line = record_of(config, sample, fields)
@@ -37,8 +37,8 @@ def rejoin(unit: Unit, samples: Iterable[Sample], solver: Solver, settings: str)
 def _records(unit: Unit) -> Iterator[tuple[str, Row]]:
     """(what was asked, record), finished or not."""
     if unit.paths.log.exists():
-        found = records(unit.paths.log)
+        rows_of_log = records(unit.paths.log)
     else:
-        found = read_rows(unit.paths.output)
-    for record in found:
+        rows_of_log = read_rows(unit.paths.output)
+    for record in rows_of_log:
         yield record.get(KEY_FIELD) or record.get(ASKED, ""), record

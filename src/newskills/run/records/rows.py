@@ -64,10 +64,12 @@ class Input(Struct, kw_only=True):
                     yield RowLine(line, number, at, at - bounds.start)
                 at += 1
 
-    def sample(self, found: RowLine) -> Sample:
+    def sample(self, row_line: RowLine) -> Sample:
         """Raises DataError."""
-        sample = self._sample(decode_row(found.line, self.path, found.number), found.at, found.position)
-        sample.line = found.number
+        sample = self._sample(
+            decode_row(row_line.line, self.path, row_line.number), row_line.at, row_line.position
+        )
+        sample.line = row_line.number
         return sample
 
     def located(self, sample: Sample, message: str) -> str:
@@ -111,9 +113,9 @@ def scan(path: Path, distinct: tuple[str, int] | None = None) -> Input:
     if not identities:
         raise DataError(f"{path} is empty: there is nothing to generate from.")
     shared = _duplicates(identities)
-    found = Input(path=path, rows=len(identities), digest=digest.hexdigest(), distinct=not shared)
+    input_file = Input(path=path, rows=len(identities), digest=digest.hexdigest(), distinct=not shared)
     if not shared:
-        return found
+        return input_file
     repeats = array("I", bytes(4 * len(identities)))
     seen: Counter[int] = Counter()
     own: set[int] = set()
@@ -123,9 +125,9 @@ def scan(path: Path, distinct: tuple[str, int] | None = None) -> Input:
             number = _number(content_id(row))
             repeats[at] = seen[number]
             seen[number] += 1
-    found.shared = frozenset(own)
-    found.repeats = repeats if any(repeats) else None
-    return found
+    input_file.shared = frozenset(own)
+    input_file.repeats = repeats if any(repeats) else None
+    return input_file
 
 
 def bounds(rows: int, num_chunks: int | None, chunk_id: int | None, max_samples: int) -> range:

@@ -39,7 +39,7 @@ _NOT_SAMPLING = {"timeout", "stream"}
 _canonical = msgspec.json.Encoder(order="deterministic")
 
 
-class State(Struct, kw_only=True):
+class RunState(Struct, kw_only=True):
     """`<output>.run.json`: an exit record per process beside the settings that resumed work must share.
 
     settings       flat name → value; a resume with other values is refused
@@ -82,36 +82,40 @@ class State(Struct, kw_only=True):
         write_json(path, self)
 
 
-def load_state(path: Path) -> State | None:
+def load_state(path: Path) -> RunState | None:
     """None where there is none, or what is there cannot be read."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=State)
+        return msgspec.json.decode(path.read_bytes(), type=RunState)
     except (FileNotFoundError, NotADirectoryError, msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
 
 def settings(config: GenerationConfig, *, input_digest: str, prompt: str) -> dict[str, Any]:
     """Everything that decides what the model is asked, by name; not where it runs and how long it may take."""
-    found: dict[str, Any] = {"input_file": input_digest, "prompt": prompt, "server.model": config.server.model}
-    found |= {name: getattr(config, name) for name in _PLAIN}
+    settings: dict[str, Any] = {"input_file": input_digest, "prompt": prompt, "server.model": config.server.model}
+    settings |= {name: getattr(config, name) for name in _PLAIN}
     sampling = msgspec.to_builtins(config.inference)
-    found |= {f"inference.{name}": value for name, value in sampling.items() if name not in _NOT_SAMPLING}
+    settings |= {f"inference.{name}": value for name, value in sampling.items() if name not in _NOT_SAMPLING}
     if config.solved_by != CHAT:
-        found |= {"solver": config.solved_by, "solver_config": config.solver_config, "code_tags": config.code_tags}
+        settings |= {
+            "solver": config.solved_by,
+            "solver_config": config.solver_config,
+            "code_tags": config.code_tags,
+        }
     if config.selected_by:
-        found |= {"selected_by": config.selected_by, "solver_config": config.solver_config}
+        settings |= {"selected_by": config.selected_by, "solver_config": config.solver_config}
     if config.parallel_thinking.mode:
         thinking = _plain(config.parallel_thinking)
-        found |= {f"parallel_thinking.{name}": value for name, value in thinking.items()}
+        settings |= {f"parallel_thinking.{name}": value for name, value in thinking.items()}
     if config.tool_modules:
-        found |= {name: _plain(getattr(config, name)) for name in _TOOLS}
+        settings |= {name: _plain(getattr(config, name)) for name in _TOOLS}
     if config.audio_chunk_task_types and config.enable_audio_chunking:
-        found |= {name: _plain(getattr(config, name)) for name in _SOUND}
+        settings |= {name: _plain(getattr(config, name)) for name in _SOUND}
     if config.runs_code:
-        found |= {name: _plain(getattr(config, name)) for name in _CODE}
+        settings |= {name: _plain(getattr(config, name)) for name in _CODE}
         code = _plain(config.server.code_execution)
-        found |= {f"server.code_execution.{name}": value for name, value in code.items()}
-    return {name: value for name, value in found.items() if value not in (None, {}, "")}
+        settings |= {f"server.code_execution.{name}": value for name, value in code.items()}
+    return {name: value for name, value in settings.items() if value not in (None, {}, "")}
 
 
 def changes(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

@@ -32,7 +32,7 @@ def group_reports(
         if "." in report.benchmark:
             families.setdefault(report.benchmark.rpartition(".")[0], []).append(report)
     taken = {report.benchmark for report in reports}
-    found, notes = [], []
+    grouped, notes = [], []
     for name, members in families.items():
         if name in taken:
             continue
@@ -45,15 +45,15 @@ def group_reports(
         if group is None or group.score is None:
             if group is not None and len(members) < len(group.members):
                 notes.append(f"{name} is the mean of {len(members)} of its {len(group.members)} members.")
-            found += [_average(name, members)] if len(members) > 1 else []
+            grouped += [_average(name, members)] if len(members) > 1 else []
             continue
         by_name = {report.benchmark: report for report in members}
         keyed = {member: by_name.get(f"{name}.{group.short(member)}") for member in group.members}
         if missing := [member for member, report in keyed.items() if report is None]:
             notes.append(f"{name} has no score yet: there are no results of {', '.join(missing)}.")
         else:
-            found.append(_scored(group, name, {member: report for member, report in keyed.items() if report}))
-    return found, notes
+            grouped.append(_scored(group, name, {member: report for member, report in keyed.items() if report}))
+    return grouped, notes
 
 
 def _scored(group: Group, name: str, members: Mapping[str, Report]) -> Report:
@@ -155,13 +155,13 @@ def _mean_metrics(rows: Sequence[Row], numbers: Mapping[str, Number]) -> Row:
 
 def _mean_numbers(members: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
     """Members are independent and fixed: their standard errors add in squares."""
-    found = {}
+    means = {}
     for name in members[0]:
         numbers = [member[name] for member in members if name in member]
         if len(numbers) == len(members):
             value = math.fsum(number.value for number in numbers) / len(numbers)
             half = math.sqrt(math.fsum((number.high - number.low) ** 2 for number in numbers)) / (2 * len(numbers))
-            found[name] = Number(
+            means[name] = Number(
                 value=value,
                 low=max(0.0, value - half),
                 high=min(100.0, value + half),
@@ -169,4 +169,4 @@ def _mean_numbers(members: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
                 unscored=sum(number.unscored for number in numbers),
                 method="members",
             )
-    return found
+    return means

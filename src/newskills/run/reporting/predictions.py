@@ -55,24 +55,26 @@ def _aligned(group: Sequence[Row | None]) -> bool:
 
 
 def _joined(files: Sequence[Path], rows: Sequence[Iterator[Row]]) -> Iterator[list[Row]]:
-    found = [_by_id(rest) for rest in rows]
-    for key in dict.fromkeys(chain.from_iterable(found)):
-        lacking = [file for file, known in zip(files, found, strict=True) if key not in known]
+    records_by_id = [_by_id(rest) for rest in rows]
+    for key in dict.fromkeys(chain.from_iterable(records_by_id)):
+        lacking = [
+            file for file, records_of_file in zip(files, records_by_id, strict=True) if key not in records_of_file
+        ]
         if lacking:
             raise _incomplete(f"'{key[0]}'", lacking)
-    for key in found[0]:
-        yield [known[key] for known in found]
+    for key in records_by_id[0]:
+        yield [records_of_file[key] for records_of_file in records_by_id]
 
 
 def _by_id(rows: Iterator[Row]) -> dict[Key, Row]:
     """Rows that share an id are told apart by their order."""
     seen: Counter[str] = Counter()
-    found = {}
+    records = {}
     for row in rows:
         identity = str(row.get("id"))
-        found[identity, seen[identity]] = row
+        records[identity, seen[identity]] = row
         seen[identity] += 1
-    return found
+    return records
 
 
 def _incomplete(problem: str, lacking: Sequence[Path]) -> DataError:

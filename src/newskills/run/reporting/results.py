@@ -29,7 +29,7 @@ _DEEPEST = 4
 NOT_BENCHMARKS = ("tmp-eval-results", "summarized-results", "summarize_robustness")
 
 
-class Found(NamedTuple):
+class BenchmarkResults(NamedTuple):
     """A folder of one benchmark; without files it is only worth a note."""
 
     benchmark: str
@@ -37,7 +37,7 @@ class Found(NamedTuple):
     files: tuple[Path, ...]
 
 
-def discover(results_dir: Path) -> list[Found]:
+def discover(results_dir: Path) -> list[BenchmarkResults]:
     """Benchmarks by name: the folder itself, else those in its eval-results, else those in it.
 
     A folder without output files whose sub-folders have some (in eval-results at any depth) is a group; its members
@@ -48,14 +48,14 @@ def discover(results_dir: Path) -> list[Found]:
         raise DataError(f"There is no folder {results_dir}.")
     here = results_dir.resolve()
     if files := output_files(here):
-        return [Found(_name_of(here), results_dir, files)]
+        return [BenchmarkResults(_name_of(here), results_dir, files)]
     root = results_dir / RESULTS
     tops = _folders(root if root.is_dir() else results_dir)
     depth = _DEEPEST if root.is_dir() else 1
     return [
-        found
+        result
         for folder in tops
-        for found in list(_within(folder, folder.name, depth)) or [Found(folder.name, folder, ())]
+        for result in list(_within(folder, folder.name, depth)) or [BenchmarkResults(folder.name, folder, ())]
     ]
 
 
@@ -68,10 +68,10 @@ def _name_of(folder: Path) -> str:
     return reduce(_member, steps[after:])
 
 
-def _within(folder: Path, name: str, depth: int) -> Iterator[Found]:
+def _within(folder: Path, name: str, depth: int) -> Iterator[BenchmarkResults]:
     """The benchmark that lies in `folder`, or those at most `depth` below it."""
     if files := output_files(folder):
-        yield Found(name, folder, files)
+        yield BenchmarkResults(name, folder, files)
     elif depth:
         for member in _folders(folder):
             yield from _within(member, _member(name, member.name), depth - 1)
@@ -89,15 +89,15 @@ def read_output(output: Path) -> Iterator[Row]:
 
 def chunk_files(output: Path) -> list[Path]:
     """The chunks of `output` in order. Raises DataError where one between them is missing, or is there twice."""
-    found = sorted((k, path) for stem, k, path in _chunks(output.parent) if stem == output.stem)
-    numbers = [k for k, _ in found]
+    chunks = sorted((k, path) for stem, k, path in _chunks(output.parent) if stem == output.stem)
+    numbers = [k for k, _ in chunks]
     if numbers != list(range(len(numbers))):
-        names = ", ".join(path.name for _, path in found)
+        names = ", ".join(path.name for _, path in chunks)
         raise DataError(
             f"The chunks of {output} are not numbered from 0 without a gap: {names}.",
             hint="Bring the missing ones here, or move those of another run away.",
         )
-    return [path for _, path in found]
+    return [path for _, path in chunks]
 
 
 def _chunks(folder: Path) -> Iterator[tuple[str, int, Path]]:

@@ -22,7 +22,7 @@ from newskills.base.records import Report, Row
 from newskills.base.store import atomic_write, write_json
 from newskills.metrics.counting.base import NO_ANSWER
 from newskills.run.reporting.predictions import read_problems
-from newskills.run.reporting.results import Found, discover
+from newskills.run.reporting.results import BenchmarkResults, discover
 from newskills.run.reporting.summarize import METRICS_FILE, MetricFor, SummaryOptions, lost_share, summarize_files
 from newskills.run.reporting.tables import aligned, titled
 
@@ -95,29 +95,29 @@ def summarize_robustness(
 
     Raises DataError (nothing there, broken or unlike records), ConfigError (metric), StorageError.
     """
-    found = prompts_of(results_dir)
+    prompts_by_benchmark = prompts_of(results_dir)
     notes: list[str] = []
     benchmarks = []
-    for name, prompts in found.items():
-        runs = {prompt: _read(one, metric_for, options, notes) for prompt, one in prompts.items()}
+    for name, prompts in prompts_by_benchmark.items():
+        runs = {prompt: _read(results, metric_for, options, notes) for prompt, results in prompts.items()}
         benchmarks.append(_robustness(name, runs, options.accept_lost))
     path = options.save_metrics_path or results_dir / FOLDER / METRICS_FILE
-    write_json(path, {one.benchmark: one for one in benchmarks})
+    write_json(path, {benchmark.benchmark: benchmark for benchmark in benchmarks})
     with atomic_write(path.with_name(TABLES_FILE)) as file:
         file.write(render_robustness(benchmarks).encode())
     return RobustnessSummary(benchmarks=benchmarks, notes=list(dict.fromkeys(notes)), path=path)
 
 
-def prompts_of(results_dir: Path) -> dict[str, dict[str, Found]]:
+def prompts_of(results_dir: Path) -> dict[str, dict[str, BenchmarkResults]]:
     """benchmark → prompt → its output files. Raises DataError where there are none."""
     if not results_dir.is_dir():
         raise DataError(f"There is no folder {results_dir}.")
-    benchmarks: dict[str, dict[str, Found]] = {}
+    benchmarks: dict[str, dict[str, BenchmarkResults]] = {}
     for folder in _folders(results_dir):
         for prompt in _folders(folder):
-            for found in discover(prompt):
-                if found.files:
-                    benchmarks.setdefault(found.benchmark, {})[prompt.name] = found
+            for result in discover(prompt):
+                if result.files:
+                    benchmarks.setdefault(result.benchmark, {})[prompt.name] = result
     if not benchmarks:
         raise DataError(
             f"{results_dir} has no results of several prompts: no <benchmark>/<prompt>/eval-results/<benchmark>/"
@@ -131,35 +131,37 @@ def render_robustness(benchmarks: Sequence[Robustness]) -> str:
     """A table over benchmarks, then one over the prompts of each, and below what the numbers leave out."""
     head = ["benchmark@runs", *_ABOUT_ALL, "num_prompts", "num_seeds"]
     rows = [head]
-    for one in benchmarks:
-        cells = [_cell(one, one.all_prompts, name) for name in _ABOUT_ALL]
-        name = f"{one.benchmark}@{one.all_prompts.num_runs}"
-        rows.append([name, *cells, str(len(one.prompts)), str(one.num_seeds)])
+    for benchmark in benchmarks:
+        cells = [_cell(benchmark, benchmark.all_prompts, name) for name in _ABOUT_ALL]
+        name = f"{benchmark.benchmark}@{benchmark.all_prompts.num_runs}"
+        rows.append([name, *cells, str(len(benchmark.prompts)), str(benchmark.num_seeds)])
     blocks = [titled("robustness over prompts", aligned(rows))]
-    for one in benchmarks:
+    for benchmark in benchmarks:
         rows = [["prompt@seeds", *_ABOUT_ONE, "95% interval"]]
-        rows += [_line(one, prompt, spread) for prompt, spread in one.prompts.items()]
-        rows.append(_line(one, "all prompts", one.all_prompts))
-        below = [f"scores: {one.metric}"]
-        if one.unscored:
-            withheld = "; scores are withheld" if one.withheld else ""
-            below.append(f"unscored: {one.unscored:.2f}% of the samples{withheld}")
-        blocks.append(titled(one.benchmark, aligned(rows)) + "".join(f"{line}\n" for line in below))
+        rows += [_line(benchmark, prompt, spread) for prompt, spread in benchmark.prompts.items()]
+        rows.append(_line(benchmark, "all prompts", benchmark.all_prompts))
+        below = [f"scores: {benchmark.metric}"]
+        if benchmark.unscored:
+            withheld = "; scores are withheld" if benchmark.withheld else ""
+            below.append(f"unscored: {benchmark.unscored:.2f}% of the samples{withheld}")
+        blocks.append(titled(benchmark.benchmark, aligned(rows)) + "".join(f"{line}\n" for line in below))
     return "".join(f"\n{block}" for block in blocks) + "\n"
 
 
-def _read(found: Found, metric_for: MetricFor | None, options: SummaryOptions, notes: list[str]) -> _Runs:
+def _read(
+    result: BenchmarkResults, metric_for: MetricFor | None, options: SummaryOptions, notes: list[str]
+) -> _Runs:
     reports = []
-    for files in ([file] for file in found.files):
-        reports.append(_report(found.benchmark, files, metric_for, options, notes))
+    for files in ([file] for file in result.files):
+        reports.append(_report(result.benchmark, files, metric_for, options, notes))
     together = reports[0]
-    if len(found.files) > 1:
-        together = _report(found.benchmark, found.files, metric_for, options, notes)
+    if len(result.files) > 1:
+        together = _report(result.benchmark, result.files, metric_for, options, notes)
     metric = _headline(together)
     numbers = [report.numbers.get(SINGLE, {}) for report in reports]
     missing = [row[NO_ANSWER].value for row in numbers if NO_ANSWER in row]
     scores = [row[metric].value if metric in row else None for row in numbers]
-    return _Runs(files=found.files, metric=metric, scores=scores, missing=missing, together=together)
+    return _Runs(files=result.files, metric=metric, scores=scores, missing=missing, together=together)
 
 
 def _report(
@@ -184,14 +186,16 @@ def _headline(report: Report) -> str:
 
 
 def _robustness(name: str, runs: Mapping[str, _Runs], accept_lost: float) -> Robustness:
-    metrics = list(dict.fromkeys(one.metric for one in runs.values() if one.metric))
+    metrics = list(
+        dict.fromkeys(runs_of_prompt.metric for runs_of_prompt in runs.values() if runs_of_prompt.metric)
+    )
     if len(metrics) > 1:
         raise DataError(f"{name}: some prompts were scored by {metrics[0]}, some by {metrics[1]}.")
-    reports = [one.together for one in runs.values()]
+    reports = [runs_of_prompt.together for runs_of_prompt in runs.values()]
     lost = sum(report.ledger.lost for report in reports)
     total = sum(report.ledger.total for report in reports)
     withheld = lost_share(reports) > accept_lost
-    prompts = {prompt: _spread([one], withheld) for prompt, one in runs.items()}
+    prompts = {prompt: _spread([runs_of_prompt], withheld) for prompt, runs_of_prompt in runs.items()}
     means = [spread.avg for spread in prompts.values() if spread.avg is not None]
     return Robustness(
         benchmark=name,
@@ -199,16 +203,16 @@ def _robustness(name: str, runs: Mapping[str, _Runs], accept_lost: float) -> Rob
         all_prompts=_spread(list(runs.values()), withheld),
         prompt_sensitivity=pstdev(means) if len(means) > 1 else None,
         prompts=prompts,
-        num_seeds=max(len(one.files) for one in runs.values()),
+        num_seeds=max(len(runs_of_prompt.files) for runs_of_prompt in runs.values()),
         unscored=100.0 * lost / total,
         withheld=withheld,
     )
 
 
 def _spread(runs: Sequence[_Runs], withheld: bool) -> Spread:
-    scores = [score for one in runs for score in one.scores if score is not None and not withheld]
-    missing = [share for one in runs for share in one.missing]
-    files = [file for one in runs for file in one.files]
+    scores = [score for run in runs for score in run.scores if score is not None and not withheld]
+    missing = [share for run in runs for share in run.missing]
+    files = [file for run in runs for file in run.files]
     return Spread(
         min=min(scores, default=None),
         max=max(scores, default=None),
@@ -221,9 +225,9 @@ def _spread(runs: Sequence[_Runs], withheld: bool) -> Spread:
     )
 
 
-def _interval(one: _Runs) -> tuple[float, float] | None:
-    numbers = one.together.numbers.get(_mean_mode(len(one.files)), {})
-    number = numbers.get(one.metric)
+def _interval(runs: _Runs) -> tuple[float, float] | None:
+    numbers = runs.together.numbers.get(_mean_mode(len(runs.files)), {})
+    number = numbers.get(runs.metric)
     return (number.low, number.high) if number is not None else None
 
 
@@ -266,14 +270,14 @@ def _label(row: Row) -> Hashable:
     return None if answer is None or not str(answer).strip() else str(answer).strip().casefold()
 
 
-def _line(one: Robustness, prompt: str, spread: Spread) -> list[str]:
+def _line(benchmark: Robustness, prompt: str, spread: Spread) -> list[str]:
     interval = spread.avg_interval
     shown = f"[{interval[0]:.2f}%, {interval[1]:.2f}%]" if interval is not None else ""
-    return [f"{prompt}@{spread.num_runs}", *(_cell(one, spread, name) for name in _ABOUT_ONE), shown]
+    return [f"{prompt}@{spread.num_runs}", *(_cell(benchmark, spread, name) for name in _ABOUT_ONE), shown]
 
 
-def _cell(one: Robustness, spread: Spread, name: str) -> str:
-    value: float | None = one.prompt_sensitivity if name == SENSITIVITY else getattr(spread, name)
+def _cell(benchmark: Robustness, spread: Spread, name: str) -> str:
+    value: float | None = benchmark.prompt_sensitivity if name == SENSITIVITY else getattr(spread, name)
     return "—" if value is None else f"{value:.2f}%"
 
 

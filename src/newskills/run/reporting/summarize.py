@@ -22,7 +22,7 @@ from newskills.metrics import VERSION, make_metric
 from newskills.run.records.completeness import check_complete
 from newskills.run.reporting.groups import GroupFor, group_reports
 from newskills.run.reporting.predictions import read_problems
-from newskills.run.reporting.results import Found, discover, read_output
+from newskills.run.reporting.results import BenchmarkResults, discover, read_output
 from newskills.run.reporting.tables import ACCEPT_LOST
 
 MetricFor = Callable[[str], tuple[str, dict[str, Any]]]
@@ -103,11 +103,11 @@ def summarize(results_dir: Path, metric_for: MetricFor | None, options: SummaryO
     part was looked at. Raises DataError (nothing there, broken records), UnknownNameError, ConfigError (metric),
     StorageError.
     """
-    found = wanted(results_dir, options)
-    notes = [f"{item.folder} has no output files; skipped." for item in found if not item.files]
+    selected = wanted(results_dir, options)
+    notes = [f"{item.folder} has no output files; skipped." for item in selected if not item.files]
     by_benchmark: dict[str, list[Report]] = {}
     folders: dict[str, Path] = {}
-    for benchmark, folder, files in found:
+    for benchmark, folder, files in selected:
         if not files:
             continue
         reports, remarks = summarize_files(benchmark, files, metric_for, options)
@@ -283,8 +283,8 @@ def choose_metric(
 
 def _infer_metric(benchmark: str, file: Path) -> str:
     for row in islice(read_output(file), 100):
-        if told := next((metric for field, metric in TELLTALES.items() if field in row), None):
-            return told
+        if telling_metric := next((metric for field, metric in TELLTALES.items() if field in row), None):
+            return telling_metric
         if "symbolic_correct" in row or "judgement" in row:
             return "math"
         if "is_correct" in row or "outcome" in row:
@@ -309,7 +309,7 @@ def _cut(predictions: Sequence[Row], max_seq_len: int, metric: Metric) -> list[R
     ]
 
 
-def wanted(results_dir: Path, options: SummaryOptions) -> list[Found]:
+def wanted(results_dir: Path, options: SummaryOptions) -> list[BenchmarkResults]:
     """The benchmarks that `summarize` would look at. Raises DataError."""
     return [item for item in discover(results_dir) if _wanted(item.benchmark, options.benchmarks)]
 
@@ -320,15 +320,17 @@ def _wanted(benchmark: str, names: Sequence[str]) -> bool:
 
 
 def _nothing(results_dir: Path, options: SummaryOptions, notes: Sequence[str]) -> UserError:
-    found = [item for item in discover(results_dir) if item.files]
-    if empty := [item.benchmark for item in found if _wanted(item.benchmark, options.benchmarks)]:
+    results = [item for item in discover(results_dir) if item.files]
+    if empty := [item.benchmark for item in results if _wanted(item.benchmark, options.benchmarks)]:
         why = "max_samples is 0." if options.max_samples == 0 else " ".join(notes)
         return DataError(f"There is no row of {', '.join(empty)} to score: {why}")
-    if options.benchmarks and found:
-        asked = [
-            name for name in options.benchmarks if not any(_wanted(item.benchmark, (name,)) for item in found)
+    if options.benchmarks and results:
+        missing = [
+            name for name in options.benchmarks if not any(_wanted(item.benchmark, (name,)) for item in results)
         ]
-        return UnknownNameError("benchmark in the results", ", ".join(asked), [item.benchmark for item in found])
+        return UnknownNameError(
+            "benchmark in the results", ", ".join(missing), [item.benchmark for item in results]
+        )
     return DataError(
         f"{results_dir} has no results: neither output*.jsonl, nor eval-results/<benchmark>/output*.jsonl, nor "
         f"<benchmark>/output*.jsonl. {' '.join(notes)}".rstrip()

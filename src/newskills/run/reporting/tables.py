@@ -88,11 +88,11 @@ def _finishes(report: Report) -> list[str]:
 
 def finish_counts(ledger: Ledger) -> str:
     """`stop 77, content_filter 23`; empty where all replies ended by themselves."""
-    found = ledger.finish_reasons
-    if not found.keys() - ORDINARY:
+    reasons = ledger.finish_reasons
+    if not reasons.keys() - ORDINARY:
         return ""
     return ", ".join(
-        f"{reason} {n:,}" for reason, n in sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        f"{reason} {n:,}" for reason, n in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     )
 
 
@@ -115,10 +115,10 @@ def _shown(report: Report) -> list[str]:
 
 def _columns(report: Report, modes: Sequence[str]) -> list[str]:
     """The wanted columns that some mode has; without a wish, all that hold a number or a text."""
-    found = dict.fromkeys(
+    columns = dict.fromkeys(
         name for mode in modes for name, value in report.modes[mode].items() if not isinstance(value, dict | list)
     )
-    return [name for name in report.columns or found if name in found]
+    return [name for name in report.columns or columns if name in columns]
 
 
 def _scores(report: Report, mode: str) -> dict[str, Number]:

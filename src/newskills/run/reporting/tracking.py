@@ -36,8 +36,8 @@ def check_tracking(environ: Mapping[str, str]) -> bool:
         return False
     if find_spec("wandb") is None:
         raise ConfigError("Weights & Biases needs the package wandb.", hint="Run: pip install 'newskills[wandb]'")
-    known = environ.get("WANDB_API_KEY") or environ.get("WANDB_MODE") == "offline" or _logged_in()
-    if not known:
+    logged_in = environ.get("WANDB_API_KEY") or environ.get("WANDB_MODE") == "offline" or _logged_in()
+    if not logged_in:
         raise AuthError(
             "There is no key for Weights & Biases.",
             hint="Run wandb login, set WANDB_API_KEY, or set WANDB_DISABLED=true.",

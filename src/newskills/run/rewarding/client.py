@@ -97,13 +97,13 @@ class RewardClient:
         parts = [items[at : at + size] for at in range(0, len(items), size)]
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(_or_error(self._part(part))) for part in parts]
-        found: list[Judged] = []
+        judgements: list[Judged] = []
         for task in tasks:
             answer = task.result()
             if isinstance(answer, NewskillsError):
                 raise answer
-            found += answer
-        return found
+            judgements += answer
+        return judgements
 
     async def _part(self, items: Sequence[Row]) -> list[Judged]:
         body = msgspec.json.encode({"items": items}, enc_hook=_plain)
@@ -195,7 +195,7 @@ def trl_reward(client: RewardClient, name: str = "newskills") -> Callable[..., l
             }
             for place, completion in enumerate(completions)
         ]
-        return [one.reward for one in client.rewards(items)]
+        return [item.reward for item in client.rewards(items)]
 
     reward.__name__ = name
     return reward
@@ -206,8 +206,8 @@ def text_of(completion: object) -> str:
     if isinstance(completion, str):
         return completion
     if isinstance(completion, Sequence):
-        said = [message for message in completion if isinstance(message, Mapping)]
-        contents = [message.get("content") for message in said if message.get("role") == "assistant"]
+        messages = [message for message in completion if isinstance(message, Mapping)]
+        contents = [message.get("content") for message in messages if message.get("role") == "assistant"]
         if contents and isinstance(contents[-1], str):
             return contents[-1]
     raise ConfigError("A completion is neither a text nor messages that end with the assistant's.")
@@ -233,15 +233,15 @@ def compute_score(
     what could not be graded ends the training with GraderError, unless `unscored` says what it is worth.
     """
     row = {**(extra_info or {}), "data_source": data_source, "expected_answer": ground_truth}
-    (found,) = _client(url).rewards([{**row, "generation": solution_str}])
-    if found.reward is None and unscored is None:
+    (item,) = _client(url).rewards([{**row, "generation": solution_str}])
+    if item.reward is None and unscored is None:
         raise GraderError(
-            f"A sample could not be graded, and verl cannot leave it out. {found.why}",
+            f"A sample could not be graded, and verl cannot leave it out. {item.why}",
             hint="Set reward_kwargs.unscored to what such samples are worth.",
         )
-    score = unscored if found.reward is None else found.reward
+    score = unscored if item.reward is None else item.reward
     assert score is not None
-    return {"score": score, "acc": float(found.correct), "unscored": float(found.reward is None)}
+    return {"score": score, "acc": float(item.correct), "unscored": float(item.reward is None)}
 
 
 _CLIENTS: dict[str, RewardClient] = {}

@@ -21,13 +21,13 @@ from newskills.base.pool import PoolOptions, WorkerPool
 from newskills.base.protocols import Kit
 from newskills.base.records import Failure, Row, Score
 from newskills.graders import cpu_seconds, executes, make_grader
-from newskills.run.engine.build import Recipe
+from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.grader_pool import AT_ONCE, ExecutingGrading, Grading, PoolGrading, unscored
 from newskills.run.engine.sandboxes import Sandboxes
 from newskills.run.grade import LoopThread, cancel_others
 from newskills.run.rewarding.judge import RewardJudge
 from newskills.run.rewarding.pattern import NAME as PATTERN
-from newskills.run.rewarding.reward import Measured, RewardConfig, Sampled, answered, rewarded
+from newskills.run.rewarding.reward import RewardConfig, RewardItem, SampleMeasurements, answered, rewarded
 from newskills.sandbox.config import SandboxConfig
 from newskills.train.loops.samples import Judged, Reward
 
@@ -72,7 +72,7 @@ class Capacity(Struct, frozen=True, kw_only=True):
     at_once: int = AT_ONCE
 
 
-class Rewarding:
+class RewardGrader:
     """One grader at work on the running loop, with the sandbox that it may need."""
 
     def __init__(
@@ -88,7 +88,7 @@ class Rewarding:
         self._target: Row = {"name": grader, "config": config}
         self._sandbox = sandbox
         self.label = f"{self._made.name}@{self._made.version}"
-        self._recipe = Recipe(os.environ)
+        self._recipe = RunBuilder(os.environ)
         self._sandboxes = Sandboxes(self._recipe)
         self._grades: Grades | None = None
         self._rewarders: list[Rewarder] = []
@@ -132,7 +132,9 @@ class Rewarding:
 class Rewarder:
     """Samples → rewards, by one configuration. `count` counts tokens of samples that come without their number."""
 
-    def __init__(self, grader: Rewarding, config: RewardConfig, recipe: Recipe, count: Count | None) -> None:
+    def __init__(
+        self, grader: RewardGrader, config: RewardConfig, recipe: RunBuilder, count: Count | None
+    ) -> None:
         self.config = config
         self._grader, self._count = grader, count
         self._judge = RewardJudge(config.judge, recipe) if config.judges else None
@@ -142,16 +144,16 @@ class Rewarder:
             pool = WorkerPool("newskills.run.rewarding.pattern:make", target, result_type=Score, options=limits)
             self._patterns = Grades(PoolGrading(pool, PATTERN))
 
-    async def judged(self, samples: Sequence[Sampled]) -> list[Judged]:
+    async def judged(self, samples: Sequence[RewardItem]) -> list[Judged]:
         """In order. Raises DataError where tokens count, and a sample neither has their number nor can be counted."""
         samples = await self._counted(samples)
         scores = await self._grader.scores([sample.record for sample in samples])
-        found = await asyncio.gather(*map(self._measured, samples, scores))
+        measurements = await asyncio.gather(*map(self._measured, samples, scores))
         return [
-            rewarded(unscored(one, score.grader, score.fields), sample, self.config)
-            if isinstance(one, Failure)
-            else rewarded(score, sample, self.config, one)
-            for sample, score, one in zip(samples, scores, found, strict=True)
+            rewarded(unscored(measurement, score.grader, score.fields), sample, self.config)
+            if isinstance(measurement, Failure)
+            else rewarded(score, sample, self.config, measurement)
+            for sample, score, measurement in zip(samples, scores, measurements, strict=True)
         ]
 
     async def close(self) -> None:
@@ -160,9 +162,9 @@ class Rewarder:
         if self._patterns is not None:
             await self._patterns.close()
 
-    async def _measured(self, sample: Sampled, score: Score) -> Measured | Failure:
+    async def _measured(self, sample: RewardItem, score: Score) -> SampleMeasurements | Failure:
         if score.outcome == "unscored":
-            return Measured()
+            return SampleMeasurements()
         there = False
         if self._patterns is not None:
             (look,) = await self._patterns.scores([{"text": sample.text}])
@@ -170,11 +172,11 @@ class Rewarder:
                 return Failure(kind="Pattern", cause="grader", message=f"the pattern: {look.why}")
             there = look.outcome == "correct"
         if self._judge is None:
-            return Measured(pattern=there)
+            return SampleMeasurements(pattern=there)
         mark = await self._judge.mark(sample.record)
-        return mark if isinstance(mark, Failure) else Measured(mark=mark, pattern=there)
+        return mark if isinstance(mark, Failure) else SampleMeasurements(mark=mark, pattern=there)
 
-    async def _counted(self, samples: Sequence[Sampled]) -> Sequence[Sampled]:
+    async def _counted(self, samples: Sequence[RewardItem]) -> Sequence[RewardItem]:
         if not self.config.counts_tokens or all(sample.tokens is not None for sample in samples):
             return samples
         count = self._count
@@ -184,11 +186,14 @@ class Rewarder:
                 hint="Send it, or name a --tokenizer.",
             )
         return await asyncio.to_thread(
-            lambda: [one if one.tokens is not None else replace(one, tokens=count(one.text)) for one in samples]
+            lambda: [
+                sample if sample.tokens is not None else replace(sample, tokens=count(sample.text))
+                for sample in samples
+            ]
         )
 
 
-class Verdicts:
+class BatchGrader:
     """Scores and rewards of records by one grader, batch after batch, from any thread.
 
     A context manager: the workers and the sandbox end with it.
@@ -196,7 +201,7 @@ class Verdicts:
 
     def __init__(self, grader: str, config: Row, sandbox: SandboxConfig = SandboxConfig()) -> None:  # noqa: B008
         """`sandbox` is where a grader that runs code runs it. Raises UnknownNameError, ConfigError."""
-        self._rewarding = Rewarding(grader, config, sandbox)
+        self._rewarding = RewardGrader(grader, config, sandbox)
         self.label = self._rewarding.label
         self._stack = ExitStack()
         self._loop = LoopThread()
@@ -213,12 +218,12 @@ class Verdicts:
         rewarder = self._loop.run(self._rewarding.rewarder(config, count))
 
         def judge(samples: Sequence[tuple[Row, str, str]]) -> list[Judged]:
-            made = [Sampled(record=record(*sample), written=sample[1]) for sample in samples]
+            made = [RewardItem(record=record(*sample), written=sample[1]) for sample in samples]
             return self._loop.run(rewarder.judged(made))
 
         return judge
 
-    def __enter__(self) -> Verdicts:
+    def __enter__(self) -> BatchGrader:
         """Raises ConfigError, SandboxError where code cannot be run here."""
         with ExitStack() as stack:
             stack.enter_context(self._loop)

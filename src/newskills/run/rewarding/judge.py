@@ -15,7 +15,7 @@ from newskills.base.aio import backoff, guarded
 from newskills.base.errors import ModelError
 from newskills.base.records import Failure, Reply, Request, Row
 from newskills.prompts.renderer import load_prompt
-from newskills.run.engine.build import Recipe
+from newskills.run.engine.build import RunBuilder
 from newskills.run.rewarding.reward import HIGHEST, MARKS, JudgeReward
 from newskills.solve.judges.judge import shown_to_judges
 
@@ -33,26 +33,28 @@ def points(text: str) -> dict[str, float]:
     >>> points("Logic: 8\\n**Correctness:** 10/10\\nClarity = 11")
     {'logic': 8.0, 'correctness': 10.0}
     """
-    said = text.rpartition("</think>")[2] if "</think>" in text else "" if "<think>" in text else text
-    found = {name.lower(): float(value) for name, value in _LINE.findall(said) if float(value) <= HIGHEST}
-    return {name: found[name] for name in MARKS if name in found}
+    answer = text.rpartition("</think>")[2] if "</think>" in text else "" if "<think>" in text else text
+    points_by_name = {
+        name.lower(): float(value) for name, value in _LINE.findall(answer) if float(value) <= HIGHEST
+    }
+    return {name: points_by_name[name] for name in MARKS if name in points_by_name}
 
 
-def mark(given: Mapping[str, float], config: JudgeReward) -> float | Failure:
+def mark(points: Mapping[str, float], config: JudgeReward) -> float | Failure:
     """0 to 1 where the weights sum to 1; a failure of the judge where no line was found."""
-    if not given:
+    if not points:
         lines = ", ".join(name.capitalize() for name in MARKS)
         return Failure(
             kind="Unparsable", cause="judge", message=f"the judge's reply has none of the lines {lines}"
         )
     weights = {"logic": config.logic, "correctness": config.correctness, "clarity": config.clarity}
-    return sum(weight * given.get(name, config.missing) for name, weight in weights.items()) / HIGHEST
+    return sum(weight * points.get(name, config.missing) for name, weight in weights.items()) / HIGHEST
 
 
 class RewardJudge:
     """Asks one model about single answers, `max_concurrent` at once. Belongs to one event loop."""
 
-    def __init__(self, config: JudgeReward, recipe: Recipe) -> None:
+    def __init__(self, config: JudgeReward, recipe: RunBuilder) -> None:
         """Raises ConfigError (prompt, model), UnknownNameError, AuthError (no key)."""
         self._config = config
         self._prompt = load_prompt(config.prompt)

@@ -13,10 +13,10 @@ from newskills.base.chat_template import prompt_ids
 from newskills.base.errors import ConfigError
 from newskills.base.protocols import Kit, Tokenizer
 from newskills.base.records import Reply, Request, Row, Usage
-from newskills.run.engine.build import Recipe
+from newskills.run.engine.build import RunBuilder
 from newskills.run.engine.sandboxes import Sandboxes
 from newskills.run.grade import LoopThread
-from newskills.run.rewarding.questions import Asking
+from newskills.run.rewarding.questions import QuestionFormat
 from newskills.solve.chat import MAIN
 from newskills.train.loops.evaluation import EvalSettings
 from newskills.train.loops.samples import Decode
@@ -39,7 +39,7 @@ class SampledModel:
         self._waiting: list[tuple[Request, asyncio.Future[Reply]]] = []
         self._alive = self._asked = 0
 
-    async def solve_all(self, asking: Asking, rows: Sequence[Row], kit: Kit) -> list[Answer]:
+    async def solve_all(self, asking: QuestionFormat, rows: Sequence[Row], kit: Kit) -> list[Answer]:
         """Every row by the solver. Raises what it raises."""
         self._alive = len(rows)
         return list(await asyncio.gather(*(self._solved(asking, row, kit) for row in rows)))
@@ -53,7 +53,7 @@ class SampledModel:
     async def close(self) -> None:
         """There is nothing to close."""
 
-    async def _solved(self, asking: Asking, row: Row, kit: Kit) -> Answer:
+    async def _solved(self, asking: QuestionFormat, row: Row, kit: Kit) -> Answer:
         try:
             fields = await asking.solved(row, kit)
         finally:
@@ -65,8 +65,10 @@ class SampledModel:
         """Programs run between replies: none does while the model computes, which holds up the loop."""
         if not self._waiting or len(self._waiting) < self._alive:
             return
-        asked, self._waiting = self._waiting, []
-        wanted = max(request.inference.tokens_to_generate or 0 for request, _ in asked) or self._params.max_tokens
+        waiting, self._waiting = self._waiting, []
+        wanted = (
+            max(request.inference.tokens_to_generate or 0 for request, _ in waiting) or self._params.max_tokens
+        )
         params = SamplingParams(
             max_tokens=min(wanted, self._params.max_tokens),
             stop=self._params.stop,
@@ -74,28 +76,28 @@ class SampledModel:
             seed=self._params.seed + self._asked,
         )
         self._asked += 1
-        prompts = [prompt_ids(request, self._tokenizer) for request, _ in asked]
-        found = self._client.sample(prompts, 1, params)
-        for (request, future), prompt, (sampled,) in zip(asked, prompts, found, strict=True):
+        prompts = [prompt_ids(request, self._tokenizer) for request, _ in waiting]
+        samples = self._client.sample(prompts, 1, params)
+        for (request, future), prompt, (sampled,) in zip(waiting, prompts, samples, strict=True):
             if not future.done():
                 future.set_result(self._reply(request, len(prompt), sampled))
 
-    def _reply(self, request: Request, asked: int, sampled: Sampled) -> Reply:
+    def _reply(self, request: Request, prompt_tokens: int, sampled: Sampled) -> Reply:
         ended = bool(sampled.tokens) and sampled.tokens[-1] in set(self._params.stop)
         text = self._decode(sampled.tokens[:-1] if ended else sampled.tokens)
-        usage = Usage(input_tokens=asked, output_tokens=len(sampled.tokens))
+        usage = Usage(input_tokens=prompt_tokens, output_tokens=len(sampled.tokens))
         at = min(((text.find(stop), stop) for stop in request.stop if stop in text), default=None)
         if at is None:
             return Reply(text=text, finish_reason=sampled.stop_reason, usage=usage)
         return Reply(text=text[: at[0]], finish_reason="stop", usage=usage, raw_message={"stop_reason": at[1]})
 
 
-class Measuring:
+class PolicyEvaluator:
     """Answers of a model in training by the solver of an evaluation. A context manager: its sandbox ends with it."""
 
-    def __init__(self, asking: Asking, tokenizer: Tokenizer, decode: Decode, stops: Sequence[int]) -> None:
+    def __init__(self, asking: QuestionFormat, tokenizer: Tokenizer, decode: Decode, stops: Sequence[int]) -> None:
         self._asking, self._tokenizer, self._decode, self._stops = asking, tokenizer, decode, stops
-        self._recipe = Recipe(os.environ)
+        self._recipe = RunBuilder(os.environ)
         self._sandboxes = Sandboxes(self._recipe)
         self._loop = LoopThread()
         self._stack = ExitStack()
@@ -104,7 +106,7 @@ class Measuring:
         self, client: SamplingClient, rows: Sequence[Row], settings: EvalSettings, seed: int
     ) -> list[Answer]:
         """`settings.samples` of each row, `settings.batch_size` rows at once. Raises what solvers and sandbox raise."""
-        found: list[Answer] = []
+        answers: list[Answer] = []
         for start in range(0, len(rows), settings.batch_size):
             part = [row for row in rows[start : start + settings.batch_size] for _ in range(settings.samples)]
             params = SamplingParams(
@@ -115,10 +117,10 @@ class Measuring:
             )
             model = SampledModel(client, self._tokenizer, params, self._decode)
             kit = Kit(models={MAIN: model}, sandbox=self._sandboxes.get(self._asking.config.sandbox))
-            found += self._loop.run(model.solve_all(self._asking, part, kit))
-        return found
+            answers += self._loop.run(model.solve_all(self._asking, part, kit))
+        return answers
 
-    def __enter__(self) -> Measuring:
+    def __enter__(self) -> PolicyEvaluator:
         """Raises SandboxError, ConfigError where programs cannot be run here."""
         with ExitStack() as stack:
             stack.enter_context(self._loop)

@@ -16,19 +16,19 @@ from newskills.base.errors import ConfigError
 from newskills.base.protocols import Kit
 from newskills.base.records import Reply, Request, Row, Sample
 from newskills.config.layers import Layer
-from newskills.run.engine.build import Recipe, chat_options
+from newskills.run.engine.build import RunBuilder, chat_options
 from newskills.run.planning.config import CHAT, GenerationConfig
 from newskills.run.planning.plan import resolve_config, task_layer
 from newskills.solve.chat import ChatSolver
 
 
-class Asking:
+class QuestionFormat:
     """How `config` asks the model; `model` is the folder of its tokenizer, where one is here."""
 
     def __init__(self, config: GenerationConfig) -> None:
         """Raises ConfigError, UnknownNameError, DataError."""
         self.config = config
-        with closing(Recipe(os.environ)) as recipe:
+        with closing(RunBuilder(os.environ)) as recipe:
             prompt = recipe.prompt(config)
             self._solver = recipe.solver(config, prompt)
         self._chat = ChatSolver(prompt, chat_options(config))
@@ -60,7 +60,7 @@ class Asking:
             )
 
 
-def asking_of(benchmark: Benchmark, data: Path, model: str, overrides: Sequence[Layer] = ()) -> Asking:
+def asking_of(benchmark: Benchmark, data: Path, model: str, overrides: Sequence[Layer] = ()) -> QuestionFormat:
     """How an evaluation of `benchmark`, whose rows are in `data`, asks `model` (a folder, or a name).
 
     `overrides` are laid over the benchmark's own settings. Raises ConfigError, UnknownNameError, DataError.
@@ -68,4 +68,4 @@ def asking_of(benchmark: Benchmark, data: Path, model: str, overrides: Sequence[
     here = {"tokenizer": model} if Path(model).is_dir() else {}
     fixed = {"input_file": str(data), "server.server_type": "llamacpp", "server.model": model, **here}
     layers = [Layer("this training", fixed), task_layer(benchmark, data.parent), *overrides]
-    return Asking(resolve_config(layers).value)
+    return QuestionFormat(resolve_config(layers).value)

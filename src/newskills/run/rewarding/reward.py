@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from newskills.base.records import Inference, Row, Score
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.models.config import ServerConfig
 from newskills.train.loops.samples import Judged
 
@@ -106,7 +106,7 @@ class RewardConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return self.overlong.max_tokens > 0 or (self.length.penalty > 0 and self.length.unit == "tokens")
 
 
-class Sampled(Struct, frozen=True, kw_only=True):
+class RewardItem(Struct, frozen=True, kw_only=True):
     """One answer to be rewarded. `record` is what an evaluation would hand to the grader; `tokens` its length;
     `written` the whole text of the model, where the record keeps only a part of it.
     """
@@ -120,7 +120,7 @@ class Sampled(Struct, frozen=True, kw_only=True):
         return str(self.record["generation"]) if self.written is None else self.written
 
 
-class Measured(Struct, frozen=True, kw_only=True):
+class SampleMeasurements(Struct, frozen=True, kw_only=True):
     """What instruments said of a sample beside the grader: the judge's mark, 0 to 1; whether the pattern is there."""
 
     mark: float | None = None
@@ -132,7 +132,12 @@ def answered(row: Row, text: str, finish_reason: str | None) -> Row:
     return {**row, **dict(zip(ANSWERED, (text, finish_reason), strict=True))}
 
 
-def rewarded(score: Score, sample: Sampled, config: RewardConfig, measured: Measured = Measured()) -> Judged:  # noqa: B008
+def rewarded(
+    score: Score,
+    sample: RewardItem,
+    config: RewardConfig,
+    measured: SampleMeasurements = SampleMeasurements(),  # noqa: B008
+) -> Judged:
     """Verdict → reward. Raises nothing: what could not be measured must have become an unscored `score` before."""
     answer = score.fields.get("predicted_answer")
     shown = None if answer is None else str(answer)
@@ -144,7 +149,10 @@ def rewarded(score: Score, sample: Sampled, config: RewardConfig, measured: Meas
 
 
 def components(
-    outcome: Literal["correct", "wrong", "no_answer"], sample: Sampled, config: RewardConfig, measured: Measured
+    outcome: Literal["correct", "wrong", "no_answer"],
+    sample: RewardItem,
+    config: RewardConfig,
+    measured: SampleMeasurements,
 ) -> dict[str, float]:
     """Name → what it adds; names are those of the settings that are in use, for every sample the same."""
     worth: dict[str, float] = {"verdict": getattr(config, outcome)}
@@ -171,7 +179,7 @@ def components(
 
 def boxed(text: str) -> bool:
     """Whether a whole \\boxed{…} stands in the answer, where the math grader would look for it."""
-    return extract(text, Policy()).how in BOXES
+    return extract(text, ExtractionPolicy()).how in BOXES
 
 
 def thinks(text: str) -> bool:
@@ -185,6 +193,6 @@ def thinks(text: str) -> bool:
     return bool(answer.strip()) and not any(tag in part for tag in (BEGIN, END) for part in (thought, answer))
 
 
-def _tokens(sample: Sampled) -> int:
+def _tokens(sample: RewardItem) -> int:
     assert sample.tokens is not None
     return sample.tokens

@@ -28,8 +28,8 @@ from newskills.base.http.messages import Request, Response, error_response, json
 from newskills.base.http.server import Server, ServerLimits, serve
 from newskills.base.records import Row
 from newskills.run.engine.threads import ready_for_threads
-from newskills.run.rewarding.graders import Count, Rewarder, Rewarding
-from newskills.run.rewarding.reward import RewardConfig, Sampled
+from newskills.run.rewarding.graders import Count, Rewarder, RewardGrader
+from newskills.run.rewarding.reward import RewardConfig, RewardItem
 from newskills.run.rewarding.wire import items_answer, openrlhf_answer, read_items, read_openrlhf, read_slime
 from newskills.train.loops.samples import Judged
 
@@ -39,11 +39,11 @@ TOLD_EVERY = 30.0
 """Seconds between two sentences about unscored samples."""
 LONGEST_WAIT = 30
 BODY = 256 << 20
-Read = Callable[[bytes], list[Sampled]]
+Read = Callable[[bytes], list[RewardItem]]
 Say = Callable[[str], None]
 
 
-class Listening(Struct, frozen=True, kw_only=True):
+class RewardServerSettings(Struct, frozen=True, kw_only=True):
     """Where the server listens, who may use it (`token`; empty: everybody), how many samples may wait in it."""
 
     host: str = "127.0.0.1"
@@ -52,7 +52,7 @@ class Listening(Struct, frozen=True, kw_only=True):
     max_waiting: int = 16_384
 
 
-class Tally(Struct, kw_only=True):
+class RewardTally(Struct, kw_only=True):
     """What has happened since the start. `pace`: seconds a sample, over the last requests."""
 
     waiting: int = 0
@@ -67,8 +67,8 @@ class Tally(Struct, kw_only=True):
 class RewardServer:
     """Answers requests with the rewards it is given, whose life belongs to the caller."""
 
-    def __init__(self, rewarder: Rewarder, grader: str, listening: Listening) -> None:
-        self.tally = Tally(outcomes=Counter(), unscored=Counter())
+    def __init__(self, rewarder: Rewarder, grader: str, listening: RewardServerSettings) -> None:
+        self.tally = RewardTally(outcomes=Counter(), unscored=Counter())
         self.last_reason = ""
         self._rewarder, self._grader, self._listening = rewarder, grader, listening
         self._routes: dict[str, Callable[[Request], Awaitable[Response]]] = {
@@ -107,7 +107,7 @@ class RewardServer:
         judged = await self._judged(read_slime(request.body))
         return judged if isinstance(judged, Response) else _lost(judged) or json_response(judged[0].reward)
 
-    async def _judged(self, samples: Sequence[Sampled]) -> list[Judged] | Response:
+    async def _judged(self, samples: Sequence[RewardItem]) -> list[Judged] | Response:
         tally, most = self.tally, self._listening.max_waiting
         if len(samples) > most:
             return error_response(413, f"The request has {len(samples):,} samples; at most {most:,} fit.")
@@ -131,11 +131,11 @@ class RewardServer:
         if judged:
             pace = seconds / (len(judged) + tally.waiting)
             tally.pace = pace if not tally.pace else 0.9 * tally.pace + 0.1 * pace
-        for one in judged:
-            tally.outcomes[one.outcome] += 1
-            if one.reward is None:
-                tally.unscored[one.why.partition(":")[0]] += 1
-                self.last_reason = one.why
+        for item in judged:
+            tally.outcomes[item.outcome] += 1
+            if item.reward is None:
+                tally.unscored[item.why.partition(":")[0]] += 1
+                self.last_reason = item.why
 
     def _stats(self) -> Row:
         tally = self.tally
@@ -151,7 +151,7 @@ class RewardServer:
 
 
 def _lost(judged: Sequence[Judged]) -> Response | None:
-    lost = [one for one in judged if one.reward is None]
+    lost = [item for item in judged if item.reward is None]
     if not lost:
         return None
     sentence = f"{len(lost)} of {len(judged)} samples could not be graded. {lost[0].why}"
@@ -159,7 +159,12 @@ def _lost(judged: Sequence[Judged]) -> Response | None:
 
 
 async def serve_rewards(
-    grader: Rewarding, config: RewardConfig, listening: Listening, *, say: Say, count: Count | None = None
+    grader: RewardGrader,
+    config: RewardConfig,
+    listening: RewardServerSettings,
+    *,
+    say: Say,
+    count: Count | None = None,
 ) -> None:
     """Until SIGINT or SIGTERM: then requests in work may finish, for 30 s; a second one ends them at once.
 
@@ -168,11 +173,11 @@ async def serve_rewards(
     ready_for_threads()
     stop, hurry = asyncio.Event(), asyncio.Event()
 
-    def asked() -> None:
+    def request_stop() -> None:
         (hurry if stop.is_set() else stop).set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, asked)
+        asyncio.get_running_loop().add_signal_handler(number, request_stop)
     try:
         await grader.start()
         app = RewardServer(await grader.rewarder(config, count), grader.label, listening)
@@ -200,17 +205,17 @@ async def _close(server: Server, hurry: asyncio.Event) -> None:
 
 async def _watch(app: RewardServer, stop: asyncio.Event, say: Say) -> None:
     """Until `stop`: tells now and then of samples that could not be graded."""
-    known = 0
+    reported = 0
     while not stop.is_set():
         try:
             await asyncio.wait_for(stop.wait(), TOLD_EVERY)
         except TimeoutError:
             lost = app.tally.unscored.total()
-            if lost > known:
-                say(f"{lost - known:,} samples could not be graded, the last one because: {app.last_reason}")
-            known = lost
+            if lost > reported:
+                say(f"{lost - reported:,} samples could not be graded, the last one because: {app.last_reason}")
+            reported = lost
 
 
-def _summary(tally: Tally) -> str:
+def _summary(tally: RewardTally) -> str:
     counts = ", ".join(f"{outcome} {number:,}" for outcome, number in sorted(tally.outcomes.items()))
     return f"Stopped after {tally.samples:,} samples{f' ({counts})' if counts else ''}."

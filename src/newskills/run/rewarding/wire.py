@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from newskills.base.errors import DataError
 from newskills.base.records import Row
-from newskills.run.rewarding.reward import Sampled, answered
+from newskills.run.rewarding.reward import RewardItem, answered
 from newskills.train.loops.samples import Judged
 
 T = TypeVar("T")
@@ -55,12 +55,12 @@ class _Slime(Struct):
     label: Any = None
 
 
-def read_items(body: bytes) -> list[Sampled]:
+def read_items(body: bytes) -> list[RewardItem]:
     """Raises DataError with the sentence for the client."""
     return [_sampled(item, f"items[{place}]") for place, item in enumerate(_read(body, _Items).items)]
 
 
-def read_openrlhf(body: bytes) -> list[Sampled]:
+def read_openrlhf(body: bytes) -> list[RewardItem]:
     """The answer is what follows the prompt in the query. Raises DataError."""
     batch = _read(body, _OpenRlhf)
     sizes = {len(batch.query), len(batch.prompts), len(batch.labels)}
@@ -75,26 +75,26 @@ def read_openrlhf(body: bytes) -> list[Sampled]:
     ]
 
 
-def read_slime(body: bytes) -> list[Sampled]:
+def read_slime(body: bytes) -> list[RewardItem]:
     """Raises DataError."""
-    one = _read(body, _Slime)
-    if isinstance(one.prompt, str):
-        return [_labelled(one.prompt, one.response, one.label)]
-    asked = [str(message.get("content")) for message in one.prompt if message.get("role") == "user"]
-    return [_labelled(asked[-1] if asked else "", one.response, one.label)]
+    item = _read(body, _Slime)
+    if isinstance(item.prompt, str):
+        return [_labelled(item.prompt, item.response, item.label)]
+    questions = [str(message.get("content")) for message in item.prompt if message.get("role") == "user"]
+    return [_labelled(questions[-1] if questions else "", item.response, item.label)]
 
 
 def items_answer(grader: str, judged: Sequence[Judged]) -> Row:
-    return {"grader": grader, "rewards": [one.reward for one in judged], "items": judged}
+    return {"grader": grader, "rewards": [item.reward for item in judged], "items": judged}
 
 
 def openrlhf_answer(judged: Sequence[Judged]) -> Row:
     """`scores` say what is right (1) and what is not (0); `extra_logs` are the components."""
-    names = dict.fromkeys(name for one in judged for name in one.components)
+    names = dict.fromkeys(name for item in judged for name in item.components)
     return {
-        "rewards": [one.reward for one in judged],
-        "scores": [float(one.correct) for one in judged],
-        "extra_logs": {name: [one.components.get(name, 0.0) for one in judged] for name in names},
+        "rewards": [item.reward for item in judged],
+        "scores": [float(item.correct) for item in judged],
+        "extra_logs": {name: [item.components.get(name, 0.0) for item in judged] for name in names},
     }
 
 
@@ -117,7 +117,7 @@ def _read(body: bytes, kind: type[T]) -> T:
         raise DataError(f"The body of the request is no JSON object: {error}.") from error
 
 
-def _sampled(item: Row, where: str) -> Sampled:
+def _sampled(item: Row, where: str) -> RewardItem:
     row = item.pop("row", {})
     if not isinstance(row, dict):
         raise DataError(f"{where}: `row` is no object.")
@@ -125,19 +125,19 @@ def _sampled(item: Row, where: str) -> Sampled:
     if not isinstance(record.get("generation"), str):
         raise DataError(f"{where} has no `generation`; its keys are {', '.join(sorted(record)) or 'none'}.")
     tokens = record.get(TOKENS)
-    return Sampled(record=record, tokens=tokens if isinstance(tokens, int) else None)
+    return RewardItem(record=record, tokens=tokens if isinstance(tokens, int) else None)
 
 
-def _labelled(prompt: str, response: str, label: object) -> Sampled:
+def _labelled(prompt: str, response: str, label: object) -> RewardItem:
     """A label is the expected answer, or an object with all fields of the row that the grader needs."""
     row = {"problem": prompt, **(label if isinstance(label, dict) else {"expected_answer": label})}
-    return Sampled(record=answered(row, without_ending(response), None))
+    return RewardItem(record=answered(row, without_ending(response), None))
 
 
 def _answer(query: str, prompt: str, place: int) -> str:
     """Decoding may have changed the blanks around the prompt, and put a token before it."""
-    _, found, answer = query.partition(prompt.strip())
-    if not found:
+    _, prompt_part, answer = query.partition(prompt.strip())
+    if not prompt_part:
         raise DataError(
             f"query[{place}] does not hold its prompt, so its answer cannot be told apart.",
             hint="Send prompts as they are in the queries.",

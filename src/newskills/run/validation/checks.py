@@ -31,7 +31,7 @@ from newskills.graders.gold import gold_reply, same_replies
 from newskills.run.engine.grader_pool import as_score
 from newskills.run.grade import grade_rows
 from newskills.run.planning.config import GenerationConfig
-from newskills.run.validation.inspection import Asked, find_rows, look_through
+from newskills.run.validation.inspection import InspectedRow, find_rows, look_through
 
 GOLD, MUTATED = "gold", "mutated"
 BLANK, ECHO, CONSTANT, SHUFFLED = "blank", "echo", "constant", "shuffled"
@@ -49,7 +49,7 @@ _AHEAD = 2
 _SHOWN, _CUT = 3, 60
 
 
-class Share(Struct, kw_only=True):
+class ReplyShare(Struct, kw_only=True):
     """`right` of `of` replies; no more than `limit` may be, None: all must be."""
 
     right: int = 0
@@ -70,7 +70,7 @@ class Validation(Struct, kw_only=True):
     category: str
     rows: int = 0
     sampled: int = 0
-    shares: dict[str, Share] = {}
+    shares: dict[str, ReplyShare] = {}
     exceptions: dict[str, str] = {}
     problems: list[str] = []
     notes: list[str] = []
@@ -90,7 +90,7 @@ class _Case(Struct, kw_only=True):
     chances: Mapping[str, float] = {}
 
 
-class Sampling(Struct, frozen=True, kw_only=True):
+class ValidationSampling(Struct, frozen=True, kw_only=True):
     """`most` rows of each benchmark get replies; -1 = all, None = as many as are graded quickly."""
 
     data_dir: Path | None = None
@@ -98,7 +98,7 @@ class Sampling(Struct, frozen=True, kw_only=True):
     most: int | None = None
 
 
-def validate(benchmarks: Iterable[Benchmark], sampling: Sampling) -> Iterator[Validation]:
+def validate(benchmarks: Iterable[Benchmark], sampling: ValidationSampling) -> Iterator[Validation]:
     """Each benchmark, in order; while worker processes grade the replies to one, the next is read."""
     with WorkerPool("newskills.graders.gold:make", {}, result_type=Score) as pool:
         waiting: deque[_Case] = deque()
@@ -109,27 +109,27 @@ def validate(benchmarks: Iterable[Benchmark], sampling: Sampling) -> Iterator[Va
         yield from map(_finished, waiting)
 
 
-def _case(benchmark: Benchmark, sampling: Sampling, pool: WorkerPool[Score]) -> _Case:
-    found = Validation(benchmark=benchmark.name, category=benchmark.category)
-    case = _Case(found=found)
+def _case(benchmark: Benchmark, sampling: ValidationSampling, pool: WorkerPool[Score]) -> _Case:
+    validation = Validation(benchmark=benchmark.name, category=benchmark.category)
+    case = _Case(found=validation)
     try:
         rows = find_rows(benchmark, sampling.data_dir, sampling.fetch)
-        found.problems, found.notes = rows.problems, rows.notes
+        validation.problems, validation.notes = rows.problems, rows.notes
         config = rows.config
         grader = make_grader(config.eval_type, config.eval_config) if config.eval_type else None
         most = (EXECUTED if grader and executes(grader) else SAMPLES) if sampling.most is None else sampling.most
-        asked = look_through(rows, most)
-        found.rows = rows.count
+        inspected = look_through(rows, most)
+        validation.rows = rows.count
         if grader is None:
-            found.notes.append("a judge decides: only rows and prompts are checked")
+            validation.notes.append("a judge decides: only rows and prompts are checked")
             return case
-        _think_up(case, benchmark, grader, asked)
+        _think_up(case, benchmark, grader, inspected)
         case.verdicts = _verdicts(case, grader, config, pool)
     except SandboxError as error:
-        found.notes.append(f"nothing can be graded here: {error}")
+        validation.notes.append(f"nothing can be graded here: {error}")
         case.replies.clear()
     except NewskillsError as error:
-        found.problems.append(str(error))
+        validation.problems.append(str(error))
         case.replies.clear()
     return case
 
@@ -154,15 +154,17 @@ def _score(record: Row) -> Score:
     return Score(outcome=record["outcome"], fields={}, grader=record["grader"], why=why, cause=cause)
 
 
-def _think_up(case: _Case, benchmark: Benchmark, grader: Grader | ExecutingGrader, asked: Sequence[Asked]) -> None:
+def _think_up(
+    case: _Case, benchmark: Benchmark, grader: Grader | ExecutingGrader, inspected: Sequence[InspectedRow]
+) -> None:
     """The replies of all kinds."""
-    found, replies = case.found, case.replies
-    found.sampled = len(asked)
+    validation, replies = case.found, case.replies
+    validation.sampled = len(inspected)
     golds: list[tuple[Row, Row]] = []
     silent: set[str] = set()
-    for row, _ in asked:
+    for row, _ in inspected:
         if row["id"] in benchmark.misprints:
-            found.exceptions[row["id"]] = benchmark.misprints[row["id"]]
+            validation.exceptions[row["id"]] = benchmark.misprints[row["id"]]
             continue
         if (gold := gold_reply(grader, row)) is None:
             continue
@@ -171,12 +173,12 @@ def _think_up(case: _Case, benchmark: Benchmark, grader: Grader | ExecutingGrade
         replies += [_Reply(MUTATED, row | same) for same in same_replies(grader, row)]
         if gold == {"generation": ""}:
             silent.add(row["id"])
-    if unknown := len(asked) - len(golds) - len(found.exceptions):
-        found.notes.append(f"no right reply is known for {unknown} of {len(asked)} rows")
-    found.notes += [f"{row} cannot be right: {why}" for row, why in found.exceptions.items()]
+    if unknown := len(inspected) - len(golds) - len(validation.exceptions):
+        validation.notes.append(f"no right reply is known for {unknown} of {len(inspected)} rows")
+    validation.notes += [f"{row} cannot be right: {why}" for row, why in validation.exceptions.items()]
     if silent:
-        found.notes.append(f"silence is right in {len(silent)} of {len(asked)} rows")
-    spoken = [] if benchmark.solver == LIKELIHOOD else [one for one in asked if one.row["id"] not in silent]
+        validation.notes.append(f"silence is right in {len(silent)} of {len(inspected)} rows")
+    spoken = [] if benchmark.solver == LIKELIHOOD else [item for item in inspected if item.row["id"] not in silent]
     replies += [_Reply(BLANK, row | {"generation": ""}) for row, _ in spoken]
     if golds:
         replies += [_Reply(ECHO, row | {"generation": prompt}) for row, prompt in _not_telling(spoken, golds)]
@@ -184,10 +186,14 @@ def _think_up(case: _Case, benchmark: Benchmark, grader: Grader | ExecutingGrade
         _without_knowledge(case, benchmark, golds)
 
 
-def _not_telling(asked: Sequence[Asked], golds: Sequence[tuple[Row, Row]]) -> Iterator[Asked]:
+def _not_telling(inspected: Sequence[InspectedRow], golds: Sequence[tuple[Row, Row]]) -> Iterator[InspectedRow]:
     """Those whose prompt does not hold the right reply, as questions about a text may."""
-    told = {row["id"]: gold["generation"] for row, gold in golds if gold["generation"]}
-    return (one for one in asked if one.row["id"] not in told or told[one.row["id"]] not in one.prompt)
+    gold_texts = {row["id"]: gold["generation"] for row, gold in golds if gold["generation"]}
+    return (
+        item
+        for item in inspected
+        if item.row["id"] not in gold_texts or gold_texts[item.row["id"]] not in item.prompt
+    )
 
 
 def _without_knowledge(case: _Case, benchmark: Benchmark, golds: Sequence[tuple[Row, Row]]) -> None:
@@ -207,19 +213,19 @@ def _without_knowledge(case: _Case, benchmark: Benchmark, golds: Sequence[tuple[
     text = str(reply["generation"])[:_CUT]
     if benchmark.solver == LIKELIHOOD or not text or times <= at_most(len(golds), chance):
         return
-    said = f"'{text}' is right in {times} of {len(golds)} rows, chance is {benchmark.chance:.0%}"
+    line = f"'{text}' is right in {times} of {len(golds)} rows, chance is {benchmark.chance:.0%}"
     skewed = benchmark.chance > 0 and share > (1 + chance) / 2
-    (case.found.problems if skewed else case.found.notes).append(said)
+    (case.found.problems if skewed else case.found.notes).append(line)
 
 
 def _finished(case: _Case) -> Validation:
-    found = case.found
+    validation = case.found
     troubles: dict[str, list[str]] = {GOLD: [], MUTATED: []}
     why: dict[str, str] = {}
     missing: dict[str, set[str]] = {}
     try:
         for reply, score in zip(case.replies, case.verdicts, strict=True):
-            share = found.shares.setdefault(reply.kind, Share())
+            share = validation.shares.setdefault(reply.kind, ReplyShare())
             if score.outcome == "unscored" and score.cause in _SURROUNDINGS:
                 missing.setdefault(score.why, set()).add(reply.record["id"])
                 continue
@@ -229,31 +235,33 @@ def _finished(case: _Case) -> Validation:
                 share.unscored += 1
                 why.setdefault(reply.kind, score.why)
             if reply.kind in troubles and score.outcome != "correct":
-                troubles[reply.kind].append(_trouble(found, reply, score))
+                troubles[reply.kind].append(_trouble(validation, reply, score))
     except NewskillsError as error:
-        found.problems.append(str(error))
-        return found
-    found.problems += _complaints(troubles)
-    found.notes += [f"{len(rows)} rows cannot be graded here: {text}" for text, rows in missing.items()]
-    for kind, share in found.shares.items():
+        validation.problems.append(str(error))
+        return validation
+    validation.problems += _complaints(troubles)
+    validation.notes += [f"{len(rows)} rows cannot be graded here: {text}" for text, rows in missing.items()]
+    for kind, share in validation.shares.items():
         if share.unscored > _UNDECIDED * share.of:
-            found.problems.append(f"{kind}: {share.unscored} of {share.of} replies were not graded: {why[kind]}")
+            validation.problems.append(
+                f"{kind}: {share.unscored} of {share.of} replies were not graded: {why[kind]}"
+            )
         if kind not in troubles:
             share.limit = at_most(share.of, case.chances.get(kind, 0.0))
             if share.right > share.limit:
-                found.problems.append(
+                validation.problems.append(
                     f"{kind}: {share.right} of {share.of} are right, {share.limit} could be by chance"
                 )
-    return found
+    return validation
 
 
-def _trouble(found: Validation, reply: _Reply, score: Score) -> str:
+def _trouble(validation: Validation, reply: _Reply, score: Score) -> str:
     row = reply.record["id"]
-    said = f"{score.outcome}: {score.why}"
+    outcome = f"{score.outcome}: {score.why}"
     if reply.kind == MUTATED:
-        said = f"{str(reply.record['generation'])[:_CUT]!r} is {said}"
-    found.exceptions.setdefault(row, f"{reply.kind}: {said}")
-    return f"{row} ({said})"
+        outcome = f"{str(reply.record['generation'])[:_CUT]!r} is {outcome}"
+    validation.exceptions.setdefault(row, f"{reply.kind}: {outcome}")
+    return f"{row} ({outcome})"
 
 
 def _complaints(troubles: Mapping[str, Sequence[str]]) -> Iterator[str]:

@@ -22,10 +22,10 @@ from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.config.layers import Layer
 from newskills.prompts.media import MediaError
 from newskills.prompts.renderer import Prompt
-from newskills.run.engine.build import Recipe
+from newskills.run.engine.build import RunBuilder
 from newskills.run.judging.generation import judge_layer
 from newskills.run.planning.config import GenerationConfig
-from newskills.run.planning.plan import BenchmarkRun, Pieces, benchmark_units, resolve_config
+from newskills.run.planning.plan import BenchmarkRun, WorkPieces, benchmark_units, resolve_config
 from newskills.solve.judges.judge import shown_to_judges
 
 ANSWERED = {
@@ -36,7 +36,7 @@ ANSWERED = {
 """What a judge's prompt may ask for besides the fields of the row."""
 
 
-class Asked(NamedTuple):
+class InspectedRow(NamedTuple):
     """A row, and the text that the model is shown last."""
 
     row: Row
@@ -79,12 +79,12 @@ def find_rows(benchmark: Benchmark, data_dir: Path | None, fetch: FetchOptions) 
     return Rows(benchmark=benchmark, files=files, config=config, prompts=prompts, problems=problems, notes=notes)
 
 
-def look_through(rows: Rows, most: int) -> list[Asked]:
+def look_through(rows: Rows, most: int) -> list[InspectedRow]:
     """Reads all splits; `most` rows of the default one (-1 = all) in a random choice that is always the same.
 
     What is wrong with them is added to `rows.problems`. Raises DataError for a file that is no JSONL.
     """
-    chosen: list[Asked] = []
+    chosen: list[InspectedRow] = []
     for split, path in rows.files.items():
         default = split == rows.benchmark.split
         count, kept = _split(rows, split, path, most if default else 0)
@@ -93,11 +93,11 @@ def look_through(rows: Rows, most: int) -> list[Asked]:
     return chosen
 
 
-def _split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[Asked]]:
+def _split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[InspectedRow]]:
     """(rows, some of them: algorithm R of Vitter 1985)."""
     draw = random.Random(rows.benchmark.name)  # noqa: S311 - repeatable on purpose, no secret
     seen: set[str] = set()
-    kept: list[Asked] = []
+    kept: list[InspectedRow] = []
     unfit: list[str] = []
     without: list[str] = []
     count = 0
@@ -116,9 +116,9 @@ def _split(rows: Rows, split: str, path: Path, most: int) -> tuple[int, list[Ask
             unfit.append(str(error))
             continue
         if most < 0 or len(kept) < most:
-            kept.append(Asked(row, text))
+            kept.append(InspectedRow(row, text))
         elif (place := draw.randrange(count)) < most:
-            kept[place] = Asked(row, text)
+            kept[place] = InspectedRow(row, text)
     if without:
         rows.notes.append(f"{split}: {len(without)} of {count} rows lack their image or sound: {without[0]}")
     if unfit:
@@ -144,15 +144,15 @@ def _shown(prompts: Prompts, row: Row) -> str:
 
 def _counted(benchmark: Benchmark, split: PreparedSplit) -> list[str]:
     made = split.provenance
-    known = benchmark.items.get(split.split, made.rows)
+    documented_rows = benchmark.items.get(split.split, made.rows)
     partial = any(source.partial for source in benchmark.sources if source.split == split.split)
-    lacking = made.rows > known if partial else made.rows != known
-    found = [f"{split.split}: {made.rows} rows in place of {known}"] if lacking else []
+    lacking = made.rows > documented_rows if partial else made.rows != documented_rows
+    problems = [f"{split.split}: {made.rows} rows in place of {documented_rows}"] if lacking else []
     dropped = sum(made.dropped.values())
     if made.rows + dropped < made.source_rows:
         lost = made.source_rows - made.rows - dropped
-        found.append(f"{split.split}: {lost} of {made.source_rows} rows of the source are lost")
-    return found
+        problems.append(f"{split.split}: {lost} of {made.source_rows} rows of the source are lost")
+    return problems
 
 
 def _told(split: PreparedSplit) -> list[str]:
@@ -165,12 +165,12 @@ def _told(split: PreparedSplit) -> list[str]:
 def _config(benchmark: Benchmark, path: Path) -> GenerationConfig:
     """As `ns eval` would run it once."""
     run = BenchmarkRun(name=benchmark.name, benchmark=benchmark, samples=0, split=benchmark.split, input_file=path)
-    (planned,) = benchmark_units(run, results=Path(), pieces=Pieces(), layers=())
+    (planned,) = benchmark_units(run, results=Path(), pieces=WorkPieces(), layers=())
     return planned.unit.config
 
 
 def _prompts(benchmark: Benchmark, config: GenerationConfig, notes: list[str]) -> Prompts:
-    with closing(Recipe(os.environ)) as recipe:
+    with closing(RunBuilder(os.environ)) as recipe:
         judge = None
         if benchmark.judge is not None:
             files: Sequence[Layer] = [Layer("rows", {"input_file": config.input_file, "output_file": "-"})]

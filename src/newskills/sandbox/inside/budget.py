@@ -107,7 +107,7 @@ def _nameless(pids: Collection[int]) -> Iterator[os.stat_result]:
         with contextlib.suppress(OSError):
             for name in os.listdir(f"/proc/{pid}/fd"):
                 with contextlib.suppress(OSError):
-                    found = os.stat(f"/proc/{pid}/fd/{name}")
-                    if stat.S_ISREG(found.st_mode) and found.st_nlink == 0 and found.st_ino not in seen:
-                        seen.add(found.st_ino)
-                        yield found
+                    status = os.stat(f"/proc/{pid}/fd/{name}")
+                    if stat.S_ISREG(status.st_mode) and status.st_nlink == 0 and status.st_ino not in seen:
+                        seen.add(status.st_ino)
+                        yield status

@@ -22,8 +22,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 def main(job: str) -> None:
     """`job`: {"preload": modules, "packages": names of distributions or null} as JSON; prints the answer as JSON."""
-    asked = json.loads(job)
-    json.dump(facts(asked["preload"], asked["packages"]), sys.stdout)
+    request = json.loads(job)
+    json.dump(facts(request["preload"], request["packages"]), sys.stdout)
 
 
 def facts(preload: Sequence[str], packages: Sequence[str] | None) -> dict[str, Any]:
@@ -59,17 +59,17 @@ def _shown(names: Iterable[str], sites: Iterable[str]) -> tuple[dict[str, list[s
     entries: dict[str, set[str]] = {os.path.realpath(site): set() for site in sites if os.path.isdir(site)}
     unknown = []
     for name, distribution in _closure(names).items():
-        site, found = _entries(distribution) if distribution else ("", set())
-        if not found and name in names:
+        site, modules = _entries(distribution) if distribution else ("", set())
+        if not modules and name in names:
             unknown.append(name)
         if site in entries:
-            entries[site] |= found
-    return {site: sorted(found) for site, found in entries.items()}, unknown
+            entries[site] |= modules
+    return {site: sorted(modules_of_site) for site, modules_of_site in entries.items()}, unknown
 
 
 def _closure(names: Iterable[str]) -> dict[str, metadata.Distribution | None]:
     """The distributions and all that they require here; None for what is not installed."""
-    found: dict[str, metadata.Distribution | None] = {}
+    distributions: dict[str, metadata.Distribution | None] = {}
     seen: set[str] = set()
     wanted = list(names)
     while wanted:
@@ -79,12 +79,12 @@ def _closure(names: Iterable[str]) -> dict[str, metadata.Distribution | None]:
             continue
         seen.add(folded)
         try:
-            distribution = found[name] = metadata.distribution(name)
+            distribution = distributions[name] = metadata.distribution(name)
         except (metadata.PackageNotFoundError, ValueError):
-            found[name] = None
+            distributions[name] = None
         else:
             wanted += filter(None, map(_required, distribution.requires or ()))
-    return found
+    return distributions
 
 
 def _required(line: str) -> str:
@@ -106,10 +106,10 @@ def _entries(distribution: metadata.Distribution) -> tuple[str, set[str]]:
     tops |= {
         top for name in (distribution.read_text("top_level.txt") or "").split() for top in (name, f"{name}.py")
     }
-    found = {
+    names_of_modules = {
         top
         for top in tops
         if top not in ("..", "/", "__pycache__") and not top.endswith(".pth") and os.path.exists(f"{site}/{top}")
     }
-    modules = {top for top in found if not top.endswith((".dist-info", ".egg-info"))}
-    return site, found if modules else set()
+    modules = {top for top in names_of_modules if not top.endswith((".dist-info", ".egg-info"))}
+    return site, names_of_modules if modules else set()

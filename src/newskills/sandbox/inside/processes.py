@@ -23,22 +23,22 @@ SOCKET_BUFFER = 212_992  # net.core.wmem_default
 
 def in_namespace(keep: int = 0) -> list[int]:
     """All processes of this pid name space but its first and `keep`, zombies left out."""
-    known = (str(os.getpid()), str(keep))
+    own_pids = (str(os.getpid()), str(keep))
     return [
-        int(name) for name in os.listdir("/proc") if name.isdigit() and name not in known and _alive(int(name))
+        int(name) for name in os.listdir("/proc") if name.isdigit() and name not in own_pids and _alive(int(name))
     ]
 
 
 def below(skip: Collection[int] = ()) -> list[int]:
     """All descendants of this process, zombies left out; `skip`: children whose descendants stay out, too."""
-    found: list[int] = []
+    descendants: list[int] = []
     heads = [pid for pid in _children(os.getpid()) if pid not in skip]
     while heads:
         pid = heads.pop()
         if _alive(pid):
-            found.append(pid)
+            descendants.append(pid)
         heads += _children(pid)
-    return found
+    return descendants
 
 
 def _children(pid: int) -> list[int]:
@@ -76,7 +76,7 @@ def _thread_runs(pid: int, fields: list[bytes]) -> bool:
         return False
     with contextlib.suppress(OSError):  # it has ended
         names = os.listdir(f"/proc/{pid}/task")
-        return any((found := _stat(f"{pid}/task/{name}")) and found[0] in b"RD" for name in names)
+        return any((status := _stat(f"{pid}/task/{name}")) and status[0] in b"RD" for name in names)
     return False
 
 
@@ -98,11 +98,11 @@ def stop(listing: Callable[[], list[int]]) -> list[int]:
     seen: set[int] = set()
     stopped: list[int] = []
     for _ in range(ROUNDS):
-        found = [pid for pid in listing() if pid not in seen]
-        if not found:
+        new_pids = [pid for pid in listing() if pid not in seen]
+        if not new_pids:
             break
-        seen.update(found)
-        running = [pid for pid in found if _stat(pid)[:1] != [b"T"]]
+        seen.update(new_pids)
+        running = [pid for pid in new_pids if _stat(pid)[:1] != [b"T"]]
         for pid in running:
             send(pid, signal.SIGSTOP)
         stopped += running
@@ -115,11 +115,11 @@ def end(listing: Callable[[], list[int]], on_end: Callable[[int, int], None] | N
     All are stopped before any is killed: what is stopped cannot fork a successor. `on_end`: see `reap`.
     """
     for turn in range(ROUNDS):
-        found = listing()
-        if not found:
+        pids = listing()
+        if not pids:
             return True
         for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in found:
+            for pid in pids:
                 send(pid, number)
         if turn:
             time.sleep(0.0005 * min(turn, 20))

@@ -65,13 +65,13 @@ def _forked(action: Callable[[], str], flags: int | None = None) -> str:
         os._exit(code)
     os.close(writer)
     with open(reader, "rb") as pipe:
-        said = pipe.read().decode("utf-8", "replace")
+        output = pipe.read().decode("utf-8", "replace")
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if status == -signal.SIGALRM:
         raise Refused(f"no answer within {DEADLINE:g} s")
     if status:
-        raise Refused(said or f"ended by signal {-status}")
-    return said
+        raise Refused(output or f"ended by signal {-status}")
+    return output
 
 
 def _as_session(flags: int, action: Callable[[], str]) -> Callable[[], str]:

@@ -19,10 +19,10 @@ LANGUAGES: dict[str, Language] = {each.name: each for each in (CELLS, *SCRIPTS, 
 
 def language(name: str) -> Language:
     """Raises ExecutionRefusedError."""
-    found = LANGUAGES.get(name)
-    if found is None:
+    entry = LANGUAGES.get(name)
+    if entry is None:
         raise ExecutionRefusedError(f"Unknown language '{name}'{suggest(name, LANGUAGES)}")
-    return found
+    return entry
 
 
 def toolchain_folders(config: SandboxConfig) -> list[str]:

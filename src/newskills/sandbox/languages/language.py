@@ -89,11 +89,11 @@ def installation(place: str | None) -> list[str]:
     if place is None:
         return []
     real = Path(place).resolve()
-    found = [] if place.startswith(_SYSTEM) else [place]
+    own_folder = [] if place.startswith(_SYSTEM) else [place]
     if any(real.is_relative_to(folder) for folder in _SYSTEM):
-        return found
+        return own_folder
     prefix = real.parent.parent if real.parent.name == "bin" else real.parent
     home = Path(os.path.expanduser("~"))
     if home.is_relative_to(prefix) or prefix == home / ".local":  # never more of a home than the program
-        return [*found, str(real)]
-    return [*found, str(prefix)]
+        return [*own_folder, str(real)]
+    return [*own_folder, str(prefix)]

@@ -92,9 +92,9 @@ def _find(place: str) -> _Lean | None:
 
 
 def _installed() -> _Lean | None:
-    found = shutil.which("lean")
-    if found and not os.path.exists(Path(found).with_name("elan")):
-        return _program(Path(found))
+    lean_path = shutil.which("lean")
+    if lean_path and not os.path.exists(Path(lean_path).with_name("elan")):
+        return _program(Path(lean_path))
     lean = _default_toolchain()
     return _program(lean) if lean else None
 
@@ -134,13 +134,13 @@ def _packages(project: Path) -> list[Path]:
         manifest = msgspec.json.decode(file.read_bytes(), type=_Manifest) if file.is_file() else _Manifest()
     except msgspec.DecodeError as error:
         raise ConfigError(f"{file} cannot be read ({error}); `lake update` writes a new one.") from error
-    found = [project]
+    projects = [project]
     for package in manifest.packages:
         if package.type == "path":
-            found.append((project / package.dir).resolve())
+            projects.append((project / package.dir).resolve())
         else:
-            found.append(project / manifest.folder / package.name / (package.sub_dir or ""))
-    return found
+            projects.append(project / manifest.folder / package.name / (package.sub_dir or ""))
+    return projects
 
 
 def _toolchains() -> Path:
@@ -159,8 +159,8 @@ def _default_toolchain() -> Path | None:
     default = toolchains / _folder_name(named) / "bin" / "lean"
     if named and os.path.isfile(default):
         return default.resolve()
-    found = map(Path, glob.glob(f"{glob.escape(str(toolchains))}/*/bin/lean"))
-    newest = max(found, key=lambda lean: _version(lean.parents[1].name), default=None)
+    lean_paths = map(Path, glob.glob(f"{glob.escape(str(toolchains))}/*/bin/lean"))
+    newest = max(lean_paths, key=lambda lean: _version(lean.parents[1].name), default=None)
     return newest.resolve() if newest else None
 
 

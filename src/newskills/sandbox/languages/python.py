@@ -17,8 +17,10 @@ STYLES = {style.lower(): style for style in ("Plain", "Context", "Verbose", "Min
 def _cell(execution: Execution, config: SandboxConfig) -> Message:
     style = STYLES.get(execution.traceback_verbosity.lower())
     if style is None:
-        given = execution.traceback_verbosity
-        raise ExecutionRefusedError(f"Unknown traceback verbosity '{given}'{suggest(given, STYLES.values())}")
+        verbosity = execution.traceback_verbosity
+        raise ExecutionRefusedError(
+            f"Unknown traceback verbosity '{verbosity}'{suggest(verbosity, STYLES.values())}"
+        )
     return {"do": "cell", "code": execution.code, "style": style}
 
 

@@ -29,8 +29,8 @@ def _checked(database: str, data_dir: str) -> str:
         raise ExecutionRefusedError("SQL needs a folder with databases: give the sandbox one as data_dir.")
     path = PurePosixPath(database)
     if not database or "\0" in database or path.is_absolute() or ".." in path.parts:
-        given = f"not '{database[:200]}'" if database else "and it is missing"
-        raise ExecutionRefusedError(f"database must be a path below the data folder, {given}.")
+        complaint = f"not '{database[:200]}'" if database else "and it is missing"
+        raise ExecutionRefusedError(f"database must be a path below the data folder, {complaint}.")
     folder = Path(data_dir).resolve()
     real = (folder / path).resolve()
     if not real.is_relative_to(folder) or not real.is_file():

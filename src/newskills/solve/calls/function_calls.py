@@ -17,9 +17,9 @@ from msgspec import Struct
 from newskills.base.errors import ContextLimitError, DataError
 from newskills.base.protocols import Kit, Model
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
-from newskills.graders.tool_calls.calls import Called
+from newskills.graders.tool_calls.calls import ParsedCall
 from newskills.graders.tool_calls.simulated import Services, check_services
-from newskills.solve.calls.tool_calls import Call, read_calls
+from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
@@ -55,10 +55,10 @@ class FunctionCallSolver:
 class Callee(Protocol):
     """What the calls of a conversation run against; whatever they ask for, nothing is raised."""
 
-    def call(self, called: Called) -> str: ...
+    def call(self, called: ParsedCall) -> str: ...
 
 
-class Talk(Struct):
+class CallConversation(Struct):
     """One conversation under way; `turns`: user turns → steps → calls."""
 
     asked: Request
@@ -85,7 +85,7 @@ class ConversationCallSolver(FunctionCallSolver):
         services = Services(
             row["involved_classes"], row["initial_config"], long_context="long_context" in sample.id
         )
-        talk = Talk(asked=request, services=services)
+        talk = CallConversation(asked=request, services=services)
         for number, messages in enumerate(row["question"]):
             if number:
                 next_turn(talk, messages, row.get("late_tools", {}).get(str(number), []))
@@ -102,7 +102,7 @@ class ConversationCallSolver(FunctionCallSolver):
         return attempt
 
 
-async def converse(talk: Talk, model: Model) -> bool:
+async def converse(talk: CallConversation, model: Model) -> bool:
     """Goes on until no call is asked for; False where the conversation has to end."""
     steps: list[list[Row]] = []
     for _ in range(MOST_STEPS):
@@ -134,12 +134,12 @@ def _tools(row: Row) -> list[Row] | None:
     return tools or None
 
 
-def next_turn(talk: Talk, messages: Sequence[Any], late: list[Row]) -> None:
+def next_turn(talk: CallConversation, messages: Sequence[Any], late: list[Row]) -> None:
     """Adds the user's next messages, and tools that come with them."""
-    told = [msgspec.convert(message, Message) for message in messages] or [
+    replies = [msgspec.convert(message, Message) for message in messages] or [
         Message(role="user", content=MORE_TOOLS)
     ]
-    talk.asked = _with(talk.asked, told)
+    talk.asked = _with(talk.asked, replies)
     if late:
         talk.asked = msgspec.structs.replace(talk.asked, tools=[*(talk.asked.tools or []), *late])
 
@@ -148,19 +148,19 @@ def _with(request: Request, messages: list[Message]) -> Request:
     return msgspec.structs.replace(request, messages=[*(request.messages or []), *messages])
 
 
-def _recorded(call: Call) -> Row:
+def _recorded(call: ToolCall) -> Row:
     return {"name": call.name, "arguments": call.raw_arguments if call.problem else call.arguments}
 
 
-def _run(services: Callee, calls: Sequence[Call]) -> list[str]:
+def _run(services: Callee, calls: Sequence[ToolCall]) -> list[str]:
     """In order, one after the other: each changes what the next one finds."""
     return [
-        f"Error: {call.problem}" if call.problem else services.call(Called(call.name, call.arguments))
+        f"Error: {call.problem}" if call.problem else services.call(ParsedCall(call.name, call.arguments))
         for call in calls
     ]
 
 
-def _said(reply: Reply, calls: Sequence[Call]) -> Message:
+def _said(reply: Reply, calls: Sequence[ToolCall]) -> Message:
     return Message(
         role="assistant",
         content=reply.text,
@@ -169,7 +169,7 @@ def _said(reply: Reply, calls: Sequence[Call]) -> Message:
     )
 
 
-def _answers(calls: Sequence[Call], results: Sequence[str]) -> list[Message]:
+def _answers(calls: Sequence[ToolCall], results: Sequence[str]) -> list[Message]:
     return [
         Message(role="tool", content=result, name=call.shown_name, tool_call_id=call.id)
         for call, result in zip(calls, results, strict=True)

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from newskills.base.errors import ConfigError, guard
 from newskills.base.records import Failure, Row
-from newskills.graders.tool_calls.calls import Called
+from newskills.graders.tool_calls.calls import ParsedCall
 
 ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
 """Embeds the texts of the memory by vectors, on the leaderboard, too."""
@@ -36,7 +36,7 @@ Encoder = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 class Memory(Protocol):
     """One person's memory. `call` never raises for what a model asks; `state` is what `make_memory` takes."""
 
-    def call(self, called: Called) -> str: ...
+    def call(self, called: ParsedCall) -> str: ...
 
     def shown(self) -> str:
         """The part that the model always sees."""
@@ -79,7 +79,7 @@ class _Functions:
     def __init__(self, functions: dict[str, Callable[..., Row]]) -> None:
         self._functions = functions
 
-    def call(self, called: Called) -> str:
+    def call(self, called: ParsedCall) -> str:
         function = self._functions.get(called.name)
         if function is None:
             return f"Error during execution: there is no function {called.name}"
@@ -214,9 +214,9 @@ class _Vectors:
     def retrieve(self, query: Any, top_k: Any = 5) -> Row:
         if not self.entries:
             return {"result": []}
-        asked = self._encoder([str(query)])[0]
+        query_vector = self._encoder([str(query)])[0]
         scores = {
-            number: math.fsum(a * b for a, b in zip(asked, vector, strict=True))
+            number: math.fsum(a * b for a, b in zip(query_vector, vector, strict=True))
             for number, vector in self._vectors.items()
         }
         best = sorted(scores, key=lambda number: -scores[number])[: _count(top_k)]

@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ConfigError
 from newskills.base.protocols import Kit, Model
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
-from newskills.solve.calls.function_calls import FunctionCallSolver, Talk, converse, next_turn
+from newskills.solve.calls.function_calls import CallConversation, FunctionCallSolver, converse, next_turn
 from newskills.solve.calls.memories import Encoder, Memory, check_encoder, load_encoder, make_memory
 from newskills.solve.chat import MAIN
 from newskills.solve.parts import SolverParts
@@ -90,7 +90,7 @@ class MemoryCallSolver(FunctionCallSolver):
             if scenario.state is None:
                 scenario.state, held = await self._remembered(row, request, model)
         memory = await self._memory(scenario.state)
-        talk = Talk(asked=_opened(request, row["setting"], memory), services=memory)
+        talk = CallConversation(asked=_opened(request, row["setting"], memory), services=memory)
         done = await converse(talk, model)
         whole = joined(talk.replies)
         whole.finish_reason = talk.finish_reason or whole.finish_reason
@@ -126,8 +126,8 @@ class MemoryCallSolver(FunctionCallSolver):
         for texts in row["sessions"]:
             memory = await self._memory(state)
             first, *others = [Message(role="user", content=text) for text in texts]
-            asked = msgspec.structs.replace(request, messages=[first], solver={})
-            talk = Talk(asked=_opened(asked, row["setting"], memory), services=memory)
+            first_request = msgspec.structs.replace(request, messages=[first], solver={})
+            talk = CallConversation(asked=_opened(first_request, row["setting"], memory), services=memory)
             going = await converse(talk, model)
             for message in others:
                 if not going:
@@ -142,16 +142,16 @@ class MemoryCallSolver(FunctionCallSolver):
 def _opened(request: Request, setting: str, memory: Memory) -> Request:
     layered = "core" in memory.state()
     notes = _NOTES.format(part="core" if layered else "notes", shown=memory.shown())
-    told = f"{setting}\n\n{_KEEPING}{_LAYERS if layered else ''}\n\n{notes}"
-    messages = [Message(role="system", content=told), *(request.messages or [])]
+    system_text = f"{setting}\n\n{_KEEPING}{_LAYERS if layered else ''}\n\n{notes}"
+    messages = [Message(role="system", content=system_text), *(request.messages or [])]
     return msgspec.structs.replace(request, messages=_one_system(messages))
 
 
 def _one_system(messages: list[Message]) -> list[Message]:
     """Instructions in one message: chat templates refuse a second one."""
     rest = [message for message in messages if message.role != "system"]
-    said = [str(message.content) for message in messages if message.role == "system"]
-    return [Message(role="system", content="\n\n".join(said)), *rest]
+    system_texts = [str(message.content) for message in messages if message.role == "system"]
+    return [Message(role="system", content="\n\n".join(system_texts)), *rest]
 
 
 def _plain(message: Message) -> Any:

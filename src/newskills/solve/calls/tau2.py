@@ -14,9 +14,9 @@ from newskills.base.errors import ConfigError, ContextLimitError
 from newskills.base.protocols import Kit, Model
 from newskills.base.records import Attempt, Inference, Message, Reply, Request, Row, Sample
 from newskills.graders.tau2.grader import ENDED, start
-from newskills.graders.tau2.service import Service
+from newskills.graders.tau2.service import ToolService
 from newskills.prompts.renderer import load_prompt
-from newskills.solve.calls.tool_calls import Call, read_calls
+from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ask
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import joined
@@ -26,7 +26,7 @@ STOP = ("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###")
 Side = Literal["assistant", "user"]
 
 
-class Tau2Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Tau2SolverConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++solver_config.*` of the solver `tau2`."""
 
     data: Annotated[str, Meta(description="folder with <domain>.json: the data of the services")] = ""
@@ -49,7 +49,7 @@ class Tau2Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class _Talk(Struct):
     """The conversation as it is recorded, and what each side has seen of it."""
 
-    service: Service
+    service: ToolService
     agent: Request
     user: Request
     record: list[Row] = []
@@ -67,9 +67,9 @@ class Tau2Solver:
     no answer's fault.
     """
 
-    Config = Tau2Config
+    Config = Tau2SolverConfig
 
-    def __init__(self, parts: SolverParts, config: Tau2Config = Tau2Config()) -> None:  # noqa: B008 - frozen
+    def __init__(self, parts: SolverParts, config: Tau2SolverConfig = Tau2SolverConfig()) -> None:  # noqa: B008 - frozen
         self._chat, self._config = parts.chat, config
 
     def request(self, sample: Sample) -> Request:
@@ -114,16 +114,16 @@ class Tau2Solver:
         messages = load_prompt(prompt).messages(row)
         return Request(messages=messages, inference=inference, tools=tools)
 
-    def _played(self, row: Row, service: Service) -> Request:
+    def _played(self, row: Row, service: ToolService) -> Request:
         request = self._side(self._config.user_prompt, row, service.tools("user") or None)
         return msgspec.structs.replace(request, messages=_system(request.messages or []))
 
     async def _turn(self, talk: _Talk, side: Side, model: Model) -> None:
         """One side speaks; before that it may call functions."""
         while not talk.ended:
-            asked = talk.agent if side == "assistant" else talk.user
+            request_of_side = talk.agent if side == "assistant" else talk.user
             try:
-                reply = await ask(model, asked)
+                reply = await ask(model, request_of_side)
             except ContextLimitError:
                 if side == "user" or not talk.replies:
                     raise
@@ -151,12 +151,14 @@ class Tau2Solver:
         if talk.ended != ENDED or "NL_ASSERTION" not in (criteria.get("reward_basis") or ()):
             return []
         heard = [m for m in talk.record if m["role"] != "tool" and not m.get("tool_calls")]
-        told = "\n\n".join(f"{m['role'].capitalize()}: {m['content']}" for m in heard)
-        found: list[bool | None] = []
+        conversation = "\n\n".join(f"{m['role'].capitalize()}: {m['content']}" for m in heard)
+        verdicts: list[bool | None] = []
         for assertion in criteria.get("nl_assertions") or ():
-            asked = self._side(self._config.judge_prompt, {"conversation": told, "assertion": assertion}, None)
-            found.append(_yes_or_no((await ask(model, asked)).text))
-        return found
+            question = self._side(
+                self._config.judge_prompt, {"conversation": conversation, "assertion": assertion}, None
+            )
+            verdicts.append(_yes_or_no((await ask(model, question)).text))
+        return verdicts
 
 
 def _system(messages: Sequence[Message]) -> list[Message]:
@@ -183,7 +185,7 @@ def _begin(talk: _Talk, history: Sequence[Row]) -> None:
             _say(talk, message["role"], message["content"])
         elif message["role"] == "assistant":
             made = [
-                Call(id=call["id"], name=call["name"], arguments=call["arguments"])
+                ToolCall(id=call["id"], name=call["name"], arguments=call["arguments"])
                 for call in message["tool_calls"]
             ]
             results = [
@@ -202,18 +204,18 @@ def _say(talk: _Talk, side: Side, text: str) -> None:
     talk.user = _with(talk.user, [Message(role="assistant" if side == "user" else "user", content=text)])
 
 
-def _run(talk: _Talk, side: Side, text: str, called: Sequence[Call]) -> None:
+def _run(talk: _Talk, side: Side, text: str, called: Sequence[ToolCall]) -> None:
     """Only the caller sees the calls and their results."""
     results = []
     for call in called:
-        told = f"Error: {call.problem}" if call.problem else talk.service.call(side, call.name, call.arguments)
-        talk.errors += told.startswith("Error: ")
-        results.append(told)
+        output = f"Error: {call.problem}" if call.problem else talk.service.call(side, call.name, call.arguments)
+        talk.errors += output.startswith("Error: ")
+        results.append(output)
     talk.steps += len(called)
     rows = [{"id": call.id, "name": call.name, "arguments": _arguments(call)} for call in called]
     talk.record.append({"role": side, "content": text or None, "tool_calls": rows})
     talk.record += [
-        {"role": "tool", "id": call.id, "content": told} for call, told in zip(called, results, strict=True)
+        {"role": "tool", "id": call.id, "content": output} for call, output in zip(called, results, strict=True)
     ]
     if side == "assistant":
         talk.agent = _called(talk.agent, text, called, results)
@@ -221,20 +223,20 @@ def _run(talk: _Talk, side: Side, text: str, called: Sequence[Call]) -> None:
         talk.user = _called(talk.user, text, called, results)
 
 
-def _called(request: Request, text: str, called: Sequence[Call], results: Sequence[str]) -> Request:
-    said = Message(role="assistant", content=text, tool_calls=[call.row() for call in called])
-    told = [
+def _called(request: Request, text: str, called: Sequence[ToolCall], results: Sequence[str]) -> Request:
+    message = Message(role="assistant", content=text, tool_calls=[call.row() for call in called])
+    tool_messages = [
         Message(role="tool", content=result, name=call.shown_name, tool_call_id=call.id)
         for call, result in zip(called, results, strict=True)
     ]
-    return _with(request, [said, *told])
+    return _with(request, [message, *tool_messages])
 
 
 def _with(request: Request, messages: list[Message]) -> Request:
     return msgspec.structs.replace(request, messages=[*(request.messages or []), *messages])
 
 
-def _arguments(call: Call) -> Any:
+def _arguments(call: ToolCall) -> Any:
     return call.raw_arguments if call.problem else call.arguments
 
 

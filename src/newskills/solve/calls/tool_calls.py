@@ -14,7 +14,7 @@ from newskills.tools.exposed import safe_name
 SHOWN = 500
 
 
-class Call(Struct, kw_only=True):
+class ToolCall(Struct, kw_only=True):
     """`problem` says why it cannot be run. `raw_arguments` is the text as it came."""
 
     id: str
@@ -42,26 +42,26 @@ class Call(Struct, kw_only=True):
         }
 
 
-def read_calls(reply: Reply, before: int) -> list[Call]:
+def read_calls(reply: Reply, before: int) -> list[ToolCall]:
     """The calls that `reply` asks for; those without an id are numbered on from `before`."""
-    found: list[Call] = []
+    calls: list[ToolCall] = []
     taken: set[str] = set()
     for number, item in enumerate(reply.tool_calls or (), before):
         call = _read(item)
         if not call.id or call.id in taken:
             call.id = f"call_{number}"
         taken.add(call.id)
-        found.append(call)
-    return found
+        calls.append(call)
+    return calls
 
 
-def _read(item: Any) -> Call:
+def _read(item: Any) -> ToolCall:
     row = item if isinstance(item, dict) else {}
     function = row.get("function")
     function = function if isinstance(function, dict) else {}
     name, arguments = function.get("name"), function.get("arguments")
     identity = row.get("id")
-    call = Call(id=identity if isinstance(identity, str) else "", name=name if isinstance(name, str) else "")
+    call = ToolCall(id=identity if isinstance(identity, str) else "", name=name if isinstance(name, str) else "")
     if isinstance(arguments, dict):
         call.arguments, call.raw_arguments = arguments, msgspec.json.encode(arguments).decode()
         return call

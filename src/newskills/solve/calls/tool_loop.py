@@ -17,7 +17,7 @@ from msgspec import Struct
 from newskills.base.errors import ContextLimitError, FatalToolError, NewskillsError, ToolError
 from newskills.base.protocols import Kit, Model, Tokenizer, Toolbox, ToolSpec
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
-from newskills.solve.calls.tool_calls import Call, read_calls
+from newskills.solve.calls.tool_calls import ToolCall, read_calls
 from newskills.solve.chat import MAIN, ChatSolver, ask
 from newskills.solve.dialogue import count_tokens, generated_tokens, with_budget
 from newskills.solve.replies import joined
@@ -136,19 +136,19 @@ class ToolSolver:
                 talk.finish_reason = "length"
                 return
 
-    async def _results(self, talk: _Talk, calls: Sequence[Call], tools: Toolbox) -> list[str]:
+    async def _results(self, talk: _Talk, calls: Sequence[ToolCall], tools: Toolbox) -> list[str]:
         """The answers to `calls`, in their order. Raises what ends the sample."""
         places = asyncio.Semaphore(AT_ONCE)
 
-        async def result(call: Call) -> str | NewskillsError:
+        async def result(call: ToolCall) -> str | NewskillsError:
             if call.problem:
                 return f"Error: {call.problem}"
             async with places:
                 try:
                     return await tools.execute(call.name, call.arguments, talk.request_id)
                 except NewskillsError as error:
-                    told = isinstance(error, ToolError) and not isinstance(error, FatalToolError)
-                    return f"Error: {error.message}" if told else error
+                    is_tellable = isinstance(error, ToolError) and not isinstance(error, FatalToolError)
+                    return f"Error: {error.message}" if is_tellable else error
 
         outcomes = await asyncio.gather(*map(result, calls))
         talk.calls += len(calls)
@@ -158,7 +158,7 @@ class ToolSolver:
                 raise outcome
         return [outcome for outcome in outcomes if isinstance(outcome, str)]
 
-    async def _go_on(self, talk: _Talk, reply: Reply, calls: Sequence[Call], results: Sequence[str]) -> bool:
+    async def _go_on(self, talk: _Talk, reply: Reply, calls: Sequence[ToolCall], results: Sequence[str]) -> bool:
         """Prepares the next request; False where no tokens are left to generate."""
         answers = [
             Message(role="tool", content=result, name=call.shown_name, tool_call_id=call.id)
@@ -181,7 +181,7 @@ class ToolSolver:
             talk.asked = following
         return following is not None
 
-    async def _spent(self, talk: _Talk, reply: Reply, calls: Sequence[Call], results: Sequence[str]) -> int:
+    async def _spent(self, talk: _Talk, reply: Reply, calls: Sequence[ToolCall], results: Sequence[str]) -> int:
         """Tokens generated and shown, where they are limited."""
         if talk.asked.inference.tokens_to_generate is None:
             return 0
@@ -204,7 +204,7 @@ class ToolSolver:
         return part.get("type") in self._options.dropped_parts or str(url).startswith("data:")
 
 
-def _stored_reply(text: str, reply: Reply, calls: Sequence[Call]) -> Row:
+def _stored_reply(text: str, reply: Reply, calls: Sequence[ToolCall]) -> Row:
     """A reply as a message; its reasoning under both names in use."""
     row: Row = {"role": "assistant", "content": text}
     if reply.reasoning:

@@ -95,28 +95,28 @@ class CodeExecutionSolver:
         replies: list[Reply] = []
         pieces: list[str] = []
         cut = False
-        asked = request
+        turn_request = request
         for remaining in range(limit, -1, -1):
             try:
-                reply = await ask(model, asked)
+                reply = await ask(model, turn_request)
             except ContextLimitError:
                 if not replies:
                     raise
                 cut = True  # what was said and shown has filled the model's context
                 break
             replies.append(reply)
-            text, code = self._read(reply, lead(asked))
+            text, code = self._read(reply, lead(turn_request))
             pieces.append(text)
             if code is None or remaining == 0:
                 break
             shown = await self._shown(session, code, remaining - 1)
             pieces.append(shown)
-            spent = await self._spent(asked, reply, shown)
-            following = with_budget(continued(asked, text, shown, reply.reasoning), spent)
+            spent = await self._spent(turn_request, reply, shown)
+            following = with_budget(continued(turn_request, text, shown, reply.reasoning), spent)
             if following is None:
                 cut = True
                 break
-            asked = following
+            turn_request = following
         whole = joined(replies)
         if cut:
             whole.finish_reason = "length"
@@ -143,9 +143,9 @@ class CodeExecutionSolver:
             notes.append(LEFT % remaining if remaining else NONE_LEFT)
         return self._options.tags.wrap_output(result, "".join(notes))
 
-    async def _spent(self, asked: Request, reply: Reply, shown: str) -> int:
+    async def _spent(self, turn_request: Request, reply: Reply, shown: str) -> int:
         """Tokens generated and shown, where they are limited."""
-        if asked.inference.tokens_to_generate is None:
+        if turn_request.inference.tokens_to_generate is None:
             return 0
         return await generated_tokens(reply, self._counter) + await count_tokens(shown, self._counter)
 

@@ -165,8 +165,8 @@ def next_step(text: str) -> tuple[str | None, str]:
     kind, rest = steps[-1]
     if kind.lower() == "search":
         return None, rest.strip(" *_\"'`")[:LONGEST_QUERY]
-    found = _VERDICT.match(rest.strip(" *_\"'`[(<"))
-    return (found[1].lower().replace(" ", "_").replace("-", "_") if found else None), ""
+    verdict = _VERDICT.match(rest.strip(" *_\"'`[(<"))
+    return (verdict[1].lower().replace(" ", "_").replace("-", "_") if verdict else None), ""
 
 
 def said(claims: list[Row] | None) -> str:

@@ -65,13 +65,15 @@ class ContaminationSolver:
             verdicts.append(same(replies[-1].text))
             if verdicts[-1]:
                 break
-        found: Row = {"all_generations": [reply.text for reply in replies], CONTAMINATED: _any(verdicts)}
-        if found[CONTAMINATED] is None:
-            found |= {"outcome": "unscored", "outcome_cause": "judge"}
+        fields: Row = {"all_generations": [reply.text for reply in replies], CONTAMINATED: _any(verdicts)}
+        if fields[CONTAMINATED] is None:
+            fields |= {"outcome": "unscored", "outcome_cause": "judge"}
         if not replies:
-            return Attempt(sample_id=sample.id, key=request.key(), fields={self._chat.generation_key: "", **found})
+            return Attempt(
+                sample_id=sample.id, key=request.key(), fields={self._chat.generation_key: "", **fields}
+            )
         attempt = await self._chat.attempt(sample, request, joined(replies), self._chat.text(replies[-1]))
-        attempt.fields |= found
+        attempt.fields |= fields
         return attempt
 
     def _pairs(self, sample: Sample) -> list[tuple[str, str]]:

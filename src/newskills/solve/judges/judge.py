@@ -38,9 +38,9 @@ class JudgeSolver:
         return self._chat.request(Sample(id=sample.id, row=shown_to_judges(sample.row)))
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        if (known := self._unasked(sample.row)) is not None:
-            asked = {} if is_lost(sample.row) else {ASKED: request.key()}
-            return Attempt(sample_id=sample.id, key=request.key(), fields={**known, **asked})
+        if (settled := self._unasked(sample.row)) is not None:
+            judge_key = {} if is_lost(sample.row) else {ASKED: request.key()}
+            return Attempt(sample_id=sample.id, key=request.key(), fields={**settled, **judge_key})
         reply = await ask(kit.models[MAIN], request)
         attempt = await self._chat.attempt(sample, request, reply, self._chat.text(reply))
         fields = {self._key: attempt.fields[self._key], **self._stamp}
@@ -74,11 +74,13 @@ def shown_to_judges(row: Row) -> Row:
 
     `question` is `problem`, too, and the whole answer is the predicted one where no rule has looked for that.
     """
-    given = row.get("problem", row.get("question"))
-    asked = {} if given is None else {"problem": given, "question": given}
+    question = row.get("problem", row.get("question"))
+    question_fields = {} if question is None else {"problem": question, "question": question}
     answer = row.get("generation")
-    said = {"predicted_answer": answer.rpartition("</think>")[2].strip()} if isinstance(answer, str) else {}
-    return {**asked, **said, **row}
+    answer_fields = (
+        {"predicted_answer": answer.rpartition("</think>")[2].strip()} if isinstance(answer, str) else {}
+    )
+    return {**question_fields, **answer_fields, **row}
 
 
 def is_lost(row: Row) -> bool:

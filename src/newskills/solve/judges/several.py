@@ -54,16 +54,18 @@ class SeveralJudgements(JudgeSolver):
         if is_lost(sample.row):
             return await super().solve(sample, request, kit)
         solver, requests = self._solver(sample.row), self._requests(sample)
-        replies = await asyncio.gather(*(ask(kit.models[MAIN], one) for one in requests.values()))
+        replies = await asyncio.gather(*(ask(kit.models[MAIN], request) for request in requests.values()))
         fields: Row = {self._key: ""}
-        for (name, one), reply in zip(requests.items(), replies, strict=True):
-            attempt = await solver.attempt(sample, one, reply, solver.text(reply))
-            said = {f"judge_{key.lstrip('_')}": value for key, value in attempt.fields.items() if key != self._key}
+        for (name, judge_request), reply in zip(requests.items(), replies, strict=True):
+            attempt = await solver.attempt(sample, judge_request, reply, solver.text(reply))
+            prefixed = {
+                f"judge_{key.lstrip('_')}": value for key, value in attempt.fields.items() if key != self._key
+            }
             for count in _COUNTS:
-                if count in said and count in fields:
-                    said[count] += fields[count]
+                if count in prefixed and count in fields:
+                    prefixed[count] += fields[count]
             text = attempt.fields[self._key]
-            fields |= said | {f"{self._key}-{name}": text}
+            fields |= prefixed | {f"{self._key}-{name}": text}
             fields[self._key] += f"[{name}]\n{text}\n\n"
         fields[self._key] = fields[self._key].rstrip()
         return Attempt(
@@ -106,15 +108,15 @@ class TurnsJudgeSolver(SeveralJudgements):
         references = row.get("turn_references") or []
         if not turns or len(answers) != len(turns):
             raise DataError(f"Record {row.get('id')} has {len(turns)} turns and {len(answers)} turn_answers.")
-        asked: dict[str, Row] = {}
+        questions: dict[str, Row] = {}
         before = ""
         for number, (question, answer) in enumerate(zip(turns, answers, strict=True), 1):
             reference = references[number - 1] if number <= len(references) else ""
-            asked[f"turn-{number}"] = {
+            questions[f"turn-{number}"] = {
                 "conversation": before or "(this is the first turn)",
                 "question": question,
                 "answer": answer,
                 "reference": reference or "(there is none)",
             }
             before += f"User: {question}\n\nAssistant: {answer}\n\n"
-        return asked
+        return questions

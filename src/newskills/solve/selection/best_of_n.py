@@ -72,8 +72,8 @@ class BestOfNSolver:
         request = self._base.request(sample)
         if self._config.scorer == "judge":
             self._asked(sample, problem_of(sample.row, request), "")
-        said = {"best_of_n": msgspec.to_builtins(self._config), "prompt": self._hash}
-        return msgspec.structs.replace(request, solver={**request.solver, "selection": said})
+        selection = {"best_of_n": msgspec.to_builtins(self._config), "prompt": self._hash}
+        return msgspec.structs.replace(request, solver={**request.solver, "selection": selection})
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         """Raises what the models raise, and ConfigError without the model that scores."""
@@ -86,19 +86,25 @@ class BestOfNSolver:
                 "++models.reward.base_url=…",
             )
         seeds = seeds_of(request.inference.random_seed, self._config.samples)
-        found = await gather(self._base, sample, [with_seed(request, seed) for seed in seeds], kit, self._made)
+        gathered = await gather(self._base, sample, [with_seed(request, seed) for seed in seeds], kit, self._made)
         problem = problem_of(sample.row, request)
-        scored = [candidate for candidate in found.candidates if candidate.text]
+        scored = [candidate for candidate in gathered.candidates if candidate.text]
         replies = await all_of(
-            [asyncio.ensure_future(ask(scorer, self._asked(sample, problem, one.text))) for one in scored]
+            [
+                asyncio.ensure_future(ask(scorer, self._asked(sample, problem, candidate.text)))
+                for candidate in scored
+            ]
         )
-        scores = {one.number: self._score(reply) for one, reply in zip(scored, replies, strict=True)}
-        best = max(found.candidates, key=lambda one: -math.inf if (s := scores.get(one.number)) is None else s)
-        fields = self._fields(best, found.candidates, replies if judging else [])
+        scores = {candidate.number: self._score(reply) for candidate, reply in zip(scored, replies, strict=True)}
+        best = max(
+            gathered.candidates,
+            key=lambda candidate: -math.inf if (s := scores.get(candidate.number)) is None else s,
+        )
+        fields = self._fields(best, gathered.candidates, replies if judging else [])
         fields |= {
             "reward_model_score": scores.get(best.number),
-            "scores": [scores.get(candidate.number) for candidate in found.candidates],
-            "num_lost_solutions": found.lost,
+            "scores": [scores.get(candidate.number) for candidate in gathered.candidates],
+            "num_lost_solutions": gathered.lost,
         }
         return Attempt(sample_id=sample.id, key=request.key(), fields=fields)
 
@@ -119,21 +125,21 @@ class BestOfNSolver:
         )
 
     def _score(self, reply: Reply) -> float | None:
-        said = last_match(self._config.regex, reply.text) if self._config.scorer == "judge" else reply.text
+        score_text = last_match(self._config.regex, reply.text) if self._config.scorer == "judge" else reply.text
         with contextlib.suppress(ValueError, TypeError):
-            score = float(said or "")
+            score = float(score_text or "")
             return score if math.isfinite(score) else None
         return None
 
     def _fields(self, best: Candidate, drawn: Sequence[Candidate], replies: Sequence[Reply]) -> Row:
         own = [candidate.fields for candidate in drawn]
-        asked = {
+        usage = {
             "num_generated_tokens": [reply.usage.output_tokens for reply in replies],
             "num_input_tokens": [reply.usage.input_tokens for reply in replies],
         }
-        counts = {name: total([*(fields.get(name) for fields in own), *asked[name]]) for name in SUMMED}
+        counts = {name: total([*(fields.get(name) for fields in own), *usage[name]]) for name in SUMMED}
         if replies:
-            counts["score_num_generated_tokens"] = total(asked["num_generated_tokens"])
+            counts["score_num_generated_tokens"] = total(usage["num_generated_tokens"])
         return {
             **{name: value for name, value in best.fields.items() if name not in OWN_COUNTS},
             **{name: count for name, count in counts.items() if count is not None},

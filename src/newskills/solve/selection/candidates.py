@@ -13,7 +13,7 @@ from msgspec import Struct
 from newskills.base.errors import NewskillsError
 from newskills.base.protocols import Kit, Solver
 from newskills.base.records import Attempt, Request, Row, Sample
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.solve.reasoning import split_reasoning
 
 T = TypeVar("T")
@@ -33,12 +33,12 @@ class Candidate(Struct, frozen=True, kw_only=True):
     def answer(self) -> str | None:
         """What its solver says that it is, else the final answer of the text; None where there is none."""
         if "predicted_answer" in self.fields:
-            said = self.fields["predicted_answer"]
-            return None if said is None else str(said)
-        return extract(self.text, Policy()).answer
+            answer = self.fields["predicted_answer"]
+            return None if answer is None else str(answer)
+        return extract(self.text, ExtractionPolicy()).answer
 
 
-class Gathered(Struct, kw_only=True):
+class CandidateSet(Struct, kw_only=True):
     """Candidates in the order of their seeds.
 
     lost           those that failed for no fault of the model
@@ -84,32 +84,32 @@ async def gather(
     kit: Kit,
     made: Callable[[int, Attempt], Candidate],
     *,
-    enough: Callable[[Sequence[Candidate]], bool] = lambda found: False,
-) -> Gathered:
+    enough: Callable[[Sequence[Candidate]], bool] = lambda candidates: False,
+) -> CandidateSet:
     """Solves `sample` once for each of `requests`, all at once; those still under way are cancelled once `enough`.
 
     Raises the first failure where all have failed, and what is no NewskillsError.
     """
     tasks = [asyncio.ensure_future(_attempt(solver, sample, request, kit)) for request in requests]
     numbers = {task: number for number, task in enumerate(tasks)}
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     errors: list[NewskillsError] = []
     waiting = set(tasks)
     try:
-        while waiting and not enough(found):
+        while waiting and not enough(candidates):
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             for task in sorted(done, key=numbers.__getitem__):
                 outcome = task.result()
                 if isinstance(outcome, NewskillsError):
                     errors.append(outcome)
                 else:
-                    found.append(made(numbers[task], outcome))
+                    candidates.append(made(numbers[task], outcome))
     finally:
         await _ended(waiting)
-    if errors and not found:
+    if errors and not candidates:
         raise errors[0]
-    found.sort(key=lambda candidate: candidate.number)
-    return Gathered(candidates=found, lost=len(errors), stopped_early=bool(waiting))
+    candidates.sort(key=lambda candidate: candidate.number)
+    return CandidateSet(candidates=candidates, lost=len(errors), stopped_early=bool(waiting))
 
 
 async def all_of(tasks: Sequence[asyncio.Future[T]]) -> list[T]:

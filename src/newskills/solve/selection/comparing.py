@@ -26,7 +26,7 @@ _DIGITS = 6
 """Of a number that a model names; more can be no index."""
 
 
-class Comparison(Struct, frozen=True, kw_only=True):
+class ComparisonReply(Struct, frozen=True, kw_only=True):
     """`text` is what the model said behind its reasoning, if that was to be parsed; `reply` all of it."""
 
     text: str
@@ -66,11 +66,11 @@ class Comparer:
         request.inference = msgspec.structs.replace(request.inference, random_seed=seed)
         return request
 
-    async def ask(self, request: Request, sample: Sample, model: Model) -> Comparison:
+    async def ask(self, request: Request, sample: Sample, model: Model) -> ComparisonReply:
         """Raises what the model raises."""
         reply = await ask(model, request)
         attempt = await self.chat.attempt(sample, request, reply, self.chat.text(reply))
-        return Comparison(text=str(attempt.fields[self.chat.generation_key]), reply=reply)
+        return ComparisonReply(text=str(attempt.fields[self.chat.generation_key]), reply=reply)
 
 
 def listed(solutions: Sequence[str]) -> str:
@@ -84,26 +84,26 @@ def problem_of(row: Row, request: Request) -> str:
         return str(row["problem"])
     if request.messages is None:
         return request.prompt if isinstance(request.prompt, str) else ""
-    asked = next((message.content for message in reversed(request.messages) if message.role == "user"), "")
-    if isinstance(asked, list):
-        return "".join(str(part.get("text", "")) for part in asked)
-    return asked or ""
+    question = next((message.content for message in reversed(request.messages) if message.role == "user"), "")
+    if isinstance(question, list):
+        return "".join(str(part.get("text", "")) for part in question)
+    return question or ""
 
 
 def last_match(regex: str, text: str) -> str | None:
     """The first group of the last match; None where there is none."""
-    found = None
+    last = None
     for match in re.finditer(regex, text):
-        found = match[1]
-    return found
+        last = match[1]
+    return last
 
 
 def chosen(regex: str, text: str, count: int) -> int | None:
     """The number of the chosen one of `count` solutions; None where the last match names none of them."""
-    said = (last_match(regex, text) or "").strip()
-    if not said.isdecimal() or len(said) > _DIGITS:
+    choice_text = (last_match(regex, text) or "").strip()
+    if not choice_text.isdecimal() or len(choice_text) > _DIGITS:
         return None
-    return int(said) if int(said) < count else None
+    return int(choice_text) if int(choice_text) < count else None
 
 
 def windows(items: Sequence[T], size: int) -> list[list[T]]:

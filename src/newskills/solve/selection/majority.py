@@ -18,7 +18,7 @@ from newskills.solve.selection.candidates import (
     OWN_COUNTS,
     SUMMED,
     Candidate,
-    Gathered,
+    CandidateSet,
     gather,
     seeds_of,
     seen,
@@ -51,15 +51,15 @@ class VotingSolver:
     def request(self, sample: Sample) -> Request:
         """The request of an answer. Raises DataError for a row that the prompt does not fit."""
         request = self._base.request(sample)
-        said = {"name": type(self).__name__, **msgspec.to_builtins(self._config)}
-        return msgspec.structs.replace(request, solver={**request.solver, "selection": said})
+        selection = {"name": type(self).__name__, **msgspec.to_builtins(self._config)}
+        return msgspec.structs.replace(request, solver={**request.solver, "selection": selection})
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         """Raises what the model raises, where no answer at all was to be had."""
         seeds = seeds_of(request.inference.random_seed, self._config.samples)
-        asked = [with_seed(request, seed) for seed in seeds]
-        found = await gather(self._base, sample, asked, kit, self._made, enough=self._enough)
-        return Attempt(sample_id=sample.id, key=request.key(), fields=self._elected(found))
+        seeded = [with_seed(request, seed) for seed in seeds]
+        gathered = await gather(self._base, sample, seeded, kit, self._made, enough=self._enough)
+        return Attempt(sample_id=sample.id, key=request.key(), fields=self._elected(gathered))
 
     @abstractmethod
     def weight(self, candidate: Candidate) -> float:
@@ -70,15 +70,15 @@ class VotingSolver:
         text = seen(str(fields.get(self._key) or ""), self._end, cut=fields.get("finish_reason") == "length")
         return Candidate(number=number, text=text, fields=fields)
 
-    def _enough(self, found: Sequence[Candidate]) -> bool:
+    def _enough(self, candidates: Sequence[Candidate]) -> bool:
         needed = self._config.early_stop_votes
-        if needed is None or len(found) < needed:
+        if needed is None or len(candidates) < needed:
             return False
-        classes = classes_of([candidate.answer for candidate in found], same_answer)
+        classes = classes_of([candidate.answer for candidate in candidates], same_answer)
         return any(len(members) >= needed for members in classes.values())
 
-    def _elected(self, found: Gathered) -> Row:
-        candidates = found.candidates
+    def _elected(self, gathered: CandidateSet) -> Row:
+        candidates = gathered.candidates
         classes = classes_of([candidate.answer for candidate in candidates], same_answer)
         votes = {answer: sum(self.weight(candidates[n]) for n in members) for answer, members in classes.items()}
         ranked = dict(sorted(votes.items(), key=lambda vote: -vote[1]))
@@ -96,8 +96,8 @@ class VotingSolver:
             "predicted_answer": winner.answer if answer is not None else None,
             "votes": ranked,
             "num_votes": sum(map(len, classes.values())),
-            "num_lost_solutions": found.lost,
-            "stopped_early": found.stopped_early,
+            "num_lost_solutions": gathered.lost,
+            "stopped_early": gathered.stopped_early,
         }
 
     def kept(self, fields: Row) -> Row:

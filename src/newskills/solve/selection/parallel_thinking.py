@@ -7,23 +7,23 @@ from pathlib import Path
 
 from newskills.solve.parts import SolverParts
 from newskills.solve.selection.config import ParallelThinking
-from newskills.solve.selection.selecting import Design, OnlineSource, SelectingSolver, Source
+from newskills.solve.selection.selecting import CandidateSource, Design, OnlineSource, SelectingSolver
 from newskills.solve.selection.stored_solutions import StoredSource
 
 
 def parallel_thinking(parts: SolverParts, config: ParallelThinking) -> SelectingSolver:
     """Around `parts.base`; a `mode` must be set. Raises ConfigError, UnknownNameError, DataError (generation_dir)."""
     assert config.mode is not None
-    asked = config.genselect if config.mode == "genselect" else config.gensynthesis
+    selection = config.genselect if config.mode == "genselect" else config.gensynthesis
     design = Design(
         mode=config.mode,
         settings=config,
-        prompt=asked.prompt_config,
-        regex=asked.regex,
+        prompt=selection.prompt_config,
+        regex=selection.regex,
         window_size=config.window_size,
     )
     most, key = config.num_initial_solutions, config.solution_key
-    source: Source = (
+    source: CandidateSource = (
         StoredSource(parts, design, Path(config.generation_dir), key, most)
         if config.generation_dir
         else OnlineSource(parts, design, most or config.window_size, key)

@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 from newskills.base.errors import ContextLimitError
 from newskills.base.protocols import Execution, ExecutionResult, Kit
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.graders.math.normalise import tidy
 from newskills.graders.math.values.exact import plain
 from newskills.prompts.code_tags import DEFAULT_CODE_TAGS, CodeTags, code_tags
@@ -76,7 +76,7 @@ class ScTirConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         )
 
 
-class Candidate(Struct):
+class PartialCandidate(Struct):
     """One answer under way. `why` says what ended it; `answer` is as it votes."""
 
     status: Literal["answered", "pruned", "unfinished"] = "unfinished"
@@ -137,7 +137,7 @@ class ScTirSolver:
         )
         same = same_text if self._config.integers else same_answer
         votes = majority([candidate.answer for candidate in candidates], same)
-        winner = candidates[votes.winner] if votes.winner is not None else Candidate()
+        winner = candidates[votes.winner] if votes.winner is not None else PartialCandidate()
         replies = [reply for candidate in candidates for reply in candidate.replies]
         reply = msgspec.structs.replace(
             joined(winner.replies) if winner.replies else Reply(text=""),
@@ -150,29 +150,32 @@ class ScTirSolver:
         attempt.fields["code_rounds_executed"] = winner.shown
         return attempt
 
-    async def _candidate(self, request: Request, kit: Kit, session: CodeSession) -> Candidate:
-        candidate = Candidate(replies=[])
-        asked = request
+    async def _candidate(self, request: Request, kit: Kit, session: CodeSession) -> PartialCandidate:
+        candidate = PartialCandidate(replies=[])
+        turn_request = request
         for left in range(self._config.rounds - 1, -1, -1):
             try:
-                reply = await ask(kit.models[MAIN], asked)
+                reply = await ask(kit.models[MAIN], turn_request)
             except ContextLimitError:
                 if not candidate.replies:
                     raise
                 candidate.end("pruned", "the model's context is full")
                 break
             candidate.replies.append(reply)
-            said, wants_output = self._read(reply)
-            candidate.text += said
+            text, wants_output = self._read(reply)
+            candidate.text += text
             if not self._goes_on(candidate, wants_output=wants_output, last=left == 0):
                 break
             if not self._has_code(candidate.text):
-                asked, candidate.text = with_seed(request, request.inference.random_seed + RESTART * left), ""
+                turn_request, candidate.text = (
+                    with_seed(request, request.inference.random_seed + RESTART * left),
+                    "",
+                )
                 continue
             shown = self._shown(await session.run(self._code(candidate.text)))
             candidate.text += shown
             candidate.shown += 1
-            asked = continued(asked, said, shown, reply.reasoning)
+            turn_request = continued(turn_request, text, shown, reply.reasoning)
         return candidate
 
     def _read(self, reply: Reply) -> tuple[str, bool]:
@@ -183,22 +186,26 @@ class ScTirSolver:
         if reply.finish_reason == "length" or self._chat.stopped(reply):
             return self._chat.text(reply), False
         tags = self._tags
-        said = with_stop(reply, [tags.output_begin])
-        if said.endswith(tags.output_begin):
-            return said.removesuffix(tags.output_begin), True
-        bare = said.rstrip()
+        text = with_stop(reply, [tags.output_begin])
+        if text.endswith(tags.output_begin):
+            return text.removesuffix(tags.output_begin), True
+        bare = text.rstrip()
         waits = bare.endswith(tags.end.rstrip()) and self._has_code(f"{bare}\n")
-        return (f"{bare}\n" if waits else said), waits
+        return (f"{bare}\n" if waits else text), waits
 
-    def _goes_on(self, candidate: Candidate, *, wants_output: bool, last: bool) -> bool:
+    def _goes_on(self, candidate: PartialCandidate, *, wants_output: bool, last: bool) -> bool:
         """Whether the candidate gets another round; else how it ended is set."""
         if not self._has_code(candidate.text):
             return (self._config.restart_without_code and not last) or candidate.end("pruned", "no code")
-        found = None if wants_output else extract(candidate.text[-self._config.answer_characters :], Policy())
-        if found is not None and found.answer is not None:
+        extracted = (
+            None
+            if wants_output
+            else extract(candidate.text[-self._config.answer_characters :], ExtractionPolicy())
+        )
+        if extracted is not None and extracted.answer is not None:
             if not candidate.shown:
                 return candidate.end("pruned", "an answer though no code was run")
-            answer = self._vote(found.answer)
+            answer = self._vote(extracted.answer)
             return candidate.end("answered" if answer else "pruned", "" if answer else "not a number", answer)
         if not wants_output:
             return candidate.end("pruned", "neither an answer nor an output block")
@@ -228,7 +235,9 @@ class ScTirSolver:
         output, limit = self._tags.format_output(result), self._config.max_output_characters
         return self._tags.between(output if len(output) <= limit else f"{output[:limit]}{CUT}")
 
-    def _fields(self, votes: Votes, candidates: Sequence[Candidate], sessions: Sequence[CodeSession]) -> Row:
+    def _fields(
+        self, votes: Votes, candidates: Sequence[PartialCandidate], sessions: Sequence[CodeSession]
+    ) -> Row:
         winning = candidates[votes.winner].answer if votes.winner is not None else None
         return {
             "predicted_answer": winning or self._config.default_answer,

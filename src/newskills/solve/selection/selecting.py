@@ -14,14 +14,14 @@ from msgspec import Struct
 from newskills.base.errors import DataError
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Reply, Request, Row, Sample
-from newskills.graders.math.extraction.extract import Policy, extract
+from newskills.graders.math.extraction.extract import ExtractionPolicy, extract
 from newskills.solve.chat import MAIN
 from newskills.solve.parts import SolverParts
 from newskills.solve.replies import total
 from newskills.solve.selection.candidates import (
     OWN_COUNTS,
     Candidate,
-    Gathered,
+    CandidateSet,
     all_of,
     gather,
     seeds_of,
@@ -30,7 +30,7 @@ from newskills.solve.selection.candidates import (
 )
 from newskills.solve.selection.comparing import (
     Comparer,
-    Comparison,
+    ComparisonReply,
     chosen,
     comparable,
     last_match,
@@ -43,10 +43,10 @@ from newskills.solve.selection.votes import Votes, majority, same_answer
 _TIMES = ("generation_start_time", "generation_end_time", "generation_time")
 
 
-class Source(Protocol):
+class CandidateSource(Protocol):
     """Where solutions come from."""
 
-    async def candidates(self, sample: Sample, request: Request, kit: Kit) -> Gathered: ...
+    async def candidates(self, sample: Sample, request: Request, kit: Kit) -> CandidateSet: ...
 
     @property
     def digest(self) -> Row:
@@ -66,14 +66,14 @@ class Design(Struct, frozen=True, kw_only=True):
     tournament: bool = False
 
 
-class Pick(Struct, kw_only=True):
+class DrawResult(Struct, kw_only=True):
     """What one draw came to. `valid`: the model's last word could be read; else `candidate` was drawn by lot."""
 
     fields: Row
     text: str
     answer: str | None
     valid: bool
-    comparisons: list[Comparison] = []
+    comparisons: list[ComparisonReply] = []
 
 
 class OnlineSource:
@@ -88,11 +88,11 @@ class OnlineSource:
     def digest(self) -> Row:
         return {"samples": self._samples}
 
-    async def candidates(self, sample: Sample, request: Request, kit: Kit) -> Gathered:
+    async def candidates(self, sample: Sample, request: Request, kit: Kit) -> CandidateSet:
         """Raises what the model raises, where no solution at all was to be had."""
         seeds = seeds_of(request.inference.random_seed, self._samples)
-        asked = [with_seed(request, seed) for seed in seeds]
-        return await gather(self._solver, sample, asked, kit, self._made)
+        seeded = [with_seed(request, seed) for seed in seeds]
+        return await gather(self._solver, sample, seeded, kit, self._made)
 
     def _made(self, number: int, attempt: Attempt) -> Candidate:
         fields = attempt.fields
@@ -113,7 +113,7 @@ class SelectingSolver:
     from), `num_lost_solutions`; with several draws `votes` and `num_invalid_selections`.
     """
 
-    def __init__(self, parts: SolverParts, design: Design, source: Source) -> None:
+    def __init__(self, parts: SolverParts, design: Design, source: CandidateSource) -> None:
         """Raises UnknownNameError, ConfigError for the prompt."""
         self._chat, self._base, self._design, self._source = parts.chat, parts.drawn_by, design, source
         self._comparer = Comparer(parts, design.settings, design.prompt)
@@ -122,28 +122,35 @@ class SelectingSolver:
         """The request of a solution. Raises DataError for a row that one of the prompts does not fit."""
         request = self._base.request(sample)
         self._comparer.request(sample, problem_of(sample.row, request), ["", ""], 0)
-        said = {**msgspec.to_builtins(self._design), **self._source.digest, "prompt": self._comparer.prompt_hash}
-        return msgspec.structs.replace(request, solver={**request.solver, "selection": said})
+        selection = {
+            **msgspec.to_builtins(self._design),
+            **self._source.digest,
+            "prompt": self._comparer.prompt_hash,
+        }
+        return msgspec.structs.replace(request, solver={**request.solver, "selection": selection})
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         """Raises what the model raises, and DataError where there are no solutions."""
-        found = await self._source.candidates(sample, request, kit)
-        pool = comparable(found.candidates, self._design.settings)
+        gathered = await self._source.candidates(sample, request, kit)
+        pool = comparable(gathered.candidates, self._design.settings)
         draws = range(self._design.repeats)
         picks = await all_of(
-            [asyncio.ensure_future(self._pick(sample, request, kit, pool or found.candidates, n)) for n in draws]
+            [
+                asyncio.ensure_future(self._pick(sample, request, kit, pool or gathered.candidates, n))
+                for n in draws
+            ]
         )
         votes = majority([pick.answer if pick.valid else None for pick in picks], same_answer)
         first_valid = next((number for number, pick in enumerate(picks) if pick.valid), 0)
         winner = picks[first_valid if votes.winner is None else votes.winner]
-        fields = self._fields(winner, picks, found, [candidate.text for candidate in pool])
+        fields = self._fields(winner, picks, gathered, [candidate.text for candidate in pool])
         if len(picks) > 1:
             fields |= _voted(votes, winner, picks)
         return Attempt(sample_id=sample.id, key=request.key(), fields=fields)
 
     async def _pick(
         self, sample: Sample, request: Request, kit: Kit, pool: Sequence[Candidate], number: int
-    ) -> Pick:
+    ) -> DrawResult:
         seed = request.inference.random_seed * self._design.repeats + number
         draw = random.Random(f"{seed} {sample.id}")  # noqa: S311 - repeatable on purpose, no secret
         order = draw.sample(pool, len(pool))
@@ -151,22 +158,22 @@ class SelectingSolver:
             raise DataError(f"Record {sample.id}: there are no solutions to choose from.")
         if not comparable(order, self._design.settings):
             return _of(order[0], valid=False)
-        asked = _Asked(sample, problem_of(sample.row, request), kit, seed)
+        question = _Draw(sample, problem_of(sample.row, request), kit, seed)
         if self._design.mode == "gensynthesis":
-            return await self._synthesis(asked, order[: self._design.window_size], draw)
+            return await self._synthesis(question, order[: self._design.window_size], draw)
         return await self._choice(
-            asked, order if self._design.tournament else order[: self._design.window_size], draw
+            question, order if self._design.tournament else order[: self._design.window_size], draw
         )
 
-    async def _choice(self, asked: _Asked, order: list[Candidate], draw: random.Random) -> Pick:
-        comparisons: list[Comparison] = []
+    async def _choice(self, question: _Draw, order: list[Candidate], draw: random.Random) -> DrawResult:
+        comparisons: list[ComparisonReply] = []
         valid = True
         while len(order) > 1:
             groups = windows(order, self._design.window_size)
             lots = [draw.randrange(len(group)) for group in groups]
-            said = await all_of([asyncio.ensure_future(self._compare(asked, group)) for group in groups])
+            outcomes = await all_of([asyncio.ensure_future(self._compare(question, group)) for group in groups])
             order = []
-            for group, comparison, lot in zip(groups, said, lots, strict=True):
+            for group, comparison, lot in zip(groups, outcomes, lots, strict=True):
                 if comparison is None:
                     order += group
                     continue
@@ -176,32 +183,36 @@ class SelectingSolver:
                 order.append(group[lot if index is None else index])
         return msgspec.structs.replace(_of(order[0], valid=valid), comparisons=comparisons)
 
-    async def _synthesis(self, asked: _Asked, group: list[Candidate], draw: random.Random) -> Pick:
+    async def _synthesis(self, question: _Draw, group: list[Candidate], draw: random.Random) -> DrawResult:
         lot = draw.randrange(len(group))
-        request = self._comparison(asked, group)
-        comparison = await self._comparer.ask(request, asked.sample, asked.kit.models[MAIN])
+        request = self._comparison(question, group)
+        comparison = await self._comparer.ask(request, question.sample, question.kit.models[MAIN])
         text = (last_match(self._design.regex, comparison.text) or "").strip()
         if not text:
             return msgspec.structs.replace(_of(group[lot], valid=False), comparisons=[comparison])
-        attempt = await self._chat.attempt(asked.sample, request, comparison.reply, text)
+        attempt = await self._chat.attempt(question.sample, request, comparison.reply, text)
         attempt.fields[self._chat.generation_key] = text
-        answer = extract(text, Policy()).answer
-        return Pick(fields=attempt.fields, text=text, answer=answer, valid=True, comparisons=[comparison])
+        answer = extract(text, ExtractionPolicy()).answer
+        return DrawResult(fields=attempt.fields, text=text, answer=answer, valid=True, comparisons=[comparison])
 
-    async def _compare(self, asked: _Asked, group: list[Candidate]) -> Comparison | None:
+    async def _compare(self, question: _Draw, group: list[Candidate]) -> ComparisonReply | None:
         """None for a group of one."""
         if len(group) == 1:
             return None
-        request = self._comparison(asked, group)
-        return await self._comparer.ask(request, asked.sample, asked.kit.models[MAIN])
+        request = self._comparison(question, group)
+        return await self._comparer.ask(request, question.sample, question.kit.models[MAIN])
 
-    def _comparison(self, asked: _Asked, group: Sequence[Candidate]) -> Request:
-        return self._comparer.request(asked.sample, asked.problem, [one.text for one in group], asked.seed)
+    def _comparison(self, question: _Draw, group: Sequence[Candidate]) -> Request:
+        return self._comparer.request(
+            question.sample, question.problem, [candidate.text for candidate in group], question.seed
+        )
 
-    def _fields(self, winner: Pick, picks: Sequence[Pick], found: Gathered, shown: list[str]) -> Row:
+    def _fields(
+        self, winner: DrawResult, picks: Sequence[DrawResult], gathered: CandidateSet, shown: list[str]
+    ) -> Row:
         mode = self._design.mode
         replies = [comparison.reply for pick in picks for comparison in pick.comparisons]
-        drawn = [candidate.fields for candidate in found.candidates]
+        drawn = [candidate.fields for candidate in gathered.candidates]
         compared = total([reply.usage.output_tokens for reply in replies])
         solved = total([fields.get("num_generated_tokens") for fields in drawn])
         counts = {
@@ -219,12 +230,12 @@ class SelectingSolver:
             f"{mode}_successful": winner.valid,
             **{name: count for name, count in counts.items() if count is not None},
             "solution_list": shown,
-            "num_lost_solutions": found.lost,
+            "num_lost_solutions": gathered.lost,
             **times(drawn, replies),
         }
 
 
-class _Asked(Struct, frozen=True):
+class _Draw(Struct, frozen=True):
     """What all comparisons of one draw share."""
 
     sample: Sample
@@ -249,11 +260,11 @@ def times(drawn: Sequence[Row], replies: Sequence[Reply]) -> Row:
     return dict(zip(_TIMES, (begin, end, end - begin), strict=True))
 
 
-def _of(candidate: Candidate, *, valid: bool) -> Pick:
-    return Pick(fields=candidate.fields, text=candidate.text, answer=candidate.answer, valid=valid)
+def _of(candidate: Candidate, *, valid: bool) -> DrawResult:
+    return DrawResult(fields=candidate.fields, text=candidate.text, answer=candidate.answer, valid=valid)
 
 
-def _voted(votes: Votes, winner: Pick, picks: Sequence[Pick]) -> Row:
+def _voted(votes: Votes, winner: DrawResult, picks: Sequence[DrawResult]) -> Row:
     fields: dict[str, Any] = {
         "votes": votes.counts,
         "num_invalid_selections": sum(not pick.valid for pick in picks),

@@ -16,7 +16,7 @@ from newskills.base.protocols import Kit
 from newskills.base.records import Request, Row, Sample
 from newskills.base.store import decode_row
 from newskills.solve.parts import SolverParts
-from newskills.solve.selection.candidates import Candidate, Gathered
+from newskills.solve.selection.candidates import Candidate, CandidateSet
 from newskills.solve.selection.selecting import Design, shown_text
 
 _SEEDED = re.compile(r"output-rs(\d+)\.jsonl")
@@ -55,7 +55,7 @@ class StoredSource:
     def digest(self) -> Row:
         return {"files": [[path.name, path.stat().st_size] for path in self._files], "most": self._most}
 
-    async def candidates(self, sample: Sample, request: Request, kit: Kit) -> Gathered:
+    async def candidates(self, sample: Sample, request: Request, kit: Kit) -> CandidateSet:
         """Raises DataError where the folder has no solution of this row."""
         places = self._places.get(prompt_md5(request), [])[: self._most]
         if not places:
@@ -63,7 +63,7 @@ class StoredSource:
                 f"Record {sample.id}: no solution in {self._folder} was asked for with the same prompt.",
                 hint="Use the prompt_config, system_message and code_tags with which the solutions were generated.",
             )
-        return Gathered(candidates=await asyncio.to_thread(self._read, places))
+        return CandidateSet(candidates=await asyncio.to_thread(self._read, places))
 
     def _read(self, places: list[tuple[int, int]]) -> list[Candidate]:
         return [self._candidate(number, *place) for number, place in enumerate(places)]
@@ -85,13 +85,15 @@ def prompt_md5(request: Request) -> bytes:
 
 
 def _files(folder: Path) -> list[Path]:
-    found = [(int(match[1]), path) for path in folder.glob("*.jsonl") if (match := _SEEDED.fullmatch(path.name))]
-    if not found:
+    seeded_files = [
+        (int(match[1]), path) for path in folder.glob("*.jsonl") if (match := _SEEDED.fullmatch(path.name))
+    ]
+    if not seeded_files:
         raise DataError(
             f"{folder} has no output-rs*.jsonl to take solutions from.",
             hint="Generate them first: ns generate … --num_random_seeds=8 --output_dir=…",
         )
-    return [path for _, path in sorted(found)]
+    return [path for _, path in sorted(seeded_files)]
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Row]]:

@@ -21,17 +21,17 @@ class Votes(Struct, kw_only=True):
     counts: dict[str, int] = {}
 
 
-def same_text(one: str, other: str) -> bool:
+def same_text(left: str, right: str) -> bool:
     """Whether both are the same characters."""
-    return one == other
+    return left == right
 
 
-def same_answer(one: str, other: str) -> bool:
+def same_answer(left: str, right: str) -> bool:
     """Whether the math grader's quick steps take both for the same: equal numbers, or one normal form.
 
     The slower steps of the grader need a process with a deadline and have no place among many votes.
     """
-    a, b = tidy(one), tidy(other)
+    a, b = tidy(left), tidy(right)
     p, q = plain(a), plain(b)
     if p is not None and q is not None:
         return p.value == q.value and p.percent == q.percent
@@ -40,7 +40,7 @@ def same_answer(one: str, other: str) -> bool:
 
 def majority(answers: Sequence[str | None], same: Callable[[str, str], bool] = same_text) -> Votes:
     """The most frequent answer up to `same`, an equivalence; of equally frequent ones the first that was given."""
-    classes = sorted(classes_of(answers, same).items(), key=lambda found: -len(found[1]))
+    classes = sorted(classes_of(answers, same).items(), key=lambda answer_class: -len(answer_class[1]))
     return Votes(
         winner=classes[0][1][0] if classes else None,
         counts={answer: len(members) for answer, members in classes},
@@ -55,7 +55,9 @@ def classes_of(
     for index, answer in enumerate(answers):
         if answer is None:
             continue
-        members = next((members for known, members in classes.items() if same(known, answer)), None)
+        members = next(
+            (members for representative, members in classes.items() if same(representative, answer)), None
+        )
         if members is None:
             classes[answer] = [index]
         else:

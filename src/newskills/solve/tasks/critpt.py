@@ -40,6 +40,6 @@ class CritPtSolver(TurnsSolver):
         return await super().solve(self._with_turns(sample), request, kit)
 
     def _with_turns(self, sample: Sample) -> Sample:
-        said = self._second.messages(sample.row)[-1].content
-        row: Row = {**sample.row, "turns": [sample.row["problem"], str(said)]}
+        second_question = self._second.messages(sample.row)[-1].content
+        row: Row = {**sample.row, "turns": [sample.row["problem"], str(second_question)]}
         return Sample(id=sample.id, row=row, position=sample.position)

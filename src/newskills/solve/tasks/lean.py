@@ -17,7 +17,7 @@ from newskills.base.judgement import parse_judgement
 from newskills.base.protocols import Kit
 from newskills.base.records import Attempt, Message, Reply, Request, Row, Sample
 from newskills.graders.lean.grader import LeanProofConfig, LeanProofGrader
-from newskills.graders.lean.statement import Checked, LeanStatementConfig, LeanStatementGrader
+from newskills.graders.lean.statement import LeanStatementConfig, LeanStatementGrader, StatementCheck
 from newskills.prompts.renderer import load_prompt
 from newskills.solve.chat import MAIN, ChatSolver, ask
 from newskills.solve.parts import SolverParts
@@ -83,8 +83,8 @@ class _Talk(Struct):
 
     def answer(self, text: str) -> None:
         """Goes on with a user turn after the last reply, whose reasoning is not repeated."""
-        said = self.replies[-1].text.rpartition("</think>")[2]
-        turns = [Message(role="assistant", content=said), Message(role="user", content=text)]
+        answer = self.replies[-1].text.rpartition("</think>")[2]
+        turns = [Message(role="assistant", content=answer), Message(role="user", content=text)]
         self.asked = msgspec.structs.replace(self.asked, messages=[*(self.asked.messages or []), *turns])
 
 
@@ -139,8 +139,8 @@ class ProverSolver(_Rounds):
             if score.outcome in ("correct", "unscored") or len(attempts) > self._config.refinements:
                 break
             tried = score.fields["predicted_proof"] or "(no Lean code was found)"
-            told = {**sample.row, "error_message": score.why[:_LONGEST], "proof_attempt": str(tried)}
-            talk.answer(self._text(self._config.refinement_prompt, told))
+            fields = {**sample.row, "error_message": score.why[:_LONGEST], "proof_attempt": str(tried)}
+            talk.answer(self._text(self._config.refinement_prompt, fields))
         return await self._attempt(sample, request, talk, {"proof_attempts": attempts})
 
 
@@ -165,23 +165,23 @@ class AutoformalizeSolver(_Rounds):
         talk = _Talk(asked=request, replies=[])
         row = {**sample.row, "header": self._grader.header(sample.row)}
         attempts: list[Row] = []
-        found: Row = {}
+        fields: Row = {}
         while (reply := await talk.say(kit)) is not None:
             checked = await self._grader.check(self._chat.text(reply), row, kit)
-            found = await self._judged(row, checked, kit) if checked.holds and self._config.judge else {}
-            status = found.pop("statement_status", checked.status)
+            fields = await self._judged(row, checked, kit) if checked.holds and self._config.judge else {}
+            status = fields.pop("statement_status", checked.status)
             attempts.append({"statement_status": status, "why": checked.why})
             holds = status in ("completed", "unjudged")
-            found |= {"statement_status": status, "formal_statement": checked.text if holds else None}
+            fields |= {"statement_status": status, "formal_statement": checked.text if holds else None}
             if holds or checked.status == "failed" or len(attempts) > self._config.refinements:
                 break
             talk.answer(
-                self._text(self._prompt(status), {**row, **found, "error_message": checked.why[:_LONGEST]})
+                self._text(self._prompt(status), {**row, **fields, "error_message": checked.why[:_LONGEST]})
             )
-        if "formal_statement" not in found:
-            found["formal_statement"] = None
+        if "formal_statement" not in fields:
+            fields["formal_statement"] = None
         return await self._attempt(
-            sample, request, talk, {**found, "header": row["header"], "statement_attempts": attempts}
+            sample, request, talk, {**fields, "header": row["header"], "statement_attempts": attempts}
         )
 
     def _prompt(self, status: str) -> str:
@@ -189,7 +189,7 @@ class AutoformalizeSolver(_Rounds):
         by_status = {"no_statement": config.parsing_prompt, "inconsistent": config.consistency_prompt}
         return by_status.get(status, config.code_prompt)
 
-    async def _judged(self, row: Row, checked: Checked, kit: Kit) -> Row:
+    async def _judged(self, row: Row, checked: StatementCheck, kit: Kit) -> Row:
         """Reads the statement back into words and compares these with the problem."""
         read = await self._ask(self._config.backtranslation_prompt, {**row, "formal_statement": checked.text}, kit)
         verdict = await self._ask(self._config.judge_prompt, {**row, "back_translation": read}, kit)
@@ -202,6 +202,6 @@ class AutoformalizeSolver(_Rounds):
             raise ConfigError(
                 f"There is no model '{self._config.judge_role}'; there are {', '.join(sorted(kit.models))}."
             )
-        asked = self._chat.with_prompt(load_prompt(prompt)).request(Sample(id=str(row.get("id", "")), row=row))
-        reply = await ask(kit.models[self._config.judge_role], asked)
+        question = self._chat.with_prompt(load_prompt(prompt)).request(Sample(id=str(row.get("id", "")), row=row))
+        reply = await ask(kit.models[self._config.judge_role], question)
         return reply.text.rpartition("</think>")[2].strip()

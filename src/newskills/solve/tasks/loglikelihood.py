@@ -76,7 +76,7 @@ class LoglikelihoodSolver:
         )
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
-        found: list[Likelihood] = []
+        likelihoods: list[Likelihood] = []
         replies: list[Reply] = []
         for prompt, text in zip(request.solver["prompts"], request.solver["continuations"], strict=True):
             reply = await self._ask(request, prompt + text, kit.models[MAIN])
@@ -84,16 +84,16 @@ class LoglikelihoodSolver:
                 prompt = _BEGINNING
                 reply = await self._ask(request, prompt + text, kit.models[MAIN])
             replies.append(reply)
-            found.append(await self._likelihood(reply, prompt, text, request, kit.models[MAIN]))
-        best = max(range(len(found)), key=lambda place: found[place].value)
+            likelihoods.append(await self._likelihood(reply, prompt, text, request, kit.models[MAIN]))
+        best = max(range(len(likelihoods)), key=lambda place: likelihoods[place].value)
         whole = joined(replies)
         whole.logprobs = whole.finish_reason = None
         chosen = request.solver["continuations"][best].strip()
         attempt = await self._chat.attempt(sample, request, whole, chosen)
         attempt.fields |= {
-            "loglikelihoods": [likelihood.value for likelihood in found],
-            "greedy": [likelihood.greedy for likelihood in found],
-            "continuation_tokens": [likelihood.tokens for likelihood in found],
+            "loglikelihoods": [likelihood.value for likelihood in likelihoods],
+            "greedy": [likelihood.greedy for likelihood in likelihoods],
+            "continuation_tokens": [likelihood.tokens for likelihood in likelihoods],
         }
         return attempt
 
@@ -176,12 +176,12 @@ def tokens_at_end(tokens: Sequence[str], prompt: str, text: str) -> int | None:
     return count
 
 
-def _counted(whole: Reply, context: Reply, known: int) -> int | None:
+def _counted(whole: Reply, context: Reply, continuation_count: int) -> int | None:
     """By the server's own counts: the tokens of all less those of the context."""
     if whole.usage.input_tokens is None or context.usage.input_tokens is None:
         return None
     count = whole.usage.input_tokens - context.usage.input_tokens
-    return count if 0 < count <= known else None
+    return count if 0 < count <= continuation_count else None
 
 
 def _greedy(logprobs: Logprobs, count: int) -> bool | None:

@@ -23,7 +23,7 @@ _SUMS = (
 )
 
 
-class SciCodeConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SciCodeSolverConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`++solver_config.*` of the solver `scicode`."""
 
     with_background: Annotated[bool, Meta(description="tell the scientific background of each step")] = True
@@ -35,9 +35,9 @@ class SciCodeSolver:
     Written: `steps`, step number → code, and all answers one after the other under the generation key.
     """
 
-    Config = SciCodeConfig
+    Config = SciCodeSolverConfig
 
-    def __init__(self, parts: SolverParts, config: SciCodeConfig = SciCodeConfig()) -> None:  # noqa: B008 - frozen
+    def __init__(self, parts: SolverParts, config: SciCodeSolverConfig = SciCodeSolverConfig()) -> None:  # noqa: B008 - frozen
         self._chat = parts.chat
         self._config = config
 
@@ -51,14 +51,16 @@ class SciCodeSolver:
 
     async def solve(self, sample: Sample, request: Request, kit: Kit) -> Attempt:
         codes: Row = {}
-        told: list[Row] = []
+        step_fields: list[Row] = []
         for step in sample.row["sub_steps"]:
-            asked = self._ask(sample, codes)
-            reply = await ask(kit.models[MAIN], asked)
-            attempt = await self._chat.attempt(sample, asked, reply, self._chat.text(reply))
-            told.append(attempt.fields)
+            step_request = self._ask(sample, codes)
+            reply = await ask(kit.models[MAIN], step_request)
+            attempt = await self._chat.attempt(sample, step_request, reply, self._chat.text(reply))
+            step_fields.append(attempt.fields)
             codes[str(step["step_number"])] = extract_code(str(attempt.fields[self._chat.generation_key])).code
-        return Attempt(sample_id=sample.id, key=request.key(), fields={**self._together(told), "steps": codes})
+        return Attempt(
+            sample_id=sample.id, key=request.key(), fields={**self._together(step_fields), "steps": codes}
+        )
 
     def _ask(self, sample: Sample, codes: Row) -> Request:
         """For the step that follows those in `codes`."""
@@ -77,8 +79,12 @@ class SciCodeSolver:
         background = str(step.get("step_background") or "") if self._config.with_background else ""
         return "\n".join(part for part in (str(step["step_description_prompt"]), background) if part)
 
-    def _together(self, told: list[Row]) -> Row:
+    def _together(self, step_fields: list[Row]) -> Row:
         key = self._chat.generation_key
-        sums = {name: sum(fields[name] for fields in told) for name in _SUMS if all(name in each for each in told)}
-        started = {name: told[0][name] for name in ("generation_start_time",) if name in told[0]}
-        return {**told[-1], **sums, **started, key: "\n\n".join(str(fields[key]) for fields in told)}
+        sums = {
+            name: sum(fields[name] for fields in step_fields)
+            for name in _SUMS
+            if all(name in each for each in step_fields)
+        }
+        started = {name: step_fields[0][name] for name in ("generation_start_time",) if name in step_fields[0]}
+        return {**step_fields[-1], **sums, **started, key: "\n\n".join(str(fields[key]) for fields in step_fields)}

@@ -38,8 +38,8 @@ def in_pieces(request: Request, seconds: float) -> list[Request]:
         return [request]
     made = []
     for piece in pieces:
-        told: Row = {"data": base64.b64encode(piece).decode("ascii"), "format": "wav"}
-        content = [*parts[:place], {**parts[place], "input_audio": told}, *parts[place + 1 :]]
+        audio: Row = {"data": base64.b64encode(piece).decode("ascii"), "format": "wav"}
+        content = [*parts[:place], {**parts[place], "input_audio": audio}, *parts[place + 1 :]]
         changed: Message = msgspec.structs.replace(messages[number], content=content)
         made.append(
             msgspec.structs.replace(request, messages=[*messages[:number], changed, *messages[number + 1 :]])
@@ -63,12 +63,12 @@ def _cut(data: bytes, seconds: float) -> list[bytes]:
             rate = sound.samplerate
     except soundfile.LibsndfileError as error:
         raise DataError(f"The sound of a request cannot be read: {error.error_string}") from error
-    step, found = int(seconds * rate), []
+    step, pieces = int(seconds * rate), []
     starts = list(range(0, len(samples), step))
     if len(samples) - starts[-1] < _SHORTEST * rate:
         starts.pop()
     for start, end in zip(starts, [*starts[1:], len(samples)], strict=True):
         file = io.BytesIO()
         soundfile.write(file, samples[start:end], rate, format="WAV", subtype="PCM_16")
-        found.append(file.getvalue())
-    return found
+        pieces.append(file.getvalue())
+    return pieces

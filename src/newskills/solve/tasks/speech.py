@@ -37,12 +37,12 @@ class SpeechSolver:
         if self.field not in row and self.other in row:
             row = {**row, self.field: row[self.other]}
         request = self._chat.request(replace(sample, row=row))
-        told = {name: row[name] for name in self.options.__struct_fields__ if row.get(name) is not None}
+        options = {name: row[name] for name in self.options.__struct_fields__ if row.get(name) is not None}
         try:
-            read_options(told, self.options)
+            read_options(options, self.options)
         except ValueError as error:
             raise DataError(f"Record {sample.id}: {error}.") from error
-        return replace(request, extra_body={**request.extra_body, **told})
+        return replace(request, extra_body={**request.extra_body, **options})
 
 
 class TranscriptionSolver(SpeechSolver):

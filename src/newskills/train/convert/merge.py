@@ -45,8 +45,10 @@ class _Adapter(Struct, frozen=True):
             "modules_to_save": self.modules_to_save,
             "peft_type": self.peft_type != "LORA",
         }
-        if found := [name for name, value in odd.items() if value]:
-            raise ConfigError(f"{where} uses {', '.join(found)}, which is not merged.", hint="Merge it with PEFT.")
+        if unmerged := [name for name, value in odd.items() if value]:
+            raise ConfigError(
+                f"{where} uses {', '.join(unmerged)}, which is not merged.", hint="Merge it with PEFT."
+            )
         return float(self.lora_alpha / (self.r**0.5 if self.use_rslora else self.r))
 
 

@@ -59,20 +59,20 @@ def hf_name(name: str) -> str:
     """Raises DataError for a tensor that a Llama has not."""
     if name in _WHOLE:
         return _WHOLE[name]
-    found = re.fullmatch(r"blk\.(\d+)\.(\w+)\.weight", name)
-    if found is None or found[2] not in _BLOCK:
+    match = re.fullmatch(r"blk\.(\d+)\.(\w+)\.weight", name)
+    if match is None or match[2] not in _BLOCK:
         raise DataError(f"The tensor {name} has no place in a Llama model.")
-    return f"model.layers.{found[1]}.{_BLOCK[found[2]]}.weight"
+    return f"model.layers.{match[1]}.{_BLOCK[match[2]]}.weight"
 
 
 def gguf_name(name: str) -> str:
     """Raises DataError for a tensor that a Llama has not."""
     if name in _GGUF_WHOLE:
         return _GGUF_WHOLE[name]
-    found = re.fullmatch(r"model\.layers\.(\d+)\.([\w.]+)\.weight", name)
-    if found is None or found[2] not in _GGUF_BLOCK:
+    match = re.fullmatch(r"model\.layers\.(\d+)\.([\w.]+)\.weight", name)
+    if match is None or match[2] not in _GGUF_BLOCK:
         raise DataError(f"The tensor {name} has no place in a GGUF file of a Llama model.")
-    return f"blk.{found[1]}.{_GGUF_BLOCK[found[2]]}.weight"
+    return f"blk.{match[1]}.{_GGUF_BLOCK[match[2]]}.weight"
 
 
 def rotated_heads(name: str, config: dict[str, Any]) -> int | None:

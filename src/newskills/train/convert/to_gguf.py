@@ -62,7 +62,7 @@ def _add_metadata(gguf: Any, writer: Any, config: dict[str, Any], source: Path) 
 
 def _add_tokenizer(writer: Any, config: dict[str, Any], tokenizer: dict[str, Any]) -> None:
     model, cuts = tokenizer["model"], tokenizer["pre_tokenizer"]
-    names = [name for name, known in PRE_TOKENIZERS.items() if _alike(known, cuts)]
+    names = [name for name, reference_cuts in PRE_TOKENIZERS.items() if _alike(reference_cuts, cuts)]
     if model.get("type") != "BPE" or not names:
         raise ConfigError(
             "The tokenizer cuts text in a way that llama.cpp has no name for here.",
@@ -90,13 +90,13 @@ def _add_tokenizer(writer: Any, config: dict[str, Any], tokenizer: dict[str, Any
             add(value)
 
 
-def _alike(known: Any, found: Any) -> bool:
+def _alike(left: Any, right: Any) -> bool:
     """Whether `found` says all that `known` says."""
-    if isinstance(known, dict) and isinstance(found, dict):
-        return all(key in found and _alike(value, found[key]) for key, value in known.items())
-    if isinstance(known, list) and isinstance(found, list):
-        return len(known) == len(found) and all(_alike(a, b) for a, b in zip(known, found, strict=True))
-    return bool(known == found)
+    if isinstance(left, dict) and isinstance(right, dict):
+        return all(key in right and _alike(value, right[key]) for key, value in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(_alike(a, b) for a, b in zip(left, right, strict=True))
+    return bool(left == right)
 
 
 def _write_tensors(writer: Any, source: Path, config: dict[str, Any]) -> None:

@@ -47,7 +47,7 @@ class Ragged:
         return x_BHTK.transpose(1, 2)[self.rows, self.steps].flatten(1)
 
 
-class Shared(Struct, frozen=True):
+class SharedPrefixes(Struct, frozen=True):
     """`prefixes` [P] token ids, `own` [B] the rest of each sequence, `parent` [B] its prefix (P: it has none)."""
 
     prefixes: list[Sequence[int]]
@@ -55,7 +55,7 @@ class Shared(Struct, frozen=True):
     parent: list[int]
 
 
-def share(sequences: Sequence[Sequence[int]]) -> Shared:
+def share(sequences: Sequence[Sequence[int]]) -> SharedPrefixes:
     """Neighbours that begin alike share a prefix; every sequence keeps at least one token of its own."""
     groups: list[tuple[list[Sequence[int]], int]] = []
     for tokens in sequences:
@@ -68,13 +68,13 @@ def share(sequences: Sequence[Sequence[int]]) -> Shared:
                 groups[-1] = members, common
                 continue
         groups.append(([tokens], 0))
-    found = Shared([members[0][:length] for members, length in groups if length], [], [])
+    shared = SharedPrefixes([members[0][:length] for members, length in groups if length], [], [])
     index = 0
     for members, length in groups:
-        found.own.extend(tokens[length:] for tokens in members)
-        found.parent.extend([index if length else len(found.prefixes)] * len(members))
+        shared.own.extend(tokens[length:] for tokens in members)
+        shared.parent.extend([index if length else len(shared.prefixes)] * len(members))
         index += bool(length)
-    return found
+    return shared
 
 
 def common_length(left: Sequence[int], right: Sequence[int]) -> int:
@@ -106,19 +106,19 @@ class Layout:
         self.where = self._places(parts)
         self.mask = self._mask(before)
 
-    def _places(self, parts: Shared) -> Tensor:
+    def _places(self, parts: SharedPrefixes) -> Tensor:
         starts, at = [], 0
         for tokens in (*parts.prefixes, *parts.own):
             starts.append(range(at, at + len(tokens)))
             at += len(tokens)
         count = len(parts.prefixes)
-        found = [
+        rows_of_places = [
             index
             for sequence, parent in enumerate(parts.parent)
             for places in ((starts[parent],) if parent < count else ()) + (starts[count + sequence],)
             for index in places
         ]
-        return torch.tensor(found)
+        return torch.tensor(rows_of_places)
 
     def _mask(self, before: Tensor) -> Tensor:
         """[B or 1, 1, T, prefix + T]: which keys a token of its own part may see."""
@@ -126,9 +126,9 @@ class Layout:
         causal = (steps[:, None] >= steps)[None, None]
         if self.prefix is None:
             return causal
-        seen = torch.arange(self.prefix.size[1]) < before[:, None]
+        in_prefix = torch.arange(self.prefix.size[1]) < before[:, None]
         size = (len(before), 1, len(steps))
-        return torch.cat((seen[:, None, None].expand(*size, -1), causal.expand(*size, -1)), -1)
+        return torch.cat((in_prefix[:, None, None].expand(*size, -1), causal.expand(*size, -1)), -1)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """[N, heads, K] → [N, heads · K]."""
@@ -145,18 +145,18 @@ class Layout:
         return torch.cat((out, self.own.flat(attention(own[0], keys, values, self.mask))))
 
 
-def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor) -> Tensor:
+def attention(q: Tensor, k: Tensor, v: Tensor, visible: Tensor) -> Tensor:
     """q [B, heads, T, K], k and v [B, fewer heads, S, K], seen [B or 1, 1, T, S] → [B, heads, T, K].
 
     Query heads that share a key are folded into its positions (https://arxiv.org/abs/2305.13245).
     """
     groups = k.shape[1]
     if k.shape[2] > SHORT:
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=q.shape[1] != groups)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=visible, enable_gqa=q.shape[1] != groups)
     batch, heads, steps, width = q.shape
     folded = q.reshape(batch, groups, -1, width)
     scores = (folded @ k.transpose(-1, -2)).view(batch, groups, heads // groups, steps, -1).float() / math.sqrt(
         width
     )
-    weights = scores.masked_fill(~seen.unsqueeze(2), -torch.inf).softmax(-1).to(v.dtype)
+    weights = scores.masked_fill(~visible.unsqueeze(2), -torch.inf).softmax(-1).to(v.dtype)
     return (weights.view(batch, groups, -1, k.shape[2]) @ v).reshape(q.shape)

@@ -53,7 +53,7 @@ class LoraLinear:
         return torch.addmm(F.linear(x, self.weight), F.linear(x, a), b.T, alpha=self.scale)
 
 
-class Joined:
+class JoinedProjections:
     """Projections of one input. While their pairs stay as they are, two matrix products give them all."""
 
     def __init__(self, linears: Sequence[LoraLinear]) -> None:
@@ -126,7 +126,7 @@ class Block:
             name: LoraLinear(tensors[f"{part_of(name)}.{name}.weight"], lora, seed) for name in PROJECTIONS
         }
         q, k, v, o, gate, up, down = (self.linear[name] for name in PROJECTIONS)
-        self.joined = [Joined(group) for group in ((q, k, v), (o,), (gate, up), (down,))]
+        self.joined = [JoinedProjections(group) for group in ((q, k, v), (o,), (gate, up), (down,))]
 
     def heads(self, x: Tensor, rotation: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         """[N, D] → queries, keys, values [N, heads, K], rotated."""
@@ -225,11 +225,11 @@ class Llama:
         """One more token of each sequence → logits [B, V]."""
         cache.seen[:, cache.width + cache.step] = True
         x, rotation = F.embedding(ids_B, self.embedding), self.rotation(cache.lengths + cache.step)
-        seen = cache.seen[:, None, None, : cache.width + cache.step + 1]
+        visible = cache.seen[:, None, None, : cache.width + cache.step + 1]
         for index, block in enumerate(self.blocks):
             q, k, v = block.heads(x, rotation)
             keys, values = cache.extend(index, k.unsqueeze(2), v.unsqueeze(2))
-            x = block.finish(x, attention(q.unsqueeze(2), keys, values, seen).flatten(1))
+            x = block.finish(x, attention(q.unsqueeze(2), keys, values, visible).flatten(1))
         cache.step += 1
         return F.linear(rms_norm(x, self.norm, self.shape.rms_norm_eps), self.head)
 
@@ -264,8 +264,8 @@ class _RmsNorm(torch.autograd.Function):
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     """https://arxiv.org/abs/1910.07467, computed in float32 as transformers does. The weight is frozen."""
-    found: Tensor = _RmsNorm.apply(x, weight, eps)  # type: ignore[no-untyped-call]
-    return found
+    normed: Tensor = _RmsNorm.apply(x, weight, eps)  # type: ignore[no-untyped-call]
+    return normed
 
 
 def rotate(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:

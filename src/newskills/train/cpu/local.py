@@ -25,8 +25,8 @@ class CpuLocal(LoopTrainer):
             (lora.dropout != 0, "trainer.lora.dropout"),
             (set(lora.targets) != set(PROJECTIONS), "trainer.lora.targets"),
         ]
-        if found := [name for wanted, name in lacks if wanted] + settings.trl.changed():
-            raise ConfigError(f"The cpu trainer has no {', '.join(found)}.", hint="Use --backend=trl.")
+        if unsupported := [name for wanted, name in lacks if wanted] + settings.trl.changed():
+            raise ConfigError(f"The cpu trainer has no {', '.join(unsupported)}.", hint="Use --backend=trl.")
         super().__init__(self._made)
         self._base, self._settings = base, settings
 

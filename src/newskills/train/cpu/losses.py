@@ -24,21 +24,21 @@ class _TargetLogprobs(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, head: Tensor, targets: Tensor) -> Tensor:
         wanted = ctx.needs_input_grad[0]
-        found = torch.empty(len(hidden))
+        logprobs = torch.empty(len(hidden))
         slopes = torch.empty_like(hidden) if wanted else None
         for start in range(0, len(hidden), CHUNK):
             part = slice(start, start + CHUNK)
             aims = targets[part, None]
             logits = F.linear(hidden[part], head).float()
             sums = logits.logsumexp(-1, keepdim=True)
-            found[part] = (logits.gather(1, aims) - sums).squeeze(1)
+            logprobs[part] = (logits.gather(1, aims) - sums).squeeze(1)
             if slopes is not None:
                 shares = logits.sub_(sums).exp_()
                 missing = 1 - shares.gather(1, aims)
                 others = shares.scatter_(1, aims, 0.0).to(head.dtype) @ head
                 slopes[part] = (missing * head[targets[part]]).to(head.dtype) - others
         ctx.save_for_backward(slopes)
-        return found
+        return logprobs
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
@@ -48,8 +48,8 @@ class _TargetLogprobs(torch.autograd.Function):
 
 def target_logprobs(hidden: Tensor, head: Tensor, targets: Tensor) -> Tensor:
     """hidden [M, D], frozen head [V, D], targets [M] → log-probabilities [M] in float32."""
-    found: Tensor = _TargetLogprobs.apply(hidden, head, targets)  # type: ignore[no-untyped-call]
-    return found
+    logprobs: Tensor = _TargetLogprobs.apply(hidden, head, targets)  # type: ignore[no-untyped-call]
+    return logprobs
 
 
 def loss_of(name: LossName, logprobs: Tensor, inputs: dict[str, Tensor], config: LossConfig) -> Tensor:

@@ -29,13 +29,13 @@ def sample(
     """
     generator = torch.Generator().manual_seed(params.seed)
     dice = torch.rand(len(prompts) * num_samples, params.max_tokens, generator=generator, dtype=torch.float64)
-    found: list[list[Sampled]] = []
+    sampled: list[list[Sampled]] = []
     with model.steady():
         for start, end in _batches(model, prompts, num_samples, params.max_tokens):
             part = dice[start * num_samples : end * num_samples]
             flat = _Batch(model, prompts[start:end], num_samples, params, part).run()
-            found += [flat[at : at + num_samples] for at in range(0, len(flat), num_samples)]
-    return found
+            sampled += [flat[at : at + num_samples] for at in range(0, len(flat), num_samples)]
+    return sampled
 
 
 def _batches(model: Llama, prompts: Sequence[Sequence[int]], copies: int, more: int) -> Iterator[tuple[int, int]]:

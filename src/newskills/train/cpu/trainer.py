@@ -86,7 +86,7 @@ class CpuTrainer:
     ) -> LossOutput:
         total, logprobs = 0.0, []
         for part in self._parts(data):
-            value, found = self._pass(part, loss, config or LossConfig())
+            value, part_logprobs = self._pass(part, loss, config or LossConfig())
             if not torch.isfinite(value):
                 self.optimizer.zero_grad()
                 raise TrainingError(
@@ -95,7 +95,7 @@ class CpuTrainer:
                 )
             value.backward()
             total += value.item()
-            logprobs += found
+            logprobs += part_logprobs
         return LossOutput(loss=total, logprobs=logprobs)
 
     def optim_step(self, adam: AdamParams) -> dict[str, float]:
@@ -131,10 +131,10 @@ class CpuTrainer:
     def reference_logprobs(self, data: Sequence[Datum]) -> list[list[float]]:
         """Those of the base model, without the pairs."""
         with torch.inference_mode(), self.model.without_pairs():
-            found: list[list[float]] = []
+            logprobs: list[list[float]] = []
             for part in self._parts(data):
-                found += self._pass(part, "importance_sampling", LossConfig())[1]
-        return found
+                logprobs += self._pass(part, "importance_sampling", LossConfig())[1]
+        return logprobs
 
     def save_state(self, folder: Path) -> None:
         moments = {
@@ -160,26 +160,26 @@ class CpuTrainer:
 
         folder = Path(state)
         try:
-            found = msgspec.json.decode((folder / STATE).read_bytes(), type=_State)
+            saved = msgspec.json.decode((folder / STATE).read_bytes(), type=_State)
             adapter, moments = load_file(folder / ADAPTER), load_file(folder / OPTIMIZER)
         except (OSError, msgspec.DecodeError, SafetensorError) as error:
             raise DataError(f"{folder} is no state of the cpu trainer: {error}.") from error
-        mine = _State(str(self.base), self.config.lora, str(self.dtype), found.steps)
-        if found != mine:
+        mine = _State(str(self.base), self.config.lora, str(self.dtype), saved.steps)
+        if saved != mine:
             raise DataError(
-                f"{folder} belongs to another run: it is of {found.base} with {found.lora}, {found.dtype}; this one "
+                f"{folder} belongs to another run: it is of {saved.base} with {saved.lora}, {saved.dtype}; this one "
                 f"is {mine.base} with {mine.lora}, {mine.dtype}.",
                 hint="Use the same model and LoRA settings, or another output folder.",
             )
         with torch.no_grad():
             for name, value in self.named.items():
                 value.copy_(adapter[name])
-                if found.steps:
+                if saved.steps:
                     self.optimizer.state[value] = {
-                        "step": torch.tensor(float(found.steps)),
+                        "step": torch.tensor(float(saved.steps)),
                         **{moment: moments[f"{name}.{moment}"] for moment in MOMENTS},
                     }
-        self.steps = found.steps
+        self.steps = saved.steps
 
     def _write_adapter(self, folder: Path) -> None:
         save_tensors({name: value.detach() for name, value in self.named.items()}, folder / ADAPTER)
@@ -245,8 +245,8 @@ def _field(datum: Datum, field: str, loss: str) -> Sequence[float]:
     values: Any = getattr(datum, field)
     if values is None or len(values) != len(datum.tokens) or len(datum.targets) != len(datum.tokens):
         raise DataError(f"The loss {loss} needs as many {field} and targets as tokens in every datum.")
-    found: Sequence[float] = values
-    return found
+    field_values: Sequence[float] = values
+    return field_values
 
 
 def dtype_of(name: str) -> torch.dtype:

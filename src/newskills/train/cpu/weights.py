@@ -62,7 +62,7 @@ class Shape(Struct, frozen=True, kw_only=True):
             (self.hidden_act != "silu", f"its activation is {self.hidden_act}"),
             (self.attention_bias or self.mlp_bias, "its projections have biases"),
         ]
-        if reasons := [reason for found, reason in wrong if found]:
+        if reasons := [reason for is_wrong, reason in wrong if is_wrong]:
             raise ConfigError(
                 f"The cpu trainer cannot train {where}: {', '.join(reasons)}.",
                 hint=f"It knows {', '.join(ARCHITECTURES)}; use --backend=trl for others.",
@@ -106,10 +106,10 @@ def check_tensors(shape: Shape, tensors: Mapping[str, torch.Tensor], folder: Pat
         for layer in range(shape.num_hidden_layers)
         for name, size in of_layer.items()
     }
-    found = {name: tuple(tensors[name].shape) if name in tensors else None for name in wanted}
-    found |= {name: tuple(value.shape) for name, value in tensors.items() if name.startswith("model.layers.")}
-    if wrong := [name for name, size in found.items() if size != wanted.get(name)]:
-        has = "is missing" if found[wrong[0]] is None else f"is {found[wrong[0]]}"
+    shapes = {name: tuple(tensors[name].shape) if name in tensors else None for name in wanted}
+    shapes |= {name: tuple(value.shape) for name, value in tensors.items() if name.startswith("model.layers.")}
+    if wrong := [name for name, size in shapes.items() if size != wanted.get(name)]:
+        has = "is missing" if shapes[wrong[0]] is None else f"is {shapes[wrong[0]]}"
         says = wanted.get(wrong[0]) or "that there is none"
         raise DataError(
             f"The weights in {folder} are of another model than its config.json: {wrong[0]} {has}, config.json says "

@@ -25,7 +25,7 @@ Part = Fraction | str
 """A number, an operator, or a bracket."""
 
 
-class Chain(NamedTuple):
+class EqualityChain(NamedTuple):
     """`text` stands at `start`; `sides` are what `=` separates, at least two."""
 
     text: str
@@ -37,18 +37,18 @@ class NoArithmetic(Exception):
     """The text is no expression of numbers, `+ - * /` and brackets, or has no value."""
 
 
-def chains(text: str) -> Iterator[Chain]:
+def chains(text: str) -> Iterator[EqualityChain]:
     """Chains of at least two operators and one `=`, in order. They never go over a line's end."""
-    for found in _RUN.finditer(text):
-        start = found.start()
-        run = found[0]
+    for run_match in _RUN.finditer(text):
+        start = run_match.start()
+        run = run_match[0]
         bare = run.lstrip("= ")
         start += len(run) - len(bare)
         bare = bare.rstrip(" \t").rstrip(".")
         if "=" not in bare or sum(map(bare.count, "+-*/")) < 2:
             continue
         if not _cut_before(text, start, bare) and not _cut_after(text, start + len(bare)):
-            yield Chain(bare, start, tuple(bare.split("=")))
+            yield EqualityChain(bare, start, tuple(bare.split("=")))
 
 
 def value(expression: str) -> Fraction:
@@ -74,7 +74,7 @@ def steps(expression: str) -> list[tuple[Fraction, str]]:
     return done
 
 
-def split(chain: Chain) -> str | None:
+def split(chain: EqualityChain) -> str | None:
     """The chain with one operation for each `=`; None where it stays: more than one `=`, a wrong or endless value.
 
     >>> split(next(chains("1 + 2 + 3 + 4 = 10")))
@@ -92,7 +92,7 @@ def split(chain: Chain) -> str | None:
         return None
 
 
-def is_wrong(chain: Chain, tolerance: float) -> bool:
+def is_wrong(chain: EqualityChain, tolerance: float) -> bool:
     """Whether first and last side differ by more than `tolerance` of the larger; what has no value is not wrong."""
     try:
         first, last = _worth(chain.sides[0]), _worth(chain.sides[-1])
@@ -133,21 +133,21 @@ def _cut_after(text: str, end: int) -> bool:
 
 def _parts(expression: str) -> list[Part]:
     """Numbers with their sign where one is meant. Raises NoArithmetic."""
-    found: list[Part] = []
+    parts: list[Part] = []
     at, end = 0, len(expression.rstrip(" \t"))
     while at < end:
         match = _PART.match(expression, at)
-        if match is None or len(found) >= MOST_PARTS:
+        if match is None or len(parts) >= MOST_PARTS:
             raise NoArithmetic
         at = match.end()
         number, sign = match.groups()
         if number is None:
-            found.append(sign)
+            parts.append(sign)
         elif len(number) > MOST_DIGITS:
             raise NoArithmetic
         else:
-            found.append(Fraction(number))
-    signed = _signed(found)
+            parts.append(Fraction(number))
+    signed = _signed(parts)
     _check(signed)
     return signed
 

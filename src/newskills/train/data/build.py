@@ -32,10 +32,10 @@ from newskills.train.data.job import BuildJob, InputFile, partitions_for
 from newskills.train.data.overlap import NGRAM, SHARE, Overlap
 from newskills.train.data.partitions import merged
 from newskills.train.data.reading import Chunk, offset_after
-from newskills.train.data.sampling import Batch, chosen
+from newskills.train.data.sampling import LineBatch, chosen
 from newskills.train.data.segments import read_bucket
 from newskills.train.data.settings import RecipeName, TrainingDataConfig
-from newskills.train.data.worker import Done, Task, Worker
+from newskills.train.data.worker import Worker, WorkerReply, WorkerTask
 
 CHUNK_BYTES, MOST_CHUNKS = 4 << 20, 2000
 _FACTORY = "newskills.train.data.worker:make"
@@ -43,7 +43,7 @@ _CPU_SECONDS = 3600.0
 _PREVIEWED = 200
 
 
-class Given(Struct, frozen=True, kw_only=True):
+class InputSource(Struct, frozen=True, kw_only=True):
     """An input file as the user has it: does it need verdicts, which published set is it, where did it come from.
 
     `rows` reads a file that is no JSONL; it is called once, when the build begins.
@@ -56,7 +56,7 @@ class Given(Struct, frozen=True, kw_only=True):
     rows: Callable[[], Iterable[Row]] | None = None
 
 
-class Compared(Struct, frozen=True, kw_only=True):
+class ComparedProblems(Struct, frozen=True, kw_only=True):
     """Problems to keep away from, and what they are called."""
 
     name: str
@@ -68,8 +68,8 @@ class BuildRequest(Struct, frozen=True, kw_only=True):
 
     config: TrainingDataConfig
     recipe: RecipeName
-    inputs: tuple[Given, ...]
-    compared: tuple[Compared, ...] = ()
+    inputs: tuple[InputSource, ...]
+    compared: tuple[ComparedProblems, ...] = ()
     ngram: int = NGRAM
     share: float = SHARE
     workers: int = 0
@@ -92,7 +92,7 @@ def build(request: BuildRequest, progress: Progress) -> Card:
     """
     output = Path(request.config.output_path)
     work = work_folder(output)
-    if any(given.path.resolve() == output.resolve() for given in request.inputs):
+    if any(source.path.resolve() == output.resolve() for source in request.inputs):
         raise ConfigError(
             f"{output} is both an input and the output.", hint="Write to another place, or name inputs."
         )
@@ -110,16 +110,18 @@ def make_job(request: BuildRequest, work: Path) -> BuildJob:
     """Lays in `work` what workers cannot read otherwise. Raises DataError for a file that cannot be read."""
     files: list[InputFile] = []
     base = 0
-    for number, given in enumerate(request.inputs):
-        path = given.path
-        if given.rows is not None:
+    for number, source in enumerate(request.inputs):
+        path = source.path
+        if source.rows is not None:
             path = work / f"input-{number}"
-            write_rows(path, given.rows())
-        files.append(_input_file(path, given, base, request.config.skip_first))
+            write_rows(path, source.rows())
+        files.append(_input_file(path, source, base, request.config.skip_first))
         base += files[-1].size
     overlap = Overlap(ngram=request.ngram, share=request.share)
     if request.compared:
-        write_rows(work / "compared", ({"text": text} for one in request.compared for text in one.texts()))
+        write_rows(
+            work / "compared", ({"text": text} for problems in request.compared for text in problems.texts())
+        )
         overlap = msgspec.structs.replace(overlap, files=(str(work / "compared"),))
     return BuildJob(
         config=request.config,
@@ -131,30 +133,32 @@ def make_job(request: BuildRequest, work: Path) -> BuildJob:
     )
 
 
-def _input_file(path: Path, given: Given, base: int, skipped: int) -> InputFile:
+def _input_file(path: Path, source: InputSource, base: int, skipped: int) -> InputFile:
     try:
         size = path.stat().st_size
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror}.") from error
     return InputFile(
         path=str(path),
-        shown=str(given.path),
+        shown=str(source.path),
         size=size,
         base=base,
         first=offset_after(path, skipped),
-        graded=given.graded,
-        schema=given.schema,
+        graded=source.graded,
+        schema=source.schema,
     )
 
 
 def chunks_of(job: BuildJob) -> list[Chunk]:
     """Pieces of the files, in order."""
     size = max(CHUNK_BYTES, 1 + job.total // MOST_CHUNKS)
-    found: list[Chunk] = []
+    chunk_list: list[Chunk] = []
     for number, file in enumerate(job.inputs):
         for start in range(file.first, file.size, size):
-            found.append(Chunk(number=len(found), file=number, start=start, end=min(file.size, start + size)))
-    return found
+            chunk_list.append(
+                Chunk(number=len(chunk_list), file=number, start=start, end=min(file.size, start + size))
+            )
+    return chunk_list
 
 
 def _built(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
@@ -162,13 +166,13 @@ def _built(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
     read = ChunkCounts()
     left_out: Counter[str] = Counter()
     with _workers(job, len(chunks), request.workers) as do:
-        for number, done in enumerate(do(Task(chunk=chunk) for chunk in chunks), 1):
+        for number, done in enumerate(do(WorkerTask(chunk=chunk) for chunk in chunks), 1):
             assert done.chunk is not None, "asked for"
             read.seen += done.chunk.seen
             left_out.update(done.chunk.left_out)
             progress("filtered", number / len(chunks))
         parts = []
-        for number, done in enumerate(do(Task(partition=at) for at in range(job.partitions)), 1):
+        for number, done in enumerate(do(WorkerTask(partition=at) for at in range(job.partitions)), 1):
             assert done.partition is not None, "asked for"
             parts.append(done.partition)
             progress("sorted", number / job.partitions)
@@ -176,8 +180,8 @@ def _built(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
     for chunk in chunks:
         job.chunk_file(chunk.number).unlink()
     counts = merged(parts)
-    card = Card.of(job, read, counts, names=active(job), compared=[one.name for one in request.compared])
-    card.inputs = [_described(given) for given in request.inputs]
+    card = Card.of(job, read, counts, names=active(job), compared=[problems.name for problems in request.compared])
+    card.inputs = [_described(source) for source in request.inputs]
     if not counts.kept:
         raise DataError(_nothing_left(card), hint=_what_to_change(card, request))
     _write(job, card, chosen(job, counts.ranks), progress)
@@ -185,10 +189,10 @@ def _built(job: BuildJob, request: BuildRequest, progress: Progress) -> Card:
     return card
 
 
-def _described(given: Given) -> Row:
-    row: Row = {"path": str(given.path), "bytes": given.path.stat().st_size}
-    row |= {"dataset": given.schema} if given.schema else {}
-    return row | given.origin
+def _described(source: InputSource) -> Row:
+    row: Row = {"path": str(source.path), "bytes": source.path.stat().st_size}
+    row |= {"dataset": source.schema} if source.schema else {}
+    return row | source.origin
 
 
 def _nothing_left(card: Card) -> str:
@@ -207,7 +211,7 @@ def _what_to_change(card: Card, request: BuildRequest) -> str:
     taken = sum(step.removed for step in steps_of(card) if step.name == CONTAMINATED)
     if 2 * taken < card.rows_read or not request.compared:
         return ""
-    names = ", ".join(one.name for one in request.compared)
+    names = ", ".join(problems.name for problems in request.compared)
     return (
         f"Problems made from one template share most of their words with those of {names}: ask for more of them, "
         f"--decontaminate_share=0.9 or 1 (now {request.share:g}), or for longer sequences, "
@@ -215,7 +219,7 @@ def _what_to_change(card: Card, request: BuildRequest) -> str:
     )
 
 
-def _write(job: BuildJob, card: Card, batches: Iterable[Batch], progress: Progress) -> None:
+def _write(job: BuildJob, card: Card, batches: Iterable[LineBatch], progress: Progress) -> None:
     """Raises StorageError."""
     sha256 = hashlib.sha256()
     expected = min(card.rows_kept, job.config.num_output_samples or card.rows_kept)
@@ -233,7 +237,9 @@ def _write(job: BuildJob, card: Card, batches: Iterable[Batch], progress: Progre
 
 
 @contextlib.contextmanager
-def _workers(job: BuildJob, chunks: int, workers: int) -> Iterator[Callable[[Iterable[Task]], Iterator[Done]]]:
+def _workers(
+    job: BuildJob, chunks: int, workers: int
+) -> Iterator[Callable[[Iterable[WorkerTask]], Iterator[WorkerReply]]]:
     """A function that does tasks and gives the answers in order; small work is done in this process."""
     workers = workers or len(os.sched_getaffinity(0))
     if workers == 1 or chunks <= 1:
@@ -243,9 +249,9 @@ def _workers(job: BuildJob, chunks: int, workers: int) -> Iterator[Callable[[Ite
         processes=workers, cpu_seconds=_CPU_SECONDS, wall_seconds=10 * _CPU_SECONDS, memory=64 << 30, max_batch=1
     )
     config = {"job": msgspec.to_builtins(job), "chunks": chunks}
-    with WorkerPool(_FACTORY, config, result_type=Done, options=options) as pool:
+    with WorkerPool(_FACTORY, config, result_type=WorkerReply, options=options) as pool:
 
-        def do(tasks: Iterable[Task]) -> Iterator[Done]:
+        def do(tasks: Iterable[WorkerTask]) -> Iterator[WorkerReply]:
             for done in pool.map(msgspec.to_builtins(task) for task in tasks):
                 if isinstance(done, Failure):
                     raise _as_error(done)
@@ -254,7 +260,7 @@ def _workers(job: BuildJob, chunks: int, workers: int) -> Iterator[Callable[[Ite
         yield do
 
 
-def _here(job: BuildJob, chunks: int) -> Callable[[Iterable[Task]], Iterator[Done]]:
+def _here(job: BuildJob, chunks: int) -> Callable[[Iterable[WorkerTask]], Iterator[WorkerReply]]:
     worker = Worker(job, chunks)
     return lambda tasks: map(worker, tasks)
 
@@ -291,8 +297,8 @@ def preview(request: BuildRequest, count: int) -> Sequence[bytes]:
         return lines[:count]
 
 
-def _begin_of(given: Given) -> Given:
+def _begin_of(source: InputSource) -> InputSource:
     """Of a file that is no JSONL, the first rows."""
-    if (rows := given.rows) is None:
-        return given
-    return msgspec.structs.replace(given, rows=lambda: islice(rows(), _PREVIEWED))
+    if (rows := source.rows) is None:
+        return source
+    return msgspec.structs.replace(source, rows=lambda: islice(rows(), _PREVIEWED))

@@ -61,8 +61,8 @@ def _lengths(name: str, which: str, *, of_input: bool) -> _Maker:
 
 def _contaminated(job: BuildJob, key: str, tokens: Callable[[], Tokenizer]) -> Filter:
     file = job.config.contamination_file
-    found = read_contaminated(Path(file))[0] if file else frozenset()
-    return RemoveContaminated(key=job.config.input_key, found=found, index=read_index(job.overlap))
+    contaminated = read_contaminated(Path(file))[0] if file else frozenset()
+    return RemoveContaminated(key=job.config.input_key, found=contaminated, index=read_index(job.overlap))
 
 
 def _majority(job: BuildJob, key: str, tokens: Callable[[], Tokenizer]) -> Filter:
@@ -96,12 +96,12 @@ CHAIN: Mapping[str, _Maker] = {
 
 def active(job: BuildJob) -> list[str]:
     """Names of the filters that the recipe has and the settings switch on, in order."""
-    found = []
+    names = []
     for name in CHAIN:
         of = job.config if name == "add_code_execution_counts" else job.config.filters
         if getattr(of, name) and name not in job.recipe.lacks and f"filters.{name}" not in job.recipe.lacks:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def make_chain(job: BuildJob, tokens: Callable[[], Tokenizer]) -> Sequence[Filter]:

@@ -19,10 +19,10 @@ from newskills.base.protocols import Tokenizer
 from newskills.base.records import Row
 from newskills.prompts.code_tags import code_tags
 from newskills.train.data.chain import make_chain
-from newskills.train.data.filters.base import Verdict
+from newskills.train.data.filters.base import FilterVerdict
 from newskills.train.data.job import BuildJob
 from newskills.train.data.outputs import Formatter
-from newskills.train.data.reading import Chunk, Reader
+from newskills.train.data.reading import Chunk, ChunkReader
 from newskills.train.data.segments import write_segments
 
 HEAD = struct.Struct("<Q16s16s16sBBIIII")
@@ -30,7 +30,7 @@ REPEATED = 255
 """In the place of the filter that dropped the row: the chunk has it before."""
 
 
-class Record(NamedTuple):
+class LineRecord(NamedTuple):
     """`place`: of the line among all inputs; `group`, `pair`, `final`: digests of problem, problem with solution before
     and after the filters; `dropped`: 1-based filter, 0 = none; `has_code`; `changed`: bit for each filter."""
 
@@ -70,18 +70,18 @@ class ChunkWorker:
     def __call__(self, chunk: Chunk) -> ChunkCounts:
         """Writes the chunk's file. Raises DataError, StorageError."""
         prompt = self._formatter.prompt
-        reader = Reader(self._job, frozenset(prompt.fields) if prompt is not None else frozenset())
+        reader = ChunkReader(self._job, frozenset(prompt.fields) if prompt is not None else frozenset())
         buckets: list[list[bytes]] = [[] for _ in range(self._job.partitions)]
         base, count = self._job.inputs[chunk.file].base, self._job.partitions
-        seen: set[bytes] = set()
+        seen_pairs: set[bytes] = set()
         unique = self._job.config.deduplicate
         for offset, row in reader.rows(chunk):
             group, pair = self._digests(row)
             bucket = buckets[int.from_bytes(group[:4], "little") % count]
-            if pair in seen and unique:
+            if pair in seen_pairs and unique:
                 bucket.append(HEAD.pack(base + offset, group, pair, pair, REPEATED, 0, 0, 0, 0, 0))
                 continue
-            seen.add(pair)
+            seen_pairs.add(pair)
             bucket += self._processed(row, base + offset, group, pair)
         write_segments(self._job.chunk_file(chunk.number), buckets)
         return ChunkCounts(seen=reader.seen, left_out=dict(reader.left_out))
@@ -100,17 +100,19 @@ class ChunkWorker:
         before = row[self._output_key] if self._output_key else ""
         for number, step in enumerate(self._chain):
             verdict = step.apply(row)
-            if verdict is Verdict.DROPPED:
+            if verdict is FilterVerdict.DROPPED:
                 return (HEAD.pack(place, group, pair, pair, number + 1, 0, changed, 0, 0, 0),)
-            if verdict is Verdict.CHANGED:
+            if verdict is FilterVerdict.CHANGED:
                 changed |= 1 << number
         final = self._digests(row)[1] if changed else pair
         has_code = int(bool(self._code) and self._code in row[self._output_key])
-        line, asked, said = self._formatter.line(row, before)
-        return HEAD.pack(place, group, pair, final, 0, has_code, changed, asked, said, len(line)), line
+        line, question_length, answer_length = self._formatter.line(row, before)
+        return HEAD.pack(
+            place, group, pair, final, 0, has_code, changed, question_length, answer_length, len(line)
+        ), line
 
 
-def records(data: bytes) -> Iterator[Record]:
+def records(data: bytes) -> Iterator[LineRecord]:
     """What `ChunkWorker` wrote; lines are views into `data`."""
     view = memoryview(data)
     at, end = 0, len(data)
@@ -118,7 +120,7 @@ def records(data: bytes) -> Iterator[Record]:
         head = HEAD.unpack_from(data, at)
         at += HEAD.size
         length = head[-1]
-        yield Record(*head[:-1], view[at : at + length])  # type: ignore[call-arg]
+        yield LineRecord(*head[:-1], view[at : at + length])  # type: ignore[call-arg]
         at += length
 
 

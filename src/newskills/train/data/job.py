@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from newskills.train.data.overlap import Overlap
-from newskills.train.data.settings import RECIPES, Recipe, RecipeName, TrainingDataConfig
+from newskills.train.data.settings import RECIPES, DataRecipe, RecipeName, TrainingDataConfig
 
 PARTITION_BYTES = 48 << 20
 MOST_PARTITIONS = 4096
@@ -42,7 +42,7 @@ class BuildJob(Struct, frozen=True, kw_only=True):
     overlap: Overlap = Overlap()
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> DataRecipe:
         return RECIPES[self.recipe_name]
 
     @property

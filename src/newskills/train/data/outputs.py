@@ -13,14 +13,14 @@ from newskills.base.protocols import Tokenizer
 from newskills.base.records import Message, Row
 from newskills.base.store import encode_line
 from newskills.prompts.renderer import Prompt, PromptOverrides, load_prompt
-from newskills.train.data.settings import Recipe, TrainingDataConfig
+from newskills.train.data.settings import DataRecipe, TrainingDataConfig
 
 TASK = "math"
 _MARK = "The last word of an answer."
 _OPEN, _CLOSE = "<think>", "</think>"
 
 
-class Written(NamedTuple):
+class WrittenLine(NamedTuple):
     """One line with its newline; lengths in characters."""
 
     line: bytes
@@ -34,7 +34,7 @@ class Formatter:
     Raises DataError where the prompt lacks a field, ConfigError for a misfit template.
     """
 
-    def __init__(self, config: TrainingDataConfig, recipe: Recipe, tokens: Callable[[], Tokenizer]) -> None:
+    def __init__(self, config: TrainingDataConfig, recipe: DataRecipe, tokens: Callable[[], Tokenizer]) -> None:
         self._config = config
         self._metadata = config.metadata or {}
         self.prompt = _prompt(config)
@@ -44,13 +44,13 @@ class Formatter:
             self._end = (
                 self._end_of_turn(self._tokenizer) if config.assistant_end is None else config.assistant_end
             )
-        self.line: Callable[[Row, str], Written] = {
+        self.line: Callable[[Row, str], WrittenLine] = {
             "sft": self._sft,
             "conversation": self._conversation,
             "rl": self._rl,
         }[recipe.output]
 
-    def _sft(self, row: Row, before: str) -> Written:
+    def _sft(self, row: Row, before: str) -> WrittenLine:
         config = self._config
         assert config.output_key is not None, "recipes for SFT have solutions"
         question, answer = row[config.input_key], row[config.output_key]
@@ -62,34 +62,34 @@ class Formatter:
             head["reasoning_content"] = row["reasoning_content"]
         return self._written(head, row, len(question), len(answer))
 
-    def _conversation(self, row: Row, before: str) -> Written:
+    def _conversation(self, row: Row, before: str) -> WrittenLine:
         config = self._config
         assert config.output_key is not None, "recipes for SFT have solutions"
-        said = row.get("serialized_output")
-        if not isinstance(said, list) or not said:
+        output_messages = row.get("serialized_output")
+        if not isinstance(output_messages, list) or not output_messages:
             turn = Message(role="assistant", content=row[config.output_key])
             turn.reasoning_content = row.get("reasoning_content")
-            said = [msgspec.to_builtins(turn)]
-        elif said[-1].get("content") == before:
-            said = [*said[:-1], {**said[-1], "content": row[config.output_key]}]
+            output_messages = [msgspec.to_builtins(turn)]
+        elif output_messages[-1].get("content") == before:
+            output_messages = [*output_messages[:-1], {**output_messages[-1], "content": row[config.output_key]}]
         begun = self._asked(row)
         tools = {"tools": row["tools"]} if row.get("tools") else {}
-        head = {"messages": [*begun, *said], **tools}
+        head = {"messages": [*begun, *output_messages], **tools}
         return self._written(head, row, len(row[config.input_key]), len(row[config.output_key]))
 
-    def _rl(self, row: Row, before: str) -> Written:
+    def _rl(self, row: Row, before: str) -> WrittenLine:
         problem = row[self._config.input_key]
-        asked = problem if self.prompt is None else self.prompt.text(row, self._tokenizer)
-        head = {"input": asked, "problem": problem, "expected_answer": "", "task_name": TASK}
-        return self._written(head, row, len(asked), 0)
+        question = problem if self.prompt is None else self.prompt.text(row, self._tokenizer)
+        head = {"input": question, "problem": problem, "expected_answer": "", "task_name": TASK}
+        return self._written(head, row, len(question), 0)
 
-    def _written(self, head: Row, row: Row, asked: int, said: int) -> Written:
+    def _written(self, head: Row, row: Row, question_length: int, answer_length: int) -> WrittenLine:
         if (answer := row.get("expected_answer")) is not None:
             head["expected_answer"] = answer if type(answer) is str else str(answer)
         if not self._config.exclude_optional_keys:
             shown = (self._config.output_key, "serialized_output", "prompt_messages", "reasoning_content")
             head |= {key: value for key, value in row.items() if key not in head and key not in shown}
-        return Written(encode_line(head | self._metadata), asked, said)
+        return WrittenLine(encode_line(head | self._metadata), question_length, answer_length)
 
     def _asked(self, row: Row) -> list[Row]:
         if self.prompt is not None:
@@ -105,9 +105,9 @@ class Formatter:
         finished = row.get("finish_reason") in (None, "stop")
         if (
             config.assistant_end is None
-            and (said := self._rendered(row, question, content, reasoning)) is not None
+            and (rendered := self._rendered(row, question, content, reasoning)) is not None
         ):
-            return said if finished else said[: said.rfind(content.strip()) + len(content.strip())]
+            return rendered if finished else rendered[: rendered.rfind(content.strip()) + len(content.strip())]
         thought = f"{_OPEN}\n{reasoning}\n{_CLOSE}\n\n" if reasoning else ""
         if thought and question.rstrip().endswith(_OPEN):
             thought = thought.removeprefix(f"{_OPEN}\n")
@@ -120,17 +120,17 @@ class Formatter:
         turn = Message(role="assistant", content=content, reasoning_content=reasoning or None)
         kwargs = {**(self._config.chat_template_kwargs or {}), "add_generation_prompt": False}
         whole = self._tokenizer.render([*self.prompt.messages(row), turn], **kwargs)
-        said = whole[len(question) :]
-        if whole.startswith(question) and content.strip() in said and reasoning.strip() in said:
-            return said
+        answer = whole[len(question) :]
+        if whole.startswith(question) and content.strip() in answer and reasoning.strip() in answer:
+            return answer
         return None
 
     def _end_of_turn(self, tokenizer: Tokenizer) -> str:
         """What the chat template has after an answer. Raises DataError where it shows no answer."""
         turns = [Message(role="user", content="?"), Message(role="assistant", content=_MARK)]
         kwargs = {**(self._config.chat_template_kwargs or {}), "add_generation_prompt": False}
-        _, found, end = tokenizer.render(turns, **kwargs).rpartition(_MARK)
-        if not found:
+        _, mark, end = tokenizer.render(turns, **kwargs).rpartition(_MARK)
+        if not mark:
             raise DataError(
                 f"The chat template of {self._config.tokenizer} does not show what the assistant says.",
                 hint="Say how an answer ends: ++assistant_end=TEXT.",

@@ -51,8 +51,8 @@ class OverlapIndex:
         if len(words) <= 2 * self._ngram:
             return False
         grams = self._grams(words)
-        known = self._items
-        counts = Counter(chain.from_iterable(known[gram] for gram in grams & known.keys()))
+        items_by_gram = self._items
+        counts = Counter(chain.from_iterable(items_by_gram[gram] for gram in grams & items_by_gram.keys()))
         return any(n >= self._share * min(len(grams), self._sizes[item]) for item, n in counts.items())
 
     def _add(self, words: list[str]) -> None:

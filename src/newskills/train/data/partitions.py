@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from newskills.base.store import atomic_write
 from newskills.train.data.chain import active
-from newskills.train.data.chunks import REPEATED, Record, records
+from newskills.train.data.chunks import REPEATED, LineRecord, records
 from newskills.train.data.job import BuildJob
 from newskills.train.data.segments import read_bucket, write_segments
 
@@ -55,7 +55,7 @@ class PartitionWorker:
     def __call__(self, number: int) -> PartitionCounts:
         """Writes the partition's file, with fair sampling also `ranks-…`. Raises StorageError."""
         counts = PartitionCounts(filters={name: FilterCount() for name in (*self._names, CODE_TEXT)})
-        groups: dict[bytes, list[Record]] = {}
+        groups: dict[bytes, list[LineRecord]] = {}
         for record in self._unique(read_bucket(self._files, number), counts):
             groups.setdefault(record.group, []).append(record)
         buckets: list[list[bytes]] = [[] for _ in range(self._job.partitions)]
@@ -81,7 +81,7 @@ class PartitionWorker:
                 file.writelines(ranks)
         return counts
 
-    def _unique(self, data: bytes, counts: PartitionCounts) -> Iterator[Record]:
+    def _unique(self, data: bytes, counts: PartitionCounts) -> Iterator[LineRecord]:
         """Rows that all filters kept, without duplicates; what filters did is counted for the first of equals only."""
         seen: set[bytes] = set()
         deduplicate = self._job.config.deduplicate
@@ -100,7 +100,7 @@ class PartitionWorker:
             else:
                 yield record
 
-    def _chosen(self, group: Sequence[Record], counts: PartitionCounts) -> Iterator[Record]:
+    def _chosen(self, group: Sequence[LineRecord], counts: PartitionCounts) -> Iterator[LineRecord]:
         """Of one problem: by code and text, and no solution twice (filters may have made two equal)."""
         method = self._job.config.filters.code_text_filter
         kept = group if method is None else CHOICES[method](group)
@@ -131,29 +131,29 @@ class PartitionWorker:
 CODE_TEXT = "code_text_filter"
 
 
-def _with_code(group: Sequence[Record]) -> list[Record]:
+def _with_code(group: Sequence[LineRecord]) -> list[LineRecord]:
     return [record for record in group if record.has_code]
 
 
-def _without(group: Sequence[Record]) -> list[Record]:
+def _without(group: Sequence[LineRecord]) -> list[LineRecord]:
     return [record for record in group if not record.has_code]
 
 
-def _majority_code(group: Sequence[Record]) -> Sequence[Record]:
+def _majority_code(group: Sequence[LineRecord]) -> Sequence[LineRecord]:
     code = _with_code(group)
     return code if len(code) > len(group) // 2 else [*code, *_without(group)]
 
 
-def _majority_text(group: Sequence[Record]) -> Sequence[Record]:
+def _majority_text(group: Sequence[LineRecord]) -> Sequence[LineRecord]:
     code = _with_code(group)
     return code if len(code) > len(group) // 2 else _without(group)
 
 
-def _any_code(group: Sequence[Record]) -> Sequence[Record]:
+def _any_code(group: Sequence[LineRecord]) -> Sequence[LineRecord]:
     return _with_code(group) or _without(group)
 
 
-CHOICES: dict[str, Callable[[Sequence[Record]], Sequence[Record]]] = {
+CHOICES: dict[str, Callable[[Sequence[LineRecord]], Sequence[LineRecord]]] = {
     "all": _with_code,
     "majority_code": _majority_code,
     "majority_text": _majority_text,

@@ -133,9 +133,9 @@ def _conversation(row: Row) -> Row | None:
     first = next((at for at, message in enumerate(messages) if message["role"] == "assistant"), 0)
     if not first:
         return None
-    asked = [message["content"] for message in messages[:first] if message["role"] == "user"]
+    questions = [message["content"] for message in messages[:first] if message["role"] == "user"]
     return {
-        "problem": asked[-1] if asked else messages[first - 1]["content"],
+        "problem": questions[-1] if questions else messages[first - 1]["content"],
         "generation": messages[-1]["content"] or "",
         "prompt_messages": messages[:first],
         "serialized_output": messages[first:],

@@ -38,14 +38,14 @@ class Chunk(Struct, frozen=True, kw_only=True):
     end: int
 
 
-class Line(NamedTuple):
+class SourceLine(NamedTuple):
     """A row and its byte offset in the file."""
 
     offset: int
     row: Row
 
 
-class Reader:
+class ChunkReader:
     """Reads chunks; `left_out` counts by reason, `seen` rows in all."""
 
     def __init__(self, job: BuildJob, needed: frozenset[str]) -> None:
@@ -63,7 +63,7 @@ class Reader:
         self.left_out: Counter[str] = Counter()
         self.seen = 0
 
-    def rows(self, chunk: Chunk) -> Iterator[Line]:
+    def rows(self, chunk: Chunk) -> Iterator[SourceLine]:
         """Rows that are wanted, checked to have the texts. Raises DataError naming file and line."""
         file = self._inputs[chunk.file]
         labelled = file.graded and self._labelled
@@ -91,7 +91,7 @@ class Reader:
                 row = {key: value for key, value in row.items() if key in self._kept}
             if named:
                 row["filename"] = file.shown
-            yield Line(offset, row)
+            yield SourceLine(offset, row)
 
     def _mapped(self, row: Row, schema: Schema | None, file: InputFile, offset: int) -> Row | None:
         if not row:

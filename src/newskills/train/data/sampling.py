@@ -12,7 +12,7 @@ from newskills.train.data.partitions import ENTRY, RANK
 from newskills.train.data.segments import read_bucket
 
 
-class Batch(NamedTuple):
+class LineBatch(NamedTuple):
     """Some lines to write, in order; lengths of their texts in characters."""
 
     lines: Sequence[memoryview]
@@ -20,14 +20,14 @@ class Batch(NamedTuple):
     output_chars: Sequence[int]
 
 
-class Cut(NamedTuple):
+class SamplingCut(NamedTuple):
     """Rows of a lower rank than `rank` are taken, and of that rank those whose problem comes no later than `place`."""
 
     rank: int
     place: int
 
 
-def chosen(job: BuildJob, ranks: Sequence[int]) -> Iterator[Batch]:
+def chosen(job: BuildJob, ranks: Sequence[int]) -> Iterator[LineBatch]:
     """The rows of the data set. `ranks`: how many problems have an n-th solution."""
     wanted = job.config.num_output_samples
     cut = None
@@ -42,24 +42,24 @@ def chosen(job: BuildJob, ranks: Sequence[int]) -> Iterator[Batch]:
         yield batch
 
 
-def _sorted(job: BuildJob, bucket: int, cut: Cut | None, most: int) -> Batch:
+def _sorted(job: BuildJob, bucket: int, cut: SamplingCut | None, most: int) -> LineBatch:
     """At most the first `most` rows of a bucket."""
     data = read_bucket((job.partition_file(number) for number in range(job.partitions)), bucket)
     rows: list[tuple[int, int, int, int, int, int]] = []
     at, size, unpack = 0, len(data), ENTRY.unpack_from
     while at < size:
-        first, second, rank, place, asked, said, length = unpack(data, at)
+        first, second, rank, place, question_length, answer_length, length = unpack(data, at)
         at += ENTRY.size
         if cut is None or (rank, place) <= cut:
-            rows.append((first, second, at, at + length, asked, said))
+            rows.append((first, second, at, at + length, question_length, answer_length))
         at += length
     rows.sort()
     del rows[most:]
     view = memoryview(data)
-    return Batch([view[row[2] : row[3]] for row in rows], [row[4] for row in rows], [row[5] for row in rows])
+    return LineBatch([view[row[2] : row[3]] for row in rows], [row[4] for row in rows], [row[5] for row in rows])
 
 
-def _fair_cut(job: BuildJob, ranks: Sequence[int], wanted: int) -> Cut:
+def _fair_cut(job: BuildJob, ranks: Sequence[int], wanted: int) -> SamplingCut:
     """Round robin: first solutions of all problems, then second ones, …; within a round in order of appearance.
 
     8 bytes of memory for each problem that has a solution of the round that is not finished.
@@ -71,5 +71,5 @@ def _fair_cut(job: BuildJob, ranks: Sequence[int], wanted: int) -> Cut:
     places = array("Q")
     for number in range(job.partitions):
         data = job.ranks_file(number).read_bytes()
-        places.extend(place for found, place in RANK.iter_unpack(data) if found == rank)
-    return Cut(rank, sorted(places)[left - 1])
+        places.extend(place for row_rank, place in RANK.iter_unpack(data) if row_rank == rank)
+    return SamplingCut(rank, sorted(places)[left - 1])

@@ -144,7 +144,7 @@ class TrainingDataConfig(Struct, frozen=True, kw_only=True):
         return self.prompt_config is not None or self.user_message is not None or self.prompt_format == "openai"
 
 
-class Recipe(Struct, frozen=True, kw_only=True):
+class DataRecipe(Struct, frozen=True, kw_only=True):
     """`lacks`: keys (or their common beginning, ending in `_`) that it does not have; `kept`: fields of a row that
     it keeps, None = all."""
 
@@ -187,17 +187,17 @@ _NO_SOLUTIONS = {
     "filters.drop_none_answers": True,
 }
 
-RECIPES: Mapping[str, Recipe] = {
+RECIPES: Mapping[str, DataRecipe] = {
     recipe.name: recipe
     for recipe in (
-        Recipe(name="math_sft", output="sft", lacks=(*_CODE_ONLY, *_RL_ONLY), kept=_SOLUTIONS),
-        Recipe(
+        DataRecipe(name="math_sft", output="sft", lacks=(*_CODE_ONLY, *_RL_ONLY), kept=_SOLUTIONS),
+        DataRecipe(
             name="stem_sft",
             output="conversation",
             lacks=(*_CODE_ONLY, *_RL_ONLY),
             kept=_SOLUTIONS | _CONVERSATION,
         ),
-        Recipe(
+        DataRecipe(
             name="code_sft",
             output="sft",
             defaults={
@@ -227,7 +227,7 @@ RECIPES: Mapping[str, Recipe] = {
                 ),
             ),
         ),
-        Recipe(
+        DataRecipe(
             name="math_rl",
             output="rl",
             defaults={"downsampling_method": "random", **_NO_SOLUTIONS},
@@ -257,9 +257,9 @@ RECIPES: Mapping[str, Recipe] = {
 }
 
 
-def check_keys(recipe: Recipe, given: Sequence[str]) -> None:
+def check_keys(recipe: DataRecipe, keys_given: Sequence[str]) -> None:
     """Raises ConfigError for a key that the recipe does not have."""
-    for key in given:
+    for key in keys_given:
         path = key.replace("-", "_")
         flat = path.replace(".", "_")
         if any(path == word or (word.endswith("_") and f"{flat}_".startswith(word)) for word in recipe.lacks):
@@ -270,7 +270,7 @@ def check_keys(recipe: Recipe, given: Sequence[str]) -> None:
             )
 
 
-def check_settings(config: TrainingDataConfig, recipe: Recipe, *, decontaminated: bool) -> None:
+def check_settings(config: TrainingDataConfig, recipe: DataRecipe, *, decontaminated: bool) -> None:
     """Raises ConfigError for what does not fit together. `decontaminated`: benchmarks were named to compare with."""
     if not config.output_path:
         raise ConfigError("Where to? Give ++output_path=FILE.jsonl.")
@@ -310,7 +310,7 @@ def _check_filters(config: TrainingDataConfig, *, decontaminated: bool) -> None:
         )
 
 
-def _check_prompt(config: TrainingDataConfig, recipe: Recipe) -> None:
+def _check_prompt(config: TrainingDataConfig, recipe: DataRecipe) -> None:
     """Raises ConfigError for a prompt without its template, and for what has no effect without a prompt."""
     if config.asks:
         if recipe.output != "conversation" and config.tokenizer is None:

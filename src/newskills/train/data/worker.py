@@ -15,14 +15,14 @@ from newskills.train.data.partitions import PartitionCounts, PartitionWorker
 from newskills.train.data.reading import Chunk
 
 
-class Task(Struct, frozen=True, kw_only=True):
+class WorkerTask(Struct, frozen=True, kw_only=True):
     """One of both."""
 
     chunk: Chunk | None = None
     partition: int | None = None
 
 
-class Done(Struct, kw_only=True):
+class WorkerReply(Struct, kw_only=True):
     """The answer to it."""
 
     chunk: ChunkCounts | None = None
@@ -37,17 +37,17 @@ class Worker:
         self._reader: ChunkWorker | None = None
         self._sorter: PartitionWorker | None = None
 
-    def __call__(self, task: Task) -> Done:
+    def __call__(self, task: WorkerTask) -> WorkerReply:
         """Raises DataError, ConfigError, StorageError."""
         if task.chunk is not None:
             self._reader = self._reader or ChunkWorker(self._job)
-            return Done(chunk=self._reader(task.chunk))
+            return WorkerReply(chunk=self._reader(task.chunk))
         assert task.partition is not None, "a task is one of both"
         self._sorter = self._sorter or PartitionWorker(self._job, self._chunks)
-        return Done(partition=self._sorter(task.partition))
+        return WorkerReply(partition=self._sorter(task.partition))
 
 
 def make(config: Row) -> Any:
     """The factory that `base.pool` calls: rows in, what is told back."""
     worker = Worker(msgspec.convert(config["job"], BuildJob), config["chunks"])
-    return lambda row: worker(msgspec.convert(row, Task))
+    return lambda row: worker(msgspec.convert(row, WorkerTask))

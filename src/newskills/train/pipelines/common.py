@@ -15,7 +15,7 @@ LONGEST_WANDB = 128
 """Characters of a name in Weights & Biases."""
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class TrainerRun(Struct, frozen=True, kw_only=True):
     """Paths are those that the job sees.
 
     limit  seconds that a job may take; None: no limit is known

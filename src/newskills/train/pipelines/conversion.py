@@ -73,7 +73,7 @@ class Conversion(Struct, frozen=True, kw_only=True):
 
     def check(self) -> None:
         """Raises ConfigError for what no program does, or does not do without more."""
-        there = ", ".join(f"{one} → {other}" for one, other in (*CONTAINERS, *OWN))
+        there = ", ".join(f"{source_format} → {other}" for source_format, other in (*CONTAINERS, *OWN))
         if self.convert_from == self.convert_to:
             raise ConfigError(f"From {self.convert_from} to {self.convert_to} there is nothing to convert.")
         if "nemo" in self.pair:

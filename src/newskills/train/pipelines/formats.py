@@ -26,7 +26,7 @@ class FormatError(ValueError):
     """A file that a trainer cannot learn from; the text says what is wrong and where."""
 
 
-class Found(NamedTuple):
+class DataFileFacts(NamedTuple):
     """`form` is that of the first row; `both`: rows are conversations and pairs at once; `tools`: some offer tools."""
 
     form: str
@@ -35,34 +35,34 @@ class Found(NamedTuple):
     tools: bool = False
 
 
-def examine(path: str | Path, forms: tuple[str, ...]) -> Found:
+def examine(path: str | Path, forms: tuple[str, ...]) -> DataFileFacts:
     """The form of a JSONL file, all of whose rows are looked at. Parquet is known by its first bytes only (rows -1).
 
     Raises FormatError for a file that cannot be read, is empty, or has a row of none of `forms` or of another one.
     """
     if "verl" in forms and _is_parquet(path):
-        return Found("verl", -1)
-    found = None
+        return DataFileFacts("verl", -1)
+    facts = None
     count, tools = 0, False
     for number, row in rows_of(path):
         count += 1
         tools = tools or "tools" in row
-        if found is None:
-            found = _form(row, forms, path, number)
-        elif missing := [key for key in FORMS[found.form] if key not in row]:
+        if facts is None:
+            facts = _form(row, forms, path, number)
+        elif missing := [key for key in FORMS[facts.form] if key not in row]:
             raise FormatError(
                 f"{path}, line {number}, has no {' and no '.join(map(repr, missing))}, unlike the lines before it; "
                 f"its keys are {', '.join(row) or 'none'}."
             )
-    if found is None:
+    if facts is None:
         raise FormatError(f"{path} is empty.")
-    return found._replace(rows=count, tools=tools)
+    return facts._replace(rows=count, tools=tools)
 
 
-def glance(line: bytes, path: str, forms: tuple[str, ...]) -> Found:
+def glance(line: bytes, path: str, forms: tuple[str, ...]) -> DataFileFacts:
     """The form of a file by its first line alone (rows -1). Raises FormatError."""
     if "verl" in forms and line.startswith(PARQUET):
-        return Found("verl", -1)
+        return DataFileFacts("verl", -1)
     row = _object(line, path, 1)
     return _form(row, forms, path, 1)._replace(rows=-1, tools="tools" in row)
 
@@ -88,12 +88,12 @@ def _object(line: bytes, path: str | Path, number: int) -> dict[str, Any]:
     return row
 
 
-def _form(row: Mapping[str, Any], forms: tuple[str, ...], path: str | Path, number: int) -> Found:
+def _form(row: Mapping[str, Any], forms: tuple[str, ...], path: str | Path, number: int) -> DataFileFacts:
     has = [form for form in forms if all(key in row for key in FORMS[form])]
     if not has:
         wanted = " or ".join("{" + ", ".join(FORMS[form]) + "}" for form in forms)
         raise FormatError(f"{path}, line {number}, is not {wanted}; its keys are {', '.join(row) or 'none'}.")
-    return Found(has[0], 0, both=has == list(SFT))
+    return DataFileFacts(has[0], 0, both=has == list(SFT))
 
 
 def _is_parquet(path: str | Path) -> bool:

@@ -83,18 +83,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 def checkpoint_of(folder: Path, prefix: str, step: str) -> Path:
     """Raises HarvestError; names the steps that there are."""
     pattern = re.compile(re.escape(prefix) + r"(\d+)\Z", re.ASCII)
-    found = {
+    steps = {
         int(match[1]): path
         for path in (folder.iterdir() if folder.is_dir() else ())
         if (match := pattern.match(path.name)) and path.is_dir()
     }
-    if not found:
+    if not steps:
         raise HarvestError(f"{folder} has no checkpoint ({prefix}N): the training has saved nothing yet.")
     if step == LAST:
-        return found[max(found)]
-    if int(step) not in found:
-        raise HarvestError(f"{folder} has no step {step}; its steps are {', '.join(map(str, sorted(found)))}.")
-    return found[int(step)]
+        return steps[max(steps)]
+    if int(step) not in steps:
+        raise HarvestError(f"{folder} has no step {step}; its steps are {', '.join(map(str, sorted(steps)))}.")
+    return steps[int(step)]
 
 
 def already(target: Path, source: Path) -> bool:
@@ -181,9 +181,11 @@ def _consolidate(ready: Path, target: Path, headers: Mapping[Path, Mapping[str, 
     from torch.distributed.checkpoint._consolidate_hf_safetensors import consolidate_safetensors_files
 
     files = {name: 1 for header in headers.values() for name in header if name != "__metadata__"}
-    known = ready / HF_METADATA / FILE_OF_TENSOR
-    if known.is_file():
-        files |= {name: int(number) for name, number in json.loads(known.read_text(encoding="utf-8")).items()}
+    tensor_files = ready / HF_METADATA / FILE_OF_TENSOR
+    if tensor_files.is_file():
+        files |= {
+            name: int(number) for name, number in json.loads(tensor_files.read_text(encoding="utf-8")).items()
+        }
     consolidate_safetensors_files(str(ready), str(target), files)
 
 

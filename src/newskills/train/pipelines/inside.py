@@ -54,8 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for text in options.check:
             forms, _, path = text.partition(":")
-            found = examine(path, tuple(forms.split(",")))
-            _say(f"{path}: {found.form}" + (f", {found.rows} rows" if found.rows >= 0 else ""))
+            facts = examine(path, tuple(forms.split(",")))
+            _say(f"{path}: {facts.form}" + (f", {facts.rows} rows" if facts.rows >= 0 else ""))
         for folder in options.folder:
             os.makedirs(folder, exist_ok=True)
         for source, target in options.to_verl:
@@ -141,19 +141,19 @@ def run(words: Sequence[str], folder: str | None, stopped: str) -> int:
         process.send_signal(number)
 
     before = {number: signal.signal(number, passed_on) for number in (signal.SIGTERM, signal.SIGINT)}
-    mark, found = stopped.encode(), False
+    mark, has_stopped = stopped.encode(), False
     assert process.stdout is not None
     try:
         with process.stdout as lines:
             for line in lines:
-                found = found or bool(mark and mark in line)
+                has_stopped = has_stopped or bool(mark and mark in line)
                 sys.stdout.buffer.write(line)
                 sys.stdout.buffer.flush()
         code = process.wait()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if code == 0 and found:
+    if code == 0 and has_stopped:
         _say("the trainer has saved its work because of the time limit; the next job goes on from there")
         return AGAIN
     return code if code >= 0 else 128 - code

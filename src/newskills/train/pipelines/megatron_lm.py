@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from newskills.base.errors import ConfigError
-from newskills.train.pipelines.common import Run
+from newskills.train.pipelines.common import TrainerRun
 
 ROOT = "/opt/Megatron-LM"
 ENTRYPOINTS = ("pretrain_gpt.py", "pretrain_mamba.py")
@@ -19,7 +19,7 @@ STOPPED = "exiting program after"
 class MegatronLm(Struct, frozen=True, kw_only=True):
     """A training with Megatron-LM. `Run.model` is a Megatron checkpoint."""
 
-    run: Run
+    run: TrainerRun
     tokenizer: str
     data: str
     entrypoint: str = ENTRYPOINTS[0]

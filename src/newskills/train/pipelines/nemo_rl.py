@@ -12,7 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from newskills.base.records import Row
-from newskills.train.pipelines.common import Run, clock
+from newskills.train.pipelines.common import TrainerRun, clock
 from newskills.train.pipelines.inside import PYTHON
 
 ROOT = "/opt/nemo-rl"
@@ -61,7 +61,7 @@ class NemoRl(Struct, frozen=True, kw_only=True):
     parent  another YAML to start from
     """
 
-    run: Run
+    run: TrainerRun
     algorithm: Algorithm
     backend: Backend
     training_data: str
@@ -90,8 +90,8 @@ class NemoRl(Struct, frozen=True, kw_only=True):
 
     def words(self) -> list[str]:
         """The trainer, up to `--config`, whose value follows."""
-        known = ["-m", PROGRAM] if self.graded else []
-        return [PYTHON, *known, self.program, "--config"]
+        options = ["-m", PROGRAM] if self.graded else []
+        return [PYTHON, *options, self.program, "--config"]
 
     @property
     def program(self) -> str:

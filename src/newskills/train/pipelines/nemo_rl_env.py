@@ -14,14 +14,14 @@ import ray
 import torch
 from nemo_rl.environments.interfaces import EnvironmentInterface, EnvironmentReturn
 
-from newskills.train.pipelines.rewards import Turns, Verdicts, answer_record, extracted, told
+from newskills.train.pipelines.rewards import GradingPool, Turns, answer_record, extracted, told
 
 
 class GradedAnswers(EnvironmentInterface):  # type: ignore[misc]
     """One turn: the answer is graded, and the episode ends."""
 
     def __init__(self, cfg: Mapping[str, Any]) -> None:
-        self._verdicts = Verdicts(
+        self._verdicts = GradingPool(
             cfg.get("eval_type") or "math", dict(cfg.get("eval_config") or {}), int(cfg.get("num_workers") or 2)
         )
         self._answers = self._unscored = 0
@@ -37,7 +37,7 @@ class GradedAnswers(EnvironmentInterface):  # type: ignore[misc]
         Raises GraderError, which stops the training, where it is the grader that is broken.
         """
         pairs = zip(message_log_batch, metadata, strict=True)
-        scores = self._verdicts.scores([answer_record(turns, one) for turns, one in pairs])
+        scores = self._verdicts.scores([answer_record(turns, metadata) for turns, metadata in pairs])
         self._answers += len(scores)
         self._unscored += sum(score is None for score in scores)
         rewards = torch.tensor([float(score is not None and score.outcome == "correct") for score in scores])

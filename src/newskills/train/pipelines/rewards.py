@@ -16,7 +16,7 @@ BROKEN = 20
 Turns = Sequence[Mapping[str, Any]]
 
 
-class Verdicts:
+class GradingPool:
     """One pool of grading processes, made when it is first needed. May be called from any thread."""
 
     def __init__(self, grader: str = "math", config: Row | None = None, processes: int = 2) -> None:
@@ -60,8 +60,8 @@ class Verdicts:
 
 def answer_record(turns: Turns, metadata: Mapping[str, Any]) -> Row:
     """What the grader gets of a conversation: all that the model has said in it."""
-    said = "".join(str(turn["content"]) for turn in turns if turn["role"] == "assistant")
-    return {"generation": said, "expected_answer": str(metadata["ground_truth"]), "finish_reason": "stop"}
+    generation = "".join(str(turn["content"]) for turn in turns if turn["role"] == "assistant")
+    return {"generation": generation, "expected_answer": str(metadata["ground_truth"]), "finish_reason": "stop"}
 
 
 def told(score: Score | None) -> str:

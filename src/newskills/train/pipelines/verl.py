@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from newskills.train.pipelines.common import Run
+from newskills.train.pipelines.common import TrainerRun
 from newskills.train.pipelines.inside import DEADLINE, PYTHON
 
 MODULE = "verl.trainer.main_ppo"
@@ -31,7 +31,7 @@ class Verl(Struct, frozen=True, kw_only=True):
     prompt, answer  tokens of them at most
     """
 
-    run: Run
+    run: TrainerRun
     prompt_data: str
     eval_data: str | None = None
     backend: str = "fsdp"

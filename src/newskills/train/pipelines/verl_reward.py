@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from newskills.base.records import Row
-from newskills.train.pipelines.rewards import Verdicts
+from newskills.train.pipelines.rewards import GradingPool
 
 PROCESSES = 2
 """For each of verl's reward workers, of which there are eight (`reward.num_workers`)."""
-_VERDICTS = Verdicts(processes=PROCESSES)
+_VERDICTS = GradingPool(processes=PROCESSES)
 
 
 def compute_score(

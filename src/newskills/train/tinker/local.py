@@ -32,8 +32,8 @@ class TinkerTrainer(LoopTrainer):
             (lora.alpha != usual.alpha, "trainer.lora.alpha"),
             (set(lora.targets) != set(usual.targets), "trainer.lora.targets"),
         ]
-        if found := [name for wanted, name in lacks if wanted] + settings.trl.changed():
-            raise ConfigError(f"A Tinker service takes no {', '.join(found)}.", hint="Use --backend=trl.")
+        if unsupported := [name for wanted, name in lacks if wanted] + settings.trl.changed():
+            raise ConfigError(f"A Tinker service takes no {', '.join(unsupported)}.", hint="Use --backend=trl.")
         super().__init__(self._made)
         self._base, self._lora = base, lora
 

@@ -18,16 +18,24 @@ from newskills.train.loops.grpo import GrpoConfig
 from newskills.train.loops.samples import Judged, Problem, Scorer, check_graded
 from newskills.train.loops.schedule import batch_at
 from newskills.train.trainers import TrainerSettings
-from newskills.train.trl.model import Task, arguments, context_of, load_model, load_tokenizer, peft_of, seed_pairs
+from newskills.train.trl.model import (
+    TrainingTask,
+    arguments,
+    context_of,
+    load_model,
+    load_tokenizer,
+    peft_of,
+    seed_pairs,
+)
 from newskills.train.trl.processes import gathered
-from newskills.train.trl.shared import Learner, Mended, run
+from newskills.train.trl.shared import TrlLearner, TrlTrainerMixin, run
 from newskills.train.verbs import Sampled
 
 PAGE, BATCH_TOKENS = 32, 2048
 """Tokens of a page of keys and values, and of what is computed at once, on a CPU."""
 
 
-class _Trainer(Mended, GRPOTrainer):  # type: ignore[misc]
+class _Trainer(TrlTrainerMixin, GRPOTrainer):  # type: ignore[misc]
     """The text of a prompt is the index of its problem: TRL gets the problem's own token ids."""
 
     problems: Sequence[Problem]
@@ -66,12 +74,15 @@ class _Rewards:
             for ids in completion_ids
         ]
         texts = [self._scorer.text(ids) for ids in completion_ids]
-        asked = [self._problems[int(index)] for index in prompts]
+        problems = [self._problems[int(index)] for index in prompts]
         judged = self._scorer.reward(
-            [(one.row, text, sample.stop_reason) for one, text, sample in zip(asked, texts, samples, strict=True)]
+            [
+                (problem.row, text, sample.stop_reason)
+                for problem, text, sample in zip(problems, texts, samples, strict=True)
+            ]
         )
         self._keep(gathered(list(zip(map(int, prompts), texts, samples, judged, strict=True))))
-        return [one.reward for one in judged]
+        return [judgement.reward for judgement in judged]
 
     def _keep(self, batch: list[tuple[int, str, Sampled, Judged]]) -> None:
         size = self._config.group_size
@@ -79,12 +90,14 @@ class _Rewards:
         self.groups = []
         for start, end in pairwise(range(0, len(batch) + 1, size)):
             indices, texts, samples, judged = zip(*batch[start:end], strict=True)
-            advantages = advantages_of([one.reward for one in judged], by_std=self._config.scale_by_std)
+            advantages = advantages_of(
+                [judgement.reward for judgement in judged], by_std=self._config.scale_by_std
+            )
             group = Group(self._problems[indices[0]], list(texts), list(samples), list(judged), advantages)
             self.groups.append(group)
 
 
-def grpo(task: Task, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> bool:
+def grpo(task: TrainingTask, problems: Sequence[Problem], config: GrpoConfig, scorer: Scorer) -> bool:
     """The order of problems, the learning rates and the loss are those of `newskills.train.loops.grpo`."""
     if not problems:
         raise DataError("There are no problems to train on.", hint="Look at the filters of the training data.")
@@ -94,12 +107,12 @@ def grpo(task: Task, problems: Sequence[Problem], config: GrpoConfig, scorer: Sc
     size = min(config.batch_size, len(problems))
     order = [at for step in range(config.steps) for at in batch_at(range(len(problems)), step, size, config.seed)]
     updates = config.steps * config.iterations
-    given = arguments(config, settings, size * config.group_size, output=folder.path, updates=updates)
+    trl_arguments = arguments(config, settings, size * config.group_size, output=folder.path, updates=updates)
     rewards = _Rewards(problems, config, scorer)
     trainer = _Trainer(
         model=model,
         reward_funcs=rewards,
-        args=TrlConfig(**given, **_how(config, settings, _pages(problems, config))),
+        args=TrlConfig(**trl_arguments, **_how(config, settings, _pages(problems, config))),
         train_dataset=Dataset.from_dict({"prompt": list(map(str, order))}),
         processing_class=tokenizer,
         peft_config=peft_of(settings.lora) if settings.weights == "lora" else None,
@@ -111,10 +124,10 @@ def grpo(task: Task, problems: Sequence[Problem], config: GrpoConfig, scorer: Sc
 
     def more() -> dict[str, float]:
         folder.samples(sample_rows(rewards.groups, trainer.state.global_step // config.iterations))
-        tokens = sum(len(one.tokens) for group in rewards.groups for one in group.samples)
+        tokens = sum(len(sample.tokens) for group in rewards.groups for sample in group.samples)
         return measured(rewards.groups) | {"tokens": float(tokens)}
 
-    return run(trainer, Learner(trainer, tokenizer.pad_token_id), folder, task.hooks, more)
+    return run(trainer, TrlLearner(trainer, tokenizer.pad_token_id), folder, task.hooks, more)
 
 
 def _pages(problems: Sequence[Problem], config: GrpoConfig) -> dict[str, Any] | None:

@@ -50,10 +50,10 @@ class TrlTrainer:
         if folder.finished:
             return True
         with self._ready():
-            from newskills.train.trl.model import Task
+            from newskills.train.trl.model import TrainingTask
             from newskills.train.trl.sft import sft
 
-            return sft(Task(self._base, self._settings, folder, hooks), examples, config)
+            return sft(TrainingTask(self._base, self._settings, folder, hooks), examples, config)
 
     def grpo(
         self,
@@ -69,9 +69,9 @@ class TrlTrainer:
             raise ConfigError("The trl trainer has no ++resample.", hint="Leave it out, or use --backend=cpu.")
         with self._ready():
             from newskills.train.trl.grpo import grpo
-            from newskills.train.trl.model import Task
+            from newskills.train.trl.model import TrainingTask
 
-            return grpo(Task(self._base, self._settings, folder, hooks), problems, config, scorer)
+            return grpo(TrainingTask(self._base, self._settings, folder, hooks), problems, config, scorer)
 
     def finish(self, folder: TrainingFolder, target: Path) -> None:
         from newskills.train.convert.merge import copy_model, merge_lora
@@ -91,7 +91,7 @@ class TrlTrainer:
             others = [
                 path for path in self._base.iterdir() if path.suffix in (".json", ".jinja", ".txt", ".model")
             ]
-            for path in [*(one for one in others if "index" not in one.name), *kept]:
+            for path in [*(file for file in others if "index" not in file.name), *kept]:
                 shutil.copyfile(path, new / path.name)
             check_files(new)
 

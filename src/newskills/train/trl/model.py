@@ -17,7 +17,7 @@ from newskills.train.trl.processes import on_cpu, processes
 from newskills.train.trl.settings import NEEDS_GPU, cannot_quantise
 
 
-class Task(Struct, frozen=True):
+class TrainingTask(Struct, frozen=True):
     """A training of the model in `base`."""
 
     base: Path
@@ -95,7 +95,7 @@ def load_model(base: Path, settings: TrainerSettings) -> Any:
     frozen = settings.weights == "lora" and torch.cuda.is_available()
     try:
         load: Any = AutoModelForCausalLM.from_pretrained
-        model, found = load(
+        model, report = load(
             base,
             dtype=precision_of(settings) if frozen else torch.float32,
             attn_implementation=settings.trl.attention,
@@ -112,7 +112,7 @@ def load_model(base: Path, settings: TrainerSettings) -> Any:
     except (OSError, ValueError, KeyError) as error:
         raise DataError(f"{base} cannot be loaded as a causal language model: {error}.") from error
     # transformers would fill both with random numbers and go on.
-    if wrong := sorted({*found["missing_keys"], *(name for name, *_ in found["mismatched_keys"])}):
+    if wrong := sorted({*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}):
         raise DataError(
             f"The weights in {base} are of another model than its config.json: {wrong[0]} (of {len(wrong)} tensors) "
             "is missing or has another size.",
@@ -158,8 +158,8 @@ def load_tokenizer(base: Path, stops: list[int] | None = None) -> Any:
 
 def context_of(model: Any) -> int | None:
     """Positions that the model has."""
-    found: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
-    return found
+    window: int | None = getattr(model.config.get_text_config(), "max_position_embeddings", None)
+    return window
 
 
 def peft_of(lora: LoraSettings) -> Any:

@@ -14,8 +14,8 @@ def processes() -> int:
     from accelerate import PartialState
 
     # The first who asks decides what the state is, for all who ask later.
-    found: int = PartialState(cpu=on_cpu()).num_processes
-    return found
+    num_processes: int = PartialState(cpu=on_cpu()).num_processes
+    return num_processes
 
 
 def on_cpu() -> bool:
@@ -45,5 +45,5 @@ def gathered(values: list[T]) -> list[T]:
 
     if processes() == 1:
         return values
-    found: list[T] = gather_object(values)
-    return found
+    all_values: list[T] = gather_object(values)
+    return all_values

@@ -15,19 +15,27 @@ from newskills.base.errors import DataError
 from newskills.train.loops.schedule import batch_at
 from newskills.train.loops.sft import SftConfig
 from newskills.train.trainers import TrainerSettings
-from newskills.train.trl.model import Task, arguments, context_of, load_model, load_tokenizer, peft_of, seed_pairs
-from newskills.train.trl.shared import Learner, Mended, run
+from newskills.train.trl.model import (
+    TrainingTask,
+    arguments,
+    context_of,
+    load_model,
+    load_tokenizer,
+    peft_of,
+    seed_pairs,
+)
+from newskills.train.trl.shared import TrlLearner, TrlTrainerMixin, run
 from newskills.train.verbs import Datum
 
 IGNORED = -100
 """A label that transformers leaves out of the loss."""
 
 
-class _Trainer(Mended, SFTTrainer):  # type: ignore[misc]
+class _Trainer(TrlTrainerMixin, SFTTrainer):  # type: ignore[misc]
     pass
 
 
-def sft(task: Task, examples: Sequence[Datum], config: SftConfig) -> bool:
+def sft(task: TrainingTask, examples: Sequence[Datum], config: SftConfig) -> bool:
     """The order of examples, the learning rates and the loss are those of `newskills.train.loops.sft`."""
     if not examples:
         raise DataError("There is nothing to train on.", hint="Look at the filters of the training data.")
@@ -36,11 +44,11 @@ def sft(task: Task, examples: Sequence[Datum], config: SftConfig) -> bool:
     rows = _rows(examples, context_of(model), settings)
     size = min(config.batch_size, len(rows))
     order = [at for step in range(config.steps) for at in batch_at(range(len(rows)), step, size, config.seed)]
-    given = arguments(config, settings, size, output=folder.path, updates=config.steps)
+    trl_arguments = arguments(config, settings, size, output=folder.path, updates=config.steps)
     trainer = _Trainer(
         model=model,
         args=TrlConfig(
-            **given,
+            **trl_arguments,
             max_length=settings.trl.packed_length if settings.trl.packing else None,
             packing=settings.trl.packing,
             dataset_kwargs={"skip_prepare_dataset": True},
@@ -55,7 +63,7 @@ def sft(task: Task, examples: Sequence[Datum], config: SftConfig) -> bool:
         seed_pairs(trainer.model, settings.lora)
     tokens = _Tokens(rows, order, size)
     return run(
-        trainer, Learner(trainer, tokenizer.pad_token_id), folder, task.hooks, lambda: tokens.of(trainer.state)
+        trainer, TrlLearner(trainer, tokenizer.pad_token_id), folder, task.hooks, lambda: tokens.of(trainer.state)
     )
 
 

@@ -29,7 +29,7 @@ PARTIAL = ".unfinished"
 """A checkpoint is written below it and takes its place when it is whole."""
 
 
-class Mended:
+class TrlTrainerMixin:
     """Put before SFTTrainer and GRPOTrainer. `course_config` and `updates_a_step` are set before training begins."""
 
     course_config: Steps
@@ -76,11 +76,11 @@ class Mended:
             )
 
 
-class Records(TrainerCallback):
+class StepRecords(TrainerCallback):
     """Our record of a run of TRL: after every step what follows in `Course`."""
 
     def __init__(
-        self, course: Course, learner: Learner, began: Began, more: Callable[[], dict[str, float]]
+        self, course: Course, learner: TrlLearner, began: Began, more: Callable[[], dict[str, float]]
     ) -> None:
         """`more`: metrics of the last step beside TRL's."""
         self._course, self._learner, self._began, self._more = course, learner, began, more
@@ -101,8 +101,8 @@ class Records(TrainerCallback):
         if not logs or "loss" not in logs:
             return
         done = state.global_step // self._learner.trainer.updates_a_step
-        found = {name: float(value) for name, value in logs.items() if name in KEPT and value is not None}
-        self.ended = self._course.after(self._learner, done, found | self._more(), self._begun)
+        metrics = {name: float(value) for name, value in logs.items() if name in KEPT and value is not None}
+        self.ended = self._course.after(self._learner, done, metrics | self._more(), self._begun)
         control.should_training_stop |= self.ended is not None
         self._begun = time.monotonic()
 
@@ -111,7 +111,7 @@ KEPT = ("loss", "learning_rate", "grad_norm", "kl", "entropy", "mean_token_accur
 """Metrics of TRL that are taken over; the others are ours."""
 
 
-class Learner:
+class TrlLearner:
     """The model in training: samples with it, saves it whole or not at all."""
 
     def __init__(self, trainer: Any, pad: int) -> None:
@@ -148,8 +148,10 @@ class Learner:
         """Without log-probabilities; the random numbers of the training are left as they are."""
         model = self.trainer.accelerator.unwrap_model(self.trainer.model)
         width, device = max(map(len, prompts)), model.device
-        ids = torch.tensor([[self._pad] * (width - len(one)) + list(one) for one in prompts], device=device)
-        mask = torch.tensor([[0] * (width - len(one)) + [1] * len(one) for one in prompts], device=device)
+        ids = torch.tensor(
+            [[self._pad] * (width - len(prompt)) + list(prompt) for prompt in prompts], device=device
+        )
+        mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=device)
         how: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
         if params.temperature > 0:
             how = {
@@ -164,7 +166,7 @@ class Learner:
         try:
             with torch.random.fork_rng():
                 torch.manual_seed(params.seed)
-                found = model.generate(
+                generated = model.generate(
                     input_ids=ids,
                     attention_mask=mask,
                     max_new_tokens=params.max_tokens,
@@ -175,7 +177,7 @@ class Learner:
                 )
         finally:
             model.train(training)
-        rows = [_cut(row, params.stop) for row in found[:, width:].tolist()]
+        rows = [_cut(row, params.stop) for row in generated[:, width:].tolist()]
         groups = [rows[at : at + different] for at in range(0, len(rows), different)]
         return [group * (num_samples // different) for group in groups]
 
@@ -191,7 +193,7 @@ def together(hooks: Hooks) -> Hooks:
     """Hooks for several processes: the first one decides and measures, all follow."""
 
     def measured(client: SamplingClient, held_out: HeldOut, seed: int) -> dict[str, float]:
-        assert isinstance(client, Learner)
+        assert isinstance(client, TrlLearner)
         first = client.trainer.is_world_process_zero()
         return agreed(measure(client, held_out, seed) if first else {})
 
@@ -217,14 +219,14 @@ def check_readable(checkpoint: Path) -> None:
 
 def run(
     trainer: Any,
-    learner: Learner,
+    learner: TrlLearner,
     folder: TrainingFolder,
     hooks: Hooks,
     more: Callable[[], dict[str, float]],
 ) -> bool:
     """Trains from the last checkpoint on; returns whether the run has ended (False: it was stopped)."""
     course = Course(trainer.course_config, folder, together(hooks))
-    records = Records(course, learner, hooks.began, more)
+    records = StepRecords(course, learner, hooks.began, more)
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(records)
     at = folder.state_of(folder.last) if folder.last else None

@@ -14,29 +14,29 @@ from typing import Any
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError, DataError, suggest
 from newskills.base.store import read_rows
-from newskills.benchmarks import Places, expand, get_benchmark
+from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark
 from newskills.benchmarks.data import data_dir, load_rows, prepare
 from newskills.benchmarks.downloads.fetch import FetchOptions
 from newskills.commands.data.prepare_training_data import Options
 from newskills.config.command_line import Parsed
 from newskills.config.layers import Layer, Resolved, explain, resolve
 from newskills.pipelines.arguments import user_layer
-from newskills.pipelines.data.downloads import Bar, Downloads
+from newskills.pipelines.data.downloads import Bar, DownloadProgress
 from newskills.pipelines.data.training_sets import lay_out, rows_of_file, split_file, split_of
 from newskills.pipelines.dry_run import Step, show_dry_run
 from newskills.pipelines.notices import notice
 from newskills.pipelines.tables import print_table
 from newskills.recipes.leakage import FIELDS, question_of
 from newskills.run.planning.plan import task_layer
-from newskills.train.data.build import BuildRequest, Compared, Given, build, preview
+from newskills.train.data.build import BuildRequest, ComparedProblems, InputSource, build, preview
 from newskills.train.data.card import Card, card_files
 from newskills.train.data.filters.contamination import read_contaminated
 from newskills.train.data.published import Schema, schema_of
 from newskills.train.data.reading import UNLABELED
 from newskills.train.data.settings import (
     RECIPES,
+    DataRecipe,
     Files,
-    Recipe,
     TrainingDataConfig,
     check_keys,
     check_settings,
@@ -88,7 +88,7 @@ def result(parsed: Parsed[Options]) -> Card | None:
 
 
 def settings(
-    recipe: Recipe, overrides: Mapping[str, Any], schema: Schema | None, benchmark: str | None = None
+    recipe: DataRecipe, overrides: Mapping[str, Any], schema: Schema | None, benchmark: str | None = None
 ) -> Resolved[TrainingDataConfig]:
     """Defaults of the recipe, then the published set's fields, then the benchmark's prompt, then the user.
 
@@ -107,16 +107,16 @@ def settings(
 
 def _asked_by(name: str) -> Layer:
     """The settings of a benchmark that decide what a model reads."""
-    found = task_layer(get_benchmark(name), Path()).values
-    return Layer(f"--benchmark={name}", {key: value for key, value in found.items() if key in ASKING})
+    task_values = task_layer(get_benchmark(name), Path()).values
+    return Layer(f"--benchmark={name}", {key: value for key, value in task_values.items() if key in ASKING})
 
 
 def _request(
     options: Options,
-    recipe: Recipe,
+    recipe: DataRecipe,
     config: TrainingDataConfig,
     schema: Schema | None,
-    compared: tuple[Compared, ...],
+    compared: tuple[ComparedProblems, ...],
 ) -> BuildRequest:
     return BuildRequest(
         config=config,
@@ -129,7 +129,7 @@ def _request(
     )
 
 
-def _inputs(options: Options, config: TrainingDataConfig, schema: Schema | None) -> Iterator[Given]:
+def _inputs(options: Options, config: TrainingDataConfig, schema: Schema | None) -> Iterator[InputSource]:
     """Raises ConfigError where nothing is named, DataError for a pattern without files."""
     raw, ready = config.input_files, config.preprocessed_dataset_files
     if raw is None and ready is None:
@@ -142,10 +142,10 @@ def _inputs(options: Options, config: TrainingDataConfig, schema: Schema | None)
         path, laid = lay_out(schema, split, options.data_dir, fetch)
         revision = next((source.get("revision") for source in laid.sources if source.get("revision")), "")
         origin = {"dataset": schema.name, "split": split, "licence": schema.licence, "revision": revision}
-        yield Given(path=path, origin=origin)
+        yield InputSource(path=path, origin=origin)
     for files, graded in ((raw, schema is None), (ready, False)):
         for path in _paths(files):
-            yield Given(
+            yield InputSource(
                 path=path,
                 graded=graded,
                 schema=schema.name if schema else "",
@@ -155,19 +155,19 @@ def _inputs(options: Options, config: TrainingDataConfig, schema: Schema | None)
 
 
 def _fetch(options: Options) -> FetchOptions:
-    return FetchOptions(mirror=options.mirror or "", offline=options.offline, progress=Downloads(1))
+    return FetchOptions(mirror=options.mirror or "", offline=options.offline, progress=DownloadProgress(1))
 
 
 def _paths(files: Files | None) -> Iterator[Path]:
     """Files of all patterns, in order. Raises DataError where a pattern has none."""
     for pattern in _patterns(files):
         wide = str(Path(pattern).expanduser())
-        found = sorted(glob.glob(wide, recursive=True))
-        if not found:
+        matches = sorted(glob.glob(wide, recursive=True))
+        if not matches:
             folder = Path(wide).parent
             names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
             raise DataError(f"There is no file {pattern}{suggest(Path(wide).name, names)}")
-        yield from map(Path, found)
+        yield from map(Path, matches)
 
 
 def _patterns(files: Files | None) -> list[str]:
@@ -177,19 +177,21 @@ def _patterns(files: Files | None) -> list[str]:
     return [part for text in texts for part in re.split(r",|\s", text) if part]
 
 
-def _compared(options: Options) -> tuple[Compared, ...]:
+def _compared(options: Options) -> tuple[ComparedProblems, ...]:
     """Raises UnknownNameError, DataError."""
-    found = []
+    comparisons = []
     for name in (part for text in options.decontaminate for part in text.split(",") if part):
         path = Path(name).expanduser()
         if path.suffix == ".jsonl":
             if not path.is_file():
                 raise DataError(f"There is no file {path}.")
-            found.append(Compared(name=name, texts=partial(_questions, path)))
+            comparisons.append(ComparedProblems(name=name, texts=partial(_questions, path)))
             continue
-        for benchmark in expand(name, Places(None, data_dir(options.data_dir))):
-            found.append(Compared(name=benchmark.name, texts=partial(_of_benchmark, benchmark, options)))
-    return tuple(found)
+        for benchmark in expand(name, BenchmarkPlaces(None, data_dir(options.data_dir))):
+            comparisons.append(
+                ComparedProblems(name=benchmark.name, texts=partial(_of_benchmark, benchmark, options))
+            )
+    return tuple(comparisons)
 
 
 def _of_benchmark(benchmark: Benchmark, options: Options) -> Iterator[str]:
@@ -211,18 +213,18 @@ def _questions(path: Path) -> Iterator[str]:
 
 def _say_unknown(config: TrainingDataConfig) -> None:
     if config.filters.remove_contaminated and config.contamination_file:
-        found, unknown = read_contaminated(Path(config.contamination_file))
-        notice(f"{config.contamination_file}: {len(found)} contaminated problems")
+        contaminated, unknown = read_contaminated(Path(config.contamination_file))
+        notice(f"{config.contamination_file}: {len(contaminated)} contaminated problems")
         if unknown:
             notice(f"{config.contamination_file}: {unknown} problems have no verdict; they are kept")
 
 
 def _dry_run(
     options: Options,
-    recipe: Recipe,
+    recipe: DataRecipe,
     config: TrainingDataConfig,
     schema: Schema | None,
-    compared: tuple[Compared, ...],
+    compared: tuple[ComparedProblems, ...],
 ) -> None:
     """What would be read and written, and the first row that would come out, where all files are here."""
     steps: list[Step] = []
@@ -234,17 +236,17 @@ def _dry_run(
         steps.append(("reads" if place.is_file() else "fetches", place, f"{schema.name}, {schema.licence}"))
     else:
         inputs = list(_inputs(options, config, schema))
-        steps += [("reads", given.path, schema.name if schema else _kind(given)) for given in inputs]
+        steps += [("reads", source.path, schema.name if schema else _kind(source)) for source in inputs]
         request = _request(options, recipe, config, schema, ())
         for line in preview(request, 1):
             sys.stdout.write(f"{line.decode(errors='replace')}")
-    steps += [("compares", one.name, "by shared words") for one in compared]
+    steps += [("compares", benchmark.name, "by shared words") for benchmark in compared]
     page = card_files(Path(config.output_path))[1]
     show_dry_run([*steps, ("writes", config.output_path, recipe.output), ("writes", page, "its card")])
 
 
-def _kind(given: Given) -> str:
-    return "generations with verdicts" if given.graded else "ready-made rows"
+def _kind(source: InputSource) -> str:
+    return "generations with verdicts" if source.graded else "ready-made rows"
 
 
 def _report(card: Card, output: Path, bar: Bar) -> None:

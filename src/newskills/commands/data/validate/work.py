@@ -11,7 +11,7 @@ import msgspec
 from newskills.base.benchmark import Benchmark
 from newskills.base.errors import ConfigError
 from newskills.base.store import atomic_write
-from newskills.benchmarks import Places, expand, get_benchmark, list_benchmarks
+from newskills.benchmarks import BenchmarkPlaces, expand, get_benchmark, list_benchmarks
 from newskills.benchmarks.data import data_dir, split_folder
 from newskills.benchmarks.downloads.fetch import Fetcher, FetchOptions
 from newskills.benchmarks.downloads.sources import in_mirror
@@ -21,7 +21,7 @@ from newskills.pipelines.data.downloads import Bar
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.notices import notice
 from newskills.pipelines.tables import print_table
-from newskills.run.validation.checks import KINDS, Sampling, Validation, validate
+from newskills.run.validation.checks import KINDS, Validation, ValidationSampling, validate
 
 ALL = "all"
 
@@ -33,25 +33,27 @@ def run(parsed: Parsed[Options]) -> int:
     root = data_dir(options.data_dir)
     benchmarks = _chosen(options, fetch, root)
     if options.dry_run:
-        show_dry_run(("checks", one.name, str(split_folder(one, root))) for one in benchmarks)
+        show_dry_run(("checks", benchmark.name, str(split_folder(benchmark, root))) for benchmark in benchmarks)
         return 0
     bar = Bar()
-    found: list[Validation] = []
-    for one in validate(benchmarks, Sampling(data_dir=root, fetch=fetch, most=options.max_samples)):
-        found.append(one)
-        bar.draw(len(found) / len(benchmarks), one.benchmark)
+    validations: list[Validation] = []
+    for validation in validate(
+        benchmarks, ValidationSampling(data_dir=root, fetch=fetch, most=options.max_samples)
+    ):
+        validations.append(validation)
+        bar.draw(len(validations) / len(benchmarks), validation.benchmark)
     bar.line("")
-    print_table([("benchmark", "rows", "tried", *KINDS, ""), *map(_line, found)])
-    for one in found:
-        for problem in one.problems:
-            sys.stderr.write(f"error: {one.benchmark}: {problem}\n")
-    for text, names in _notes(found).items():
+    print_table([("benchmark", "rows", "tried", *KINDS, ""), *map(_line, validations)])
+    for validation in validations:
+        for problem in validation.problems:
+            sys.stderr.write(f"error: {validation.benchmark}: {problem}\n")
+    for text, names in _notes(validations).items():
         sys.stderr.write(f"note: {names}: {text}\n")
     if options.json:
         with atomic_write(Path(options.json)) as file:
-            file.write(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
-    wrong = sum(bool(one.problems) for one in found)
-    sys.stdout.write(f"\n{len(found) - wrong} of {len(found)} benchmarks are as they should be\n")
+            file.write(msgspec.json.format(msgspec.json.encode(validations), indent=1) + b"\n")
+    wrong = sum(bool(validation.problems) for validation in validations)
+    sys.stdout.write(f"\n{len(validations) - wrong} of {len(validations)} benchmarks are as they should be\n")
     return 1 if wrong else 0
 
 
@@ -63,36 +65,44 @@ def _chosen(options: Options, fetch: FetchOptions, root: Path) -> list[Benchmark
         raise ConfigError("--category chooses among all benchmarks: give no names with it.")
     if not options.benchmarks:
         raise ConfigError("Which benchmarks? Give their names, or all.", hint="See: ns list benchmarks")
-    places = Places(options.extra_benchmark_map, root)
-    return list({one.name: one for name in options.benchmarks for one in expand(name, places)}.values())
+    places = BenchmarkPlaces(options.extra_benchmark_map, root)
+    return list(
+        {benchmark.name: benchmark for name in options.benchmarks for benchmark in expand(name, places)}.values()
+    )
 
 
 def _all(category: str | None, fetch: FetchOptions, root: Path) -> list[Benchmark]:
     """Those whose rows are here or in the mirror. Says how many are left out."""
     fetcher = Fetcher(root / ".downloads", fetch)
 
-    def there(one: Benchmark) -> bool:
-        default = [source for source in one.sources if source.split == one.split and not source.path]
-        here = (split_folder(one, root) / f"{one.split}.jsonl").is_file()
+    def there(benchmark: Benchmark) -> bool:
+        default = [source for source in benchmark.sources if source.split == benchmark.split and not source.path]
+        here = (split_folder(benchmark, root) / f"{benchmark.split}.jsonl").is_file()
         return here or any(in_mirror(source, fetcher) for source in default)
 
-    known = [get_benchmark(entry.name) for entry in list_benchmarks(category)]
-    found = [one for one in known if there(one)]
-    if left := len(known) - len(found):
+    listed = [get_benchmark(entry.name) for entry in list_benchmarks(category)]
+    prepared = [benchmark for benchmark in listed if there(benchmark)]
+    if left := len(listed) - len(prepared):
         notice(f"left out, since their rows are neither here nor in a mirror: {left} benchmarks")
-    return found
+    return prepared
 
 
-def _line(one: Validation) -> tuple[str, ...]:
-    shares = (one.shares.get(kind) for kind in KINDS)
+def _line(validation: Validation) -> tuple[str, ...]:
+    shares = (validation.shares.get(kind) for kind in KINDS)
     cells = ("-" if share is None or not share.of else f"{100 * share.right / share.of:.4g}" for share in shares)
-    return (one.benchmark, str(one.rows), str(one.sampled), *cells, "wrong" if one.problems else "ok")
+    return (
+        validation.benchmark,
+        str(validation.rows),
+        str(validation.sampled),
+        *cells,
+        "wrong" if validation.problems else "ok",
+    )
 
 
-def _notes(found: list[Validation]) -> dict[str, str]:
+def _notes(validations: list[Validation]) -> dict[str, str]:
     """Text → the benchmarks to which it applies, in one line."""
     names: dict[str, list[str]] = {}
-    for one in found:
-        for text in one.notes:
-            names.setdefault(text, []).append(one.benchmark)
+    for validation in validations:
+        for text in validation.notes:
+            names.setdefault(text, []).append(validation.benchmark)
     return {text: ", ".join(several) for text, several in names.items()}

@@ -36,8 +36,8 @@ def show_tasks(compiled: CompiledConfig, calls: Sequence[EvalCall | None]) -> No
         sys.stdout.write(f"task {task.index} {printable(task.name)}: {printable(what)}\n")
     for task in compiled.tasks:
         for key in task.unread:
-            said = f"task {task.index} {task.name}: '{key}' is not read; write it below nemo_evaluator_config"
-            sys.stdout.write(f"note: {printable(said)}\n")
+            unread = f"task {task.index} {task.name}: '{key}' is not read; write it below nemo_evaluator_config"
+            sys.stdout.write(f"note: {printable(unread)}\n")
     for call in calls:
         for note in call.notes if call else ():
             sys.stdout.write(f"note: {printable(note)}\n")

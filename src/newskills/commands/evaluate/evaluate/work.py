@@ -16,9 +16,9 @@ from newskills.commands.evaluate.evaluate import Options
 from newskills.commands.evaluate.evaluate.compiled_view import show_compiled, show_tasks
 from newskills.commands.shared.invocations import follow_foreign, follow_jobs, print_jobs
 from newskills.config.command_line import Parsed
-from newskills.interop.compile.compiler import Asked, Compiled
+from newskills.interop.compile.compiler import Compiled, CompileRequest
 from newskills.interop.config import CompiledConfig, Dialect, Mode
-from newskills.interop.deployments import Planned, plan_invocation
+from newskills.interop.deployments import DeploymentPlan, plan_invocation
 from newskills.interop.invocations import Store, new_invocation
 from newskills.interop.job_folder import forget_secrets, write_job_folder
 from newskills.interop.launcher import (
@@ -48,10 +48,10 @@ def run(parsed: Parsed[Options]) -> int:
             "--run and --batch exclude each other: the first waits for the jobs, the second does not.",
             hint=f"For example: ns evaluate -c {options.config or 'CONFIG'} --batch {options.batch}",
         )
-    asked = _asked(parsed)
+    request = _asked(parsed)
     environ = dict(os.environ)
     cwd = Path.cwd()
-    every = compile_all(asked, environ, cwd)
+    every = compile_all(request, environ, cwd)
     codes = [_one(parsed, made, environ, cwd) for made in every]
     return next((code for code in codes if code), 0)
 
@@ -76,10 +76,10 @@ def _one(parsed: Parsed[Options], made: Compiled, environ: Mapping[str, str], cw
     return _submitted(made.config, environ, cwd)
 
 
-def _asked(parsed: Parsed[Options]) -> Asked:
+def _asked(parsed: Parsed[Options]) -> CompileRequest:
     options = parsed.options
     mode: Mode = "run" if options.run else "batch" if options.batch else "local"
-    return Asked(
+    return CompileRequest(
         mode=mode,
         config=options.config,
         profile=options.run or options.batch,
@@ -124,8 +124,8 @@ def _dry_run(made: Compiled, environ: Mapping[str, str], *, foreign: bool) -> No
     """Everything but the doing: panels, tasks, what becomes of images, the text of each job's script."""
     show_compiled(made.config, made.hidden)
     _show_notes(made)
-    for one in made.open:
-        sys.stdout.write(masked(f"open: {printable(one)}\n", made.hidden))
+    for key in made.open:
+        sys.stdout.write(masked(f"open: {printable(key)}\n", made.hidden))
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
         show_tasks(made.config, _calls(made.config))
@@ -158,7 +158,7 @@ def _show_jobs(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
     )
 
 
-def _planned(compiled: CompiledConfig, environ: Mapping[str, str]) -> Planned:
+def _planned(compiled: CompiledConfig, environ: Mapping[str, str]) -> DeploymentPlan:
     """Checked as a submission is. Raises ConfigError."""
     planned = plan_invocation(compiled, new_invocation(), environ)
     check(planned.pipeline, planned.cluster, planned.environ, skip_hf_home_check=True)
@@ -174,8 +174,8 @@ def _show_squash(compiled: CompiledConfig, environ: Mapping[str, str]) -> None:
     except RemoteError as error:
         sys.stdout.write(f"images: which of them are imported already is not known: {printable(str(error))}\n")
         return
-    for one in plans:
-        sys.stdout.write(f"image {printable(one.image)}: {printable(one.why)}: {printable(one.path)}\n")
+    for plan in plans:
+        sys.stdout.write(f"image {printable(plan.image)}: {printable(plan.why)}: {printable(plan.path)}\n")
 
 
 def _submitted(compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path) -> int:
@@ -202,22 +202,22 @@ def _with_wandb(compiled: CompiledConfig, environ: Mapping[str, str]) -> Mapping
     """With the key, project and entity of W&B, where results go there and a login is found."""
     if "wandb" not in compiled.execution.auto_export and "wandb" not in compiled.export:
         return environ
-    found = detect(environ, compiled.wandb)
-    for line in found.lines:
+    detected = detect(environ, compiled.wandb)
+    for line in detected.lines:
         sys.stdout.write(f"{line}\n")
-    return {**environ, **found.variables}
+    return {**environ, **detected.variables}
 
 
 def _handed_over(
     program: str, dialect: Dialect, compiled: CompiledConfig, environ: Mapping[str, str], cwd: Path
 ) -> int:
     environ = _with_wandb(compiled, environ)
-    given = for_launcher(compiled, dialect, environ)
-    config = write_job_folder(given, cwd, secrets=True)
+    config_for_launcher = for_launcher(compiled, dialect, environ)
+    config = write_job_folder(config_for_launcher, cwd, secrets=True)
     try:
         invocation = hand_over(program, config, environ, lambda line: print(printable(line), flush=True))
     finally:
-        forget_secrets(config, given, cwd)
+        forget_secrets(config, config_for_launcher, cwd)
     sys.stdout.write(f"✓ Evaluation submitted: {invocation}\n  ns status {invocation}\n")
     entries = Store(environ).find(invocation)
     here = all(entry.executor == "local" for entry in entries)

@@ -17,15 +17,15 @@ from newskills.base import aio
 from newskills.base.errors import ConfigError, NewskillsError, UnknownNameError
 from newskills.base.store import atomic_write
 from newskills.base.terminal import printable
-from newskills.benchmarks import Places, expand
+from newskills.benchmarks import BenchmarkPlaces, expand
 from newskills.benchmarks.data import data_dir as root
 from newskills.commands.evaluate.eval import COMMAND as EVAL
 from newskills.commands.serve.serve_evals import Options
 from newskills.commands.shared.token import check_reach, token_of, who
 from newskills.config.command_line import Parsed
 from newskills.launch.clusters.config import ClusterConfig
-from newskills.launch.experiments import Experiment, Records
-from newskills.launch.states import Watch
+from newskills.launch.experiments import Experiment, ExperimentRecords
+from newskills.launch.states import JobWatch
 from newskills.pipelines.arguments import user_layer
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.pipelines.evaluation import work
@@ -39,7 +39,7 @@ from newskills.pipelines.units.sandbox import check_sandbox
 from newskills.run.engine.supervision import Supervision
 from newskills.run.evaluate import EvaluationPlan, plan_evaluation
 from newskills.run.evaluation_server.jobs import JobLimits, Work
-from newskills.run.evaluation_server.serving import Place, serve_until_stopped
+from newskills.run.evaluation_server.serving import EvaluationServerSettings, serve_until_stopped
 from newskills.run.evaluation_server.wire import BenchmarkOrder, EvaluationRequest
 from newskills.run.judging.generation import check_judges
 from newskills.run.planning.plan import resolve_config
@@ -55,7 +55,7 @@ DEFAULT_TOKEN_ENV = "NEWSKILLS_EVALS_TOKEN"  # noqa: S105 - the name of a variab
 EXAMPLE = EvaluationRequest(rollout_id=0, router_url="http://ROUTER")
 
 
-class Here(Struct, frozen=True, kw_only=True):
+class LocalEvaluation(Struct, frozen=True, kw_only=True):
     """An evaluation in this process."""
 
     command: str
@@ -70,7 +70,7 @@ class Here(Struct, frozen=True, kw_only=True):
             raise NewskillsError(evaluation.message)
 
 
-class There(Struct, frozen=True, kw_only=True):
+class ClusterEvaluation(Struct, frozen=True, kw_only=True):
     """An evaluation in jobs of a cluster, which must see the trainer's router and the folder of results.
 
     Jobs outlive a server that was killed: the next one waits for them before it submits what is missing.
@@ -85,7 +85,7 @@ class There(Struct, frozen=True, kw_only=True):
         submission = self.folder / SUBMISSION
         if submission.exists():
             with contextlib.suppress(UnknownNameError):  # its records are gone
-                _wait(Records(os.environ).find(submission.read_text(encoding="utf-8")), supervision)
+                _wait(ExperimentRecords(os.environ).find(submission.read_text(encoding="utf-8")), supervision)
         ready = prepare(self.parsed, self.cluster)
         experiment = submitted(ready) if ready is not None and not supervision.stopping else None
         if experiment is not None:
@@ -98,7 +98,7 @@ class There(Struct, frozen=True, kw_only=True):
 def _wait(experiment: Experiment, supervision: Supervision) -> None:
     """Until all its jobs have ended; a stop cancels them."""
     about = ask_about(experiment)
-    watch = Watch(experiment.jobs, about.executor, about.shell)
+    watch = JobWatch(experiment.jobs, about.executor, about.shell)
     while not watch.over():
         if supervision.stopping:
             about.executor.cancel(experiment.handles)
@@ -106,7 +106,7 @@ def _wait(experiment: Experiment, supervision: Supervision) -> None:
 
 
 def _require_success(experiment: Experiment) -> None:
-    failed = [f"{one.job.name} {printable(one.state)}" for one in ask_about(experiment).states() if one.code]
+    failed = [f"{job.job.name} {printable(job.state)}" for job in ask_about(experiment).states() if job.code]
     if failed:
         raise NewskillsError(
             f"Experiment {experiment.id}: {', '.join(failed)}.", hint=f"See: ns logs {experiment.id}"
@@ -155,18 +155,19 @@ class EvalPlanner:
         EVAL.check(parsed)
         cluster = placed(parsed.options, parsed.given, parsed.options.num_jobs)
         if cluster is not None:
-            return There(command=command, parsed=parsed, cluster=cluster, folder=folder)
+            return ClusterEvaluation(command=command, parsed=parsed, cluster=cluster, folder=folder)
         spec = msgspec.structs.replace(specification(parsed), resume_with=command)
         plan = plan_evaluation(spec)
         check_sandbox(parsed.options, plan.answers)
         check_judges(plan.judgements, rerun_done=False)
-        return Here(command=command, parsed=parsed, plan=plan)
+        return LocalEvaluation(command=command, parsed=parsed, plan=plan)
 
     def _judged(self, name: str) -> bool:
         """Raises UnknownNameError."""
         data_dir = self._options.data_dir
         return any(
-            one.judge is not None for one in expand(name, Places(None, root(Path(data_dir) if data_dir else None)))
+            benchmark.judge is not None
+            for benchmark in expand(name, BenchmarkPlaces(None, root(Path(data_dir) if data_dir else None)))
         )
 
 
@@ -177,7 +178,7 @@ def run(parsed: Parsed[Options]) -> int:
     folder = Path(options.output_root).expanduser().absolute()
     token = token_of(options.token_env, options.token_file, os.environ, usual=DEFAULT_TOKEN_ENV)
     check_reach(options.host, token, open_to_all=options.open)
-    place = Place(host=options.host, port=options.port, root=folder, token=token)
+    place = EvaluationServerSettings(host=options.host, port=options.port, root=folder, token=token)
     if options.dry_run or parsed.explain:
         example = planner.argv(EXAMPLE, BenchmarkOrder(name="BENCHMARK"), folder / "FOLDER")
         steps = [("listens", f"{options.host}:{options.port or 'a free port'}", who(place.token))]
@@ -204,10 +205,10 @@ def _judge_words(options: Options) -> list[str]:
     more = options.extra_judge_args
     if options.judge_api_key_env_var:
         more = f"++server.api_key_env_var={options.judge_api_key_env_var} {more}".rstrip()
-    given = {
+    words_by_option = {
         "judge_model": options.judge_model,
         "judge_server_type": kind,
         "judge_server_address": options.judge_server_address,
         "extra_judge_args": more,
     }
-    return [f"--{name}={value}" for name, value in given.items() if value]
+    return [f"--{name}={value}" for name, value in words_by_option.items() if value]

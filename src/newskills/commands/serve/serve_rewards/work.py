@@ -23,9 +23,9 @@ from newskills.models.tokenizer import HFTokenizer
 from newskills.pipelines.dry_run import show_dry_run
 from newskills.prompts.renderer import load_prompt
 from newskills.run.planning.plan import in_folder
-from newskills.run.rewarding.graders import Capacity, Count, Rewarding
+from newskills.run.rewarding.graders import Capacity, Count, RewardGrader
 from newskills.run.rewarding.reward import RewardConfig
-from newskills.run.rewarding.server import Listening, serve_rewards
+from newskills.run.rewarding.server import RewardServerSettings, serve_rewards
 
 DEFAULT_TOKEN_ENV = "NEWSKILLS_REWARDS_TOKEN"  # noqa: S105 - the name of a variable
 
@@ -37,11 +37,11 @@ def run(parsed: Parsed[Options]) -> int:
         return 0
     name, settings = _grader(options, keys)
     capacity = Capacity(workers=options.workers, at_once=options.max_concurrent)
-    grader = Rewarding(name, settings, keys.sandbox, capacity)
+    grader = RewardGrader(name, settings, keys.sandbox, capacity)
     count = _count(options.tokenizer)
     if keys.reward.judges:
         load_prompt(keys.reward.judge.prompt)
-    listening = Listening(
+    listening = RewardServerSettings(
         host=options.host,
         port=options.port,
         token=token_of(options.token_env, options.token_file, os.environ, usual=DEFAULT_TOKEN_ENV),

@@ -50,20 +50,20 @@ class Interview:
     def __init__(
         self,
         options: Options,
-        given: frozenset[str],
+        given_names: frozenset[str],
         environ: Mapping[str, str],
         *,
         ask: Callable[[str], str],
         say: Say,
     ) -> None:
-        self.options, self.given, self.environ, self.ask, self.say = options, given, environ, ask, say
+        self.options, self.given, self.environ, self.ask, self.say = options, given_names, environ, ask, say
         self.folder = config_folders(options.config_dir, environ)[0]
 
     @property
     def where_to_look(self) -> str:
         """What else to type where `ns` would not look into the folder by itself."""
-        known = [folder.absolute() for folder in config_folders(None, self.environ)]
-        return "" if self.folder.absolute() in known else f" --config_dir={self.folder}"
+        searched = [folder.absolute() for folder in config_folders(None, self.environ)]
+        return "" if self.folder.absolute() in searched else f" --config_dir={self.folder}"
 
     def answers(self) -> Answers:
         """All of them, checked. Raises ConfigError, also where the input ends."""
@@ -158,8 +158,11 @@ def config_keys(answers: Answers) -> dict[str, Any]:
         keys["mounts"] = mounts
     variables = _listed(answers.get("env_vars", ""))
     if home := answers.get("hf_home"):
-        variables = [*(one for one in variables if one.partition("=")[0] != "HF_HOME"), f"HF_HOME={home}"]
-    elif containers and not any(one.partition("=")[0] == "HF_HOME" for one in variables):
+        variables = [
+            *(variable for variable in variables if variable.partition("=")[0] != "HF_HOME"),
+            f"HF_HOME={home}",
+        ]
+    elif containers and not any(variable.partition("=")[0] == "HF_HOME" for variable in variables):
         keys["skip_hf_home_check"] = True
     if variables:
         keys["env_vars"] = variables
@@ -187,10 +190,10 @@ def _pull(cluster: ClusterConfig, environ: Mapping[str, str], say: Say) -> bool:
         if not image.startswith("dockerfile:"):
             done = shell.run([engine, "pull", image])
             ok = ok and done.code == 0
-            said = done.err.strip().splitlines()
+            error_lines = done.err.strip().splitlines()
             say(
                 f"  [{'ok' if done.code == 0 else 'wrong'}] {image}"
-                + (f": {said[-1]}" if done.code and said else "")
+                + (f": {error_lines[-1]}" if done.code and error_lines else "")
             )
     return ok
 
@@ -303,13 +306,13 @@ def _check_cache(text: str, answers: Answers, environ: Mapping[str, str]) -> Non
 
 
 def _images(text: Answer) -> dict[str, str]:
-    found: dict[str, str] = {}
+    images: dict[str, str] = {}
     for entry in _listed(text):
         name, equals, image = entry.partition("=")
         if not equals or not image or not is_file_name(name):
             raise ConfigError(f"'{entry}' is not of the form NAME=IMAGE.")
-        found[name] = image
-    return found
+        images[name] = image
+    return images
 
 
 def _listed(text: Answer) -> list[str]:

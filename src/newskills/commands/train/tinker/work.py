@@ -46,10 +46,10 @@ def ended(
         name for name in ("model_name", "log_dir") if name not in parsed.overrides and not parsed.explain
     ]:
         raise ConfigError(f"{missing[0]} is missing: type {missing[0]}=…", hint="All keys: ns tinker rl --help")
-    given = keys_of(kind, parsed)
-    if given is None:
+    keys_set = keys_of(kind, parsed)
+    if keys_set is None:
         return 0
-    config = completed(given)
+    config = completed(keys_set)
     options = parsed.options
     if options.dry_run:
         address = os.environ.get("TINKER_BASE_URL") or "the Tinker service"
@@ -105,9 +105,9 @@ def _published(name: str) -> Schema | None:
 
 
 def _told(config: TinkerRlConfig | TinkerSftConfig) -> Callable[[Row], None]:
-    def told(row: Row) -> None:
+    def show_row(row: Row) -> None:
         values = [f"{name} {row[name]:.4g}" for name in SHOWN if name in row]
         done = f"step {row['progress/batch']} ({row['progress/done_frac']:.0%})"
         sys.stderr.write(printable(" · ".join([done, *values])) + "\n")
 
-    return told if config.verbose else lambda _: None
+    return show_row if config.verbose else lambda _: None

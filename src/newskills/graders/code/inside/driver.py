@@ -68,17 +68,17 @@ def _run(argv: list[str], folder: str, data: bytes, task: dict[str, Any]) -> dic
     argv = [sys.executable if part == PYTHON else part for part in argv]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {"PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as said:
-        given.write(data)
-        given.seek(0)
+    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        stdin.write(data)
+        stdin.seek(0)
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
         child = subprocess.Popen(
             argv,
             cwd=folder,
             env=environment,
-            stdin=given,
-            stdout=told,
-            stderr=said,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
             start_new_session=True,
             preexec_fn=lambda: _limit(task["cpu"], task["output"]),  # noqa: PLW1509 - there are no threads
         )
@@ -90,8 +90,8 @@ def _run(argv: list[str], folder: str, data: bytes, task: dict[str, Any]) -> dic
             "code": code,
             "cpu": round(spent, 3),
             "wall": round(time.monotonic() - start, 3),
-            "out": _text(told, task["output"]),
-            "err": _text(said, task["output"])[-_TAIL:],
+            "out": _text(stdout, task["output"]),
+            "err": _text(stderr, task["output"])[-_TAIL:],
         }
 
 

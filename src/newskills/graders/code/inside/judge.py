@@ -62,10 +62,10 @@ class Link:
             reply = receive(self._replies)
             if reply is None:
                 raise self._gone()
-            kind, *found = decode(reply, lambda number: Remote(self, number))
-            if kind == "value" and len(found) == 1:
-                return found[0]
-            name, text = found
+            kind, *content = decode(reply, lambda number: Remote(self, number))
+            if kind == "value" and len(content) == 1:
+                return content[0]
+            name, text = content
         except BrokenPipeError:
             raise self._gone() from None
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError, MemoryError) as error:
@@ -109,8 +109,8 @@ class Remote:
         return self._do("item", key)
 
     def __iter__(self) -> Iterator[Any]:
-        found = self._do("iter")
-        return iter(found) if not isinstance(found, Remote) else _items(found)
+        items = self._do("iter")
+        return iter(items) if not isinstance(items, Remote) else _items(items)
 
     def __next__(self) -> Any:
         return self._do("next")
@@ -149,8 +149,8 @@ def _number(value: Any) -> int:
 def _exception(name: str, text: str) -> Exception:
     """As the candidate raised it, where it is one of Python's own, so that tests can expect it."""
     kind = getattr(builtins, name, None)
-    known = isinstance(kind, type) and issubclass(kind, Exception) and name not in _NEED_MORE
-    error: Exception = kind(text) if known else CandidateError(f"{name}: {text}")  # type: ignore[misc]
+    raisable = isinstance(kind, type) and issubclass(kind, Exception) and name not in _NEED_MORE
+    error: Exception = kind(text) if raisable else CandidateError(f"{name}: {text}")  # type: ignore[misc]
     error.remote = f"{name}: {text}".rstrip(": ")  # type: ignore[attr-defined]
     return error
 
@@ -177,8 +177,8 @@ def judge(task: dict[str, Any], link: Link) -> list[dict[str, str]]:
     """
     suites = [_Suite(suite["before"], suite["tests"]) for suite in task["suites"]]
     try:
-        found = link.ask("load", task["prefix"], task["answer"], task["prompt"], task["names"])
-        names = {name: found[name] if name in found else _missing(name) for name in task["names"]}
+        loaded = link.ask("load", task["prefix"], task["answer"], task["prompt"], task["names"])
+        names = {name: loaded[name] if name in loaded else _missing(name) for name in task["names"]}
     except Gone as gone:
         failed = _verdict(gone.kind, gone.text)
     except Exception as error:  # noqa: BLE001 - an answer that cannot be loaded fails every suite

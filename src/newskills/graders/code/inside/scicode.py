@@ -56,33 +56,33 @@ def _sparse(group: Any) -> Any:
     return made((data, group["indices"][()], group["indptr"][()]), shape=shape)
 
 
-def are_csc_matrix_close(one: Any, two: Any) -> Any:
+def are_csc_matrix_close(first: Any, second: Any) -> Any:
     """Sparse matrices of one shape with close entries."""
-    return one.shape == two.shape and np.allclose(one.toarray(), two.toarray())
+    return first.shape == second.shape and np.allclose(first.toarray(), second.toarray())
 
 
-def are_dicts_close(one: Any, two: Any, atol: Any = 1e-8, rtol: Any = 1e-5) -> Any:
+def are_dicts_close(first: Any, second: Any, atol: Any = 1e-8, rtol: Any = 1e-5) -> Any:
     """The same keys with close values."""
-    one, two = ({_key(str(key)): value for key, value in each.items()} for each in (one, two))
-    return one.keys() == two.keys() and all(_close(one[key], two[key], atol, rtol) for key in one)
+    first, second = ({_key(str(key)): value for key, value in each.items()} for each in (first, second))
+    return first.keys() == second.keys() and all(_close(first[key], second[key], atol, rtol) for key in first)
 
 
-def cmp_tuple_or_list(one: Any, two: Any) -> Any:
+def cmp_tuple_or_list(first: Any, second: Any) -> Any:
     """As many values, pairwise close."""
-    return len(one) == len(two) and all(map(_close, one, two))
+    return len(first) == len(second) and all(map(_close, first, second))
 
 
-def _close(one: Any, two: Any, atol: Any = 1e-8, rtol: Any = 1e-5) -> Any:
-    if isinstance(two, dict):
-        return are_dicts_close(one, two, atol, rtol)
-    if hasattr(two, "toarray"):
-        return are_csc_matrix_close(one, two)
-    if isinstance(two, str | bool):
-        return one == two
+def _close(first: Any, second: Any, atol: Any = 1e-8, rtol: Any = 1e-5) -> Any:
+    if isinstance(second, dict):
+        return are_dicts_close(first, second, atol, rtol)
+    if hasattr(second, "toarray"):
+        return are_csc_matrix_close(first, second)
+    if isinstance(second, str | bool):
+        return first == second
     try:
-        return bool(np.allclose(one, two, atol=atol, rtol=rtol))
+        return bool(np.allclose(first, second, atol=atol, rtol=rtol))
     except (TypeError, ValueError):
-        return bool(np.all(one == two))
+        return bool(np.all(first == second))
 
 
 def install() -> None:

@@ -75,7 +75,7 @@ def judge(task: dict[str, Any]) -> dict[str, Any]:
         exec(compile(task["tests"], "tests.py", "exec", dont_inherit=True), space)  # noqa: S102
         if task["script"]:
             return {"kind": "passed", "text": "", "ran": 0}
-        return _run(space, {name for name, known in defined.items() if id(space.get(name)) == known})
+        return _run(space, {name for name, original in defined.items() if id(space.get(name)) == original})
     except BaseException as error:  # noqa: BLE001
         return _verdict("exception", error, 0)
 

@@ -160,10 +160,10 @@ def _deque(items: list[Any]) -> Any:
 
 
 def _type(data: bytes) -> type:
-    found = getattr(builtins, data.decode())
-    if not isinstance(found, type):
+    builtin = getattr(builtins, data.decode())
+    if not isinstance(builtin, type):
         raise ValueError("this is no type")
-    return found
+    return builtin
 
 
 _CONSTANTS: dict[bytes, Any] = {b"N": None, b"T": True, b"F": False}

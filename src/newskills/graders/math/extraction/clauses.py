@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from newskills.graders.math.extraction.masks import FORMULA, Masked, unmask
+from newskills.graders.math.extraction.masks import FORMULA, MaskedText, unmask
 from newskills.graders.math.extraction.statements import is_calculated, value_of
 from newskills.graders.math.syntax.tables import FUNCTIONS
 
@@ -79,14 +79,14 @@ _JOINED = re.compile(rf"([,;]?\s(?:and|or|und|oder|et|ou)\s|\s(?={FORMULA}\s*$))
 _CLOSED_BY = {"(": ")", "[": "]", "{": "}"}
 
 
-class Run(NamedTuple):
+class MaskedSpan(NamedTuple):
     """A stretch of masked text; `stated`: it is what something comes to, or stands behind a verb such as `is`."""
 
     text: str
     stated: bool
 
 
-def formula_of(sentence: str, masked: Masked) -> str | None:
+def formula_of(sentence: str, masked: MaskedText) -> str | None:
     whole = _without_asides(sentence)
     runs = list(_runs(main_clause(whole), masked.formulas))
     if not any(run.stated for run in runs):
@@ -135,7 +135,7 @@ def main_clause(sentence: str) -> str:
     return sentence
 
 
-def _runs(clause: str, formulas: list[str]) -> Iterator[Run]:
+def _runs(clause: str, formulas: list[str]) -> Iterator[MaskedSpan]:
     """Stretches between plain words that hold a number or a formula; those that only `and` parts are one list."""
     clause = _PERCENT.sub(r"\1%", _HALF_OF_DAY.sub(lambda m: f"{m[1]}{m[2].upper()}M", clause))
     begun, end = -1, 0
@@ -153,7 +153,7 @@ def _runs(clause: str, formulas: list[str]) -> Iterator[Run]:
         end = stop
 
 
-def _run(clause: str, start: int, stop: int, formulas: list[str]) -> Iterator[Run]:
+def _run(clause: str, start: int, stop: int, formulas: list[str]) -> Iterator[MaskedSpan]:
     text = _OPEN_JOINT.sub("", clause[start:stop].strip(ODD_ENDS)).strip(ODD_ENDS).rstrip("/+-*")
     goes_on = _OPERATOR_FIRST.match(text) is not None
     if goes_on:
@@ -166,12 +166,12 @@ def _run(clause: str, start: int, stop: int, formulas: list[str]) -> Iterator[Ru
             or is_calculated(whole)
             or _STATING.search(clause, max(start - _STATING_REACH, 0), start) is not None
         )
-        yield Run(text, stated)
+        yield MaskedSpan(text, stated)
 
 
 def _words(clause: str) -> Iterator[tuple[int, int]]:
-    found = [m.span() for m in _WORD.finditer(clause)] + [m.span() for m in _LONE.finditer(clause)]
-    yield from sorted(span for span in found if not re.fullmatch(r"[AP]M", clause[span[0] : span[1]]))
+    spans = [m.span() for m in _WORD.finditer(clause)] + [m.span() for m in _LONE.finditer(clause)]
+    yield from sorted(span for span in spans if not re.fullmatch(r"[AP]M", clause[span[0] : span[1]]))
 
 
 def _closed(text: str) -> str:

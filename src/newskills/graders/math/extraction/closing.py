@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from newskills.graders.math.extraction.clauses import CONCLUDES, ODD_ENDS, PREDICATE, formula_of, main_clause
-from newskills.graders.math.extraction.masks import Masked, mask
+from newskills.graders.math.extraction.masks import MaskedText, mask
 from newskills.graders.math.normalise import latinise
 from newskills.graders.math.syntax.tables import NUMBER_WORDS
 
@@ -78,7 +78,7 @@ def _sentences(text: str) -> Iterator[str]:
                 yield sentence
 
 
-def stated_answer(sentence: str, masked: Masked) -> str | None:
+def stated_answer(sentence: str, masked: MaskedText) -> str | None:
     """What one sentence states: its bold part, its last formula, an option, or a word that is an answer."""
     bold = [b for match in _BOLD.finditer(sentence) if (b := match[1] or match[2]) and not _LABEL.match(b.strip())]
     plain = _BOLD.sub(lambda m: m[1] or m[2], sentence)
@@ -87,15 +87,15 @@ def stated_answer(sentence: str, masked: Masked) -> str | None:
         if inner is not None or len(bold[0].split()) <= 3:
             return inner or bold[0].strip(ODD_ENDS)
     if (letter := _LETTER.search(plain)) is not None and formula_of(plain, masked) is None:
-        return next(str(found) for found in letter.groups() if found)
+        return next(str(letter_group) for letter_group in letter.groups() if letter_group)
     return formula_of(plain, masked) or _in_words(plain)
 
 
 def _in_words(sentence: str) -> str | None:
-    if (said := _YES_OR_NO.match(sentence) or _ALONE.fullmatch(sentence)) is not None:
-        return said[1]
-    if (known := _KNOWN.search(sentence)) is not None:
-        return re.sub(r"^(?:is|are) ", "", known[1])
+    if (match := _YES_OR_NO.match(sentence) or _ALONE.fullmatch(sentence)) is not None:
+        return match[1]
+    if (match := _KNOWN.search(sentence)) is not None:
+        return re.sub(r"^(?:is|are) ", "", match[1])
     sentence = main_clause(sentence)
     if (numeral := _NUMERAL.search(sentence)) is not None:
         return str(NUMBER_WORDS[numeral[1].lower()])

@@ -20,7 +20,7 @@ from newskills.graders.math.extraction.statements import value_of
 from newskills.graders.reading.replies import after_thinking
 
 
-class Policy(Struct, frozen=True):
+class ExtractionPolicy(Struct, frozen=True):
     """Which forms of a final answer count; see MathConfig."""
 
     extract_from_boxed: bool = True
@@ -28,7 +28,7 @@ class Policy(Struct, frozen=True):
     relaxed_extraction: bool = False
 
 
-class Extracted(NamedTuple):
+class ExtractedAnswer(NamedTuple):
     """`how`: box, boxes, regex, hashes, tag, phrase, closing, number; without an answer thinking, unclosed, none."""
 
     answer: str | None
@@ -75,15 +75,15 @@ _MOST_WORDS = 4
 _TAIL = 4_000
 
 
-def extract(text: str, policy: Policy) -> Extracted:
+def extract(text: str, policy: ExtractionPolicy) -> ExtractedAnswer:
     """The last final answer of `text` in a form that `policy` lets count, and which form it was.
 
     Raises ConfigError for a regular expression that does not compile.
     """
     visible = after_thinking(text)
     if visible is None:
-        return Extracted(None, "thinking")
-    steps: list[Callable[[str], Extracted | None]]
+        return ExtractedAnswer(None, "thinking")
+    steps: list[Callable[[str], ExtractedAnswer | None]]
     if policy.relaxed_extraction:
         visible = _first_reply(visible)
         steps = [
@@ -101,25 +101,25 @@ def extract(text: str, policy: Policy) -> Extracted:
     else:
         steps = [_regex(policy.extract_regex)]
     for step in steps:
-        if (found := step(visible)) is not None:
-            return found
-    return Extracted(None, "none")
+        if (extracted := step(visible)) is not None:
+            return extracted
+    return ExtractedAnswer(None, "none")
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     match = None
-    for found in pattern.finditer(text):
-        match = found
+    for last_match in pattern.finditer(text):
+        match = last_match
     return match
 
 
-def _regex(pattern: str) -> Callable[[str], Extracted | None]:
+def _regex(pattern: str) -> Callable[[str], ExtractedAnswer | None]:
     try:
         compiled = re.compile(pattern, re.MULTILINE)
     except re.error as error:
         raise ConfigError(f"extract_regex '{pattern}' is no regular expression: {error}.") from error
 
-    def step(text: str) -> Extracted | None:
+    def step(text: str) -> ExtractedAnswer | None:
         last = _last(compiled, text)
         if last is None:
             return None
@@ -127,12 +127,12 @@ def _regex(pattern: str) -> Callable[[str], Extracted | None]:
         answer = (groups[0] if groups else last.group()).strip()
         inner = _boxed(answer)
         answer = answer if "\n" in answer else stated(answer)
-        return Extracted(inner.answer if inner is not None and inner.answer else answer or None, "regex")
+        return ExtractedAnswer(inner.answer if inner is not None and inner.answer else answer or None, "regex")
 
     return step
 
 
-def _boxed(text: str) -> Extracted | None:
+def _boxed(text: str) -> ExtractedAnswer | None:
     """The last box; boxes side by side are one list. A last box that never closes is no answer."""
     if "\\boxed" not in text and "\\fbox" not in text and "\\framebox" not in text:
         return None
@@ -151,11 +151,11 @@ def _boxed(text: str) -> Extracted | None:
         run.append(content)
         end = position = stop
     if unclosed:
-        return Extracted(None, "unclosed")
+        return ExtractedAnswer(None, "unclosed")
     distinct = list(dict.fromkeys(" ".join(c.split()) for c in run if c.strip()))
     if not distinct:
-        return Extracted(None, "none")
-    return Extracted(", ".join(distinct), "box" if len(distinct) == 1 else "boxes")
+        return ExtractedAnswer(None, "none")
+    return ExtractedAnswer(", ".join(distinct), "box" if len(distinct) == 1 else "boxes")
 
 
 def _content(text: str, start: int) -> tuple[str | None, int]:
@@ -183,44 +183,44 @@ def _content(text: str, start: int) -> tuple[str | None, int]:
     return None, at
 
 
-def _hashes(text: str) -> Extracted | None:
+def _hashes(text: str) -> ExtractedAnswer | None:
     at = text.rfind("####")
     if at < 0:
         return None
     line = text[at + 4 :].lstrip("# \t").split("\n", 1)[0].strip()
-    return Extracted(line, "hashes") if line else None
+    return ExtractedAnswer(line, "hashes") if line else None
 
 
-def _tagged(text: str) -> Extracted | None:
+def _tagged(text: str) -> ExtractedAnswer | None:
     last = _last(_TAG, text)
     if last is None:
         return None
     body = text[last.end() :]
     end = body.lower().find("</answer>")
     if end < 0:
-        return Extracted(None, "unclosed")
+        return ExtractedAnswer(None, "unclosed")
     inner = body[:end].strip()
-    found = _boxed(inner)
-    return found if found is not None else Extracted(inner or None, "tag")
+    box = _boxed(inner)
+    return box if box is not None else ExtractedAnswer(inner or None, "tag")
 
 
-def _phrase(text: str) -> Extracted | None:
+def _phrase(text: str) -> ExtractedAnswer | None:
     rest = _behind_phrase(text)
     if rest is None:
         return None
     if (inside := _display(rest)) is not None:
-        return Extracted(inside.strip(), "phrase")
+        return ExtractedAnswer(inside.strip(), "phrase")
     line = _SENTENCE_END.split(rest, maxsplit=1)[0].strip(" \t*_`")
-    return Extracted(line, "phrase") if line else None
+    return ExtractedAnswer(line, "phrase") if line else None
 
 
-def _stated_phrase(text: str) -> Extracted | None:
+def _stated_phrase(text: str) -> ExtractedAnswer | None:
     """As `_phrase`, reduced to its statement; none of prose without a number, as in "the answer is easy to check"."""
     rest = _behind_phrase(text)
     answer = stated(rest) if rest is not None else ""
     if not answer or (_FORMULA.search(answer) is None and len(answer.split()) > _MOST_WORDS):
         return None
-    return Extracted(answer, "phrase")
+    return ExtractedAnswer(answer, "phrase")
 
 
 def _behind_phrase(text: str) -> str | None:
@@ -253,9 +253,9 @@ def stated(rest: str) -> str:
     return line
 
 
-def _closing(text: str) -> Extracted | None:
+def _closing(text: str) -> ExtractedAnswer | None:
     answer = closing_answer(text[-_TAIL:])
-    return Extracted(answer, "closing") if answer else None
+    return ExtractedAnswer(answer, "closing") if answer else None
 
 
 def _first_reply(text: str) -> str:
@@ -267,6 +267,6 @@ def _first_reply(text: str) -> str:
     return text
 
 
-def _last_number(text: str) -> Extracted | None:
+def _last_number(text: str) -> ExtractedAnswer | None:
     last = _last(_NUMBER, text[-_TAIL:])
-    return Extracted(last.group().rstrip(","), "number") if last is not None else None
+    return ExtractedAnswer(last.group().rstrip(","), "number") if last is not None else None

@@ -21,14 +21,14 @@ _END_OF_PROOF = re.compile(r"\\(?:blacksquare|square|Box|qed|checkmark)")
 _LAYERS = 3
 
 
-class Masked(NamedTuple):
+class MaskedText(NamedTuple):
     """`text` with a character for each of `formulas`."""
 
     text: str
     formulas: list[str]
 
 
-def mask(text: str) -> Masked:
+def mask(text: str) -> MaskedText:
     """Dollars that only mean money stay; so does what is not closed."""
     text = re.sub(FORMULA, " ", text)
     formulas: list[str] = []
@@ -48,7 +48,7 @@ def mask(text: str) -> Masked:
         before, text = text, _MATH.sub(masking, text)
         if before == text:
             break
-    return Masked(text.replace("＄", "$"), formulas)
+    return MaskedText(text.replace("＄", "$"), formulas)
 
 
 def unmask(text: str, formulas: list[str]) -> str:

@@ -35,10 +35,10 @@ def formula_in_prose(text: str) -> str:
 
 def _bare_formula(text: str) -> str:
     """The one formula without dollars between plain words that neither deny, hedge nor change it; else ''."""
-    found = _PROSE_WORD.findall(text)
-    if not found or "\\begin" in text or not is_prose(text) or _DENIAL.search(text):
+    prose_words = _PROSE_WORD.findall(text)
+    if not prose_words or "\\begin" in text or not is_prose(text) or _DENIAL.search(text):
         return ""
-    if set(words(" ".join(found)).split()) & (HEDGES | VALUE_WORDS | NUMBER_WORDS.keys()):
+    if set(words(" ".join(prose_words)).split()) & (HEDGES | VALUE_WORDS | NUMBER_WORDS.keys()):
         return ""
     parts = [part.strip(" \t\n.,:;!?*") for part in _PROSE_WORD.split(text)]
     formulas = [part for part in parts if part]

@@ -80,17 +80,17 @@ class _Parser(Atoms):
         return Node("list", tuple(items), name=name)
 
     def _separator(self) -> str:
-        found = ""
+        separator = ""
         while True:
             token = self._now
             if token.kind == "op" and token.text in (",", ";", r"\\"):
-                found = found or ("," if token.text == r"\\" else token.text)
+                separator = separator or ("," if token.text == r"\\" else token.text)
             elif (token.kind == "op" and token.text == "&") or (
                 token.kind == "text" and token.text.lower().strip(" ,;") in tables.SEPARATORS
             ):
-                found = "or" if token.text.lower().strip(" ,;") in ("or", "oder", "ou", "或") else "and"
+                separator = "or" if token.text.lower().strip(" ,;") in ("or", "oder", "ou", "或") else "and"
             else:
-                return found
+                return separator
             self._at += 1
 
     def _statement(self) -> Node:

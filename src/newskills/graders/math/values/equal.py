@@ -259,7 +259,7 @@ def ratio(first: Node, second: Node) -> Any:
     """The constant c with second = c · first everywhere, None if there is none or it cannot be told."""
     names = symbols(first) | symbols(second)
     mp = context()
-    found: list[Any] = []
+    terms: list[Any] = []
     for point in chain(points(names), break_points(first, second)):
         real = {n: mp.mpf(v.numerator) / v.denominator for n, v in point.items()}
         left, right = Numeric(real), Numeric(real)
@@ -267,14 +267,14 @@ def ratio(first: Node, second: Node) -> Any:
             a, b = left.value(first), right.value(second)
         except (Undefined, Unreadable, TooBig):
             continue
-        if len(found) > 2 and (left.branched or right.branched):
+        if len(terms) > 2 and (left.branched or right.branched):
             continue
         if a == 0 or b == 0:
             return None
-        found.append(b / a)
-        if not agree(found[0], found[-1]):
+        terms.append(b / a)
+        if not agree(terms[0], terms[-1]):
             return None
-    return found[0] if len(found) >= 2 else None
+    return terms[0] if len(terms) >= 2 else None
 
 
 def real_value(node: Node) -> Any:

@@ -183,13 +183,13 @@ def square(node: Node) -> list[tuple[Node, ...]]:
     return rows
 
 
-def determinant(rows: list[list[Any]], one: Any, bounded: Callable[[Any], Any]) -> Any:
+def determinant(rows: list[list[Any]], unit_element: Any, bounded: Callable[[Any], Any]) -> Any:
     """By Gaussian elimination with the largest pivot; `rows` are used up."""
-    result = one
+    result = unit_element
     for k in range(len(rows)):
         best = max(range(k, len(rows)), key=lambda r: abs(rows[r][k]))
         if not rows[best][k]:
-            return 0 * one
+            return 0 * unit_element
         if best != k:
             rows[k], rows[best] = rows[best], rows[k]
             result = -result

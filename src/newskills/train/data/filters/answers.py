@@ -6,7 +6,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from newskills.base.records import Row
-from newskills.train.data.filters.base import Verdict
+from newskills.train.data.filters.base import FilterVerdict
 
 
 class MajorityFilter(Struct, frozen=True, kw_only=True):
@@ -16,12 +16,12 @@ class MajorityFilter(Struct, frozen=True, kw_only=True):
     share: float
     name: str = "majority_filter"
 
-    def apply(self, row: Row) -> Verdict:
+    def apply(self, row: Row) -> FilterVerdict:
         majority, total = row.get("majority_votes"), row.get("total_votes")
         if majority is None or total is None:
-            return Verdict.KEPT
+            return FilterVerdict.KEPT
         few = majority < self.votes or majority < total * self.share
-        return Verdict.DROPPED if few else Verdict.KEPT
+        return FilterVerdict.DROPPED if few else FilterVerdict.KEPT
 
 
 class DropNoneAnswers(Struct, frozen=True, kw_only=True):
@@ -29,5 +29,5 @@ class DropNoneAnswers(Struct, frozen=True, kw_only=True):
 
     name: str = "drop_none_answers"
 
-    def apply(self, row: Row) -> Verdict:
-        return Verdict.DROPPED if row.get("expected_answer") in (None, "") else Verdict.KEPT
+    def apply(self, row: Row) -> FilterVerdict:
+        return FilterVerdict.DROPPED if row.get("expected_answer") in (None, "") else FilterVerdict.KEPT

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from newskills.base.records import Row
 from newskills.train.data.arithmetic import chains, is_wrong, split
-from newskills.train.data.filters.base import Verdict
+from newskills.train.data.filters.base import FilterVerdict
 
 
 class DropIncorrectArithmetic(Struct, frozen=True, kw_only=True):
@@ -17,9 +17,9 @@ class DropIncorrectArithmetic(Struct, frozen=True, kw_only=True):
     tolerance: float = 1e-4
     name: str = "drop_incorrect_arithmetic"
 
-    def apply(self, row: Row) -> Verdict:
+    def apply(self, row: Row) -> FilterVerdict:
         wrong = any(is_wrong(chain, self.tolerance) for chain in chains(row[self.key]))
-        return Verdict.DROPPED if wrong else Verdict.KEPT
+        return FilterVerdict.DROPPED if wrong else FilterVerdict.KEPT
 
 
 class SplitArithmetic(Struct, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class SplitArithmetic(Struct, frozen=True, kw_only=True):
     key: str
     name: str = "split_arithmetic"
 
-    def apply(self, row: Row) -> Verdict:
+    def apply(self, row: Row) -> FilterVerdict:
         text = row[self.key]
         pieces, end = [], 0
         for chain in chains(text):
@@ -36,6 +36,6 @@ class SplitArithmetic(Struct, frozen=True, kw_only=True):
                 pieces += [text[end : chain.start], longer]
                 end = chain.start + len(chain.text)
         if not pieces:
-            return Verdict.KEPT
+            return FilterVerdict.KEPT
         row[self.key] = "".join(pieces) + text[end:]
-        return Verdict.KEPT if row[self.key] == text else Verdict.CHANGED
+        return FilterVerdict.KEPT if row[self.key] == text else FilterVerdict.CHANGED

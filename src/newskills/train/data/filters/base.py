@@ -9,7 +9,7 @@ from typing import Protocol
 from newskills.base.records import Row
 
 
-class Verdict(IntEnum):
+class FilterVerdict(IntEnum):
     """What a filter has done with a row."""
 
     KEPT = 0
@@ -23,4 +23,4 @@ class Filter(Protocol):
     @property
     def name(self) -> str: ...
 
-    def apply(self, row: Row) -> Verdict: ...
+    def apply(self, row: Row) -> FilterVerdict: ...

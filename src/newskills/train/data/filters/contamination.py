@@ -11,7 +11,7 @@ from msgspec import Struct
 from newskills.base.errors import DataError
 from newskills.base.records import Row
 from newskills.base.store import decode_row, open_for_reading
-from newskills.train.data.filters.base import Verdict
+from newskills.train.data.filters.base import FilterVerdict
 from newskills.train.data.overlap import OverlapIndex
 
 CHECKED = "problem"
@@ -25,18 +25,18 @@ class RemoveContaminated(Struct, frozen=True, kw_only=True):
     index: OverlapIndex | None = None
     name: str = "remove_contaminated"
 
-    def apply(self, row: Row) -> Verdict:
+    def apply(self, row: Row) -> FilterVerdict:
         text = str(row.get(CHECKED, row[self.key]))
         if self.found and digest(text) in self.found:
-            return Verdict.DROPPED
+            return FilterVerdict.DROPPED
         if self.index is not None and self.index.holds(text):
-            return Verdict.DROPPED
-        return Verdict.KEPT
+            return FilterVerdict.DROPPED
+        return FilterVerdict.KEPT
 
 
 def read_contaminated(path: Path) -> tuple[frozenset[bytes], int]:
     """(digests of the contaminated problems, how many have no verdict). Raises DataError."""
-    found: set[bytes] = set()
+    problems: set[bytes] = set()
     unknown = 0
     with open_for_reading(path) as file:
         for number, line in enumerate(file, 1):
@@ -50,9 +50,9 @@ def read_contaminated(path: Path) -> tuple[frozenset[bytes], int]:
                     hint="ns generate --generation_type=check_contamination writes such a file.",
                 )
             if row["contaminated"]:
-                found.add(digest(row[CHECKED]))
+                problems.add(digest(row[CHECKED]))
             unknown += row["contaminated"] is None
-    return frozenset(found), unknown
+    return frozenset(problems), unknown
 
 
 def digest(text: str) -> bytes:

@@ -8,7 +8,7 @@ import re
 from msgspec import Struct
 
 from newskills.base.records import Row
-from newskills.train.data.filters.base import Verdict
+from newskills.train.data.filters.base import FilterVerdict
 
 _LEFT = re.compile(r"Remaining code executions: (\d{1,9})")
 _USED_UP = "run out of code executions"
@@ -21,10 +21,10 @@ class AddCodeExecutionCounts(Struct, frozen=True, kw_only=True):
     key: str
     name: str = "add_code_execution_counts"
 
-    def apply(self, row: Row) -> Verdict:
+    def apply(self, row: Row) -> FilterVerdict:
         text = row[self.key]
-        if found := _LEFT.search(text):
-            row[TOTAL] = int(found[1]) + 1
+        if match := _LEFT.search(text):
+            row[TOTAL] = int(match[1]) + 1
         else:
             row[TOTAL] = int(_USED_UP in text)
-        return Verdict.CHANGED
+        return FilterVerdict.CHANGED

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from newskills.base.protocols import Tokenizer
 from newskills.base.records import Row
-from newskills.train.data.filters.base import Verdict
+from newskills.train.data.filters.base import FilterVerdict
 
 _MARGIN = 8
 
@@ -25,15 +25,15 @@ class RemoveLenOutliers(Struct, frozen=True, kw_only=True):
     chars: bool
     tokenizer: Tokenizer
 
-    def apply(self, row: Row) -> Verdict:
+    def apply(self, row: Row) -> FilterVerdict:
         text = row[self.key]
         if self.chars and len(text) < self.least:
-            return Verdict.DROPPED
+            return FilterVerdict.DROPPED
         open_below = self.chars or not self.least
         # A token covers at least one character of plain ASCII, so that a short text need not be cut up.
         if open_below and len(text) + _MARGIN <= self.most and text.isascii():
-            return Verdict.KEPT
+            return FilterVerdict.KEPT
         count = len(self.tokenizer.encode(text))
         if count > self.most or (not self.chars and count < self.least):
-            return Verdict.DROPPED
-        return Verdict.KEPT
+            return FilterVerdict.DROPPED
+        return FilterVerdict.KEPT

@@ -8,7 +8,7 @@ import re
 from msgspec import Struct
 
 from newskills.base.records import Row
-from newskills.train.data.filters.base import Verdict
+from newskills.train.data.filters.base import FilterVerdict
 
 LEAD_IN = "My solution:\n"
 _BOXED = re.compile(r"\\boxed\{[^}]*\}")
@@ -22,11 +22,11 @@ class DropMultiBoxed(Struct, frozen=True, kw_only=True):
     key: str
     name: str = "drop_multi_boxed"
 
-    def apply(self, row: Row) -> Verdict:
+    def apply(self, row: Row) -> FilterVerdict:
         text = row[self.key]
         if text.count(_BOX) < 2:
-            return Verdict.KEPT
-        return Verdict.DROPPED if len(_BOXED.findall(text)) > 1 else Verdict.KEPT
+            return FilterVerdict.KEPT
+        return FilterVerdict.DROPPED if len(_BOXED.findall(text)) > 1 else FilterVerdict.KEPT
 
 
 class TrimPrefix(Struct, frozen=True, kw_only=True):
@@ -35,12 +35,12 @@ class TrimPrefix(Struct, frozen=True, kw_only=True):
     key: str
     name: str = "trim_prefix"
 
-    def apply(self, row: Row) -> Verdict:
+    def apply(self, row: Row) -> FilterVerdict:
         text = row[self.key]
         if not text.startswith(LEAD_IN):
-            return Verdict.KEPT
+            return FilterVerdict.KEPT
         row[self.key] = text[len(LEAD_IN) :]
-        return Verdict.CHANGED
+        return FilterVerdict.CHANGED
 
 
 class TrimSolutions(Struct, frozen=True, kw_only=True):
@@ -49,14 +49,14 @@ class TrimSolutions(Struct, frozen=True, kw_only=True):
     key: str
     name: str = "trim_solutions"
 
-    def apply(self, row: Row) -> Verdict:
+    def apply(self, row: Row) -> FilterVerdict:
         text = row[self.key]
         end = boxed_end(text)
         cut = text.find("\n", end) if end >= 0 else -1
         if cut < 0:
-            return Verdict.KEPT
+            return FilterVerdict.KEPT
         row[self.key] = text[:cut]
-        return Verdict.CHANGED
+        return FilterVerdict.CHANGED
 
 
 class DropIncorrectCodeBlocks(Struct, frozen=True, kw_only=True):
@@ -65,8 +65,8 @@ class DropIncorrectCodeBlocks(Struct, frozen=True, kw_only=True):
     key: str
     name: str = "drop_incorrect_code_blocks"
 
-    def apply(self, row: Row) -> Verdict:
-        return Verdict.KEPT if len(_PYTHON_FENCE.findall(row[self.key])) == 1 else Verdict.DROPPED
+    def apply(self, row: Row) -> FilterVerdict:
+        return FilterVerdict.KEPT if len(_PYTHON_FENCE.findall(row[self.key])) == 1 else FilterVerdict.DROPPED
 
 
 def boxed_end(text: str) -> int:

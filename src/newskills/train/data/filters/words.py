@@ -6,7 +6,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from newskills.base.records import Row
-from newskills.train.data.filters.base import Verdict
+from newskills.train.data.filters.base import FilterVerdict
 
 CODE_ERRORS = ("Traceback (most recent call last)", "<output cut>", "Timed out", "SyntaxError")
 PLOTS = ("import matplotlib", "from matplotlib")
@@ -31,12 +31,12 @@ class DropWith(Struct, frozen=True, kw_only=True):
     key: str
     words: tuple[str, ...]
 
-    def apply(self, row: Row) -> Verdict:
+    def apply(self, row: Row) -> FilterVerdict:
         text = row[self.key]
         for word in self.words:
             if word in text:
-                return Verdict.DROPPED
-        return Verdict.KEPT
+                return FilterVerdict.DROPPED
+        return FilterVerdict.KEPT
 
 
 class DropWithout(Struct, frozen=True, kw_only=True):
@@ -46,9 +46,9 @@ class DropWithout(Struct, frozen=True, kw_only=True):
     key: str
     words: tuple[str, ...]
 
-    def apply(self, row: Row) -> Verdict:
+    def apply(self, row: Row) -> FilterVerdict:
         text = row[self.key]
         for word in self.words:
             if word not in text:
-                return Verdict.DROPPED
-        return Verdict.KEPT
+                return FilterVerdict.DROPPED
+        return FilterVerdict.KEPT

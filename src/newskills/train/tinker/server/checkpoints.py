@@ -31,7 +31,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,199}", re.ASCII)
 _RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_-]{0,199}", re.ASCII)
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class StoredRun(Struct, frozen=True, kw_only=True):
     """What a run trains. `base` is the model's folder."""
 
     run_id: str
@@ -44,7 +44,7 @@ class Run(Struct, frozen=True, kw_only=True):
     user_metadata: Row | None = None
 
 
-class About(Struct, frozen=True, kw_only=True):
+class CheckpointInfo(Struct, frozen=True, kw_only=True):
     """Of one checkpoint."""
 
     created: datetime
@@ -86,16 +86,16 @@ class Checkpoints:
             shutil.rmtree(left, ignore_errors=True)
         self._purge()
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: StoredRun) -> None:
         """Raises StorageError."""
         write_json(self.root / run.run_id / RUN, run)
 
-    def run(self, run_id: str) -> Run:
+    def run(self, run_id: str) -> StoredRun:
         """Raises UnknownNameError."""
         path = self.root / run_id / RUN
         if not _RUN.fullmatch(run_id) or not path.is_file():
             raise UnknownNameError("training run", run_id[:200], self.run_ids())
-        return _read(path, Run)
+        return _read(path, StoredRun)
 
     def run_ids(self) -> list[str]:
         """The latest first."""
@@ -103,7 +103,7 @@ class Checkpoints:
         return [path.parent.name for path in files]
 
     def save(
-        self, address: Address, about: About, write: Callable[[Path], None], *, overwrite: bool = False
+        self, address: Address, about: CheckpointInfo, write: Callable[[Path], None], *, overwrite: bool = False
     ) -> None:
         """`write` makes the folder it is given, whole or not at all. Raises ConfigError for a name that is taken."""
         if not _NAME.fullmatch(address.name):
@@ -133,11 +133,11 @@ class Checkpoints:
 
     def of(self, run_id: str) -> list[Address]:
         """A run's checkpoints, in the order of their making."""
-        found = [one for one in self._all(run_id) if not _expired(self.about(one))]
-        return sorted(found, key=lambda one: self.about(one).created)
+        checkpoints = [checkpoint for checkpoint in self._all(run_id) if not _expired(self.about(checkpoint))]
+        return sorted(checkpoints, key=lambda checkpoint: self.about(checkpoint).created)
 
-    def about(self, address: Address) -> About:
-        return _read(self._folder(address) / ABOUT, About)
+    def about(self, address: Address) -> CheckpointInfo:
+        return _read(self._folder(address) / ABOUT, CheckpointInfo)
 
     def size(self, address: Address) -> int:
         """Bytes on the disk."""
@@ -171,15 +171,15 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def about(ttl_seconds: int | None, user_metadata: dict[str, str] | None) -> About:
+def about(ttl_seconds: int | None, user_metadata: dict[str, str] | None) -> CheckpointInfo:
     """Of a checkpoint that is being made."""
     created = now()
     expires = created + timedelta(seconds=ttl_seconds) if ttl_seconds else None
-    return About(created=created, expires=expires, user_metadata=user_metadata)
+    return CheckpointInfo(created=created, expires=expires, user_metadata=user_metadata)
 
 
-def _expired(found: About) -> bool:
-    return found.expires is not None and found.expires < now()
+def _expired(about: CheckpointInfo) -> bool:
+    return about.expires is not None and about.expires < now()
 
 
 def _read(path: Path, kind: type[T]) -> T:

@@ -20,7 +20,7 @@ SECONDS = 3600
 BYTES = "application/octet-stream"
 
 
-class Downloads:
+class SignedDownloads:
     """Signs addresses with a secret of this process (https://datatracker.ietf.org/doc/html/rfc2104)."""
 
     def __init__(self, saved: Checkpoints) -> None:
@@ -31,21 +31,21 @@ class Downloads:
         folder = self._saved.find(str(address))
         until = int(time.time()) + SECONDS
         host = request.headers.get("host", "")
-        found = {}
+        urls = {}
         for file in sorted(folder.iterdir()):
             path = f"{address.run_id}/{address.kind}/{address.name}/{file.name}"
             if file.name != ABOUT:
                 signed = f"until={until}&signature={self._signature(path, until)}"
-                found[file.name] = f"http://{host}{PREFIX}{quote(path)}?{signed}"
-        return {"urls": found, "expires": datetime.fromtimestamp(until, UTC)}
+                urls[file.name] = f"http://{host}{PREFIX}{quote(path)}?{signed}"
+        return {"urls": urls, "expires": datetime.fromtimestamp(until, UTC)}
 
     def file(self, request: Request) -> Response:
         """The file of a signed address. Raises DataError, UnknownNameError."""
         path = unquote(request.path.removeprefix(PREFIX))
-        asked = parse_qs(request.query)
-        until, given = (asked.get(name, [""])[0] for name in ("until", "signature"))
+        query = parse_qs(request.query)
+        until, signature = (query.get(name, [""])[0] for name in ("until", "signature"))
         right = until.isdecimal() and hmac.compare_digest(
-            given.encode(), self._signature(path, int(until)).encode()
+            signature.encode(), self._signature(path, int(until)).encode()
         )
         if not right or int(until) < time.time():
             return error_response(403, "This address is not signed by this service, or is too old.")

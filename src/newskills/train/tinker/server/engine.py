@@ -19,7 +19,7 @@ from newskills.models.tokenizer import HFTokenizer
 from newskills.train.cpu.llama import LoraConfig
 from newskills.train.cpu.trainer import CpuTrainerConfig, dtype_of
 from newskills.train.cpu.weights import read_shape, read_tensors
-from newskills.train.tinker.server.checkpoints import Run
+from newskills.train.tinker.server.checkpoints import StoredRun
 from newskills.train.tinker.server.trainer import ServedTrainer, read_pairs
 from newskills.train.tinker.server.wire import Adam, PassRequest, SampleRequest, sample_answer
 from newskills.train.verbs import AdamParams, LossConfig, LossName, LossOutput, Sampled, SamplingParams
@@ -29,7 +29,7 @@ SETTINGS = {"ppo": LossConfig.__struct_fields__, "cispo": LossConfig.__struct_fi
 """What `loss_fn_config` may hold, by loss."""
 
 
-class Base:
+class BaseModel:
     """A model folder that is served, under the name by which clients know it."""
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -47,9 +47,9 @@ class Base:
         """Ids of the tokens that end a reply."""
         for file in ("generation_config.json", "config.json"):
             if (self.folder / file).is_file():
-                found = msgspec.json.decode((self.folder / file).read_bytes(), type=Row).get("eos_token_id")
-                if found is not None:
-                    return found if isinstance(found, list) else [found]
+                end_tokens = msgspec.json.decode((self.folder / file).read_bytes(), type=Row).get("eos_token_id")
+                if end_tokens is not None:
+                    return end_tokens if isinstance(end_tokens, list) else [end_tokens]
         return []
 
 
@@ -60,14 +60,14 @@ class Sampler(Struct, kw_only=True, eq=False):
 
     sampler_id: str
     session_id: str
-    base: Base
+    base: BaseModel
     lora: LoraConfig
     model_path: str | None = None
     folder: Path | None = None
     pairs: dict[str, Tensor] | None = None
 
 
-class Engine:
+class ModelEngine:
     """`dtype`, `threads`: as the cpu trainer has them."""
 
     def __init__(self, *, dtype: str = "auto", threads: int = 0) -> None:
@@ -79,7 +79,9 @@ class Engine:
         self._askers: dict[tuple[Path, LoraConfig], ServedTrainer] = {}
         self._mounted: dict[int, Sampler] = {}
 
-    def create(self, run: Run, base: Base, state: Path | None = None, *, optimizer: bool = False) -> None:
+    def create(
+        self, run: StoredRun, base: BaseModel, state: Path | None = None, *, optimizer: bool = False
+    ) -> None:
         """A model that learns: fresh, or from a saved state. Raises DataError."""
         trainer = self._trainer(base, LoraConfig(rank=run.rank, alpha=run.alpha, seed=run.seed))
         if state is not None:
@@ -131,12 +133,14 @@ class Engine:
             asker.known(prompt, "The prompt")
         first = requests[0]
         params, texts = _params(first, sampler.base, prompts)
-        found = asker.sample(prompts, first.num_samples, params)
+        sampled_groups = asker.sample(prompts, first.num_samples, params)
         if texts:
-            found = [[_cut(one, texts, sampler.base.tokenizer) for one in group] for group in found]
+            sampled_groups = [
+                [_cut(sampled, texts, sampler.base.tokenizer) for sampled in group] for group in sampled_groups
+            ]
         return [
             sample_answer(group, _scores(asker, request, prompt) if request.prompt_logprobs else None)
-            for group, request, prompt in zip(found, requests, prompts, strict=True)
+            for group, request, prompt in zip(sampled_groups, requests, prompts, strict=True)
         ]
 
     def _learner(self, run_id: str) -> ServedTrainer:
@@ -156,7 +160,7 @@ class Engine:
             self._mounted[id(asker)] = sampler
         return asker
 
-    def _trainer(self, base: Base, lora: LoraConfig) -> ServedTrainer:
+    def _trainer(self, base: BaseModel, lora: LoraConfig) -> ServedTrainer:
         """All trainers of a model share its frozen weights."""
         dtype = dtype_of(self._dtype)
         if base.folder not in self._weights:
@@ -175,29 +179,29 @@ def _refuse(request: SampleRequest) -> None:
         "target_prompt_logprobs": request.target_prompt_logprobs is not None,
         "record_stability_info": request.record_stability_info,
     }
-    if found := [name for name, given in lacks.items() if given]:
+    if unsupported := [name for name, is_given in lacks.items() if is_given]:
         raise ConfigError(
-            f"This service has no {', '.join(found)}.", hint="It gives prompt_logprobs and logprobs."
+            f"This service has no {', '.join(unsupported)}.", hint="It gives prompt_logprobs and logprobs."
         )
 
 
 def _params(
-    request: SampleRequest, base: Base, prompts: Sequence[Sequence[int]]
+    request: SampleRequest, base: BaseModel, prompts: Sequence[Sequence[int]]
 ) -> tuple[SamplingParams, tuple[str, ...]]:
     """With the texts that end a sample, if they are texts."""
-    asked = request.sampling_params
-    stop = [asked.stop] if isinstance(asked.stop, str) else asked.stop
-    ids = base.ends if stop is None else [one for one in stop if isinstance(one, int)]
-    texts = tuple(one for one in stop or () if isinstance(one, str) and one)
+    params = request.sampling_params
+    stop = [params.stop] if isinstance(params.stop, str) else params.stop
+    ids = base.ends if stop is None else [token_id for token_id in stop if isinstance(token_id, int)]
+    texts = tuple(text for text in stop or () if isinstance(text, str) and text)
     longest = max(map(len, prompts))
     rest = base.shape.max_position_embeddings - longest
     return SamplingParams(
-        max_tokens=asked.max_tokens or max(1, rest),
+        max_tokens=params.max_tokens or max(1, rest),
         stop=[*ids, *base.ends] if texts else ids,
-        temperature=asked.temperature,
-        top_k=asked.top_k,
-        top_p=asked.top_p,
-        seed=secrets.randbits(48) if asked.seed is None else asked.seed % (1 << 63),
+        temperature=params.temperature,
+        top_k=params.top_k,
+        top_p=params.top_p,
+        seed=secrets.randbits(48) if params.seed is None else params.seed % (1 << 63),
     ), texts
 
 
@@ -205,8 +209,8 @@ def _cut(sampled: Sampled, texts: Sequence[str], tokenizer: HFTokenizer) -> Samp
     """The sample up to and with the token that completes one of `texts`."""
 
     def ended(count: int) -> bool:
-        said = tokenizer.decode(sampled.tokens[:count])
-        return any(text in said for text in texts)
+        tail = tokenizer.decode(sampled.tokens[:count])
+        return any(text in tail for text in texts)
 
     low, high = 0, len(sampled.tokens)
     if not ended(high):
@@ -221,5 +225,5 @@ def _scores(asker: ServedTrainer, request: SampleRequest, prompt: Sequence[int])
     last = request.prompt_logprobs_last_n
     if last is not None and last >= len(prompt):
         raise DataError(f"prompt_logprobs_last_n is {last}, but the prompt has only {len(prompt)} tokens.")
-    found = asker.scores(prompt)
-    return found if last is None else [*([None] * (len(found) - last)), *found[-last:]]
+    scores = asker.scores(prompt)
+    return scores if last is None else [*([None] * (len(scores) - last)), *scores[-last:]]

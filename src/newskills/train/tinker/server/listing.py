@@ -10,15 +10,15 @@ from newskills.base.errors import DataError
 from newskills.base.http.messages import Request, Response, json_response, not_found, wrong_method
 from newskills.base.records import Row
 from newskills.train.tinker.server.checkpoints import KINDS, Address, Checkpoints
-from newskills.train.tinker.server.engine import Base
+from newskills.train.tinker.server.engine import BaseModel
 
 LIMIT = 100
 
 
-class Listing:
+class StorageListing:
     """Answers about what lies on the disk."""
 
-    def __init__(self, bases: Iterable[Base], saved: Checkpoints) -> None:
+    def __init__(self, bases: Iterable[BaseModel], saved: Checkpoints) -> None:
         self._bases, self._saved = list({base.name: base for base in bases}.values()), saved
 
     def answer(self, request: Request, parts: Sequence[str]) -> Response:
@@ -33,8 +33,8 @@ class Listing:
                 return wrong_method(request, "GET") or json_response(self._run(run_id))
             case ["training_runs", run_id, "checkpoints"]:
                 self._saved.run(run_id)
-                found = [self._checkpoint(one) for one in self._saved.of(run_id)]
-                return wrong_method(request, "GET") or json_response({"checkpoints": found})
+                checkpoints = [self._checkpoint(checkpoint) for checkpoint in self._saved.of(run_id)]
+                return wrong_method(request, "GET") or json_response({"checkpoints": checkpoints})
             case ["training_runs", run_id, "checkpoints", kind, name] if kind in KINDS:
                 self._saved.run(run_id)
                 if request.method == "DELETE":
@@ -42,7 +42,9 @@ class Listing:
                     return json_response({})
                 return wrong_method(request, "DELETE") or not_found(request)
             case ["checkpoints"]:
-                every = [str(one) for run_id in self._saved.run_ids() for one in self._saved.of(run_id)]
+                every = [
+                    str(checkpoint) for run_id in self._saved.run_ids() for checkpoint in self._saved.of(run_id)
+                ]
                 return wrong_method(request, "GET") or json_response(self._page(request, "checkpoints", every))
         return not_found(request)
 
@@ -58,10 +60,10 @@ class Listing:
         ]
 
     def _page(self, request: Request, what: str, names: Sequence[str]) -> Row:
-        asked = parse_qs(request.query)
+        query = parse_qs(request.query)
         try:
             limit, offset = (
-                int(asked.get(name, [str(usual)])[0]) for name, usual in (("limit", LIMIT), ("offset", 0))
+                int(query.get(name, [str(usual)])[0]) for name, usual in (("limit", LIMIT), ("offset", 0))
             )
         except ValueError as error:
             raise DataError("limit and offset must be whole numbers.") from error
@@ -74,9 +76,12 @@ class Listing:
 
     def _run(self, run_id: str) -> Row:
         run = self._saved.run(run_id)
-        found = self._saved.of(run_id)
-        last = {kind: next((one for one in reversed(found) if one.kind == kind), None) for kind in KINDS}
-        times = [run.created, *(self._saved.about(one).created for one in found)]
+        checkpoints = self._saved.of(run_id)
+        last = {
+            kind: next((checkpoint for checkpoint in reversed(checkpoints) if checkpoint.kind == kind), None)
+            for kind in KINDS
+        }
+        times = [run.created, *(self._saved.about(checkpoint).created for checkpoint in checkpoints)]
         return {
             "training_run_id": run_id,
             "base_model": run.base_model,

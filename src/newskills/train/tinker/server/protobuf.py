@@ -57,12 +57,12 @@ class Field:
         """The elements of a repeated integer field, packed or one by one. Raises DataError."""
         if self.kind != LENGTH:
             return [self.integer()]
-        found: list[int] = []
+        integers: list[int] = []
         at, data = 0, self.raw()
         while at < len(data):
             number, at = _varint(data, at)
-            found.append(Field(self.number, VARINT, number).integer())
-        return found
+            integers.append(Field(self.number, VARINT, number).integer())
+        return integers
 
     def _wrong(self, wanted: str) -> DataError:
         return DataError(f"Field {self.number} of a message is not {wanted}.")
@@ -136,9 +136,9 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 def _encoded(value: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    encoded.append(value)
+    return bytes(encoded)

@@ -22,7 +22,7 @@ KEPT = 512
 """Answers that were fetched are kept until so many later ones were: a client that lost one asks again."""
 
 
-class Refused(NewskillsError):
+class RefusedRequest(NewskillsError):
     """An answer that is an error. `user`: whose doing it is."""
 
     def __init__(self, message: str, *, user: bool) -> None:
@@ -30,7 +30,7 @@ class Refused(NewskillsError):
         self.user = user
 
 
-class Job:
+class QueuedCall:
     """`run` does it, in the working thread. Jobs of one `group` that wait at the same time are done in one call:
     the first one's `together` gets the `item` of each.
     """
@@ -40,9 +40,9 @@ class Job:
         self.group: Hashable | None = None
         self.item: Any = None
         self.together: Callable[[Sequence[Any]], Sequence[Answer]] | None = None
-        self.answer: asyncio.Future[Answer | Refused] = asyncio.get_running_loop().create_future()
+        self.answer: asyncio.Future[Answer | RefusedRequest] = asyncio.get_running_loop().create_future()
 
-    def settle(self, answer: Answer | Refused) -> None:
+    def settle(self, answer: Answer | RefusedRequest) -> None:
         if not self.answer.done():
             self.answer.set_result(answer)
 
@@ -52,25 +52,25 @@ class Queue:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "newskills-tinker")
-        self._ready: deque[Job] = deque()
+        self._ready: deque[QueuedCall] = deque()
         self._more = asyncio.Event()
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, QueuedCall] = {}
         self._fetched: deque[str] = deque()
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     def known(self, request_id: str) -> bool:
         return request_id in self._jobs
 
-    def promise(self, job: Job) -> None:
+    def promise(self, job: QueuedCall) -> None:
         """The job's answer can be waited for; it is done when `submit` has been called."""
         self._jobs[job.request_id] = job
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: QueuedCall) -> None:
         self._jobs[job.request_id] = job
         self._ready.append(job)
         self._more.set()
 
-    async def wait(self, request_id: str, seconds: float) -> Answer | Refused | None:
+    async def wait(self, request_id: str, seconds: float) -> Answer | RefusedRequest | None:
         """The answer; None where there is none yet. Raises DataError for a request that is not known."""
         job = self._jobs.get(request_id)
         if job is None:
@@ -91,7 +91,7 @@ class Queue:
         job = self._jobs.get(request_id)
         if job is not None and job in self._ready:
             self._ready.remove(job)
-            job.settle(Refused("The request was cancelled.", user=True))
+            job.settle(RefusedRequest("The request was cancelled.", user=True))
 
     async def call(self, work: Callable[[], Any]) -> Any:
         """Does something in the working thread, between two jobs."""
@@ -112,7 +112,7 @@ class Queue:
             for job, answer in zip(jobs, await self.call(partial(_done, jobs)), strict=True):
                 job.settle(answer)
 
-    def _next(self) -> list[Job]:
+    def _next(self) -> list[QueuedCall]:
         first = self._ready.popleft()
         if first.group is None:
             return [first]
@@ -121,13 +121,13 @@ class Queue:
         return jobs
 
 
-class Line:
+class RequestQueue:
     """The requests of one model, done in the order of their numbers, each once. The first has the number 1."""
 
     def __init__(self, queue: Queue, name: str) -> None:
         self._queue, self._name = queue, name
         self._next = 1
-        self._waiting: dict[int, Job] = {}
+        self._waiting: dict[int, QueuedCall] = {}
 
     def add(self, number: int | None, run: Callable[[], Answer]) -> str:
         """The id of the request; a number that was there already is the same request. Raises DataError."""
@@ -137,7 +137,7 @@ class Line:
             raise DataError(f"{self._name} is at request {self._next}; there is no answer to request {number}.")
         if self._queue.known(request_id):
             return request_id
-        job = Job(request_id, run)
+        job = QueuedCall(request_id, run)
         self._queue.promise(job)
         self._waiting[number] = job
         self._advance()
@@ -155,28 +155,30 @@ class Line:
         job = self._waiting.pop(number, None)
         if job is not None:
             job.settle(
-                Refused(f"Request {self._next} of {self._name} never came, so {number} has no place.", user=True)
+                RefusedRequest(
+                    f"Request {self._next} of {self._name} never came, so {number} has no place.", user=True
+                )
             )
             self._next = number + 1
             self._advance()
 
 
-def _done(jobs: Sequence[Job]) -> list[Answer | Refused]:
+def _done(jobs: Sequence[QueuedCall]) -> list[Answer | RefusedRequest]:
     """Never raises. Where several together fail, each is tried alone: one bad request takes no other with it."""
     first = jobs[0]
     if first.together is None or len(jobs) == 1:
         return [_outcome(job.run) for job in jobs]
     together = first.together
-    found = guard(lambda: together([job.item for job in jobs]))
-    return [_outcome(job.run) for job in jobs] if isinstance(found, Failure) else [*found]
+    outcomes = guard(lambda: together([job.item for job in jobs]))
+    return [_outcome(job.run) for job in jobs] if isinstance(outcomes, Failure) else [*outcomes]
 
 
-def _outcome(run: Callable[[], Answer]) -> Answer | Refused:
-    def attempt() -> Answer | Refused:
+def _outcome(run: Callable[[], Answer]) -> Answer | RefusedRequest:
+    def attempt() -> Answer | RefusedRequest:
         try:
             return run()
         except UserError as error:
-            return Refused(str(error), user=True)
+            return RefusedRequest(str(error), user=True)
 
-    found = guard(attempt)
-    return Refused(found.message, user=False) if isinstance(found, Failure) else found
+    result = guard(attempt)
+    return RefusedRequest(result.message, user=False) if isinstance(result, Failure) else result

@@ -34,11 +34,11 @@ from newskills.train.cpu.llama import LoraConfig
 from newskills.train.tinker.server import checkpoints as ck
 from newskills.train.tinker.server import wire
 from newskills.train.tinker.server.bodies import body_of
-from newskills.train.tinker.server.checkpoints import Address, Checkpoints, Run
-from newskills.train.tinker.server.downloads import PREFIX, Downloads
-from newskills.train.tinker.server.engine import Base, Engine, Sampler
-from newskills.train.tinker.server.listing import Listing
-from newskills.train.tinker.server.queue import Answer, Job, Line, Queue, Refused
+from newskills.train.tinker.server.checkpoints import Address, Checkpoints, StoredRun
+from newskills.train.tinker.server.downloads import PREFIX, SignedDownloads
+from newskills.train.tinker.server.engine import BaseModel, ModelEngine, Sampler
+from newskills.train.tinker.server.listing import StorageListing
+from newskills.train.tinker.server.queue import Answer, Queue, QueuedCall, RefusedRequest, RequestQueue
 
 API = "/api/v1/"
 WAIT = 30.0
@@ -52,16 +52,16 @@ PLAIN = LoraConfig(rank=1, alpha=0.0)
 """Pairs that change nothing."""
 
 
-class Model(Struct, kw_only=True, eq=False):
+class TrainedModel(Struct, kw_only=True, eq=False):
     """One that is being trained."""
 
-    run: Run
-    base: Base
-    line: Line
+    run: StoredRun
+    base: BaseModel
+    line: RequestQueue
     snapshots: list[str] = msgspec.field(default_factory=list)
 
 
-class Session(Struct, kw_only=True, eq=False):
+class ClientSession(Struct, kw_only=True, eq=False):
     """What a client has open; `finished` ones take nothing more."""
 
     user_metadata: Row | None = None
@@ -73,17 +73,23 @@ class Session(Struct, kw_only=True, eq=False):
     finished: bool = False
 
 
-class Service:
+class TinkerService:
     """Answers requests. `bases` are the models that can be trained and asked, by each of their names."""
 
     def __init__(
-        self, bases: dict[str, Base], engine: Engine, queue: Queue, saved: Checkpoints, *, token: str = ""
+        self,
+        bases: dict[str, BaseModel],
+        engine: ModelEngine,
+        queue: Queue,
+        saved: Checkpoints,
+        *,
+        token: str = "",
     ) -> None:
         self._bases, self._engine, self._queue, self._saved, self._token = bases, engine, queue, saved, token
-        self._downloads = Downloads(saved)
-        self._listing = Listing(bases.values(), saved)
-        self._sessions: dict[str, Session] = {}
-        self._models: dict[str, Model] = {}
+        self._downloads = SignedDownloads(saved)
+        self._listing = StorageListing(bases.values(), saved)
+        self._sessions: dict[str, ClientSession] = {}
+        self._models: dict[str, TrainedModel] = {}
         self._samplers: dict[str, Sampler] = {}
         self._posts: dict[str, Callable[[bytes], Row]] = {
             "client/config": lambda _: {"pjwt_auth_enabled": False, "sample_use_retrieve_futures": False},
@@ -150,8 +156,8 @@ class Service:
                 return self._listing.answer(request, parts)
 
     def _stranger(self, request: Request) -> Response | None:
-        given = request.headers.get("x-api-key", "")
-        if self._token and not hmac.compare_digest(given.encode(), self._token.encode()):
+        key = request.headers.get("x-api-key", "")
+        if self._token and not hmac.compare_digest(key.encode(), self._token.encode()):
             return error_response(401, "This service wants its key: set TINKER_API_KEY.")
         if any(name in request.headers for name in BROWSER_HEADERS):
             # Any page that is open in a browser on this machine can post to its loopback addresses.
@@ -161,19 +167,21 @@ class Service:
     # Sessions and promises
 
     def _create_session(self, body: bytes) -> Row:
-        asked = wire.read_json(body, wire.SessionRequest)
+        message = wire.read_json(body, wire.SessionRequest)
         silent = time.monotonic() - SILENT
-        for left in [name for name, one in self._sessions.items() if one.seen < silent and not one.finished]:
+        for left in [
+            name for name, session in self._sessions.items() if session.seen < silent and not session.finished
+        ]:
             self._finish(left)
         name = str(uuid.uuid4())
-        self._sessions[name] = Session(
-            user_metadata=asked.user_metadata, display_name=asked.display_name, seen=time.monotonic()
+        self._sessions[name] = ClientSession(
+            user_metadata=message.user_metadata, display_name=message.display_name, seen=time.monotonic()
         )
         note = "LoRA pairs are on attention and feed-forward layers; the unembedding stays as it is."
         return {"type": "create_session", "session_id": name, "info_message": note}
 
     def _heartbeat(self, body: bytes) -> Row:
-        self._session(wire.read_json(body, wire.OfSession).session_id).seen = time.monotonic()
+        self._session(wire.read_json(body, wire.OfSessionRequest).session_id).seen = time.monotonic()
         return {"type": "session_heartbeat"}
 
     def _finish(self, name: str) -> Row:
@@ -182,9 +190,9 @@ class Service:
         session.finished = True
         for model in session.models:
             if self._models.pop(model, None) is not None:
-                self._queue.submit(Job(f"{model}/end", partial(self._dropped, model)))
-        for one in session.samplers:
-            self._samplers.pop(one, None)
+                self._queue.submit(QueuedCall(f"{model}/end", partial(self._dropped, model)))
+        for sampler_id in session.samplers:
+            self._samplers.pop(sampler_id, None)
         return {}
 
     def _dropped(self, model_id: str) -> Answer:
@@ -192,18 +200,20 @@ class Service:
         return {}
 
     async def _retrieve(self, request: Request) -> Response:
-        asked = wire.read_json(body_of(request), wire.FutureRequest)
+        message = wire.read_json(body_of(request), wire.FutureRequest)
         try:
-            found = await self._queue.wait(asked.request_id, WAIT)
+            answer = await self._queue.wait(message.request_id, WAIT)
         except DataError as error:
             return error_response(404, str(error))
-        if found is None:
-            row = {"type": "try_again", "request_id": asked.request_id, "queue_state": "active"}
+        if answer is None:
+            row = {"type": "try_again", "request_id": message.request_id, "queue_state": "active"}
             return json_response(row)
-        if isinstance(found, Refused):
-            return json_response({"error": found.message, "category": "user" if found.user else "server"})
+        if isinstance(answer, RefusedRequest):
+            return json_response({"error": answer.message, "category": "user" if answer.user else "server"})
         return (
-            Response(body=found, content_type=wire.PROTOBUF) if isinstance(found, bytes) else json_response(found)
+            Response(body=answer, content_type=wire.PROTOBUF)
+            if isinstance(answer, bytes)
+            else json_response(answer)
         )
 
     def _cancel(self, body: bytes) -> Row:
@@ -213,20 +223,20 @@ class Service:
     # Models
 
     def _create_model(self, body: bytes) -> Row:
-        asked = wire.read_json(body, wire.ModelRequest)
-        lora = asked.lora_config
+        message = wire.read_json(body, wire.ModelRequest)
+        lora = message.lora_config
         if lora is None:
             raise ConfigError("This service trains LoRA pairs only: the request has no lora_config.")
         if not (lora.train_mlp and lora.train_attn):
             raise ConfigError("This service trains attention and feed-forward layers together.")
-        _adam_only(asked.optimizer_config)
+        _adam_only(message.optimizer_config)
         seed = uuid.uuid4().int >> 65 if lora.seed is None else lora.seed % (1 << 63)
-        base = self._base(asked.base_model)
-        made = partial(self._run, base, asked.user_metadata, rank=lora.rank, seed=seed)
-        return self._begin(asked.session_id, asked.model_seq_id, base, made)
+        base = self._base(message.base_model)
+        made = partial(self._run, base, message.user_metadata, rank=lora.rank, seed=seed)
+        return self._begin(message.session_id, message.model_seq_id, base, made)
 
-    def _run(self, base: Base, metadata: Row | None, run_id: str, *, rank: int, seed: int) -> Run:
-        return Run(
+    def _run(self, base: BaseModel, metadata: Row | None, run_id: str, *, rank: int, seed: int) -> StoredRun:
+        return StoredRun(
             run_id=run_id,
             base_model=base.name,
             base=str(base.folder),
@@ -241,8 +251,8 @@ class Service:
         self,
         session_id: str,
         number: int,
-        base: Base,
-        made: Callable[[str], Run],
+        base: BaseModel,
+        made: Callable[[str], StoredRun],
         state: Path | None = None,
         *,
         optimizer: bool = False,
@@ -261,13 +271,13 @@ class Service:
                 return loaded if state else {"type": "create_model", "model_id": model_id}
 
             session.models.append(model_id)
-            line = Line(self._queue, model_id)
-            self._models[model_id] = Model(run=run, base=base, line=line)
-            self._queue.submit(Job(request_id, create))
+            line = RequestQueue(self._queue, model_id)
+            self._models[model_id] = TrainedModel(run=run, base=base, line=line)
+            self._queue.submit(QueuedCall(request_id, create))
         return {"request_id": request_id, "model_id": model_id}
 
     def _get_info(self, body: bytes) -> Row:
-        model = self._model(wire.read_json(body, wire.OfModel).model_id)
+        model = self._model(wire.read_json(body, wire.OfModelRequest).model_id)
         about = {"arch": "llama", "model_name": model.base.name, "tokenizer_id": str(model.base.folder)}
         return {
             "type": "get_info",
@@ -279,93 +289,97 @@ class Service:
         }
 
     def _pass(self, body: bytes, *, only: bool) -> Row:
-        asked = wire.read_pass(body)
+        message = wire.read_pass(body)
         if only:
-            asked = msgspec.structs.replace(asked, forward_only=True)
-        return self._later(asked.model_id, asked.seq_id, lambda: wire.pass_answer(self._engine.learn(asked)))
+            message = msgspec.structs.replace(message, forward_only=True)
+        return self._later(message.model_id, message.seq_id, lambda: wire.pass_answer(self._engine.learn(message)))
 
     def _optim_step(self, body: bytes) -> Row:
-        asked = wire.read_json(body, wire.StepRequest)
-        if asked.optimizer_params is not None:
+        message = wire.read_json(body, wire.StepRequest)
+        if message.optimizer_params is not None:
             raise ConfigError("This service has the optimizer adamw only: send adam_params.")
-        adam = asked.adam_params or wire.Adam()
+        adam = message.adam_params or wire.Adam()
 
         def step() -> Answer:
-            metrics = self._engine.step(asked.model_id, adam)
+            metrics = self._engine.step(message.model_id, adam)
             return {"metrics": {f"{name}:mean": value for name, value in metrics.items()}}
 
-        return self._later(asked.model_id, asked.seq_id, step)
+        return self._later(message.model_id, message.seq_id, step)
 
     def _save_weights(self, body: bytes) -> Row:
-        asked = wire.read_json(body, wire.SaveRequest)
-        address = Address(asked.model_id, "weights", asked.path or f"step-{uuid.uuid4().hex[:8]}")
-        return self._later(asked.model_id, asked.seq_id, lambda: self._save(address, asked, optimizer=True))
+        message = wire.read_json(body, wire.SaveRequest)
+        address = Address(message.model_id, "weights", message.path or f"step-{uuid.uuid4().hex[:8]}")
+        return self._later(message.model_id, message.seq_id, lambda: self._save(address, message, optimizer=True))
 
     def _save_for_sampler(self, body: bytes) -> Row:
-        asked = wire.read_json(body, wire.SaveRequest)
-        if asked.path is not None:
-            address = Address(asked.model_id, "sampler_weights", asked.path)
-            return self._later(asked.model_id, asked.seq_id, lambda: self._save(address, asked, optimizer=False))
-        if asked.sampling_session_seq_id is None:
+        message = wire.read_json(body, wire.SaveRequest)
+        if message.path is not None:
+            address = Address(message.model_id, "sampler_weights", message.path)
+            return self._later(
+                message.model_id, message.seq_id, lambda: self._save(address, message, optimizer=False)
+            )
+        if message.sampling_session_seq_id is None:
             raise DataError("The request names neither a path nor a sampling session.")
-        model = self._model(asked.model_id)
-        session_id = asked.model_id.split(":", 1)[0]
-        sampler = self._sampler(session_id, asked.sampling_session_seq_id, model.base, _pairs_of(model.run))
+        model = self._model(message.model_id)
+        session_id = message.model_id.split(":", 1)[0]
+        sampler = self._sampler(session_id, message.sampling_session_seq_id, model.base, _pairs_of(model.run))
 
         def snapshot() -> Answer:
-            sampler.pairs = self._engine.snapshot(asked.model_id)
+            sampler.pairs = self._engine.snapshot(message.model_id)
             return {"type": "save_weights_for_sampler", "sampling_session_id": sampler.sampler_id}
 
-        found = self._later(asked.model_id, asked.seq_id, snapshot)
+        reply = self._later(message.model_id, message.seq_id, snapshot)
         if sampler.sampler_id not in model.snapshots:
             model.snapshots.append(sampler.sampler_id)
         for old in model.snapshots[:-SNAPSHOTS]:
             model.snapshots.remove(old)
             self._samplers.pop(old, None)
-        return found
+        return reply
 
     def _save_external(self, body: bytes) -> Row:
-        asked = wire.read_json(body, wire.SaveRequest)
-        if asked.path is None or asked.age_encryption_recipients:
+        message = wire.read_json(body, wire.SaveRequest)
+        if message.path is None or message.age_encryption_recipients:
             raise ConfigError("This service saves weights for others under a name, and does not encrypt them.")
-        address = Address(asked.model_id, "external_weights", asked.path)
-        return self._later(asked.model_id, asked.seq_id, lambda: self._save(address, asked, optimizer=False))
+        address = Address(message.model_id, "external_weights", message.path)
+        return self._later(message.model_id, message.seq_id, lambda: self._save(address, message, optimizer=False))
 
-    def _save(self, address: Address, asked: wire.SaveRequest, *, optimizer: bool) -> Answer:
-        about = ck.about(asked.ttl_seconds, asked.user_metadata)
+    def _save(self, address: Address, message: wire.SaveRequest, *, optimizer: bool) -> Answer:
+        about = ck.about(message.ttl_seconds, message.user_metadata)
         write = self._engine.writer(address.run_id, optimizer=optimizer)
-        self._saved.save(address, about, write, overwrite=asked.overwrite or not optimizer)
+        self._saved.save(address, about, write, overwrite=message.overwrite or not optimizer)
         return {"path": str(address)}
 
     def _load_weights(self, body: bytes) -> Row:
-        asked = wire.read_json(body, wire.LoadRequest)
-        folder = self._saved.find(asked.path)
-        of = self._saved.run(ck.parse(asked.path).run_id)
-        base = self._base(asked.base_model or of.base_model)
-        if asked.optimizer_config is not None:
-            _adam_only(asked.optimizer_config)
-        if asked.session_id is not None and asked.model_seq_id is not None:
-            made = partial(self._run, base, asked.user_metadata, rank=of.rank, seed=of.seed)
-            return self._begin(asked.session_id, asked.model_seq_id, base, made, folder, optimizer=asked.optimizer)
-        if asked.model_id is None:
+        message = wire.read_json(body, wire.LoadRequest)
+        folder = self._saved.find(message.path)
+        of = self._saved.run(ck.parse(message.path).run_id)
+        base = self._base(message.base_model or of.base_model)
+        if message.optimizer_config is not None:
+            _adam_only(message.optimizer_config)
+        if message.session_id is not None and message.model_seq_id is not None:
+            made = partial(self._run, base, message.user_metadata, rank=of.rank, seed=of.seed)
+            return self._begin(
+                message.session_id, message.model_seq_id, base, made, folder, optimizer=message.optimizer
+            )
+        if message.model_id is None:
             raise DataError("The request names neither a model nor a session.")
 
         def load() -> Answer:
-            self._engine.restore(str(asked.model_id), folder, optimizer=asked.optimizer)
-            return {"type": "load_weights", "path": asked.path, "model_id": asked.model_id}
+            self._engine.restore(str(message.model_id), folder, optimizer=message.optimizer)
+            return {"type": "load_weights", "path": message.path, "model_id": message.model_id}
 
-        return self._later(asked.model_id, asked.seq_id, load)
+        return self._later(message.model_id, message.seq_id, load)
 
     def _unload_model(self, body: bytes) -> Row:
-        asked = wire.read_json(body, wire.InOrder)
+        message = wire.read_json(body, wire.OrderedRequest)
 
         def unload() -> Answer:
-            self._engine.drop(asked.model_id)
-            return {"type": "unload_model", "model_id": asked.model_id}
+            self._engine.drop(message.model_id)
+            return {"type": "unload_model", "model_id": message.model_id}
 
-        found = self._later(asked.model_id, asked.seq_id, unload)
-        self._models.pop(asked.model_id)
-        return found
+        reply = self._later(message.model_id, message.seq_id, unload)
+        self._models.pop(message.model_id)
+        return reply
 
     def _later(self, model_id: str, number: int | None, run: Callable[[], Answer]) -> Row:
         return {"request_id": self._model(model_id).line.add(number, run), "model_id": model_id}
@@ -373,20 +387,20 @@ class Service:
     # Samplers
 
     def _create_sampler(self, body: bytes) -> Row:
-        asked = wire.read_json(body, wire.SamplerRequest)
-        if asked.model_path is not None:
-            folder = self._saved.find(asked.model_path)
-            run = self._saved.run(ck.parse(asked.model_path).run_id)
+        message = wire.read_json(body, wire.SamplerRequest)
+        if message.model_path is not None:
+            folder = self._saved.find(message.model_path)
+            run = self._saved.run(ck.parse(message.model_path).run_id)
             base, lora = self._base(run.base_model), _pairs_of(run)
-        elif asked.base_model is not None:
-            folder, base, lora = None, self._base(asked.base_model), PLAIN
+        elif message.base_model is not None:
+            folder, base, lora = None, self._base(message.base_model), PLAIN
         else:
             raise DataError("The request names neither a model_path nor a base_model.")
-        sampler = self._sampler(asked.session_id, asked.sampling_session_seq_id, base, lora)
-        sampler.folder, sampler.model_path = folder, asked.model_path
+        sampler = self._sampler(message.session_id, message.sampling_session_seq_id, base, lora)
+        sampler.folder, sampler.model_path = folder, message.model_path
         return {"type": "create_sampling_session", "sampling_session_id": sampler.sampler_id}
 
-    def _sampler(self, session_id: str, number: int, base: Base, lora: LoraConfig) -> Sampler:
+    def _sampler(self, session_id: str, number: int, base: BaseModel, lora: LoraConfig) -> Sampler:
         """The same session and number mean the same one."""
         session = self._session(session_id)
         sampler_id = f"{session_id}:sample:{number}"
@@ -404,18 +418,18 @@ class Service:
         return {"type": "join_sampling_session", "client_counter": session.clones}
 
     def _sample(self, body: bytes) -> Row:
-        asked = wire.read_json(body, wire.SampleRequest)
-        sampler = self._known_sampler(asked.sampling_session_id)
-        request_id = f"{sampler.sampler_id}/{asked.seq_id}"
+        message = wire.read_json(body, wire.SampleRequest)
+        sampler = self._known_sampler(message.sampling_session_id)
+        request_id = f"{sampler.sampler_id}/{message.seq_id}"
         if not self._queue.known(request_id):
             sample = partial(self._engine.sample, sampler)
-            job = Job(request_id, lambda: sample([asked])[0])
-            if asked.sampling_params.seed is None:
+            job = QueuedCall(request_id, lambda: sample([message])[0])
+            if message.sampling_params.seed is None:
                 # Whose seed is given must not depend, not even by rounding, on who else asks at the same time.
-                job.group = sampler.sampler_id, asked.num_samples, msgspec.json.encode(asked.sampling_params)
-                job.item, job.together = asked, sample
+                job.group = sampler.sampler_id, message.num_samples, msgspec.json.encode(message.sampling_params)
+                job.item, job.together = message, sample
             self._queue.submit(job)
-        ids = [f"{request_id}/{index}" for index in range(asked.num_samples)]
+        ids = [f"{request_id}/{index}" for index in range(message.num_samples)]
         return {"request_id": request_id, "sample_sequence_ids": ids}
 
     # What is there
@@ -427,12 +441,12 @@ class Service:
         parts = {"train_unembed": False, "train_mlp": True, "train_attn": True}
         return {"base_model": run.base_model, "is_lora": True, "lora_rank": run.rank, **parts}
 
-    def _base(self, name: str) -> Base:
+    def _base(self, name: str) -> BaseModel:
         if name in self._bases:
             return self._bases[name]
         raise UnknownNameError("model", name[:200], self._bases)
 
-    def _session(self, name: str) -> Session:
+    def _session(self, name: str) -> ClientSession:
         session = self._sessions.get(name)
         if session is None or session.finished:
             raise UnknownNameError(
@@ -440,12 +454,12 @@ class Service:
             )
         return session
 
-    def _model(self, model_id: str) -> Model:
+    def _model(self, model_id: str) -> TrainedModel:
         if model_id in self._models:
             return self._models[model_id]
         hint = "The service was started again, or never had it."
         if self._ran(model_id):
-            states = [one for one in self._saved.of(model_id) if one.kind == "weights"]
+            states = [checkpoint for checkpoint in self._saved.of(model_id) if checkpoint.kind == "weights"]
             hint = f"The service was started again; its last state is {states[-1]}." if states else hint
         raise UnknownNameError("model", model_id[:100], (), hint=hint)
 
@@ -458,7 +472,7 @@ class Service:
             raise UnknownNameError("sampling session", name[:100], (), hint=hint)
         return self._samplers[name]
 
-    def _opened(self, session: Session) -> Row:
+    def _opened(self, session: ClientSession) -> Row:
         return {
             "training_run_ids": session.models,
             "sampler_ids": session.samplers,
@@ -474,11 +488,11 @@ class Service:
         }
 
 
-def _pairs_of(run: Run) -> LoraConfig:
+def _pairs_of(run: StoredRun) -> LoraConfig:
     """What pairs of the same shape have in common."""
     return LoraConfig(rank=run.rank, alpha=run.alpha)
 
 
-def _adam_only(asked: wire.OptimizerKind) -> None:
-    if asked.type != "adamw":
-        raise ConfigError(f"This service has no optimizer '{asked.type[:40]}', only adamw.")
+def _adam_only(optimizer: wire.OptimizerKind) -> None:
+    if optimizer.type != "adamw":
+        raise ConfigError(f"This service has no optimizer '{optimizer.type[:40]}', only adamw.")

@@ -15,20 +15,28 @@ from newskills.base.http.hosts import own_names_only
 from newskills.base.http.server import ServerLimits, serve
 from newskills.base.store import locked
 from newskills.train.tinker.server import wire
-from newskills.train.tinker.server.checkpoints import About, Checkpoints, Run
-from newskills.train.tinker.server.engine import Base, Engine
+from newskills.train.tinker.server.checkpoints import CheckpointInfo, Checkpoints, StoredRun
+from newskills.train.tinker.server.engine import BaseModel, ModelEngine
 from newskills.train.tinker.server.queue import Queue
-from newskills.train.tinker.server.service import Service
-from newskills.train.tinker.server.trainer import State
+from newskills.train.tinker.server.service import TinkerService
+from newskills.train.tinker.server.trainer import SavedState
 
-READ = (wire.LoadRequest, wire.ModelRequest, wire.SampleRequest, wire.StepRequest, About, Run, State)
+READ = (
+    wire.LoadRequest,
+    wire.ModelRequest,
+    wire.SampleRequest,
+    wire.StepRequest,
+    CheckpointInfo,
+    StoredRun,
+    SavedState,
+)
 """Structs that two threads read: msgspec must have completed them in one."""
 LOCK = ".lock"
 BODY = 64 << 20
 GRACE = 2.0
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class TinkerServerSettings(Struct, frozen=True, kw_only=True):
     """Where a service listens, who may use it (`token`; empty: everybody), and where it keeps what is saved."""
 
     host: str
@@ -38,7 +46,7 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 async def serve_until_stopped(
-    models: Mapping[str, Path], engine: Engine, place: Place, *, say: Callable[[str], None]
+    models: Mapping[str, Path], engine: ModelEngine, place: TinkerServerSettings, *, say: Callable[[str], None]
 ) -> None:
     """`models`: folders by name. Until SIGINT or SIGTERM, then after what is being worked on.
 
@@ -48,10 +56,10 @@ async def serve_until_stopped(
     stopped = asyncio.Event()
     for struct in READ:
         msgspec.json.Decoder(struct)
-    bases = all_names({name: Base(name, folder) for name, folder in models.items()})
+    bases = all_names({name: BaseModel(name, folder) for name, folder in models.items()})
     with locked(place.root / LOCK, f"The folder {place.root}"):
         queue = Queue()
-        service = Service(bases, engine, queue, Checkpoints(place.root), token=place.token)
+        service = TinkerService(bases, engine, queue, Checkpoints(place.root), token=place.token)
         server = await serve(
             own_names_only(service.answer, place.host), place.host, place.port, limits=ServerLimits(body=BODY)
         )
@@ -63,10 +71,10 @@ async def serve_until_stopped(
         await queue.close()
 
 
-def all_names(bases: Mapping[str, Base]) -> dict[str, Base]:
+def all_names(bases: Mapping[str, BaseModel]) -> dict[str, BaseModel]:
     """A model can also be named by its folder, or by the folder's last part."""
-    found = dict(bases)
+    bases_by_name = dict(bases)
     for base in bases.values():
         for name in (str(base.folder), base.folder.name):
-            found.setdefault(name, base)
-    return found
+            bases_by_name.setdefault(name, base)
+    return bases_by_name

@@ -45,9 +45,9 @@ class ServedTrainer(CpuTrainer):
         total, logprobs = 0.0, []
         with torch.no_grad():
             for part in self._parts(data):
-                value, found = self._pass(part, loss, config)
+                value, part_logprobs = self._pass(part, loss, config)
                 total += value.item()
-                logprobs += found
+                logprobs += part_logprobs
         return LossOutput(loss=total, logprobs=logprobs)
 
     def scores(self, tokens: Sequence[int]) -> list[float | None]:
@@ -91,7 +91,7 @@ class ServedTrainer(CpuTrainer):
         self.steps = steps
 
 
-class State(msgspec.Struct, frozen=True):
+class SavedState(msgspec.Struct, frozen=True):
     """What a saved state says of itself, as far as it matters here."""
 
     lora: LoraConfig
@@ -103,9 +103,9 @@ def read_pairs(folder: Path) -> dict[str, Tensor]:
     return _load(folder / ADAPTER)
 
 
-def _state(folder: Path) -> State:
+def _state(folder: Path) -> SavedState:
     try:
-        return msgspec.json.decode((folder / STATE).read_bytes(), type=State)
+        return msgspec.json.decode((folder / STATE).read_bytes(), type=SavedState)
     except (OSError, msgspec.DecodeError) as error:
         raise DataError(
             f"{folder} holds no optimizer: {error}.", hint="Load its weights alone, or a state from `weights/`."

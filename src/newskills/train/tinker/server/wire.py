@@ -57,15 +57,15 @@ class SessionRequest(Struct, frozen=True, kw_only=True):
     display_name: str | None = None
 
 
-class OfSession(Struct, frozen=True, kw_only=True):
+class OfSessionRequest(Struct, frozen=True, kw_only=True):
     session_id: str
 
 
-class OfModel(Struct, frozen=True, kw_only=True):
+class OfModelRequest(Struct, frozen=True, kw_only=True):
     model_id: str
 
 
-class ModelRequest(OfSession, frozen=True, kw_only=True):
+class ModelRequest(OfSessionRequest, frozen=True, kw_only=True):
     model_seq_id: int
     base_model: str
     user_metadata: Row | None = None
@@ -73,18 +73,18 @@ class ModelRequest(OfSession, frozen=True, kw_only=True):
     optimizer_config: OptimizerKind = OptimizerKind()
 
 
-class InOrder(OfModel, frozen=True, kw_only=True):
+class OrderedRequest(OfModelRequest, frozen=True, kw_only=True):
     """A request that a model works on after those with smaller numbers."""
 
     seq_id: int | None = None
 
 
-class StepRequest(InOrder, frozen=True, kw_only=True):
+class StepRequest(OrderedRequest, frozen=True, kw_only=True):
     adam_params: Adam | None = None
     optimizer_params: Row | None = None
 
 
-class SaveRequest(InOrder, frozen=True, kw_only=True):
+class SaveRequest(OrderedRequest, frozen=True, kw_only=True):
     path: str | None = None
     ttl_seconds: Positive | None = None
     overwrite: bool = False
@@ -107,21 +107,21 @@ class LoadRequest(Struct, frozen=True, kw_only=True):
     optimizer_config: OptimizerKind | None = None
 
 
-class SamplerRequest(OfSession, frozen=True, kw_only=True):
+class SamplerRequest(OfSessionRequest, frozen=True, kw_only=True):
     sampling_session_seq_id: int
     base_model: str | None = None
     model_path: str | None = None
 
 
-class Part(Struct, frozen=True, kw_only=True):
+class EncodedTextChunk(Struct, frozen=True, kw_only=True):
     """A part of a prompt; only text is known here."""
 
     type: str = "encoded_text"
     tokens: list[int] = field(default_factory=list)
 
 
-class Prompt(Struct, frozen=True, kw_only=True):
-    chunks: list[Part]
+class ModelInput(Struct, frozen=True, kw_only=True):
+    chunks: list[EncodedTextChunk]
 
     def ids(self) -> list[int]:
         """Raises ConfigError for other parts than text."""
@@ -131,7 +131,7 @@ class Prompt(Struct, frozen=True, kw_only=True):
         return [token for part in self.chunks for token in part.tokens]
 
 
-class Sampling(Struct, frozen=True, kw_only=True):
+class WireSampling(Struct, frozen=True, kw_only=True):
     """`stop` None: the model's own end tokens. Given as ids, exactly those; as texts, those and the end tokens."""
 
     max_tokens: Positive | None = None
@@ -143,8 +143,8 @@ class Sampling(Struct, frozen=True, kw_only=True):
 
 
 class SampleRequest(Struct, frozen=True, kw_only=True):
-    prompt: Prompt
-    sampling_params: Sampling
+    prompt: ModelInput
+    sampling_params: WireSampling
     num_samples: Annotated[int, Meta(ge=1, le=4096)] = 1
     sampling_session_id: str
     seq_id: int
@@ -197,21 +197,21 @@ def read_pass(body: bytes) -> PassRequest:
     data: list[Datum] = []
     old: dict[str, float] = {}
     config: dict[str, float] = {}
-    for one in protobuf.fields(body):
-        match one.number:
+    for wire_field in protobuf.fields(body):
+        match wire_field.number:
             case 1 | 4:
-                texts[one.number] = one.text()
+                texts[wire_field.number] = wire_field.text()
             case 2:
-                seq_id = one.integer()
+                seq_id = wire_field.integer()
             case 3:
-                data.append(_datum(one.message(), len(data)))
+                data.append(_datum(wire_field.message(), len(data)))
             case 5:
-                key, value = protobuf.entry(one.message())
+                key, value = protobuf.entry(wire_field.message())
                 old[key] = value.double() if value else 0.0
             case 6:
-                forward_only = bool(one.integer())
+                forward_only = bool(wire_field.integer())
             case 7:
-                key, value = protobuf.entry(one.message())
+                key, value = protobuf.entry(wire_field.message())
                 config[key] = _setting(key, value)
     return PassRequest(
         model_id=texts[1],
@@ -239,21 +239,21 @@ def pass_answer(output: LossOutput) -> bytes:
 def sample_answer(samples: Sequence[Sampled], prompt_logprobs: Sequence[float | None] | None) -> bytes:
     """`prompt_logprobs` None: not asked for; an element None: not computed."""
     parts = []
-    for one in samples:
-        reason = number_field(1, STOPPED if one.stop_reason == "stop" else TOO_LONG)
-        tokens = np.array(one.tokens, dtype="<i4").tobytes()
-        logprobs = np.array(one.logprobs, dtype="<f4").tobytes()
+    for sample in samples:
+        reason = number_field(1, STOPPED if sample.stop_reason == "stop" else TOO_LONG)
+        tokens = np.array(sample.tokens, dtype="<i4").tobytes()
+        logprobs = np.array(sample.logprobs, dtype="<f4").tobytes()
         parts.append(bytes_field(1, reason + bytes_field(2, tokens) + bytes_field(3, logprobs)))
     if prompt_logprobs is not None:
-        known = [math.nan if value is None else value for value in prompt_logprobs]
-        parts.append(bytes_field(2, np.array(known, dtype="<f4").tobytes()))
+        numbers = [math.nan if value is None else value for value in prompt_logprobs]
+        parts.append(bytes_field(2, np.array(numbers, dtype="<f4").tobytes()))
     return b"".join(parts)
 
 
 def _setting(key: str, value: protobuf.Field | None) -> float:
-    for one in protobuf.fields(value.message()) if value else ():
-        if one.number == 1:
-            return one.double()
+    for wire_field in protobuf.fields(value.message()) if value else ():
+        if wire_field.number == 1:
+            return wire_field.double()
         raise DataError(f"The loss has no setting {key[:60]} that is a text.")
     return 0.0
 
@@ -261,11 +261,11 @@ def _setting(key: str, value: protobuf.Field | None) -> float:
 def _datum(message: memoryview, index: int) -> Datum:
     tokens: list[int] = []
     inputs: dict[str, list[Any]] = {}
-    for one in protobuf.fields(message):
-        if one.number == 1:
-            tokens += _chunk(one.message())
-        elif one.number == 2:
-            name, value = protobuf.entry(one.message())
+    for wire_field in protobuf.fields(message):
+        if wire_field.number == 1:
+            tokens += _chunk(wire_field.message())
+        elif wire_field.number == 2:
+            name, value = protobuf.entry(wire_field.message())
             if value is not None:
                 inputs[name] = _tensor(value.message(), f"{name[:60]} of datum {index}")
     if "target_tokens" not in inputs:
@@ -280,13 +280,13 @@ def _datum(message: memoryview, index: int) -> Datum:
 
 
 def _chunk(message: memoryview) -> list[int]:
-    for one in protobuf.fields(message):
-        if one.number == 1:
-            found: list[int] = []
-            for inner in protobuf.fields(one.message()):
+    for wire_field in protobuf.fields(message):
+        if wire_field.number == 1:
+            tokens: list[int] = []
+            for inner in protobuf.fields(wire_field.message()):
                 if inner.number == 1:
-                    found += _array(inner.message(), np.dtype("<i4"), "the tokens of an input").tolist()
-            return found
+                    tokens += _array(inner.message(), np.dtype("<i4"), "the tokens of an input").tolist()
+            return tokens
         raise DataError("An input has a part that is no text; this service knows text only.")
     return []
 
@@ -294,16 +294,16 @@ def _chunk(message: memoryview) -> list[int]:
 def _tensor(message: memoryview, what: str) -> list[Any]:
     """A dense or sparse (CSR) tensor as a flat list."""
     dense, sparse, dtype, shape = memoryview(b""), None, 0, list[int]()
-    for one in protobuf.fields(message):
-        match one.number:
+    for wire_field in protobuf.fields(message):
+        match wire_field.number:
             case 1:
-                dense = one.message()
+                dense = wire_field.message()
             case 2:
-                sparse = one.message()
+                sparse = wire_field.message()
             case 3:
-                dtype = one.integer()
+                dtype = wire_field.integer()
             case 4:
-                shape += one.integers()
+                shape += wire_field.integers()
     if dtype not in DTYPES:
         raise DataError(f"{what} has the unknown type of numbers {dtype}; float32, int64 and int32 are known.")
     if sum(size != 1 for size in shape) > 1:
@@ -311,12 +311,12 @@ def _tensor(message: memoryview, what: str) -> list[Any]:
     values = _array(dense, DTYPES[dtype], what) if sparse is None else _spread(sparse, DTYPES[dtype], shape, what)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise DataError(f"{what} holds a value that is no number.")
-    found: list[Any] = values.tolist()
-    return found
+    numbers: list[Any] = values.tolist()
+    return numbers
 
 
 def _spread(message: memoryview, dtype: np.dtype[Any], shape: list[int], what: str) -> np.ndarray[Any, Any]:
-    parts = {one.number: one.message() for one in protobuf.fields(message)}
+    parts = {wire_field.number: wire_field.message() for wire_field in protobuf.fields(message)}
     values = _array(parts.get(1, memoryview(b"")), dtype, what)
     rows = _array(parts.get(2, memoryview(b"")), np.dtype("<i8"), what)
     columns = _array(parts.get(3, memoryview(b"")), np.dtype("<i8"), what)

@@ -20,7 +20,7 @@ from newskills.pipelines.notices import notice
 from newskills.recipes.aimo.evaluating import (
     ALL,
     EVERYTHING,
-    Evaluating,
+    EvaluationSettings,
     checkpoint_lines,
     checkpoints_of,
     evaluate,
@@ -30,7 +30,7 @@ from newskills.recipes.aimo.evaluating import (
     report,
     write_everything,
 )
-from newskills.recipes.aimo.lines import Line
+from newskills.recipes.aimo.lines import CommandLine
 from newskills.run.planning.plan import RESULTS
 
 
@@ -65,7 +65,7 @@ def run_checkpoints(parsed: Parsed[CheckpointsOptions]) -> int:
     return evaluate_checkpoints(spec, options.base_model, ns=run_line, say=tell)
 
 
-def _planned(spec: Evaluating, base: str | None) -> Iterator[tuple[str, Line]]:
+def _planned(spec: EvaluationSettings, base: str | None) -> Iterator[tuple[str, CommandLine]]:
     for step, folder in checkpoints_of(Path(spec.model)):
         for line in checkpoint_lines(spec, folder, base):
             yield f"step {step}", line
@@ -73,13 +73,14 @@ def _planned(spec: Evaluating, base: str | None) -> Iterator[tuple[str, Line]]:
 
 def run_summary(parsed: Parsed[SummaryOptions]) -> int:
     folder = Path(parsed.options.output_dir)
-    found = [path for path in (folder, *sorted(folder.glob("checkpoint-*"))) if (path / RESULTS).is_dir()]
-    if not found:
+    checkpoints = [path for path in (folder, *sorted(folder.glob("checkpoint-*"))) if (path / RESULTS).is_dir()]
+    if not checkpoints:
         raise DataError(
             f"{folder} has no records of an evaluation (neither {RESULTS} nor checkpoint-*/{RESULTS})."
         )
     summaries = [
-        Line(command="summarize_results", places=(str(path),), why="the table of these records") for path in found
+        CommandLine(command="summarize_results", places=(str(path),), why="the table of these records")
+        for path in checkpoints
     ]
     if parsed.options.dry_run:
         return show(("", line) for line in summaries)
@@ -93,9 +94,9 @@ def run_summary(parsed: Parsed[SummaryOptions]) -> int:
     return 0
 
 
-def _spec(parsed: Parsed[Any], benchmarks: Sequence[str], count: int) -> Evaluating:
+def _spec(parsed: Parsed[Any], benchmarks: Sequence[str], count: int) -> EvaluationSettings:
     options: BenchmarkOptions = parsed.options
-    return Evaluating(
+    return EvaluationSettings(
         model=options.model,
         benchmarks=benchmarks,
         output_dir=place(options),

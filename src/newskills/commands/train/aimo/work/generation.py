@@ -9,12 +9,12 @@ from newskills.base.terminal import printable
 from newskills.commands.train.aimo.generate import Options
 from newskills.commands.train.aimo.work.lines import gpus, place, run_line, show
 from newskills.config.command_line import Parsed
-from newskills.recipes.aimo.answering import OUTPUT, Answering, answers, keep_problem, lines
+from newskills.recipes.aimo.answering import OUTPUT, AnsweringTask, answers, keep_problem, lines
 
 
 def run(parsed: Parsed[Options]) -> int:
     options = parsed.options
-    spec = Answering(
+    spec = AnsweringTask(
         model=options.model,
         strategy=options.strategy,
         output_dir=place(options) / "generated" / options.strategy,

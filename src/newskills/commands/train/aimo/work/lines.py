@@ -16,7 +16,7 @@ from newskills.commands.loading import load
 from newskills.config.fields import leaves
 from newskills.pipelines.notices import notice
 from newskills.pipelines.options import AtLeastOne, DryRun, doc
-from newskills.recipes.aimo.lines import Line
+from newskills.recipes.aimo.lines import CommandLine
 
 MODEL = doc("training folder, Hugging Face folder or name, .gguf file, or smollm2")
 
@@ -54,7 +54,7 @@ def gpus(vllm: bool) -> int:
     return max(1, visible_gpus()) if vllm else 0
 
 
-def show(lines: Iterable[tuple[str, Line]]) -> int:
+def show(lines: Iterable[tuple[str, CommandLine]]) -> int:
     """The lines as they would be typed, each checked to be one that its command takes. Raises NewskillsError."""
     for title, line in lines:
         fit = fitting(line)
@@ -64,7 +64,7 @@ def show(lines: Iterable[tuple[str, Line]]) -> int:
     return 0
 
 
-def run_line(line: Line) -> int:
+def run_line(line: CommandLine) -> int:
     """Says and runs a line; its exit code. Raises NewskillsError."""
     fit = fitting(line)
     tell(f"$ {fit.shown}")
@@ -77,19 +77,21 @@ def tell(text: str) -> None:
         print(text, flush=True)
 
 
-def fitting(line: Line) -> Line:
+def fitting(line: CommandLine) -> CommandLine:
     """A lenient line without what its command lacks, which a note names. Raises UnknownNameError."""
     if not line.lenient:
         return line
     command = load(line.command)
-    known = leaves(command.config) if command.config else {}
-    options, keys = _split(line.options, leaves(command.options)), _split(line.keys, known)
+    config_keys = leaves(command.config) if command.config else {}
+    options, keys = _split(line.options, leaves(command.options)), _split(line.keys, config_keys)
     if idle := [f"--{k}={v}" for k, v in options[1].items()] + [f"++{k}={v}" for k, v in keys[1].items()]:
         notice(f"ns {line.command} has no {', '.join(idle)}")
     return replace(line, options=options[0], keys=keys[0])
 
 
-def _split(values: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split(values: Mapping[str, Any], known_names: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """(what is known, what is not)."""
-    said = {name: value for name, value in values.items() if value is not None}
-    return {n: v for n, v in said.items() if n in known}, {n: v for n, v in said.items() if n not in known}
+    values_set = {name: value for name, value in values.items() if value is not None}
+    return {n: v for n, v in values_set.items() if n in known_names}, {
+        n: v for n, v in values_set.items() if n not in known_names
+    }

@@ -21,9 +21,9 @@ from newskills.models.serving.gpus import VISIBLE, visible_gpus
 from newskills.pipelines.arguments import user_layer
 from newskills.pipelines.notices import notice
 from newskills.pipelines.tables import print_table
-from newskills.recipes.aimo.lines import Backend, Reporting
+from newskills.recipes.aimo.lines import Backend, ReportingOptions
 from newskills.recipes.aimo.settings import STAGES, AimoConfig, Stage, StageName, settings
-from newskills.recipes.aimo.training import Training, for_cpu_trainer, plan, train
+from newskills.recipes.aimo.training import StagedTraining, for_cpu_trainer, plan, train
 from newskills.train.trl.settings import cannot_quantise
 
 KEYS = {
@@ -59,27 +59,27 @@ def run(parsed: Parsed[Options]) -> int:
 def _given(parsed: Parsed[Options], stages: tuple[StageName, ...]) -> dict[str, Any]:
     """What the options say, by key."""
     options = parsed.options
-    found: dict[str, Any] = {}
+    values_by_key: dict[str, Any] = {}
     for name in stages:
-        known = leaves(AimoConfig)
+        config_leaves = leaves(AimoConfig)
         for option, key in KEYS.items():
             value = getattr(options, option)
-            if value is not None and f"{name}.{key}" in known:
-                found[f"{name}.{key}"] = value
+            if value is not None and f"{name}.{key}" in config_leaves:
+                values_by_key[f"{name}.{key}"] = value
     if options.base_model:
-        found[f"{stages[0]}.start"] = options.base_model
+        values_by_key[f"{stages[0]}.start"] = options.base_model
     if options.output_dir:
-        found |= _outputs(options.output_dir, stages)
+        values_by_key |= _outputs(options.output_dir, stages)
     if not options.flash_attn or find_spec("flash_attn"):
         way = "flash_attention_2" if options.flash_attn else "sdpa"
-        found |= {f"{name}.attention": way for name in stages}
+        values_by_key |= {f"{name}.attention": way for name in stages}
     if not options.vllm or not visible_gpus():
-        found["rl.vllm"] = "none"
+        values_by_key["rl.vllm"] = "none"
     if options.use_llm_judge:
         if not options.llm_judge_model:
             raise ConfigError("--use-llm-judge: which model? Give --llm-judge-model.")
-        found["rl.judge_model"] = options.llm_judge_model
-    return found
+        values_by_key["rl.judge_model"] = options.llm_judge_model
+    return values_by_key
 
 
 def _outputs(folder: str, stages: tuple[StageName, ...]) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def _outputs(folder: str, stages: tuple[StageName, ...]) -> dict[str, Any]:
     return {f"{name}.output": place for name, place in made.items()} | starts
 
 
-def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfig) -> Training:
+def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfig) -> StagedTraining:
     last, first = stages[-1], config.stage(stages[0])
     stage = config.stage(last)
     backend = _backend(options, for_cpu_trainer(first.start, first.output))
@@ -102,11 +102,11 @@ def _training(options: Options, stages: tuple[StageName, ...], config: AimoConfi
         raise ConfigError(
             "Several processes cannot share a GPU with vLLM.", hint="Add --no-vllm, or start a single process."
         )
-    return Training(
+    return StagedTraining(
         stages=stages,
         config=config,
         backend=backend,
-        reporting=Reporting(
+        reporting=ReportingOptions(
             report_to=_report_to(options),
             run_name=options.run_name or ("rl_math_grpo" if last == "rl" else Path(stage.output).name),
             project=os.environ.get("WANDB_PROJECT"),
@@ -147,7 +147,7 @@ def backend_for(stage: Stage, *, force_cpu: bool = False) -> Backend:
 
 
 def _quantised(
-    options: Options, config: AimoConfig, stages: tuple[StageName, ...], asked: Resolved[AimoConfig]
+    options: Options, config: AimoConfig, stages: tuple[StageName, ...], resolved: Resolved[AimoConfig]
 ) -> AimoConfig:
     """Without a GPU and bitsandbytes the frozen weights stay whole, which is said.
 
@@ -158,7 +158,7 @@ def _quantised(
     if not sft or why is None:
         return config
     for name in sft:
-        if f"{name}.quantisation" in asked.origin:
+        if f"{name}.quantisation" in resolved.origin:
             raise ConfigError(
                 f"++{name}.quantisation=nf4 cannot be followed here: {why}.",
                 hint=f"Leave it out, or set ++{name}.quantisation=none: the weights stay as they are.",
