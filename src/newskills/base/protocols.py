@@ -14,7 +14,7 @@ from newskills.base.records import Attempt, Ledger, Message, Number, Reply, Requ
 
 @runtime_checkable
 class Model(Protocol):
-    """A model behind an endpoint. Errors raised: the `ModelError` family only."""
+    """A model behind an endpoint. Errors raised: the `HttpError` family only."""
 
     name: str
 

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import cast
 from urllib.parse import urlsplit
 
-from newskills.base.errors import ConfigError, ConnectError, ModelNotFoundError, TransportError
+from newskills.base.errors import ConfigError, ConnectError, RedirectError, TransportError
 from newskills.base.http.connection import (
     Connection,
     Headers,
@@ -43,8 +43,8 @@ class HttpClient:
 
     Belongs to the event loop of its first request. `proxy` as found by `proxy.proxy_for`; `tls` replaces the
     system's certificate store; `connect_to` is where to connect instead of the URL's host (a tunnel).
-    Errors: TransportError, RequestTimeoutError, ModelNotFoundError for a redirect. They speak of a model's endpoint:
-    a room that talks to something else says so itself, with the `message` of what it caught.
+    Errors: TransportError, RequestTimeoutError, RedirectError. They know nothing of what the server serves: who does,
+    says so, with the `message` of what it caught.
     """
 
     def __init__(
@@ -139,11 +139,11 @@ class HttpClient:
     def _refuse_redirect(self, status: int, headers: Headers) -> None:
         if 300 <= status < 400:
             target = find_header(headers, "location") or "nowhere"
-            raise ModelNotFoundError(
-                f"{self.base_url} does not serve the API: it redirects ({status}) to {target}, and redirects are "
-                "not followed, since the key would travel along.",
-                hint="Set ++server.base_url to the final address.",
+            raise RedirectError(
+                f"{self.base_url} redirects ({status}) to {target}, and redirects are not followed, since the key "
+                "would travel along.",
                 status=status,
+                target=target,
             )
 
     async def _acquire(self) -> Connection:
@@ -362,9 +362,7 @@ def split_url(url: str) -> tuple[str, str, int, str]:
     """(scheme, host, port, path prefix). Raises ConfigError; the message never repeats a password."""
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
-        raise ConfigError(
-            "The base URL holds a user name or password.", hint="Pass the key by ++server.api_key_env_var instead."
-        )
+        raise ConfigError("The base URL holds a user name or password.")
     try:
         port = parts.port
     except ValueError as error:
@@ -400,9 +398,7 @@ def _watch(transport: asyncio.BaseTransport) -> None:
 
 def _connect_failure(where: str, error: OSError) -> str:
     if error.errno in (errno.EMFILE, errno.ENFILE):
-        return (
-            f"Cannot connect to {where}: too many open files; raise `ulimit -n` or lower max_concurrent_requests."
-        )
+        return f"Cannot connect to {where}: too many open files; raise `ulimit -n` or send fewer requests at once."
     if isinstance(error, socket.gaierror):
         return f"Cannot connect to {where}: the host name is not known ({error.strerror})."
     return f"Cannot connect to {where}: {error.strerror or error}."
