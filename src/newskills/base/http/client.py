@@ -12,11 +12,11 @@ import contextlib
 import errno
 import socket
 import ssl
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import cast
 from urllib.parse import urlsplit
 
+from newskills.base.aio import Waiters
 from newskills.base.errors import ConfigError, ConnectError, RedirectError, TransportError
 from newskills.base.http.connection import (
     Connection,
@@ -68,7 +68,7 @@ class HttpClient:
         self._idle: list[Connection] = []
         self._live: set[Connection] = set()
         self._slots = 0
-        self._waiters: deque[asyncio.Future[Connection | None]] = deque()
+        self._waiters: Waiters[Connection | None] = Waiters(self._give_back)
         self._connecting = asyncio.Semaphore(CONNECTS_AT_ONCE)
         self._lookup: asyncio.Task[list[tuple[str, int]] | OSError] | None = None
 
@@ -152,26 +152,19 @@ class HttpClient:
                 return connection
             self._slots -= 1
         if self._slots >= self._limit:
-            waiter: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
-            self._waiters.append(waiter)
-            try:
-                handed = await waiter
-            except asyncio.CancelledError:
-                self._give_back(waiter)
-                raise
+            handed = await self._waiters.join()
             if handed is not None and not handed.closed:
                 return handed
         else:
             self._slots += 1
         return await self._connect_in_slot()
 
-    def _give_back(self, waiter: asyncio.Future[Connection | None]) -> None:
-        if waiter.done() and not waiter.cancelled():
-            handed = waiter.result()
-            if handed is None:
-                self._free_slot()
-            else:
-                self._release(handed)
+    def _give_back(self, handed: Connection | None) -> None:
+        """`handed`: a connection, or (None) the slot for a new one."""
+        if handed is None:
+            self._free_slot()
+        else:
+            self._release(handed)
 
     async def _replace(self, stale: Connection) -> Connection:
         """A new connection in the place of `stale`, which keeps its slot until the new one stands."""
@@ -189,21 +182,12 @@ class HttpClient:
     def _release(self, connection: Connection) -> None:
         if connection.closed:
             self._free_slot()
-            return
-        while self._waiters:
-            waiter = self._waiters.popleft()
-            if not waiter.done():
-                waiter.set_result(connection)
-                return
-        self._idle.append(connection)
+        elif not self._waiters.hand(connection):
+            self._idle.append(connection)
 
     def _free_slot(self) -> None:
-        while self._waiters:
-            waiter = self._waiters.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                return
-        self._slots -= 1
+        if not self._waiters.hand(None):
+            self._slots -= 1
 
     def _lost(self, connection: Connection) -> None:
         self._live.discard(connection)
