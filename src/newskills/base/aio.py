@@ -52,7 +52,7 @@ async def guarded(work: Awaitable[T]) -> T | Failure:
     """Awaits `work`; an `Exception` becomes a `Failure` (cancellation and exit pass through)."""
     try:
         return await work
-    except Exception as error:  # noqa: BLE001 - this is the boundary
+    except Exception as error:  # noqa: BLE001 - the boundary, for what is awaited
         return boundary(error)
 
 
