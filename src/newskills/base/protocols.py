@@ -91,7 +91,6 @@ class Kit(Struct, kw_only=True):
     """What a solver or an executing grader is handed by `run`. Leaf rooms never fetch these themselves."""
 
     models: Mapping[str, Model] = {}
-    tokenizer: Tokenizer | None = None
     sandbox: Sandbox | None = None
     tools: Toolbox | None = None
 
